@@ -1,0 +1,76 @@
+"""Keyword validators: each raises one sentence with the value, the rule and the remedy."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any
+
+from discreet.errors import InvalidInputError
+
+
+def _fail(name: str, value: object, rule: str) -> InvalidInputError:
+    return InvalidInputError(f"Expected {rule}, got {name}={value!r}.")
+
+
+def real(**values: Any) -> None:
+    """Each value is a finite real number (integers and fractions are welcome, booleans are not).
+
+    >>> real(epsilon=1)
+    >>> real(epsilon=float("nan"))
+    Traceback (most recent call last):
+    ...
+    discreet.errors.InvalidInputError: Expected epsilon to be a finite number, got epsilon=nan.
+    """
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise _fail(name, value, f"{name} to be a finite number")
+
+
+def positive(**values: Any) -> None:
+    """Each value is a finite number above zero."""
+    real(**values)
+    for name, value in values.items():
+        if not value > 0:
+            raise _fail(name, value, f"{name} > 0")
+
+
+def probability(**values: Any) -> None:
+    """Each value lies in [0, 1]."""
+    real(**values)
+    for name, value in values.items():
+        if not 0 <= value <= 1:
+            raise _fail(name, value, f"{name} in [0, 1]")
+
+
+def delta(**values: Any) -> None:
+    """Each value is a differential-privacy delta: in [0, 1)."""
+    real(**values)
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise _fail(name, value, f"{name} in [0, 1)")
+
+
+def count(minimum: int = 1, **values: Any) -> None:
+    """Each value is an integer of at least ``minimum``."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+            raise _fail(name, value, f"{name} to be an integer >= {minimum}")
+
+
+def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: Any) -> None:
+    """Each value is one of the allowed words."""
+    for name, value in values.items():
+        if value not in allowed:
+            raise _fail(name, value, f"{name} to be one of {', '.join(map(repr, allowed))}")
+
+
+def exact(value: Real) -> Fraction:
+    """The rational number a person means by ``value``: 0.1 is one tenth, not 0.1000000000000000055.
+
+    >>> exact(0.1) + exact(0.9) == 1
+    True
+    """
+    if isinstance(value, Rational):
+        return Fraction(value)
+    return Fraction(repr(float(value)))

@@ -1,0 +1,29 @@
+"""The `discreet` command: one file per command, loaded when it is called."""
+
+import importlib
+import sys
+
+import typer
+
+from discreet.errors import DiscreetError
+
+_COMMANDS: dict[str, str] = {}
+"""Command name -> module with a typer app ``app`` (or a function ``command``)."""
+
+app = typer.Typer(
+    help="Reinforcement learning from people's data, without collecting it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Entry point: errors raised on purpose become one sentence and a non-zero exit."""
+    for name, module in _COMMANDS.items():
+        app.command(name)(importlib.import_module(module).command)
+    try:
+        app()
+    except DiscreetError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        raise SystemExit(2) from None

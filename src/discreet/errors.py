@@ -1,0 +1,73 @@
+"""Every error that discreet raises on purpose: one flat tree, so that a caller can catch one name.
+
+Messages name the value, the rule and the remedy.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "BudgetError",
+    "CalibrationError",
+    "DiscreetError",
+    "InvalidInputError",
+    "MissingExtraError",
+    "SolverError",
+    "StudyError",
+    "UnknownNameError",
+    "UnsupportedError",
+]
+
+
+class DiscreetError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class InvalidInputError(DiscreetError, ValueError):
+    """A value breaks a rule; the message says which value, which rule and what to do."""
+
+
+class UnsupportedError(DiscreetError, ValueError):
+    """A valid request that this combination of parts cannot serve."""
+
+
+class CalibrationError(DiscreetError, ValueError):
+    """No noise level reaches the requested guarantee, or independent accountings disagree."""
+
+
+class BudgetError(DiscreetError):
+    """A request would spend more privacy than remains; nothing was released."""
+
+
+class SolverError(DiscreetError, RuntimeError):
+    """A numerical solver missed its certificate."""
+
+
+class StudyError(DiscreetError):
+    """A real-data study refuses a step; nothing was counted."""
+
+
+class MissingExtraError(DiscreetError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package!r} is not installed; it belongs to the extra {extra!r}: "
+            f"pip install 'discreet[{extra}]'."
+        )
+
+
+class UnknownNameError(DiscreetError, KeyError):
+    """A name is not in a registry; near misses are suggested."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
+        near = next((n for n in names if close and n.lower() == close[0]), None)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}."
+        self.message = f"Unknown {kind} {name!r}; {hint}"
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        """The plain sentence (KeyError would quote it)."""
+        return self.message

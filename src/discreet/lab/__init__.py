@@ -1,0 +1,1 @@
+"""Experiments: specs, runner, engines, results, plots, report."""

@@ -1,0 +1,1 @@
+"""The learning: one file per algorithm family."""

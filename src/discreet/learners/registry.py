@@ -1,0 +1,51 @@
+"""The roster of learners. A new learner is one file and one line in ``_MODULES``."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from discreet.errors import UnknownNameError
+
+_MODULES: dict[str, str] = {}
+"""Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """One line of the roster.
+
+    Attributes:
+        name: what ``learner=`` takes.
+        summary: one line for `discreet list`.
+        paper: where it comes from, or "ours".
+        rhythm: ``"batch"``, ``"stream"`` or ``"adversarial"``.
+        trusts: names of the trust models it can use.
+        bound: its regret bound as text, or "none proven".
+        bound_shape: the bound up to constants as a function of (S, A, H, K, epsilon), or None.
+        make: batch learners: ``(problem, plan, rng, **settings) -> BatchLearner``.
+        run: other rhythms: ``(mdp, trust, episodes, seeds, **settings) -> Result``.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    rhythm: Literal["batch", "stream", "adversarial"]
+    trusts: tuple[str, ...]
+    bound: str
+    bound_shape: Callable[[int, int, int, float, float], float] | None = None
+    make: Callable[..., Any] | None = None
+    run: Callable[..., Any] | None = None
+
+
+def learner_names() -> list[str]:
+    """All registered names."""
+    return sorted(_MODULES)
+
+
+def get_learner(name: str) -> LearnerSpec:
+    """The specification of one learner, or an error with a suggestion."""
+    if name not in _MODULES:
+        raise UnknownNameError("learner", name, _MODULES)
+    specs: dict[str, LearnerSpec] = importlib.import_module(_MODULES[name]).SPECS
+    return specs[name]

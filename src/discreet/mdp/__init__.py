@@ -1,0 +1,1 @@
+"""The world: finite MDPs, planning, simulation, environments, the Gymnasium bridge."""

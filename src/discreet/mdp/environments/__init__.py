@@ -1,0 +1,1 @@
+"""Environments: each a function that returns a TabularMDP."""

@@ -1,0 +1,1 @@
+"""The promise: guarantees, noise, calibration, releases, post-processing, audit."""

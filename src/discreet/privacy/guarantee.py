@@ -1,0 +1,59 @@
+"""`Guarantee`: what is promised, to whom, against whom, under which assumptions.
+
+An epsilon is never printed without its notion, delta, unit and neighbouring relation.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from discreet import _validate
+
+Notion = Literal["JDP", "LDP", "SDP", "none"]
+
+NOTIONS: dict[str, str] = {
+    "JDP": "joint differential privacy: what all other users receive",
+    "LDP": "local differential privacy: each user's report by itself",
+    "SDP": "shuffle differential privacy: the analyser's view after the shuffler",
+    "none": "no privacy",
+}
+UNIT = "one user's whole episode"
+NEIGHBOURS = "replace-one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """An (epsilon, delta) promise with everything needed to read it.
+
+    Attributes:
+        notion: JDP, LDP, SDP or none.
+        epsilon: the delivered epsilon (``inf`` where nothing is promised).
+        delta: the delivered delta.
+        assumptions: who is trusted, who must not collude, what users must not do.
+        claimed: for printed constants that do not deliver what they claim, the claim as text.
+        simulated: True if the noise came from the seeded simulation sampler: fine for
+            research, worth nothing for real users.
+    """
+
+    notion: Notion
+    epsilon: float
+    delta: float
+    assumptions: tuple[str, ...] = ()
+    unit: str = UNIT
+    neighbours: str = NEIGHBOURS
+    claimed: str | None = None
+    simulated: bool = True
+
+    def __post_init__(self) -> None:
+        _validate.choice(NOTIONS, notion=self.notion)
+
+    def __str__(self) -> str:
+        """One line for tables and legends."""
+        if self.notion == "none":
+            return "no privacy"
+        pair = f"{self.epsilon:.4g}" + (f", {self.delta:.3g}" if self.delta else "")
+        text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
+        return f"{text} [claimed {self.claimed}]" if self.claimed else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self) | {"assumptions": list(self.assumptions)}

@@ -1,0 +1,198 @@
+"""Trust models: frozen configurations that calibrate themselves into plans.
+
+A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns it,
+for one problem size, into a plan with its noise and its guarantee.
+"""
+
+import importlib
+from dataclasses import dataclass
+from typing import ClassVar, Literal, overload
+
+from discreet import _validate
+from discreet.errors import UnknownNameError, UnsupportedError
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import Notion
+from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.sensitivity import STATISTICS
+
+Calibration = Literal["exact", "paper"]
+Rhythm = Literal["batch", "stream"]
+
+_HOME = "discreet.privacy.mechanisms"
+
+
+@dataclass(frozen=True)
+class TrustModel:
+    """Shared behaviour; subclasses list their mechanisms per rhythm, the default first.
+
+    A mechanism is ``"module:Class"`` with a classmethod
+    ``calibrate(trust, shape, *, statistics, episodes, stationary)`` that returns its plan.
+    """
+
+    notion: ClassVar[Notion]
+    mechanisms: ClassVar[dict[str, dict[str, str]]]
+
+    @overload
+    def calibrate(
+        self,
+        shape: Shape,
+        *,
+        rhythm: Literal["batch"] = "batch",
+        statistics: tuple[str, ...] = ...,
+    ) -> BatchPlan: ...
+
+    @overload
+    def calibrate(
+        self,
+        shape: Shape,
+        *,
+        rhythm: Literal["stream"],
+        statistics: tuple[str, ...] = ...,
+        episodes: int,
+        stationary: bool = ...,
+    ) -> StreamPlan: ...
+
+    def calibrate(
+        self,
+        shape: Shape,
+        *,
+        rhythm: Rhythm = "batch",
+        statistics: tuple[str, ...] = STATISTICS,
+        episodes: int | None = None,
+        stationary: bool = False,
+    ) -> BatchPlan | StreamPlan:
+        """Noise for this problem size that delivers this guarantee.
+
+        Args:
+            shape: states, actions, horizon.
+            rhythm: ``"batch"`` (one release per batch of distinct users) or ``"stream"``
+                (a release after every episode).
+            statistics: which counters are released; the sensitivity follows from it.
+            episodes: length of the stream (streams only).
+            stationary: counters pooled over steps before the release (streams only).
+        """
+        _validate.choice(("batch", "stream"), rhythm=rhythm)
+        if rhythm == "stream":
+            _validate.count(episodes=episodes)
+        name = self.resolve(rhythm)
+        module, _, attribute = self.mechanisms[rhythm][name].partition(":")
+        mechanism = getattr(importlib.import_module(f"{_HOME}.{module}"), attribute)
+        plan: BatchPlan | StreamPlan = mechanism.calibrate(
+            self, shape, statistics=statistics, episodes=episodes, stationary=stationary
+        )
+        return plan
+
+    def resolve(self, rhythm: Rhythm) -> str:
+        """The mechanism's name for this rhythm: the one asked for, or the default."""
+        table = self.mechanisms.get(rhythm, {})
+        if not table:
+            raise UnsupportedError(
+                f"{type(self).__name__} has no {rhythm} release; use a learner of another rhythm "
+                f"(see `discreet list`) or another trust model."
+            )
+        asked = getattr(self, "mechanism", "auto")
+        if asked == "auto":
+            return self._default(rhythm)
+        if asked not in table:
+            raise UnknownNameError(f"{rhythm} mechanism of {type(self).__name__}", asked, table)
+        return str(asked)
+
+    def _default(self, rhythm: Rhythm) -> str:
+        return next(iter(self.mechanisms[rhythm]))
+
+
+@dataclass(frozen=True)
+class _Private(TrustModel):
+    """A trust model with an (epsilon, delta)."""
+
+    epsilon: float
+    delta: float = 0.0
+    mechanism: str = "auto"
+    calibration: Calibration = "exact"
+
+    def __post_init__(self) -> None:
+        _validate.positive(epsilon=self.epsilon)
+        _validate.delta(delta=self.delta)
+        _validate.choice(("exact", "paper"), calibration=self.calibration)
+
+
+@dataclass(frozen=True)
+class Central(_Private):
+    """A trusted learner sees raw episodes; what all other users receive is private (JDP)."""
+
+    notion: ClassVar[Notion] = "JDP"
+    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
+        "batch": {
+            "gaussian": "one_shot:GaussianBatch",
+            "laplace": "one_shot:LaplaceBatch",
+        },
+        "stream": {
+            "toeplitz": "toeplitz:ToeplitzStream",
+            "tree-gaussian": "tree:GaussianTree",
+            "tree-honaker": "tree:HonakerTree",
+            "tree-laplace": "tree:LaplaceTree",
+            "tree-iid": "tree:IidTree",
+        },
+    }
+
+    def _default(self, rhythm: Rhythm) -> str:
+        if self.calibration == "paper" and rhythm == "stream":
+            return "tree-laplace"
+        if self.delta == 0:
+            return {"batch": "laplace", "stream": "tree-laplace"}[rhythm]
+        return super()._default(rhythm)
+
+
+@dataclass(frozen=True)
+class Local(_Private):
+    """Nobody but the user sees raw episodes; each report is private by itself (LDP)."""
+
+    notion: ClassVar[Notion] = "LDP"
+    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
+        "batch": {
+            "one-step": "one_step:OneStepBatch",
+            "laplace": "local:LaplaceLocalBatch",
+            "gaussian": "local:GaussianLocalBatch",
+            "randomized-response": "local:RandomizedResponseBatch",
+            "bounded": "local:BoundedLocalBatch",
+        },
+        "stream": {
+            "laplace": "local:LaplaceLocalStream",
+            "gaussian": "local:GaussianLocalStream",
+            "randomized-response": "local:RandomizedResponseStream",
+            "bounded": "local:BoundedLocalStream",
+            "one-step": "one_step:OneStepStream",
+        },
+    }
+
+    def _default(self, rhythm: Rhythm) -> str:
+        return "laplace" if self.calibration == "paper" else super()._default(rhythm)
+
+
+@dataclass(frozen=True)
+class Shuffle(_Private):
+    """Nobody but the user sees raw episodes; a shuffler mixes one-bit messages (SDP).
+
+    Attributes:
+        honest: fraction of users whose noise bits can be relied on; calibrated to N/honest.
+    """
+
+    honest: float = 1.0
+    notion: ClassVar[Notion] = "SDP"
+    mechanisms: ClassVar[dict[str, dict[str, str]]] = {"batch": {"bits": "shuffle:ShuffleBatch"}}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _validate.positive(honest=self.honest)
+        _validate.probability(honest=self.honest)
+
+
+@dataclass(frozen=True)
+class NoPrivacy(TrustModel):
+    """The non-private twin: the same code, with no noise."""
+
+    notion: ClassVar[Notion] = "none"
+    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
+        "batch": {"none": "none:ExactBatch"},
+        "stream": {"none": "none:ExactStream"},
+    }
