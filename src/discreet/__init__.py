@@ -13,8 +13,10 @@ _WHERE = {
     "Local": "discreet.privacy.trust",
     "NoPrivacy": "discreet.privacy.trust",
     "Shuffle": "discreet.privacy.trust",
+    "TabularMDP": "discreet.mdp.tabular",
     "errors": "discreet.errors",
     "learners": "discreet.learners",
+    "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
     "privacy": "discreet.privacy",
 }

@@ -1,1 +1,6 @@
-"""Environments: each a function that returns a TabularMDP."""
+"""Environments: each a function that returns a `TabularMDP`, one file each."""
+
+from discreet._lazy import attach as _attach
+from discreet.mdp.environments.registry import MODULES as _MODULES
+
+__getattr__, __dir__ = _attach(__name__, _MODULES)

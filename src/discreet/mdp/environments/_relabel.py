@@ -1,0 +1,33 @@
+"""Random renaming of actions, so that no fixed action is special."""
+
+import numpy as np
+
+from discreet import _validate
+from discreet.mdp.tabular import TabularMDP
+
+
+def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
+    """The same MDP with its actions permuted at random; ``None`` leaves it as it is.
+
+    The permutation is drawn per state in a stationary MDP (it stays stationary), else per step and
+    state. The optimal value does not change; a constant action becomes a random policy.
+    """
+    if seed is None:
+        return mdp
+    _validate.count(0, relabel=seed)
+    rng = np.random.default_rng(seed)
+    transitions, rewards = mdp.transitions, mdp.rewards
+    if mdp.stationary:
+        transitions, rewards = transitions[:1], rewards[:1]
+    names = np.broadcast_to(np.arange(mdp.shape.actions), rewards.shape)
+    order = rng.permuted(names, axis=-1)
+    transitions = np.take_along_axis(transitions, order[..., None], axis=2)
+    rewards = np.take_along_axis(rewards, order, axis=2)
+    return TabularMDP(
+        transitions=transitions[0] if mdp.stationary else transitions,
+        rewards=rewards[0] if mdp.stationary else rewards,
+        initial=mdp.initial,
+        horizon=mdp.horizon,
+        reward_kind=mdp.reward_kind,
+        name=mdp.name,
+    )

@@ -1,0 +1,143 @@
+"""Planning in a known MDP: optimal policies, values, occupancies, exact regret."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp._arrays import FloatArray, numbers
+from discreet.mdp.policies import (
+    DeterministicPolicy,
+    MixturePolicy,
+    as_policy,
+)
+from discreet.mdp.tabular import TabularMDP
+
+_REMEMBERED = 4096
+"""Policies whose value a `RegretMeter` keeps; the memory is emptied when it is full."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A best policy and its values.
+
+    Attributes:
+        policy: deterministic; ties go to the action with the smallest number.
+        values: ``float64[H + 1, S]``, the value of each state from each step on (0 at the end).
+        value: the expected value of an episode.
+    """
+
+    policy: DeterministicPolicy
+    values: FloatArray
+    value: float
+
+
+def plan(mdp: TabularMDP) -> Solution:
+    """The optimal policy, by value iteration.
+
+    >>> from discreet.mdp import RiverSwim
+    >>> round(plan(RiverSwim(states=4, horizon=6)).value, 6)
+    0.475791
+    """
+    return _maximise(mdp, mdp.rewards)
+
+
+def best_response(mdp: TabularMDP, rewards: ArrayLike) -> Solution:
+    """The best policy in the transitions of ``mdp`` for other rewards.
+
+    Args:
+        mdp: only its transitions and initial distribution are used.
+        rewards: ``(H, S, A)`` or ``(S, A)``; any finite numbers, for instance negative losses.
+    """
+    given = numbers(rewards, "rewards")
+    if given.shape not in (mdp.shape.visits, mdp.shape.visits[1:]):
+        raise InvalidInputError(
+            f"Expected rewards of shape {mdp.shape.visits}, got shape {given.shape}."
+        )
+    return _maximise(mdp, np.broadcast_to(given, mdp.shape.visits))
+
+
+def state_values(mdp: TabularMDP, policy: Any) -> FloatArray:
+    """``float64[H + 1, S]``: expected reward from each step and state on, under the policy."""
+    from discreet.mdp import _kernels
+
+    chosen = as_policy(policy, mdp.shape)
+    if isinstance(chosen, MixturePolicy):
+        raise UnsupportedError(
+            "A mixture has no value per state (its component is drawn once per episode); "
+            "use evaluate(), or state_values() of each component."
+        )
+    rewards = np.ascontiguousarray(mdp.rewards)
+    if isinstance(chosen, DeterministicPolicy):
+        return _kernels.evaluate_actions(mdp.rows, rewards, chosen.actions)
+    return _kernels.evaluate_probabilities(mdp.rows, rewards, chosen.probabilities)
+
+
+def evaluate(mdp: TabularMDP, policy: Any) -> float:
+    """The expected total reward of one episode, exactly.
+
+    >>> from discreet.mdp import RiverSwim, uniform_policy
+    >>> mdp = RiverSwim(states=4, horizon=6)
+    >>> round(evaluate(mdp, uniform_policy(mdp.shape)), 4)
+    0.0316
+    """
+    chosen = as_policy(policy, mdp.shape)
+    if isinstance(chosen, MixturePolicy):
+        values = [evaluate(mdp, component) for component in chosen.components]
+        return float(chosen.weights @ np.array(values))
+    return float(mdp.initial @ state_values(mdp, chosen)[0])
+
+
+def occupancy(mdp: TabularMDP, policy: Any) -> FloatArray:
+    """``float64[H, S, A]``: the probability that step h of an episode is at (s, a)."""
+    from discreet.mdp import _kernels
+
+    chosen = as_policy(policy, mdp.shape)
+    if isinstance(chosen, MixturePolicy):
+        parts = zip(chosen.weights, chosen.components, strict=True)
+        total: FloatArray = np.sum([w * occupancy(mdp, c) for w, c in parts], axis=0)
+        return total
+    probabilities = chosen.distribution(mdp.shape)
+    return _kernels.occupancies(mdp.rows, mdp.initial, probabilities)
+
+
+class RegretMeter:
+    """Exact expected regret per episode in one MDP, remembered per policy.
+
+    A run that keeps its policy for many episodes pays for one evaluation.
+
+    Attributes:
+        mdp: the true model.
+        optimal: the solution that regret is measured against.
+    """
+
+    def __init__(self, mdp: TabularMDP) -> None:
+        self.mdp = mdp
+        self.optimal = plan(mdp)
+        self._values: dict[bytes, float] = {}
+
+    def value(self, policy: Any) -> float:
+        """The expected total reward of one episode under the policy."""
+        chosen = as_policy(policy, self.mdp.shape)
+        if isinstance(chosen, MixturePolicy):
+            return float(chosen.weights @ np.array([self.value(c) for c in chosen.components]))
+        if chosen.key not in self._values:
+            if len(self._values) >= _REMEMBERED:
+                self._values.clear()
+            self._values[chosen.key] = evaluate(self.mdp, chosen)
+        return self._values[chosen.key]
+
+    def regret(self, policy: Any) -> float:
+        """How much an episode under the policy loses to an optimal one (never below zero)."""
+        return max(0.0, self.optimal.value - self.value(policy))
+
+
+def _maximise(mdp: TabularMDP, rewards: FloatArray) -> Solution:
+    from discreet.mdp import _kernels
+
+    contiguous = np.ascontiguousarray(rewards)
+    values, best = _kernels.maximise(mdp.rows, contiguous)
+    values.flags.writeable = False
+    return Solution(DeterministicPolicy(best), values, float(mdp.initial @ values[0]))

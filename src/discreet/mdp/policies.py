@@ -1,0 +1,186 @@
+"""Policies: deterministic, stochastic, and mixtures that draw one component per episode."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidInputError
+from discreet.mdp._arrays import BoolArray, FloatArray, frozen_copy, probability_rows
+from discreet.mdp.shape import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class DeterministicPolicy:
+    """One action for each step and state.
+
+    >>> DeterministicPolicy(np.array([[0, 1], [1, 1]])).actions.shape
+    (2, 2)
+
+    Attributes:
+        actions: ``int64[H, S]``.
+    """
+
+    actions: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.actions)
+        if given.ndim != 2 or not np.issubdtype(given.dtype, np.integer):
+            raise InvalidInputError(
+                f"Expected actions to be an integer array of shape (H, S), got dtype "
+                f"{given.dtype} and shape {given.shape}."
+            )
+        if given.size and given.min() < 0:
+            raise InvalidInputError(f"Expected actions >= 0, got {given.min()}.")
+        object.__setattr__(self, "actions", frozen_copy(given, np.int64))
+
+    @property
+    def key(self) -> bytes:
+        """Bytes that are equal exactly for equal policies of one shape."""
+        return b"d" + self.actions.tobytes()
+
+    def distribution(self, shape: Shape) -> FloatArray:
+        """``float64[H, S, A]``, the same policy as probabilities."""
+        return np.asarray(self.played(shape), np.float64)
+
+    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+        """``bool[H, S, A]``: what the policy can play (at h=0 only in the states of ``start``)."""
+        check_policy(self, shape)
+        return _started(self.actions[:, :, None] == np.arange(shape.actions), start)
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticPolicy:
+    """A distribution over actions for each step and state.
+
+    Attributes:
+        probabilities: ``float64[H, S, A]``; each row sums to one.
+    """
+
+    probabilities: FloatArray
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.probabilities)
+        if given.ndim != 3:
+            raise InvalidInputError(
+                f"Expected policy probabilities of shape (H, S, A), got shape {given.shape}."
+            )
+        object.__setattr__(self, "probabilities", probability_rows(given, "probabilities"))
+
+    @property
+    def key(self) -> bytes:
+        """Bytes that are equal exactly for equal policies of one shape."""
+        return b"s" + self.probabilities.tobytes()
+
+    def distribution(self, shape: Shape) -> FloatArray:
+        """``float64[H, S, A]``, the probabilities themselves."""
+        check_policy(self, shape)
+        return self.probabilities
+
+    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+        """``bool[H, S, A]``: what the policy can play (at h=0 only in the states of ``start``)."""
+        return _started(self.distribution(shape) > 0, start)
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePolicy:
+    """One of several policies, drawn once per episode and kept for all its steps.
+
+    Averaging the components per step would be another policy with other occupancies.
+
+    Attributes:
+        components: policies that are not mixtures themselves.
+        weights: ``float64[len(components)]``, the probability of each.
+    """
+
+    components: tuple[DeterministicPolicy | StochasticPolicy, ...]
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        components = tuple(self.components)
+        for component in components:
+            if not isinstance(component, DeterministicPolicy | StochasticPolicy):
+                raise InvalidInputError(
+                    f"Expected components to be deterministic or stochastic policies, got "
+                    f"{type(component).__name__}; flatten nested mixtures."
+                )
+        weights = np.asarray(self.weights)
+        if not components or weights.shape != (len(components),):
+            raise InvalidInputError(
+                f"Expected one weight per component, got {len(components)} components and "
+                f"weights of shape {weights.shape}."
+            )
+        object.__setattr__(self, "components", components)
+        object.__setattr__(self, "weights", probability_rows(weights, "weights"))
+
+    @classmethod
+    def uniform(
+        cls, components: Sequence[DeterministicPolicy | StochasticPolicy]
+    ) -> "MixturePolicy":
+        """Each component with the same probability."""
+        count = max(len(components), 1)
+        return cls(tuple(components), np.full(count, 1 / count))
+
+    @property
+    def key(self) -> bytes:
+        """Bytes that are equal exactly for equal mixtures of one shape."""
+        return b"m" + self.weights.tobytes() + b"".join(c.key for c in self.components)
+
+    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+        """``bool[H, S, A]``: what some component of positive weight can play."""
+        marked = np.zeros(shape.visits, np.bool_)
+        for component, weight in zip(self.components, self.weights, strict=True):
+            if weight > 0:
+                marked |= component.played(shape, start)
+        return marked
+
+
+Policy: TypeAlias = DeterministicPolicy | StochasticPolicy | MixturePolicy
+
+
+def as_policy(policy: Any, shape: Shape) -> Policy:
+    """A policy from a policy, an integer array ``[H, S]`` or a float array ``[H, S, A]``.
+
+    >>> as_policy([[0, 1]], Shape(states=2, actions=2, horizon=1))
+    DeterministicPolicy(actions=array([[0, 1]]))
+    """
+    if not isinstance(policy, DeterministicPolicy | StochasticPolicy | MixturePolicy):
+        array = np.asarray(policy)
+        policy = DeterministicPolicy(array) if array.ndim == 2 else StochasticPolicy(array)
+    check_policy(policy, shape)
+    valid: Policy = policy
+    return valid
+
+
+def uniform_policy(shape: Shape) -> StochasticPolicy:
+    """Every action with the same probability, everywhere."""
+    return StochasticPolicy(np.full(shape.visits, 1 / shape.actions))
+
+
+def check_policy(policy: Policy, shape: Shape) -> None:
+    """Raise unless the policy fits a problem of this shape."""
+    if isinstance(policy, MixturePolicy):
+        for component in policy.components:
+            check_policy(component, shape)
+    elif isinstance(policy, StochasticPolicy):
+        _check_shape(policy.probabilities.shape, shape.visits, "probabilities (H, S, A)")
+    else:
+        _check_shape(policy.actions.shape, shape.visits[:2], "actions (H, S)")
+        if policy.actions.max() >= shape.actions:
+            raise InvalidInputError(
+                f"Expected actions below {shape.actions}, got {policy.actions.max()}."
+            )
+
+
+def _check_shape(got: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
+    if got != expected:
+        raise InvalidInputError(f"Expected policy {what} of shape {expected}, got {got}.")
+
+
+def _started(marked: BoolArray, start: BoolArray | None) -> BoolArray:
+    if start is not None:
+        marked = marked.copy()
+        marked[0] &= np.asarray(start, np.bool_)[:, None]
+    return marked

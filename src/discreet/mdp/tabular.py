@@ -1,0 +1,205 @@
+"""`TabularMDP`: a finite-horizon MDP given by its arrays, validated and immutable."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from discreet import _validate
+from discreet.errors import InvalidInputError
+from discreet.mdp._arrays import FloatArray, probability_rows, unit_interval
+from discreet.mdp.shape import Shape
+
+RewardKind = Literal["bernoulli", "deterministic"]
+
+
+class SparseRows(NamedTuple):
+    """Transition rows without their zeros (compressed sparse rows).
+
+    Row ``(h, s, a)`` has number ``r = h * stride + s * A + a``; its entries are ``pointers[r]`` to
+    ``pointers[r + 1]``. The stride is S * A, or 0 if all steps share their transitions.
+    """
+
+    pointers: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    entries: FloatArray
+    stride: int
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class TabularMDP:
+    """A finite-horizon MDP with known arrays. Arrays are read-only copies of what was given.
+
+    >>> stay = np.eye(2)[:, None, :]  # two states, one action: nothing ever moves
+    >>> TabularMDP(transitions=stay, rewards=[[0.0], [1.0]], horizon=3).transitions.shape
+    (3, 2, 1, 2)
+
+    Attributes:
+        transitions: ``float64[H, S, A, S]``; a stationary model is a broadcast view, not H copies.
+        rewards: mean rewards ``float64[H, S, A]`` in [0, 1].
+        initial: ``float64[S]``, the distribution of the first state.
+        horizon: steps per episode.
+        reward_kind: ``"bernoulli"`` (a reward is 0 or 1) or ``"deterministic"`` (it is its mean).
+        name: what the model is called in tables.
+    """
+
+    transitions: FloatArray
+    rewards: FloatArray
+    initial: FloatArray
+    horizon: int
+    reward_kind: RewardKind
+    name: str
+
+    def __init__(
+        self,
+        *,
+        transitions: ArrayLike,
+        rewards: ArrayLike,
+        initial: ArrayLike | int = 0,
+        horizon: int | None = None,
+        reward_kind: RewardKind = "bernoulli",
+        name: str = "",
+    ) -> None:
+        """Validate and copy.
+
+        Args:
+            transitions: ``(H, S, A, S)``, or ``(S, A, S)`` for the same at every step.
+            rewards: ``(H, S, A)``, or ``(S, A)`` for the same at every step.
+            initial: ``(S,)``, or the number of the one state where all episodes begin.
+            horizon: needed if transitions and rewards are both the same at every step.
+            reward_kind: how single rewards scatter around their mean in simulated trajectories.
+            name: what the model is called in tables.
+        """
+        _validate.choice(("bernoulli", "deterministic"), reward_kind=reward_kind)
+        steps = _one_step(transitions, 4, "transitions (H, S, A, S) or (S, A, S)")
+        means = _one_step(rewards, 3, "rewards (H, S, A) or (S, A)")
+        length = _horizon(horizon, steps, means)
+        states, actions = steps.shape[-3:-1]
+        if min(steps.shape) < 1 or steps.shape[-1] != states:
+            raise InvalidInputError(
+                f"Expected transitions (H, S, A, S) or (S, A, S), got shape {steps.shape}: the "
+                f"first and the last state axis must have the same positive length."
+            )
+        if means.shape[-2:] != (states, actions):
+            raise InvalidInputError(
+                f"Expected rewards for {states} states and {actions} actions, got shape "
+                f"{means.shape}."
+            )
+        steps = probability_rows(steps, "transitions")
+        means = unit_interval(means, "rewards")
+        put = object.__setattr__
+        put(self, "transitions", np.broadcast_to(steps, (length, states, actions, states)))
+        put(self, "rewards", np.broadcast_to(means, (length, states, actions)))
+        put(self, "initial", _initial(initial, states))
+        put(self, "horizon", length)
+        put(self, "reward_kind", reward_kind)
+        put(self, "name", name)
+
+    @property
+    def shape(self) -> Shape:
+        """States, actions and horizon."""
+        horizon, states, actions = self.rewards.shape
+        return Shape(states=states, actions=actions, horizon=horizon)
+
+    @property
+    def start(self) -> NDArray[np.bool_]:
+        """``bool[S]``, the states an episode can begin in."""
+        return self.initial > 0
+
+    @property
+    def stationary(self) -> bool:
+        """True if transitions and rewards do not depend on the step."""
+        return self.same_transitions and self.rewards.strides[0] == 0
+
+    @property
+    def same_transitions(self) -> bool:
+        """True if the transitions do not depend on the step (the rewards may)."""
+        return self.transitions.strides[0] == 0
+
+    @property
+    def step_transitions(self) -> FloatArray:
+        """``float64[T, S, A, S]`` contiguous, with T = 1 if all steps are alike, else T = H."""
+        return self.transitions[:1] if self.same_transitions else self.transitions
+
+    @cached_property
+    def rows(self) -> SparseRows:
+        """The transition rows without zeros, built once: planning runs over these."""
+        steps = self.step_transitions
+        flat = steps.reshape(-1, steps.shape[-1])
+        mask = flat > 0
+        pointers = np.zeros(len(flat) + 1, np.int64)
+        np.cumsum(mask.sum(axis=1), out=pointers[1:])
+        columns = np.nonzero(mask)[1].astype(np.int32)
+        stride = 0 if self.same_transitions else self.shape.states * self.shape.actions
+        return SparseRows(pointers, columns, flat[mask], stride)
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}, " if self.name else ""
+        kind = "stationary" if self.stationary else "time-inhomogeneous"
+        size = f"states={self.shape.states}, actions={self.shape.actions}, horizon={self.horizon}"
+        return f"TabularMDP({label}{size}, {kind})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle one step of a stationary model instead of H copies, and stay read-only."""
+        same_rewards = self.rewards.strides[0] == 0
+        arguments = {
+            "transitions": self.transitions[0] if self.same_transitions else self.transitions,
+            "rewards": self.rewards[0] if same_rewards else self.rewards,
+            "initial": self.initial,
+            "horizon": self.horizon,
+            "reward_kind": self.reward_kind,
+            "name": self.name,
+        }
+        return _rebuild, (arguments,)
+
+
+def _rebuild(arguments: dict[str, Any]) -> TabularMDP:
+    return TabularMDP(**arguments)
+
+
+def _one_step(array: ArrayLike, axes: int, what: str) -> NDArray[Any]:
+    """The array, reduced to one step if it is a broadcast view of one step."""
+    given = np.asarray(array)
+    if given.ndim == axes and given.shape[0] > 0 and given.strides[0] == 0:
+        given = given[0]
+    if given.ndim not in (axes - 1, axes):
+        raise InvalidInputError(f"Expected {what}, got shape {given.shape}.")
+    return given
+
+
+def _horizon(horizon: int | None, steps: NDArray[Any], means: NDArray[Any]) -> int:
+    """The one horizon on which the arguments agree."""
+    lengths = {len(array) for array, axes in ((steps, 4), (means, 3)) if array.ndim == axes}
+    if horizon is not None:
+        _validate.count(horizon=horizon)
+        lengths.add(int(horizon))
+    if not lengths:
+        raise InvalidInputError(
+            "Expected a horizon: transitions (S, A, S) and rewards (S, A) do not tell it; "
+            "pass horizon=."
+        )
+    if len(lengths) > 1:
+        raise InvalidInputError(
+            f"Expected one horizon, got horizon={horizon}, transitions {steps.shape} and rewards "
+            f"{means.shape}."
+        )
+    return lengths.pop()
+
+
+def _initial(initial: ArrayLike | int, states: int) -> FloatArray:
+    """The distribution of the first state."""
+    if isinstance(initial, Integral):
+        _validate.count(0, initial=initial)
+        if initial >= states:
+            raise InvalidInputError(
+                f"Expected initial to be a state below {states}, got initial={initial}."
+            )
+        initial = np.eye(1, states, int(initial))[0]
+    if np.shape(initial) != (states,):
+        raise InvalidInputError(
+            f"Expected initial of shape ({states},), got shape {np.shape(initial)}."
+        )
+    return probability_rows(initial, "initial")
