@@ -10,6 +10,7 @@ __all__ = [
     "BudgetError",
     "CalibrationError",
     "DiscreetError",
+    "DiscreetWarning",
     "InvalidInputError",
     "MissingExtraError",
     "SolverError",
@@ -21,6 +22,10 @@ __all__ = [
 
 class DiscreetError(Exception):
     """Base of all errors raised on purpose."""
+
+
+class DiscreetWarning(UserWarning):
+    """Something works but does not mean what one may think (printed constants, for instance)."""
 
 
 class InvalidInputError(DiscreetError, ValueError):

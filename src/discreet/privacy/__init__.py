@@ -1,1 +1,24 @@
 """The promise: guarantees, noise, calibration, releases, post-processing, audit."""
+
+from discreet._lazy import attach as _attach
+
+_WHERE = {
+    "BatchPlan": "discreet.privacy.release",
+    "Central": "discreet.privacy.trust",
+    "Encoder": "discreet.privacy.release",
+    "Guarantee": "discreet.privacy.guarantee",
+    "Local": "discreet.privacy.trust",
+    "NoPrivacy": "discreet.privacy.trust",
+    "PrivateCounts": "discreet.privacy.release",
+    "Sampler": "discreet.privacy.noise",
+    "SecureSampler": "discreet.privacy.noise",
+    "Shuffle": "discreet.privacy.trust",
+    "SimulationSampler": "discreet.privacy.noise",
+    "StreamPlan": "discreet.privacy.release",
+    "StreamRelease": "discreet.privacy.release",
+    "TrustModel": "discreet.privacy.trust",
+    "calibration": "discreet.privacy.calibration",
+    "sensitivity": "discreet.privacy.sensitivity",
+}
+
+__getattr__, __dir__ = _attach(__name__, _WHERE)

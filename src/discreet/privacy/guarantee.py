@@ -3,10 +3,12 @@
 An epsilon is never printed without its notion, delta, unit and neighbouring relation.
 """
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
 
 Notion = Literal["JDP", "LDP", "SDP", "none"]
 
@@ -16,6 +18,23 @@ NOTIONS: dict[str, str] = {
     "SDP": "shuffle differential privacy: the analyser's view after the shuffler",
     "none": "no privacy",
 }
+_DISTINCT = "every user takes part once: batches and reports belong to distinct users"
+ASSUMPTIONS: dict[str, tuple[str, ...]] = {
+    "JDP": (
+        "the learner is trusted with raw episodes and publishes nothing but its policies",
+        "other users may collude against one; the user's own policy is not protected from them",
+        _DISTINCT,
+    ),
+    "LDP": ("nobody is trusted; the user's own device adds the noise honestly", _DISTINCT),
+    "SDP": (
+        "the shuffler does not collude with the analyser and forwards all messages of a batch",
+        "all users of a batch add their noise bits honestly",
+        _DISTINCT,
+    ),
+    "none": (),
+}
+"""Who is trusted, who must not collude, what users must not do, for each notion."""
+
 UNIT = "one user's whole episode"
 NEIGHBOURS = "replace-one"
 
@@ -45,6 +64,9 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         _validate.choice(NOTIONS, notion=self.notion)
+        if self.notion != "none" and not self.epsilon >= 0:
+            raise InvalidInputError(f"Expected epsilon >= 0, got epsilon={self.epsilon!r}.")
+        _validate.probability(delta=self.delta)
 
     def __str__(self) -> str:
         """One line for tables and legends."""
@@ -57,3 +79,11 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self) | {"assumptions": list(self.assumptions)}
+
+    def stamped(self, *, secure: bool) -> "Guarantee":
+        """The same promise, marked by the sampler that drew the noise."""
+        return replace(self, simulated=not secure)
+
+
+NO_GUARANTEE = Guarantee(notion="none", epsilon=math.inf, delta=0.0)
+"""What the non-private twin promises: nothing."""

@@ -9,14 +9,17 @@ A plan is calibrated once, carries its noise parameters and its guarantee, and h
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.noise import Sampler
+from discreet.privacy.noise import IntArray, Sampler
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -47,6 +50,35 @@ class PrivateCounts:
     noise_variance: Mapping[str, float]
     played: BoolArray
     guarantee: Guarantee
+
+
+class Encoder(Protocol):
+    """The part of a local or shuffle mechanism that runs on a user's own device.
+
+    Small, free of data and serialisable: what a device needs is `to_dict`, nothing else.
+    """
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's private report.
+
+        Args:
+            states: ``int64[H + 1]``, the states visited, with the one after the last step.
+            actions: ``int64[H]``.
+            rewards: ``float64[H]`` in [0, 1]; rounded to bits on the device.
+            sampler: the device's randomness.
+
+        Returns:
+            The messages, one per row; their meaning is the mechanism's own affair.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with ``"encoder"`` naming the mechanism."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,7 +113,35 @@ class BatchPlan(ABC):
         The default draws all users at once. A mechanism in which users report different things
         (one step each, for instance) splits them first, which keeps the simulation exact.
         """
+        _validate.count(users=users)
         return self.release(draw(users), sampler=sampler, played=played)
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
+        """What runs on the device of each of ``users`` users (local and shuffle only)."""
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
+            f"trusted learner; use Local or Shuffle to encode on the device."
+        )
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Release a batch from the encoded reports of its users (local and shuffle only).
+
+        Args:
+            reports: the messages of all users, one below the other.
+            users: number of users behind them.
+            secure: False if the devices drew simulated noise.
+            played: marks the (h, s, a) that the batch's public policy can reach.
+        """
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} takes raw counts (`release`), not reports."
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,7 +184,9 @@ class StreamRelease(ABC):
     """One running stream. Compiled learners take noise in blocks; `add` is the plain interface."""
 
     plan: StreamPlan
+    sampler: Sampler
     episode: int = field(default=0, init=False)
+    _totals: IntArray | None = field(default=None, init=False, repr=False)
 
     @abstractmethod
     def noise_block(self, episodes: int) -> FloatArray:
@@ -133,8 +195,119 @@ class StreamRelease(ABC):
         Shape ``[episodes, plan.cells]``; cells are the statistics of the plan in order, each
         flattened. Block boundaries do not change the values. The caller adds the true cumulative
         counts (a compiled kernel that simulates, releases and learns does so in place).
+        Implementations advance ``self.episode``.
         """
 
-    @abstractmethod
     def add(self, counts: Counts) -> PrivateCounts:
         """Take one more user's counts and return the cumulative private statistics."""
+        plan = self.plan
+        check_counts(counts, plan.shape, users=1)
+        vector = flatten(counts, plan.statistics, stationary=plan.stationary)
+        self._totals = vector if self._totals is None else self._totals + vector
+        noisy = self._totals + self.noise_block(1)[0]
+        return unflatten(noisy, plan, self.episode, secure=self.sampler.secure)
+
+
+def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:
+    """The raw counters by name, in the order of ``statistics``."""
+    return {name: np.asarray(getattr(counts, name), np.int64) for name in statistics}
+
+
+def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> None:
+    """Refuse counts whose sensitivity the plans do not cover: nothing is released."""
+    if counts.shape != shape:
+        raise InvalidInputError(f"Expected counts of {shape}, got {counts.shape}.")
+    _validate.count(users=counts.users)
+    if users is not None and counts.users != users:
+        raise InvalidInputError(f"Expected the counts of {users} user(s), got {counts.users}.")
+    if (counts.transitions < 0).any() or (counts.rewards < 0).any():
+        raise InvalidInputError("Expected nonnegative counts; a count is below zero.")
+    if (counts.transitions.sum(axis=(1, 2, 3)) > counts.users).any():
+        raise InvalidInputError(
+            f"Expected at most {counts.users} transitions per step, one per user; "
+            f"a user was counted twice, or `users` is wrong."
+        )
+    if (counts.rewards > counts.visits).any():
+        raise InvalidInputError(
+            "Expected rewards in [0, 1] per visit; a reward sum exceeds its visits. "
+            "Scale rewards to [0, 1] first."
+        )
+
+
+def check_played(played: BoolArray | None, shape: Shape) -> BoolArray:
+    """The mask ``bool[H, S, A]``; all counters when none is given."""
+    if played is None:
+        return np.ones(shape.visits, np.bool_)
+    mask = np.asarray(played)
+    if mask.shape != shape.visits or mask.dtype != np.bool_:
+        raise InvalidInputError(
+            f"Expected played to be bool{list(shape.visits)}, got {mask.dtype}{list(mask.shape)}."
+        )
+    return mask
+
+
+def noisy_batch(
+    plan: BatchPlan,
+    counts: Counts,
+    draw: Callable[[str, int], IntArray | FloatArray],
+    *,
+    secure: bool,
+    played: BoolArray | None,
+) -> PrivateCounts:
+    """Add noise to the counters that the batch's policy can touch; all others stay exactly zero.
+
+    Args:
+        plan: carries the statistics and the guarantee.
+        counts: the raw counts of the batch.
+        draw: ``draw(statistic, n)`` returns n independent noise values of mean zero.
+        secure: whether ``draw`` protects real people.
+        played: ``bool[H, S, A]`` or None for everything.
+    """
+    check_counts(counts, plan.shape)
+    mask = check_played(played, plan.shape)
+    if counts.visits[~mask].any():
+        raise InvalidInputError(
+            "Expected no visits outside `played`; the users ran another policy than the public one."
+        )
+    released: dict[str, FloatArray] = {}
+    for name, raw in raw_statistics(counts, plan.statistics).items():
+        where = np.broadcast_to(mask[..., None], raw.shape) if raw.ndim == 4 else mask
+        values = np.zeros(raw.shape)
+        values[where] = raw[where] + draw(name, int(where.sum()))
+        released[name] = values
+    return PrivateCounts(
+        users=counts.users,
+        transitions=released.get("transitions"),
+        visits=released.get("visits"),
+        rewards=released.get("rewards"),
+        noise_variance=plan.noise_variance(counts.users),
+        played=mask,
+        guarantee=plan.guarantee.stamped(secure=secure),
+    )
+
+
+def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) -> IntArray:
+    """The statistics in order, each flattened (summed over steps first if ``stationary``)."""
+    parts = raw_statistics(counts, statistics).values()
+    return np.concatenate([(p.sum(axis=0) if stationary else p).ravel() for p in parts])
+
+
+def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:
+    """Cumulative private statistics from a vector laid out as `flatten` does."""
+    steps = 1 if plan.stationary else plan.shape.horizon
+    cells = (steps, plan.shape.states, plan.shape.actions)
+    parts: dict[str, FloatArray] = {}
+    start = 0
+    for name in plan.statistics:
+        shape = (*cells, plan.shape.states) if name == "transitions" else cells
+        parts[name] = values[start : start + int(np.prod(shape))].reshape(shape)
+        start += int(np.prod(shape))
+    return PrivateCounts(
+        users=episode,
+        transitions=parts.get("transitions"),
+        visits=parts.get("visits"),
+        rewards=parts.get("rewards"),
+        noise_variance=plan.noise_variance(episode),
+        played=np.ones(cells, np.bool_),
+        guarantee=plan.guarantee.stamped(secure=secure),
+    )

@@ -1,0 +1,90 @@
+"""No privacy: the exact counts, so that the non-private twin of a learner is the same code."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import NO_GUARANTEE
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import (
+    BatchPlan,
+    BoolArray,
+    FloatArray,
+    PrivateCounts,
+    StreamPlan,
+    StreamRelease,
+    noisy_batch,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExactBatch(BatchPlan):
+    """Releases the raw counts of a batch."""
+
+    @classmethod
+    def calibrate(
+        cls, trust: Any, shape: Shape, *, statistics: tuple[str, ...], **_: Any
+    ) -> "ExactBatch":
+        """Nothing to calibrate."""
+        return cls(shape=shape, statistics=statistics, mechanism="none", guarantee=NO_GUARANTEE)
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """Zero."""
+        return dict.fromkeys(self.statistics, 0.0)
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """The counts as they are."""
+        return noisy_batch(
+            self, counts, lambda _, n: np.zeros(n), secure=sampler.secure, played=played
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExactStream(StreamPlan):
+    """Releases the raw cumulative counts after every episode."""
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: Any,
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        episodes: int,
+        stationary: bool,
+    ) -> "ExactStream":
+        """Nothing to calibrate."""
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="none",
+            guarantee=NO_GUARANTEE,
+            episodes=episodes,
+            stationary=stationary,
+        )
+
+    def noise_variance(self, episode: int) -> dict[str, float]:
+        """Zero."""
+        return dict.fromkeys(self.statistics, 0.0)
+
+    def error_bound(self, episode: int, failure: float) -> float:
+        """Zero."""
+        return 0.0
+
+    def open(self, sampler: Sampler) -> "ExactStreamRelease":
+        """Start a stream."""
+        return ExactStreamRelease(self, sampler)
+
+
+class ExactStreamRelease(StreamRelease):
+    """A running stream without noise."""
+
+    def noise_block(self, episodes: int) -> FloatArray:
+        """Zeros."""
+        self.episode += episodes
+        return np.zeros((episodes, self.plan.cells))
