@@ -15,6 +15,7 @@ _WHERE = {
     "Shuffle": "discreet.privacy.trust",
     "TabularMDP": "discreet.mdp.tabular",
     "errors": "discreet.errors",
+    "learn": "discreet.learners.learn",
     "learners": "discreet.learners",
     "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
