@@ -7,8 +7,12 @@ import typer
 
 from discreet.errors import DiscreetError
 
-_COMMANDS: dict[str, str] = {}
-"""Command name -> module with a typer app ``app`` (or a function ``command``)."""
+_COMMANDS: dict[str, str] = {
+    "run": "discreet.cli.run",
+    "plot": "discreet.cli.plot",
+    "report": "discreet.cli.report",
+}
+"""Command name -> module that defines the function ``command``."""
 
 app = typer.Typer(
     help="Reinforcement learning from people's data, without collecting it.",

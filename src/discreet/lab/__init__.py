@@ -1,1 +1,22 @@
-"""Experiments: specs, runner, engines, results, plots, report."""
+"""Experiments: specifications, the runner, engines, results, plots, the report."""
+
+from discreet._lazy import attach as _attach
+
+_WHERE = {
+    "Experiment": "discreet.lab.spec",
+    "Results": "discreet.lab.results",
+    "band": "discreet.lab.statistics",
+    "compare": "discreet.lab.statistics",
+    "experiment_names": "discreet.lab.spec",
+    "figure": "discreet.lab.plots",
+    "load": "discreet.lab.results",
+    "load_experiment": "discreet.lab.spec",
+    "run_experiment": "discreet.lab.runner",
+    "summarise": "discreet.lab.summary",
+    "write_figures": "discreet.lab.report",
+    "write_report": "discreet.lab.report",
+}
+
+__all__ = sorted(_WHERE)  # noqa: PLE0605
+
+__getattr__, __dir__ = _attach(__name__, _WHERE)

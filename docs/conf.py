@@ -1,0 +1,22 @@
+"""Sphinx configuration: `make docs` builds the site with warnings as errors."""
+
+import discreet
+
+project = "discreet"
+author = "The discreet authors"
+copyright = "2026, the discreet authors"
+release = discreet.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "discreet"

@@ -1,0 +1,266 @@
+"""`discreet run`: an experiment file, a shipped experiment, or one learner."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.errors import InvalidInputError
+
+
+def command(
+    experiment: Annotated[
+        str | None, typer.Argument(help="A shipped experiment's name or a TOML file.")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None,
+    environment: Annotated[
+        str, typer.Option(help="With --learner: the environment.")
+    ] = "RiverSwim",
+    trust: Annotated[
+        str, typer.Option(help="With --learner: none, central, local or shuffle.")
+    ] = "none",
+    epsilon: Annotated[float | None, typer.Option(help="With --learner.")] = None,
+    delta: Annotated[float, typer.Option(help="With --learner.")] = 0.0,
+    mechanism: Annotated[str, typer.Option(help="With --learner.")] = "auto",
+    calibration: Annotated[str, typer.Option(help="With --learner: exact or paper.")] = "exact",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="With --learner: a setting, name=value; env.name=value."),
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Repetitions.")] = None,
+    episodes: Annotated[str | None, typer.Option(help="Users, e.g. 2e5 or 1e4,1e6.")] = None,
+    seed: Annotated[int | None, typer.Option(help="One integer decides everything.")] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes (0: all cores).")] = 0,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
+    quick: Annotated[bool, typer.Option(help="The quick variant, under a minute.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Run an experiment (resumable): table, report page and pictures."""
+    from discreet.lab.report import write_report
+    from discreet.lab.runner import run_experiment
+    from discreet.lab.spec import load_experiment
+    from discreet.lab.summary import summarise
+
+    if learner is not None:
+        chosen = _single(
+            learner, environment, trust, epsilon, delta, mechanism, calibration, settings or []
+        )
+    elif experiment is None:
+        raise InvalidInputError(_offer())
+    else:
+        chosen = load_experiment(experiment)
+    if quick:
+        chosen = chosen.variant("quick")
+    chosen = _override(chosen, runs, episodes, seed)
+    folder = output or Path("results") / (chosen.name + ("-quick" if quick else ""))
+    with _Display(chosen.title, quiet=json) as display:
+        report = run_experiment(
+            chosen,
+            folder,
+            jobs=jobs or os.cpu_count() or 1,
+            engine=engine,
+            address=address,
+            progress=display.update,
+        )
+    rows = summarise(report.results)
+    page = write_report(report.results)
+    if json:
+        echo_json(
+            {
+                "experiment": chosen.name,
+                "output": str(folder),
+                "results": [row.to_dict() for row in rows],
+                "failures": [_failure(o) for o in report.failures],
+            }
+        )
+    else:
+        show(report.results)
+        say(f"Report: {page}")
+    for outcome in report.failures:
+        warn(_failure(outcome))
+    if report.failures:
+        raise typer.Exit(1)
+
+
+def show(results: Any) -> None:
+    """The table of final regrets, and who wins."""
+    from discreet.lab.report import short_guarantee
+    from discreet.lab.summary import summarise, warnings_of, winners
+
+    rows = summarise(results)
+    print_table(
+        results.experiment.title,
+        [
+            "environment",
+            "learner",
+            "guarantee",
+            "K",
+            "runs",
+            "regret",
+            "± sd",
+            "of uniform",
+            "s/run",
+        ],
+        [
+            [
+                row.facts["environment"],
+                row.facts["label"],
+                short_guarantee(row),
+                f"{row.facts['episodes']:,}",
+                str(row.runs),
+                f"{row.mean:,.0f}",
+                f"{row.std:,.0f}",
+                f"{row.share:.2%}",
+                f"{row.seconds:.2f}",
+            ]
+            for row in rows
+        ],
+        right=(3, 4, 5, 6, 7, 8),
+        caption="Exact expected regret; guarantees: one user's whole episode, replace-one.",
+    )
+    for text in warnings_of(results):
+        say(f"Note: {text}")
+    for environment, comparisons in winners(results):
+        for comparison in comparisons[:3]:
+            say(f"{environment}: {comparison}")
+
+
+def _failure(outcome: Any) -> str:
+    cell = outcome.task.cell
+    return (
+        f"Run {outcome.task.run} of {cell.learner.title} ({cell.trust_name}) on "
+        f"{cell.environment.title} failed: {outcome.error}"
+    )
+
+
+def _offer() -> str:
+    from discreet.lab.spec import experiment_names
+
+    names = ", ".join(experiment_names())
+    return (
+        f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
+        f"{names}. Try `discreet run price-of-trust --quick`."
+    )
+
+
+def _override(chosen: Any, runs: int | None, episodes: str | None, seed: int | None) -> Any:
+    changes: dict[str, Any] = {}
+    if runs is not None:
+        changes["runs"] = runs
+    if seed is not None:
+        changes["seed"] = seed
+    if episodes is not None:
+        changes["episodes"] = tuple(_whole(part) for part in episodes.split(","))
+    return replace(chosen, **changes)
+
+
+def _whole(text: str) -> int:
+    try:
+        number = float(text.replace("_", ""))
+    except ValueError:
+        number = float("nan")
+    if not number.is_integer():
+        raise InvalidInputError(
+            f"Expected --episodes to be whole numbers such as 2e5, got {text!r}."
+        )
+    return int(number)
+
+
+def _single(
+    learner: str,
+    environment: str,
+    trust: str,
+    epsilon: float | None,
+    delta: float,
+    mechanism: str,
+    calibration: str,
+    settings: list[str],
+) -> Any:
+    """An experiment with one learner, one environment and one trust model."""
+    from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow, TrustRow
+    from discreet.learners.registry import get_learner
+    from discreet.mdp.environments.registry import get_environment
+
+    values = dict(_setting(text) for text in settings)
+    parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
+    own = {k: v for k, v in values.items() if not k.startswith("env.")}
+    name = get_learner(learner).name
+    place = get_environment(environment).name
+    return Experiment(
+        name=f"{name}-{place.lower()}-{trust}",
+        title=f"{name} on {place}",
+        runs=5,
+        environments=(EnvironmentRow(name=place, parameters=parameters),),
+        learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
+        trusts=(
+            TrustRow(
+                model=trust,
+                epsilon=() if epsilon is None else (epsilon,),
+                delta=delta,
+                mechanism=mechanism,
+                calibration=calibration,
+            ),
+        ),
+    )
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    import tomllib
+
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidInputError(f"Expected --set name=value, got {text!r}.")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()  # a bare word is text
+
+
+class _Display:
+    """Live progress on a terminal, plain lines elsewhere, always on standard error."""
+
+    def __init__(self, title: str, *, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        self._console = Console(stderr=True, quiet=quiet)
+        self._live = self._console.is_terminal and not quiet
+        self._bar = Progress(
+            "{task.description}",
+            BarColumn(),
+            MofNCompleteColumn(),
+            "runs",
+            "{task.fields[rate]}",
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._live,
+        )
+        self._task = self._bar.add_task(title, total=None, rate="")
+        self._users = 0
+        self._started = self._last = 0.0
+
+    def __enter__(self) -> "_Display":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def update(self, outcome: Any, finished: int, total: int) -> None:
+        """Show one more finished run."""
+        import time
+
+        now = time.monotonic()
+        self._started = self._started or now
+        if outcome is not None:
+            self._users += outcome.task.cell.episodes
+        rate = f"{self._users / max(now - self._started, 1e-9):.3g} users/s"
+        self._bar.update(self._task, completed=finished, total=total, rate=rate)
+        if not self._live and (now - self._last > 5 or finished == total):
+            self._last = now
+            self._console.print(f"{finished} of {total} runs, {rate}", highlight=False)

@@ -1,0 +1,55 @@
+"""The Ray engine: the same tasks on an existing cluster, or on a local one started here."""
+
+import os
+from collections.abc import Iterator, Sequence
+
+from discreet.errors import DiscreetError, MissingExtraError
+from discreet.lab.engines import Engine
+from discreet.lab.tasks import Outcome, Task, execute
+
+
+def ray_engine(address: str | None) -> Engine:
+    """An engine that joins the cluster at ``address``, or starts a local one."""
+
+    def run(tasks: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+        try:
+            import ray
+        except ImportError:
+            raise MissingExtraError("ray", "ray") from None
+        started = not ray.is_initialized()
+        if started:
+            _connect(ray, address, jobs)
+        try:
+            yield from _outcomes(ray, tasks)
+        finally:
+            if started:
+                ray.shutdown()
+
+    return run
+
+
+def _connect(ray: object, address: str | None, jobs: int) -> None:
+    # Ray reports usage to its makers unless told otherwise; a privacy library tells it otherwise.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    options = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
+    try:
+        ray.init(log_to_driver=False, logging_level="ERROR", **options)  # type: ignore[attr-defined]
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise DiscreetError(
+            f"Cannot reach a Ray cluster at {address!r}: {error}. Start one with "
+            f"`ray start --head`, or leave --address out to start a local one."
+        ) from None
+
+
+def _outcomes(ray: object, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    remote = ray.remote(num_cpus=1, max_retries=2)(execute)  # type: ignore[attr-defined]
+    pending = {remote.remote(task): task for task in tasks}
+    while pending:
+        done, _ = ray.wait(list(pending), num_returns=1)  # type: ignore[attr-defined]
+        for reference in done:
+            task = pending.pop(reference)
+            try:
+                yield ray.get(reference)  # type: ignore[attr-defined]
+            except ray.exceptions.RayError as error:  # type: ignore[attr-defined]
+                text = str(error).splitlines()[0]
+                yield Outcome(task, 0.0, error=f"its Ray worker failed: {text}")

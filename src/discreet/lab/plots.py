@@ -1,0 +1,178 @@
+"""Pictures, drawn from result files. Axes in, axes out.
+
+Colours are those of Okabe and Ito (2008), distinguishable with any common colour blindness; lines
+also differ in style, so the pictures survive a black-and-white printer.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import MissingExtraError, UnknownNameError
+from discreet.lab.results import Results, Series
+from discreet.lab.statistics import band
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("matplotlib", "lab") from None
+    mpl.use("Agg", force=False)
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def label_of(series: Series, *, environment: bool = False) -> str:
+    """A legend entry that says the guarantee: notion, epsilon, delta."""
+    facts, promise = series.facts, series.guarantee
+    name = facts["label"]
+    where = f" on {facts['environment']}" if environment else ""
+    if promise["notion"] == "none":
+        return f"{name}{where}, no privacy"
+    pair = f"{promise['epsilon']:.3g}" + (f", {promise['delta']:.0e}" if promise["delta"] else "")
+    printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
+    return f"{name}{where}, ({pair})-{promise['notion']}{printed}"
+
+
+def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
+    """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
+    longest = max(series, key=lambda s: s.episodes[-1])
+    for index, one in enumerate(series):
+        colour, style = COLOURS[index % 8], STYLES[index % 8]
+        limits = band(one.regret)
+        axes.plot(one.episodes, limits.mean, color=colour, ls=style, lw=1.8, label=label_of(one))
+        floor = np.maximum(limits.low, limits.mean * 1e-3)
+        axes.fill_between(one.episodes, floor, limits.high, color=colour, alpha=0.15, lw=0)
+    axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label="uniform policy")
+    axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="cumulative regret")
+    return axes
+
+
+def plot_per_episode(axes: Any, series: Sequence[Series]) -> Any:
+    """Mean regret per episode so far: a line that falls is a learner that learns."""
+    for index, one in enumerate(series):
+        mean = one.regret.mean(axis=0) / one.episodes
+        axes.plot(
+            one.episodes, mean, color=COLOURS[index % 8], ls=STYLES[index % 8], label=label_of(one)
+        )
+    level = series[0].uniform[-1] / series[0].episodes[-1]
+    axes.axhline(level, color="0.6", lw=1, ls=":", label="uniform policy")
+    axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="regret per episode")
+    return axes
+
+
+def plot_by_episodes(axes: Any, series: Sequence[Series]) -> Any:
+    """Final regret against K, one line per learner and guarantee; each K is a run of its own."""
+    for index, (label, group) in enumerate(_groups(series, "episodes").items()):
+        _final_line(axes, index, label, group, "episodes")
+    uniform = sorted({(int(s.episodes[-1]), float(s.uniform[-1])) for s in series})
+    axes.plot(*zip(*uniform, strict=True), color="0.6", lw=1, ls=":", label="uniform policy")
+    axes.set(xscale="log", yscale="log", xlabel="K, users in the study", ylabel="final regret")
+    return axes
+
+
+def plot_by_epsilon(axes: Any, series: Sequence[Series]) -> Any:
+    """Final regret against epsilon; the non-private twin is a horizontal line."""
+    private = [s for s in series if s.guarantee["notion"] != "none"]
+    for index, (label, group) in enumerate(_groups(private, "epsilon").items()):
+        _final_line(axes, index, label, group, "epsilon")
+    for one in series:
+        if one.guarantee["notion"] == "none":
+            axes.axhline(one.final.mean(), color="black", lw=1, label=label_of(one))
+    level = float(np.mean([s.uniform[-1] for s in series]))
+    axes.axhline(level, color="0.6", lw=1, ls=":", label="uniform policy")
+    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="final regret")
+    return axes
+
+
+def plot_cost(axes: Any, series: Sequence[Series]) -> Any:
+    """What privacy costs: final regret of each guarantee beside its non-private twin."""
+    ordered = sorted(series, key=lambda s: float(s.final.mean()))
+    positions = np.arange(len(ordered))
+    means = [s.final.mean() for s in ordered]
+    limits = [band(s.final[:, None]) for s in ordered]
+    below = [m - max(float(b.low[0]), m * 1e-3) for m, b in zip(means, limits, strict=True)]
+    above = [float(b.high[0]) - m for m, b in zip(means, limits, strict=True)]
+    colours = ["0.55" if s.guarantee["notion"] == "none" else COLOURS[0] for s in ordered]
+    axes.barh(positions, means, color=colours, xerr=[below, above], ecolor="0.3", capsize=3)
+    axes.axvline(ordered[0].uniform[-1], color="0.5", lw=1, ls=":")
+    axes.set_yticks(positions, [label_of(s) for s in ordered])
+    axes.set(xscale="log", xlabel="final regret (dotted: uniform policy)")
+    return axes
+
+
+def plot_policy(axes: Any, actions: Sequence[Sequence[int]], title: str = "") -> Any:
+    """A deterministic policy as a heat map: step across, state down, colour is the action."""
+    grid = np.asarray(actions).T
+    plt = _pyplot()
+    count = int(grid.max()) + 1
+    axes.imshow(grid, aspect="auto", cmap=plt.get_cmap("cividis", max(count, 2)), origin="lower")
+    axes.set(xlabel="step", ylabel="state", title=title)
+    return axes
+
+
+PLOTS: dict[str, Callable[[Any, Sequence[Series]], Any]] = {
+    "regret": plot_regret,
+    "per-episode": plot_per_episode,
+    "by-episodes": plot_by_episodes,
+    "by-epsilon": plot_by_epsilon,
+    "cost": plot_cost,
+}
+TITLES = {
+    "regret": "Regret against users",
+    "per-episode": "Regret per user so far",
+    "by-episodes": "Final regret against the size of the study",
+    "by-epsilon": "Final regret against epsilon",
+    "cost": "What privacy costs",
+}
+
+
+def figure(results: Results, name: str, environment: str | None = None) -> Any:
+    """A ready figure of one kind; ``environment`` picks one of several."""
+    if name not in PLOTS:
+        raise UnknownNameError("plot", name, PLOTS)
+    plt = _pyplot()
+    series = [s for s in results.series() if environment in (None, s.facts["environment"])]
+    if name in ("regret", "per-episode", "cost"):
+        longest = max(s.facts["episodes"] for s in series)
+        series = [s for s in series if s.facts["episodes"] == longest]
+    drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
+    PLOTS[name](axes, series)
+    axes.grid(True, which="major", color="0.9", lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{TITLES[name]}: {series[0].facts['environment']}", loc="left", fontsize=11)
+    if name != "cost":
+        axes.legend(fontsize=7.5, frameon=False)
+    return drawn
+
+
+def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
+    """Series that differ only in ``but``, under a common legend entry."""
+    groups: dict[str, list[Series]] = {}
+    for one in series:
+        label = label_of(one)
+        if but == "epsilon":
+            delta = one.guarantee["delta"]
+            notion = one.guarantee["notion"] + (f", delta {delta:.0e}" if delta else ", pure")
+            label = f"{one.facts['label']}, {notion}"
+        groups.setdefault(label, []).append(one)
+    return groups
+
+
+def _final_line(axes: Any, index: int, label: str, group: list[Series], by: str) -> None:
+    group = sorted(group, key=lambda s: float(s.facts[by]))
+    x = [s.facts[by] for s in group]
+    limits = [band(s.final[:, None]) for s in group]
+    mean = np.array([float(b.mean[0]) for b in limits])
+    low = np.maximum([float(b.low[0]) for b in limits], mean * 1e-3)
+    high = np.array([float(b.high[0]) for b in limits])
+    colour, style = COLOURS[index % 8], STYLES[index % 8]
+    axes.plot(x, mean, color=colour, ls=style, marker=MARKERS[index % 8], ms=5, label=label)
+    axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)

@@ -1,0 +1,243 @@
+"""One self-contained HTML page: figures, tables, guarantees, how to repeat it."""
+
+import io
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from discreet.lab.plots import TITLES, figure, plot_policy
+from discreet.lab.results import Results, write_atomically
+from discreet.lab.summary import Row, summarise, warnings_of, winners
+
+_STYLE = """
+:root { --ink: #1b1f24; --soft: #57606a; --line: #d8dee4; --warn: #fff4e0; --edge: #e69f00; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 3rem; color: var(--ink);
+  font: 16px/1.55 system-ui, sans-serif; background: #fff; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); }
+p.lead { color: var(--soft); margin-top: 0; }
+figure { margin: 1.2rem 0; }
+figure svg { width: 100%; height: auto; max-width: 52rem; display: block; }
+figcaption { color: var(--soft); font-size: .88rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.g { min-width: 15rem; }
+.warn { background: var(--warn); border-left: 4px solid var(--edge); padding: .6rem .9rem;
+  margin: .6rem 0; }
+.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem; }
+code, pre { font: .88rem/1.5 ui-monospace, monospace; }
+pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; }
+footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
+@media (max-width: 40rem) { body { font-size: 15px; padding: 1rem .75rem; }
+  h1 { font-size: 1.35rem; } }
+@media print { body { max-width: none; padding: 0; } figure, table { break-inside: avoid; }
+  .scroll { overflow: visible; } }
+"""
+
+_CAPTIONS = {
+    "regret": "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
+    "once. Dotted grey: always playing at random.",
+    "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
+    "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals.",
+    "by-epsilon": "Smaller epsilon, stronger privacy; the solid black line has no privacy.",
+    "cost": "Bars: final regret at the largest K, with 95% intervals; grey: no privacy.",
+}
+
+
+def svg_of(drawn: object) -> str:
+    """A matplotlib figure as inline SVG with identifiers that do not depend on the moment."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "discreet", "svg.fonttype": "none"}):
+        drawn.savefig(stream, format="svg", metadata={"Date": None})  # type: ignore[attr-defined]
+    plt.close(drawn)  # type: ignore[arg-type]
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
+
+
+def write_figures(results: Results) -> list[Path]:
+    """All figures of the experiment as SVG and PNG files in the folder ``figures``."""
+    import matplotlib.pyplot as plt
+
+    folder = results.path / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, environment in _figures(results):
+        drawn = figure(results, name, environment)
+        stem = f"{name}-{_slug(environment)}"
+        drawn.savefig(folder / f"{stem}.png", dpi=150)
+        plt.close(drawn)
+        write_atomically(
+            folder / f"{stem}.svg", svg_of(figure(results, name, environment)).encode()
+        )
+        paths += [folder / f"{stem}.svg", folder / f"{stem}.png"]
+    return paths
+
+
+def write_report(results: Results) -> Path:
+    """Write ``report.html`` into the result folder and return its path."""
+    path = results.path / "report.html"
+    write_atomically(path, render(results).encode())
+    return path
+
+
+def render(results: Results) -> str:
+    """The page as text."""
+    experiment = results.experiment
+    rows = summarise(results)
+    sections = [
+        f"<h1>{escape(experiment.title)}</h1>",
+        f'<p class="lead">{escape(experiment.description)}</p>',
+        *(f'<div class="warn">{escape(text)}</div>' for text in warnings_of(results)),
+        "<h2>Pictures</h2>",
+        *(_figure(results, name, env) for name, env in _figures(results)),
+        "<h2>Final regret</h2>",
+        _regret_table(rows),
+        "<h2>Who wins</h2>",
+        _verdicts(results),
+        _policies(results),
+        "<h2>Guarantees</h2>",
+        _guarantee_table(rows),
+        "<h2>How to repeat this</h2>",
+        _reproduce(results),
+    ]
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,">'
+        f"<title>{escape(experiment.title)}</title><style>{_STYLE}</style></head><body>"
+        + "\n".join(sections)
+        + "</body></html>\n"
+    )
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def _figures(results: Results) -> list[tuple[str, str]]:
+    environments = [e.title for e in results.experiment.environments]
+    return [(name, env) for env in environments for name in results.experiment.plots]
+
+
+def _figure(results: Results, name: str, environment: str) -> str:
+    alt = escape(f"{TITLES[name]}, {environment}")
+    image = svg_of(figure(results, name, environment)).replace(
+        "<svg ", f'<svg role="img" aria-label="{alt}" ', 1
+    )
+    image = _unique_ids(image, _slug(f"{name}-{environment}"))
+    return f"<figure>{image}<figcaption>{escape(_CAPTIONS[name])}</figcaption></figure>"
+
+
+def _unique_ids(image: str, prefix: str) -> str:
+    """Inline SVGs share one document: their identifiers must not meet."""
+    image = re.sub(r'\bid="', f'id="{prefix}-', image)
+    image = re.sub(r'(xlink:href|href)="#', rf'\1="#{prefix}-', image)
+    return image.replace("url(#", f"url(#{prefix}-")
+
+
+def _cells(*cells: tuple[str, str]) -> str:
+    return "<tr>" + "".join(f'<td class="{kind}">{text}</td>' for kind, text in cells) + "</tr>"
+
+
+def _regret_table(rows: Sequence[Row]) -> str:
+    head = (
+        "<tr><th>environment</th><th>learner</th><th>guarantee delivered</th>"
+        '<th class="n">K</th><th class="n">runs</th><th class="n">regret</th>'
+        '<th class="n">95% interval</th><th class="n">of uniform</th></tr>'
+    )
+    body = "".join(
+        _cells(
+            ("", escape(row.facts["environment"])),
+            ("", escape(row.facts["label"])),
+            ("", escape(short_guarantee(row))),
+            ("n", f"{row.facts['episodes']:,}"),
+            ("n", str(row.runs)),
+            ("n", f"{row.mean:,.0f}"),
+            ("n", f"{row.low:,.0f} to {row.high:,.0f}"),
+            ("n", f"{row.share:.2%}"),
+        )
+        for row in rows
+    )
+    return f'<div class="scroll"><table>{head}{body}</table></div>'
+
+
+def short_guarantee(row: Row) -> str:
+    """``(1, 1e-06)-SDP``, or ``none``."""
+    promise = row.guarantee
+    if promise["notion"] == "none":
+        return "none"
+    pair = f"{promise['epsilon']:.4g}" + (f", {promise['delta']:.0e}" if promise["delta"] else "")
+    return f"({pair})-{promise['notion']}"
+
+
+def _verdicts(results: Results) -> str:
+    items = []
+    for environment, comparisons in winners(results):
+        lines = "".join(f"<li>{escape(str(c))}</li>" for c in comparisons)
+        items.append(f"<p><b>{escape(environment)}</b></p><ul>{lines}</ul>")
+    if not items:
+        return "<p>Only one learner ran: nothing to compare.</p>"
+    return "".join(items) + (
+        "<p><small>Largest K; paired over runs with common random numbers; sign-flip tests, "
+        "corrected for the number of comparisons (Holm).</small></p>"
+    )
+
+
+def _policies(results: Results) -> str:
+    import matplotlib.pyplot as plt
+
+    pictures: list[str] = []
+    for entry in results.guarantees:
+        actions = results.policies.get(f"{entry['cell']}-0000")
+        if actions is None or len(pictures) >= 6:
+            continue
+        drawn, axes = plt.subplots(figsize=(3.4, 2.4), layout="constrained")
+        title = f"{entry['label']}, {entry['trust']}, K={entry['episodes']:,}"
+        plot_policy(axes, actions, title)
+        axes.title.set_fontsize(8)
+        prefix = f"policy-{entry['cell']}"
+        pictures.append(f"<figure>{_unique_ids(svg_of(drawn), prefix)}</figure>")
+    if not pictures:
+        return ""
+    return (
+        "<h2>Learned policies</h2><p>First run; colour is the action (relabelled at random, so "
+        f'only patterns mean something).</p><div class="small">{"".join(pictures)}</div>'
+    )
+
+
+def _guarantee_table(rows: Sequence[Row]) -> str:
+    seen: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        seen.setdefault((row.facts["label"], short_guarantee(row)), row)
+    body = "".join(
+        _cells(
+            ("", escape(label)),
+            ("", escape(promise)),
+            ("", escape(f"{row.guarantee['unit']}; {row.guarantee['neighbours']}")),
+            ("g", escape("; ".join(row.guarantee["assumptions"]) or "none")),
+        )
+        for (label, promise), row in seen.items()
+        if promise != "none"
+    )
+    head = "<tr><th>learner</th><th>guarantee</th><th>unit; neighbours</th><th>assumes</th></tr>"
+    return f'<div class="scroll"><table>{head}{body}</table></div>'
+
+
+def _reproduce(results: Results) -> str:
+    experiment = results.experiment
+    command = f"discreet run {results.path.name}/spec.toml --output {results.path.name}-again"
+    return (
+        f"<pre>{escape(command)}</pre><p>Seed {experiment.seed}, {experiment.runs} runs; results "
+        "do not depend on the number of workers. Every number above is computed from "
+        "<code>results.parquet</code> in this folder; versions are in "
+        "<code>environment.json</code>.</p>"
+        "<footer>Regret is exact expected regret against the optimal policy, never realised "
+        "reward. Actions are relabelled at random in every run.</footer>"
+    )

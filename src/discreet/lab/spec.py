@@ -1,0 +1,275 @@
+"""Experiment files: TOML in, frozen dataclasses behind, TOML out.
+
+An experiment is environments x learners x trust models x epsilons x episodes, each repeated `runs`
+times on common random numbers. An unknown key is an error with a suggestion, never ignored.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.lab import _toml
+from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
+
+TRUST_MODELS: dict[str, type[TrustModel]] = {
+    "none": NoPrivacy,
+    "central": Central,
+    "local": Local,
+    "shuffle": Shuffle,
+}
+_VARIANT_KEYS = ("runs", "episodes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRow:
+    """One environment: its registered name, its parameters, and what changes from run to run.
+
+    Attributes:
+        name: as in `discreet list`.
+        parameters: keyword arguments of the environment.
+        relabel: permute the actions at random in every run, so that no fixed action is special.
+        vary: a parameter that takes the run's number (for instance ``"seed"`` of RandomMDP).
+        label: shown in tables and legends.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    relabel: bool = True
+    vary: str = ""
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label, or the name."""
+        return self.label or self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustRow:
+    """One trust model with a list of epsilons."""
+
+    model: str
+    epsilon: tuple[float, ...] = ()
+    delta: float = 0.0
+    mechanism: str = "auto"
+    calibration: str = "exact"
+
+    def __post_init__(self) -> None:
+        if self.model not in TRUST_MODELS:
+            raise UnknownNameError("trust model", self.model, TRUST_MODELS)
+        if self.model != "none" and not self.epsilon:
+            raise InvalidInputError(
+                f"Expected at least one epsilon for trust model {self.model!r}, got none; "
+                f"write epsilon = [1.0]."
+            )
+
+    def models(self) -> Iterator[TrustModel]:
+        """One configured trust model per epsilon."""
+        if self.model == "none":
+            yield NoPrivacy()
+            return
+        for epsilon in self.epsilon:
+            yield TRUST_MODELS[self.model](
+                epsilon=epsilon,
+                delta=self.delta,
+                mechanism=self.mechanism,
+                calibration=self.calibration,
+            )  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerRow:
+    """One learner with its settings and the trust models it runs under.
+
+    Attributes:
+        name: as in `discreet list`.
+        settings: keyword arguments of the learner (``constants = "practical"``, ...).
+        trusts: trust models by name; empty means all of the experiment's that it can use.
+        environments: environments by label; empty means all.
+        max_episodes: skip longer runs (a stream learner pays per episode, a batch one does not).
+        label: shown in tables and legends.
+    """
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    trusts: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    max_episodes: int = 0
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label, or the name."""
+        return self.label or self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A whole experiment, resolved."""
+
+    name: str
+    title: str
+    description: str = ""
+    paper: str = "ours"
+    expect: str = ""
+    plots: tuple[str, ...] = ("regret",)
+    seed: int = 0
+    runs: int = 20
+    episodes: tuple[int, ...] = (20_000,)
+    environments: tuple[EnvironmentRow, ...] = ()
+    learners: tuple[LearnerRow, ...] = ()
+    trusts: tuple[TrustRow, ...] = ()
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _validate.count(runs=self.runs)
+        _validate.count(0, seed=self.seed)
+        for episodes in self.episodes:
+            _validate.count(episodes=episodes)
+        for key, part in (("environments", self.environments), ("learners", self.learners)):
+            if not part:
+                raise InvalidInputError(
+                    f"Experiment {self.name!r} has no {key}; add a [[{key}]] table."
+                )
+
+    def variant(self, name: str) -> "Experiment":
+        """The experiment with the keys of ``[variants.<name>]`` replaced."""
+        if name not in self.variants:
+            raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
+        changes = dict(self.variants[name])
+        if "episodes" in changes:
+            changes["episodes"] = _integers(changes["episodes"], "episodes")
+        return replace(self, **changes)
+
+    def to_toml(self) -> str:
+        """The resolved experiment as TOML; reading it back gives an equal experiment."""
+        return _toml.dumps(_plain(self))
+
+
+def load_experiment(source: str | Path) -> Experiment:
+    """Read an experiment by shipped name or from a TOML file.
+
+    Raises:
+        UnknownNameError: neither a file nor a shipped name.
+        InvalidInputError: the file is not valid TOML, or a key or type is wrong.
+    """
+    path = Path(source)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise InvalidInputError(
+                f"Expected an experiment file, got {str(path)!r}: no such file."
+            )
+        return parse_experiment(path.read_text(encoding="utf-8"), origin=str(path))
+    names = experiment_names()
+    if str(source) not in names:
+        raise UnknownNameError("experiment", str(source), names)
+    text = (resources.files("discreet.lab") / "papers" / f"{source}.toml").read_text("utf-8")
+    return parse_experiment(text, origin=f"{source}.toml")
+
+
+def experiment_names() -> list[str]:
+    """The shipped experiments."""
+    folder = resources.files("discreet.lab") / "papers"
+    if not folder.is_dir():
+        return []
+    return sorted(
+        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
+    r"""Build an experiment from TOML text.
+
+    >>> parse_experiment('name = "x"\ntitle = "X"\nrun = 3')
+    Traceback (most recent call last):
+    ...
+    discreet.errors.UnknownNameError: Unknown key of experiment 'run'; did you mean 'runs'?
+    """
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInputError(f"{origin} is not valid TOML: {error}.") from None
+    parts: dict[str, Any] = {
+        "environments": tuple(
+            _build(EnvironmentRow, t, origin) for t in raw.pop("environments", [])
+        ),
+        "learners": tuple(_build(LearnerRow, t, origin) for t in raw.pop("learners", [])),
+        "trusts": tuple(_build(TrustRow, t, origin) for t in raw.pop("trusts", [])),
+    }
+    variants = raw.pop("variants", {})
+    for table in variants.values():
+        for key in table:
+            if key not in _VARIANT_KEYS:
+                raise UnknownNameError("key of a variant", key, _VARIANT_KEYS)
+    experiment: Experiment = _build(Experiment, raw, origin, variants=variants, **parts)
+    return experiment
+
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "number": ("delta",),
+    "integer": ("seed", "runs", "max_episodes"),
+    "true or false": ("relabel",),
+    "a table": ("parameters", "settings"),
+    "a list of words": ("plots", "trusts", "environments"),
+}
+
+
+def _build(cls: type[Any], table: Mapping[str, Any], origin: str, **known: Any) -> Any:
+    names = {f.name for f in fields(cls)}
+    kind = "experiment" if cls is Experiment else cls.__name__.lower()
+    for key in table:
+        if key not in names or key in known:
+            raise UnknownNameError(f"key of {kind}", key, names)
+    values = {key: _convert(key, value, origin) for key, value in table.items()}
+    for required in ("name", "model", "title"):
+        if required in names and required not in values:
+            raise InvalidInputError(f"{origin}: {kind} needs the key {required!r}.")
+    return cls(**values, **known)
+
+
+def _convert(key: str, value: Any, origin: str) -> Any:
+    if key == "episodes":
+        return _integers(value, key)
+    if key == "epsilon":
+        listed = value if isinstance(value, list) else [value]
+        for item in listed:
+            _validate.positive(epsilon=item)
+        return tuple(float(item) for item in listed)
+    kind = next((k for k, keys in _KINDS.items() if key in keys), "text")
+    good = {
+        "number": isinstance(value, int | float) and not isinstance(value, bool),
+        "integer": isinstance(value, int) and not isinstance(value, bool),
+        "true or false": isinstance(value, bool),
+        "a table": isinstance(value, dict),
+        "a list of words": isinstance(value, list) and all(isinstance(v, str) for v in value),
+        "text": isinstance(value, str),
+    }[kind]
+    if not good:
+        raise InvalidInputError(f"{origin}: expected {key} to be {kind}, got {value!r}.")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _integers(value: Any, key: str) -> tuple[int, ...]:
+    listed = value if isinstance(value, list | tuple) else [value]
+    result = []
+    for item in listed:
+        # 1e6 is how people write a million
+        whole = int(item) if isinstance(item, float) and item.is_integer() else item
+        _validate.count(**{key: whole})
+        result.append(int(whole))
+    return tuple(result)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,111 @@
+"""One row per learner and guarantee: what tables, JSON and the report show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.lab.results import Results, Series
+from discreet.lab.statistics import Comparison, band, verdicts
+
+
+@dataclass(frozen=True)
+class Row:
+    """Final regret of one cell, with everything needed to read it."""
+
+    facts: Mapping[str, Any]
+    guarantee: Mapping[str, Any]
+    runs: int
+    mean: float
+    std: float
+    low: float
+    high: float
+    uniform: float
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """Share of the uniform policy's regret that remains (1 = learned nothing)."""
+        return self.mean / self.uniform if self.uniform > 0 else float("nan")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that scripts rely on."""
+        rate = self.facts["episodes"] / self.seconds if self.seconds > 0 else None
+        return {
+            "environment": self.facts["environment"],
+            "learner": self.facts["learner"],
+            "label": self.facts["label"],
+            "trust": self.facts["trust"],
+            "epsilon": _finite(self.facts["epsilon"]),
+            "delta": self.facts["delta"],
+            "calibration": self.facts["calibration"],
+            "constants": self.facts["constants"],
+            "episodes": self.facts["episodes"],
+            "runs": self.runs,
+            "regret": {"mean": self.mean, "std": self.std, "low": self.low, "high": self.high},
+            "uniform_regret": self.uniform,
+            "seconds": self.seconds,
+            "episodes_per_second": rate,
+            "guarantee": {k: _finite(v) for k, v in self.guarantee.items()},
+        }
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity; nothing promised is null."""
+    return None if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
+
+
+def summarise(results: Results) -> list[Row]:
+    """The rows of a results table, in the experiment's order."""
+    return [_row(series) for series in results.series()]
+
+
+def _row(series: Series) -> Row:
+    limits = band(series.final[:, None])
+    spread = float(series.final.std(ddof=1)) if len(series.final) > 1 else 0.0
+    return Row(
+        facts=series.facts,
+        guarantee=series.guarantee,
+        runs=len(series.final),
+        mean=float(limits.mean[0]),
+        std=spread,
+        low=float(limits.low[0]),
+        high=float(limits.high[0]),
+        uniform=float(series.uniform[-1]),
+        seconds=series.seconds,
+    )
+
+
+def warnings_of(results: Results) -> list[str]:
+    """What a reader must know before believing a row."""
+    found: dict[str, None] = {}
+    for entry in results.guarantees:
+        promise = entry["guarantee"]
+        if promise.get("claimed"):
+            found[
+                f"{entry['label']} ({entry['trust']}): the paper's constants claim "
+                f"{promise['claimed']} but deliver ({promise['epsilon']:.3g}, "
+                f"{promise['delta']:.2g}) under replace-one."
+            ] = None
+        if promise.get("simulated") and promise["notion"] != "none":
+            found[
+                "Noise came from the seeded simulation sampler: right for research, not a "
+                "protection of real people."
+            ] = None
+    return list(found)
+
+
+def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
+    """Per environment, at the largest K: the best learner against every other."""
+    from discreet.lab.plots import label_of
+
+    by_environment: dict[str, list[Series]] = {}
+    for series in results.series():
+        by_environment.setdefault(series.facts["environment"], []).append(series)
+    answers = []
+    for environment, group in by_environment.items():
+        longest = max(s.facts["episodes"] for s in group)
+        same = [s for s in group if s.facts["episodes"] == longest]
+        if len(same) > 1:
+            names = [label_of(s) for s in same]
+            answers.append((environment, verdicts(names, [s.final for s in same])))
+    return answers
