@@ -14,6 +14,7 @@ _WHERE = {
     "Solution": "discreet.mdp.planning",
     "StochasticPolicy": "discreet.mdp.policies",
     "TabularMDP": "discreet.mdp.tabular",
+    "Trajectories": "discreet.mdp.trajectories",
     "as_policy": "discreet.mdp.policies",
     "best_response": "discreet.mdp.planning",
     "environments": "discreet.mdp.environments",
@@ -22,6 +23,7 @@ _WHERE = {
     "occupancy": "discreet.mdp.planning",
     "plan": "discreet.mdp.planning",
     "sample_counts": "discreet.mdp.simulation",
+    "sample_trajectories": "discreet.mdp.simulation",
     "state_values": "discreet.mdp.planning",
     "uniform_policy": "discreet.mdp.policies",
 }

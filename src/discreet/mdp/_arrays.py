@@ -80,6 +80,19 @@ def unit_interval(array: ArrayLike, name: str) -> FloatArray:
     return values
 
 
+def cumulative_rows(rows: FloatArray) -> FloatArray:
+    """Cumulative sums along the last axis, exactly one from the last possible entry on.
+
+    >>> cumulative_rows(np.array([0.0, 0.3, 0.7, 0.0])).tolist()
+    [0.0, 0.3, 1.0, 1.0]
+    """
+    sums = np.cumsum(rows, axis=-1)
+    possible = rows > 0
+    from_here_on = np.cumsum(possible[..., ::-1], axis=-1)[..., ::-1]
+    sums[from_here_on - possible == 0] = 1.0
+    return sums
+
+
 def _at(name: str, mask: BoolArray) -> str:
     """Where the first marked entry is, as an index expression."""
     if mask.ndim == 0:

@@ -1,13 +1,17 @@
-"""Compiled dynamic programming over sparse transition rows (see `tabular.SparseRows`).
+"""Compiled dynamic programming and compiled simulation of single episodes.
 
-Every kernel does O(entries) work per step, at most O(H S^2 A) in all.
+Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at most
+O(H S^2 A) in all. Simulation runs over cumulative rows (`tabular.EpisodeTables`) and draws from the
+NumPy generator it is given, so that a learner's kernel can call it once per episode.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet._jit import kernel
-from discreet.mdp.tabular import SparseRows
+from discreet.mdp.tabular import EpisodeTables, SparseRows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,3 +92,64 @@ def occupancies(rows: SparseRows, initial: Floats, chosen: Floats) -> Floats:
                         ahead[rows.columns[i]] += mass * rows.entries[i]
         here = ahead
     return occupied
+
+
+@kernel
+def draw(cumulative: Floats, uniform: float) -> int:
+    """The first index whose cumulative probability exceeds ``uniform`` (in [0, 1))."""
+    low, high = 0, cumulative.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > uniform:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def take_step(tables: EpisodeTables, h: int, s: int, a: int, rng: Any) -> tuple[int, int]:
+    """The next state and the reward bit (one with probability equal to the mean reward)."""
+    bit = 1 if rng.random() < tables.rewards[h, s, a] else 0
+    step = h if tables.transitions.shape[0] > 1 else 0
+    return draw(tables.transitions[step, s, a], rng.random()), bit
+
+
+@kernel
+def run_actions(
+    tables: EpisodeTables, chosen: Ints, rng: Any, episode: tuple[Ints, Ints, Ints]
+) -> None:
+    """One episode of a deterministic policy ``chosen[H, S]``.
+
+    ``episode`` is (states[H + 1], actions[H], bits[H]), written in place.
+    """
+    states, actions, bits = episode
+    states[0] = draw(tables.initial, rng.random())
+    for h in range(chosen.shape[0]):
+        actions[h] = chosen[h, states[h]]
+        states[h + 1], bits[h] = take_step(tables, h, states[h], actions[h], rng)
+
+
+@kernel
+def run_probabilities(
+    tables: EpisodeTables, cumulative: Floats, rng: Any, episode: tuple[Ints, Ints, Ints]
+) -> None:
+    """One episode of a stochastic policy given by cumulative probabilities ``[H, S, A]``.
+
+    ``episode`` is (states[H + 1], actions[H], bits[H]), written in place.
+    """
+    states, actions, bits = episode
+    states[0] = draw(tables.initial, rng.random())
+    for h in range(cumulative.shape[0]):
+        actions[h] = draw(cumulative[h, states[h]], rng.random())
+        states[h + 1], bits[h] = take_step(tables, h, states[h], actions[h], rng)
+
+
+@kernel
+def run_many(
+    tables: EpisodeTables, cumulative: Floats, rng: Any, episodes: tuple[Ints, Ints, Ints]
+) -> None:
+    """One episode for each row of ``episodes``: states[n, H + 1], actions[n, H], bits[n, H]."""
+    states, actions, bits = episodes
+    for i in range(states.shape[0]):
+        run_probabilities(tables, cumulative, rng, (states[i], actions[i], bits[i]))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import _validate
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import FloatArray, probability_rows, unit_interval
+from discreet.mdp._arrays import FloatArray, cumulative_rows, probability_rows, unit_interval
 from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
@@ -27,6 +27,18 @@ class SparseRows(NamedTuple):
     columns: NDArray[np.int32]
     entries: FloatArray
     stride: int
+
+
+class EpisodeTables(NamedTuple):
+    """What the compiled simulation of single episodes reads.
+
+    Cumulative rows make a draw one comparison per state: the next state is the first whose entry
+    exceeds a uniform number, and a state of probability zero is never the first.
+    """
+
+    initial: FloatArray
+    transitions: FloatArray
+    rewards: FloatArray
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -135,6 +147,18 @@ class TabularMDP:
         columns = np.nonzero(mask)[1].astype(np.int32)
         stride = 0 if self.same_transitions else self.shape.states * self.shape.actions
         return SparseRows(pointers, columns, flat[mask], stride)
+
+    @cached_property
+    def tables(self) -> EpisodeTables:
+        """Cumulative rows for the simulation of single episodes, built once.
+
+        ``transitions`` is ``[T, S, A, S]`` with T = 1 if all steps are alike, else T = H.
+        """
+        return EpisodeTables(
+            cumulative_rows(self.initial),
+            cumulative_rows(self.step_transitions),
+            np.ascontiguousarray(self.rewards),
+        )
 
     def __repr__(self) -> str:
         label = f"{self.name!r}, " if self.name else ""
