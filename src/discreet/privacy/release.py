@@ -9,7 +9,7 @@ A plan is calibrated once, carries its noise parameters and its guarantee, and h
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,8 @@ class StreamPlan(ABC):
     guarantee: Guarantee
     episodes: int
     stationary: bool = False
+    response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
+    """What one step of a user adds to the released counters, see `StreamBlock`."""
 
     @abstractmethod
     def noise_variance(self, episode: int) -> dict[str, float]:
@@ -162,6 +164,10 @@ class StreamPlan(ABC):
     @abstractmethod
     def error_bound(self, episode: int, failure: float) -> float:
         """A bound that |noise| on one counter exceeds with probability at most ``failure``."""
+
+    def error_bounds(self, failure: float) -> FloatArray:
+        """`error_bound` after 1, 2, ..., ``episodes`` users."""
+        return np.array([self.error_bound(k, failure) for k in range(1, self.episodes + 1)])
 
     @abstractmethod
     def open(self, sampler: Sampler) -> "StreamRelease":
@@ -177,6 +183,31 @@ class StreamPlan(ABC):
         }
         total = sum(sizes[name] for name in self.statistics)
         return total // self.shape.horizon if self.stationary else total
+
+
+@dataclass(frozen=True, eq=False)
+class StreamBlock:
+    """All randomness of the next releases, drawn ahead so that a compiled loop can use it.
+
+    What is released after k users is ``noise[k] + sum over users i <= k of their steps``, where a
+    step (h, s, a, s', reward bit r) of user i adds, by the plan's ``response``,
+
+    * ``"unit"``: one to the transition and visit counters and r to the reward counter (additive
+      noise; ``gains`` is empty);
+    * ``"cell"``: ``gains[i, c]`` to each counter c that "unit" would add one to, where c counts
+      cells per step also when the released counters are pooled over steps;
+    * ``"category"``: with g = ``gains[i, ((s·A + a)·S + s')·2 + r]`` if h == ``steps[i]`` and 0
+      otherwise, g to the transition and visit counters and r·g to the reward counter.
+
+    Attributes:
+        noise: ``float64[n, cells]``, on each cumulative counter.
+        gains: ``float64[n, g]``; what a true unit is worth after randomisation, mean one.
+        steps: ``int64[n]``, the one step each user reports; empty unless "category".
+    """
+
+    noise: FloatArray
+    gains: FloatArray
+    steps: IntArray
 
 
 @dataclass(eq=False)
@@ -195,17 +226,23 @@ class StreamRelease(ABC):
         Shape ``[episodes, plan.cells]``; cells are the statistics of the plan in order, each
         flattened. Block boundaries do not change the values. The caller adds the true cumulative
         counts (a compiled kernel that simulates, releases and learns does so in place).
-        Implementations advance ``self.episode``.
+        Implementations advance ``self.episode``. Mechanisms that randomise the data instead of
+        adding noise refuse it: `block` serves all of them.
         """
+
+    def block(self, episodes: int) -> StreamBlock:
+        """All randomness of the next ``episodes`` releases, for every kind of response."""
+        noise = self.noise_block(episodes)
+        return StreamBlock(noise, np.empty((episodes, 0)), np.empty(0, np.int64))
 
     def add(self, counts: Counts) -> PrivateCounts:
         """Take one more user's counts and return the cumulative private statistics."""
         plan = self.plan
         check_counts(counts, plan.shape, users=1)
         vector = flatten(counts, plan.statistics, stationary=plan.stationary)
+        noise = self.noise_block(1)[0]  # refuses, before anything changes, when the stream is over
         self._totals = vector if self._totals is None else self._totals + vector
-        noisy = self._totals + self.noise_block(1)[0]
-        return unflatten(noisy, plan, self.episode, secure=self.sampler.secure)
+        return unflatten(self._totals + noise, plan, self.episode, secure=self.sampler.secure)
 
 
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:

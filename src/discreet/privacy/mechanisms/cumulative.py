@@ -1,0 +1,252 @@
+"""Noise on cumulative counters: what all additive stream mechanisms share.
+
+A `CumulativeNoise` is a law over time for one counter (counters are independent); it knows nothing
+of MDPs, so that the same code serves transition counts, visits, rewards and loss vectors. A
+`NoiseRun` is one realisation, drawn in pieces of a fixed size: how a caller cuts its blocks never
+changes a value.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.mechanisms.laws import NoiseLaw
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import FloatArray, StreamPlan, StreamRelease
+from discreet.privacy.sensitivity import sensitivity
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+_PIECE = 1 << 17
+"""Noise values drawn at a time (1 MB): large enough to vectorise, small enough for a cache."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far one user can move the counters of a stream (replace-one).
+
+    Attributes:
+        units: sum of absolute changes (L1); each is a whole number of units.
+        pile: the most units in one counter (1 unless counters are pooled over steps).
+        horizon: H, for printed constants.
+    """
+
+    units: int
+    pile: int = 1
+    horizon: int = 1
+
+    @property
+    def l1(self) -> int:
+        """Sum of absolute changes."""
+        return self.units
+
+    @property
+    def l2(self) -> float:
+        """Root of the sum of squares, at worst units/pile counters changed by pile each."""
+        return float(np.sqrt(self.units * self.pile))
+
+    @classmethod
+    def of(cls, shape: Shape, statistics: tuple[str, ...], *, stationary: bool) -> "Reach":
+        """The reach of one user's episode on the statistics of an MDP."""
+        moved = sensitivity(shape.horizon, statistics, stationary=stationary)
+        return cls(units=moved.l1, pile=moved.pile, horizon=shape.horizon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeNoise(ABC):
+    """The noise on one cumulative counter over a stream of ``episodes`` releases."""
+
+    episodes: int
+
+    def __post_init__(self) -> None:
+        _validate.count(episodes=self.episodes)
+
+    @abstractmethod
+    def variance(self, episode: int) -> float:
+        """Exact variance of the noise released after ``episode`` users."""
+
+    @abstractmethod
+    def bound(self, episode: int, failure: float) -> float:
+        """What |noise| after ``episode`` users exceeds with probability at most ``failure``."""
+
+    def bounds(self, failure: float) -> FloatArray:
+        """`bound` after 1, 2, ..., ``episodes`` users."""
+        return np.array([self.bound(k, failure) for k in range(1, self.episodes + 1)])
+
+    @abstractmethod
+    def start(self, cells: int, sampler: Sampler) -> "NoiseRun":
+        """One realisation on ``cells`` independent counters."""
+
+    def check_episode(self, episode: int) -> None:
+        """Releases are numbered by the users seen: 1 .. episodes."""
+        _validate.count(episode=episode)
+        if episode > self.episodes:
+            raise InvalidInputError(
+                f"Expected episode <= {self.episodes} (the length of the stream), got {episode}; "
+                f"calibrate a longer stream."
+            )
+
+
+class NoiseRun(ABC):
+    """One realisation of cumulative noise, handed out in blocks of any size."""
+
+    def __init__(self, cells: int, episodes: int, sampler: Sampler) -> None:
+        self.cells = cells
+        self.episodes = episodes
+        self.sampler = sampler
+        # Secure noise is slow and secret: none is drawn before its time.
+        self._piece = 1 if sampler.secure else max(1, _PIECE // cells)
+        self._drawn = 0
+        self._left = np.empty((0, cells))
+
+    def block(self, episodes: int) -> FloatArray:
+        """Noise after each of the next ``episodes`` releases, ``[episodes, cells]``."""
+        _validate.count(0, episodes=episodes)
+        while len(self._left) < episodes:
+            rows = min(self._piece, self.episodes - self._drawn)
+            if rows == 0:
+                raise InvalidInputError(
+                    f"Expected at most {self.episodes} releases in this stream; "
+                    f"calibrate a longer stream (its guarantee covers {self.episodes})."
+                )
+            more = self._next(self._drawn, rows)
+            self._drawn += rows
+            self._left = np.concatenate([self._left, more]) if len(self._left) else more
+        taken, self._left = self._left[:episodes], self._left[episodes:]
+        return taken
+
+    @abstractmethod
+    def _next(self, first: int, rows: int) -> FloatArray:
+        """Cumulative noise after releases ``first + 1 .. first + rows``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentNoise(CumulativeNoise):
+    """Every user adds fresh noise of one law: the local model."""
+
+    law: NoiseLaw
+    copies: int = 1
+    """Draws per user and counter (more than one where reports are pooled after the noise)."""
+
+    def variance(self, episode: int) -> float:
+        """Variances add up."""
+        self.check_episode(episode)
+        return episode * self.copies * self.law.variance
+
+    def bound(self, episode: int, failure: float) -> float:
+        """Chernoff bound of a sum of independent draws."""
+        self.check_episode(episode)
+        return self.law.bound({1.0: float(episode * self.copies)}, failure)
+
+    def bounds(self, failure: float) -> FloatArray:
+        """All at once."""
+        return self.law.sum_bounds(self.copies * np.arange(1, self.episodes + 1), failure)
+
+    def start(self, cells: int, sampler: Sampler) -> NoiseRun:
+        """Running sums of fresh draws."""
+        return _IndependentRun(self, cells, sampler)
+
+
+class _IndependentRun(NoiseRun):
+    def __init__(self, noise: IndependentNoise, cells: int, sampler: Sampler) -> None:
+        super().__init__(cells, noise.episodes, sampler)
+        self._noise = noise
+        self._total = np.zeros(cells)
+
+    def _next(self, first: int, rows: int) -> FloatArray:
+        from discreet.privacy.mechanisms._kernels import running_sums
+
+        noise, size = self._noise, (rows, self.cells)
+        if noise.copies == 1:
+            fresh = noise.law.draw(self.sampler, size)
+        else:
+            fresh = noise.law.draw_sum(self.sampler, noise.copies, size)
+        out = np.empty(size)
+        running_sums(fresh, self._total, out)
+        return out
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditiveStream(StreamPlan):
+    """A stream plan whose release is the true cumulative count plus `CumulativeNoise`."""
+
+    noise: CumulativeNoise
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def design(
+        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
+    ) -> tuple[CumulativeNoise, Guarantee]:
+        """The noise that delivers the trust model's promise for counters of this reach."""
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "_Private",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        episodes: int,
+        stationary: bool,
+        **options: Any,
+    ) -> Self:
+        """A plan for the statistics of an MDP."""
+        reach = Reach.of(shape, statistics, stationary=stationary)
+        noise, guarantee = cls.design(trust, reach, episodes, **options)
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism=cls.name,
+            guarantee=guarantee,
+            episodes=episodes,
+            stationary=stationary,
+            noise=noise,
+        )
+
+    def noise_variance(self, episode: int) -> dict[str, float]:
+        """The same for every counter."""
+        return dict.fromkeys(self.statistics, self.noise.variance(episode))
+
+    def error_bound(self, episode: int, failure: float) -> float:
+        """A proven bound from the actual noise at this time."""
+        return self.noise.bound(episode, failure)
+
+    def error_bounds(self, failure: float) -> FloatArray:
+        """`error_bound` after 1, 2, ..., ``episodes`` users."""
+        return self.noise.bounds(failure)
+
+    def open(self, sampler: Sampler) -> "AdditiveRelease":
+        """Start a stream."""
+        return AdditiveRelease(self, sampler)
+
+
+class AdditiveRelease(StreamRelease):
+    """A running stream of true counts plus noise."""
+
+    def __init__(self, plan: AdditiveStream, sampler: Sampler) -> None:
+        super().__init__(plan, sampler)
+        self._run = plan.noise.start(plan.cells, sampler)
+
+    def noise_block(self, episodes: int) -> FloatArray:
+        """Noise on each cumulative counter after each of the next releases."""
+        block = self._run.block(episodes)
+        self.episode += episodes
+        return block
+
+
+def promise(trust: "_Private", epsilon: float, delta: float) -> Guarantee:
+    """The guarantee of a trust model's notion, with its assumptions."""
+    return Guarantee(
+        notion=trust.notion,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        assumptions=ASSUMPTIONS[trust.notion],
+    )

@@ -1,0 +1,167 @@
+"""Laws of integer noise on one counter, with the tail bounds that error bounds are made of.
+
+Every bound is a Chernoff bound: for independent centred terms X_i with weights w_i and any t > 0,
+P(|sum w_i X_i| > x) <= 2·exp(sum log M(w_i t) - t·x), with M the law's exact moment generating
+function (the laws are symmetric). Each t gives a proven bound, so the least over a grid is one too.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet import _validate
+from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
+from discreet.privacy.noise import IntArray, Sampler, Size
+from discreet.privacy.release import FloatArray
+
+_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
+
+
+class NoiseLaw(ABC):
+    """Symmetric integer noise on one counter."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Exact variance of one draw."""
+
+    @property
+    @abstractmethod
+    def mgf_limit(self) -> float:
+        """The moment generating function is finite (and evaluated) below this t."""
+
+    @abstractmethod
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """An upper bound on log E[exp(t·X)] (exact unless said otherwise)."""
+
+    @abstractmethod
+    def draw(self, sampler: Sampler, size: Size) -> IntArray:
+        """Independent draws."""
+
+    @abstractmethod
+    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
+        """Sums of ``terms`` independent draws each."""
+
+    def bound(self, terms: dict[float, float], failure: float) -> float:
+        """What |weighted sum| exceeds with probability at most ``failure``.
+
+        Args:
+            terms: weight -> number of independent draws that carry it.
+            failure: a probability in (0, 1).
+        """
+        check_failure(failure)
+        t = _GRID * (self.mgf_limit / max(terms))
+        total = sum(count * self.log_mgf(weight * t) for weight, count in terms.items())
+        return float(np.min((total + math.log(2 / failure)) / t))
+
+    def sum_bounds(self, terms: IntArray, failure: float) -> FloatArray:
+        """`bound` of plain sums of ``terms`` draws, for many numbers of draws at once."""
+        check_failure(failure)
+        counts = np.atleast_1d(np.asarray(terms, np.float64))
+        t = _GRID * self.mgf_limit
+        log_mgf, log_failure = self.log_mgf(t), math.log(2 / failure)
+        best = np.full(counts.shape, np.inf)
+        for one, value in zip(t, log_mgf, strict=True):
+            np.minimum(best, (counts * value + log_failure) / one, out=best)
+        return best
+
+
+@dataclass(frozen=True)
+class LaplaceLaw(NoiseLaw):
+    """P(x) proportional to exp(-|x| / scale).
+
+    >>> round(LaplaceLaw(36.0).variance ** 0.5, 1)
+    50.9
+    """
+
+    scale: float
+    kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        _validate.positive(scale=self.scale)
+
+    @property
+    def variance(self) -> float:
+        """2q/(1-q)² with q = exp(-1/scale)."""
+        return laplace_variance(self.scale)
+
+    @property
+    def mgf_limit(self) -> float:
+        """1 / scale."""
+        return 1.0 / self.scale
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """(1-q)² / ((1 - q·e^t)(1 - q·e^-t)), in logarithms: -log(1 - sinh²(t/2)/sinh²(1/2b))."""
+        ratio = np.sinh(t / 2) / math.sinh(0.5 / self.scale)
+        value: FloatArray = -np.log1p(-(ratio**2))
+        return value
+
+    def draw(self, sampler: Sampler, size: Size) -> IntArray:
+        """Independent draws."""
+        return sampler.discrete_laplace(self.scale, size)
+
+    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
+        """Sums of ``terms`` independent draws each."""
+        return sampler.laplace_sum(self.scale, terms, size)
+
+
+@dataclass(frozen=True)
+class GaussianLaw(NoiseLaw):
+    """P(x) proportional to exp(-x² / (2 sigma²)).
+
+    It is sub-Gaussian: E[exp(tX)] <= exp(t²·sigma²/2) (Canonne, Kamath and Steinke, 2020).
+    """
+
+    sigma: float
+    kind: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _validate.positive(sigma=self.sigma)
+
+    @property
+    def variance(self) -> float:
+        """Sigma², up to 1e-15 from sigma = 2."""
+        return gaussian_variance(self.sigma)
+
+    @property
+    def mgf_limit(self) -> float:
+        """Finite everywhere; tails of a hundred sigmas are enough for the grid."""
+        return 100.0 / self.sigma
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """The sub-Gaussian upper bound t²·sigma²/2."""
+        value: FloatArray = (t * self.sigma) ** 2 / 2
+        return value
+
+    def bound(self, terms: dict[float, float], failure: float) -> float:
+        """The Chernoff bound in closed form: sigma·sqrt(2·sum of squared weights·ln(2/failure))."""
+        check_failure(failure)
+        squares = sum(count * weight**2 for weight, count in terms.items())
+        return self.sigma * math.sqrt(2 * squares * math.log(2 / failure))
+
+    def sum_bounds(self, terms: IntArray, failure: float) -> FloatArray:
+        """In closed form."""
+        check_failure(failure)
+        value: FloatArray = self.sigma * np.sqrt(
+            2 * np.atleast_1d(np.asarray(terms, np.float64)) * math.log(2 / failure)
+        )
+        return value
+
+    def draw(self, sampler: Sampler, size: Size) -> IntArray:
+        """Independent draws."""
+        return sampler.discrete_gaussian(self.sigma, size)
+
+    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
+        """Sums of ``terms`` independent draws each."""
+        return sampler.gaussian_sum(self.sigma, terms, size)
+
+
+def check_failure(failure: float) -> None:
+    """A failure probability lies strictly between 0 and 1."""
+    _validate.positive(failure=failure)
+    _validate.delta(failure=failure)
