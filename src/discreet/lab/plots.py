@@ -33,6 +33,8 @@ def label_of(series: Series, *, environment: bool = False) -> str:
     """A legend entry that says the guarantee: notion, epsilon, delta."""
     facts, promise = series.facts, series.guarantee
     name = facts["label"]
+    if facts["mechanism"] not in ("auto", "none"):
+        name = f"{name} ({facts['mechanism']})"
     where = f" on {facts['environment']}" if environment else ""
     if promise["notion"] == "none":
         return f"{name}{where}, no privacy"
@@ -46,10 +48,9 @@ def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
     longest = max(series, key=lambda s: s.episodes[-1])
     for index, one in enumerate(series):
         colour, style = COLOURS[index % 8], STYLES[index % 8]
-        limits = band(one.regret)
+        limits = band(one.regret, positive=True)
         axes.plot(one.episodes, limits.mean, color=colour, ls=style, lw=1.8, label=label_of(one))
-        floor = np.maximum(limits.low, limits.mean * 1e-3)
-        axes.fill_between(one.episodes, floor, limits.high, color=colour, alpha=0.15, lw=0)
+        axes.fill_between(one.episodes, limits.low, limits.high, color=colour, alpha=0.15, lw=0)
     axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label="uniform policy")
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="cumulative regret")
     return axes
@@ -97,8 +98,8 @@ def plot_cost(axes: Any, series: Sequence[Series]) -> Any:
     ordered = sorted(series, key=lambda s: float(s.final.mean()))
     positions = np.arange(len(ordered))
     means = [s.final.mean() for s in ordered]
-    limits = [band(s.final[:, None]) for s in ordered]
-    below = [m - max(float(b.low[0]), m * 1e-3) for m, b in zip(means, limits, strict=True)]
+    limits = [band(s.final[:, None], positive=True) for s in ordered]
+    below = [m - float(b.low[0]) for m, b in zip(means, limits, strict=True)]
     above = [float(b.high[0]) - m for m, b in zip(means, limits, strict=True)]
     colours = ["0.55" if s.guarantee["notion"] == "none" else COLOURS[0] for s in ordered]
     axes.barh(positions, means, color=colours, xerr=[below, above], ecolor="0.3", capsize=3)
@@ -169,10 +170,8 @@ def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
 def _final_line(axes: Any, index: int, label: str, group: list[Series], by: str) -> None:
     group = sorted(group, key=lambda s: float(s.facts[by]))
     x = [s.facts[by] for s in group]
-    limits = [band(s.final[:, None]) for s in group]
-    mean = np.array([float(b.mean[0]) for b in limits])
-    low = np.maximum([float(b.low[0]) for b in limits], mean * 1e-3)
-    high = np.array([float(b.high[0]) for b in limits])
+    limits = [band(s.final[:, None], positive=True) for s in group]
+    mean, low, high = ([float(getattr(b, k)[0]) for b in limits] for k in ("mean", "low", "high"))
     colour, style = COLOURS[index % 8], STYLES[index % 8]
     axes.plot(x, mean, color=colour, ls=style, marker=MARKERS[index % 8], ms=5, label=label)
     axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)

@@ -28,7 +28,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 td.g { min-width: 15rem; }
 .warn { background: var(--warn); border-left: 4px solid var(--edge); padding: .6rem .9rem;
   margin: .6rem 0; }
-.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem; }
+.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem; }
 code, pre { font: .88rem/1.5 ui-monospace, monospace; }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }

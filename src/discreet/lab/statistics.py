@@ -5,6 +5,7 @@ paired. Tests are by sign flips: exact when the differences are symmetric around
 null, with no normality assumed.
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class Band:
     high: FloatArray
 
 
+@functools.lru_cache(maxsize=64)
 def _signs(runs: int) -> FloatArray:
     """All sign vectors when there are few, a fixed random sample of them otherwise."""
     if 2**runs <= _DRAWS:
@@ -36,12 +38,14 @@ def _signs(runs: int) -> FloatArray:
     return np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, runs))
 
 
-def band(values: FloatArray, level: float = 0.95) -> Band:
+def band(values: FloatArray, level: float = 0.95, *, positive: bool = False) -> Band:
     """Simultaneous confidence band for the mean curve of ``values[runs, points]``.
 
     The half-width at a point is q times its standard error, with one q for all points: the
     ``level`` quantile of the largest studentised deviation under random sign flips of the
     residuals. With fewer than six runs there are too few flips: a Bonferroni-corrected Student t.
+    ``positive`` applies the same half-width to the logarithm of the mean (delta method), so that
+    the limits of a positive quantity such as regret stay positive.
     """
     runs, points = values.shape
     mean = values.mean(axis=0)
@@ -49,6 +53,9 @@ def band(values: FloatArray, level: float = 0.95) -> Band:
         return Band(mean, mean, mean)
     error = values.std(axis=0, ddof=1) / np.sqrt(runs)
     factor = _sup_t(values - mean, level) if runs >= 6 else _bonferroni(runs, points, level)
+    if positive and (mean > 0).all():
+        stretch = np.exp(np.minimum(factor * error / mean, 50.0))
+        return Band(mean, mean / stretch, mean * stretch)
     return Band(mean, mean - factor * error, mean + factor * error)
 
 

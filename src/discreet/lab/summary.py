@@ -60,7 +60,7 @@ def summarise(results: Results) -> list[Row]:
 
 
 def _row(series: Series) -> Row:
-    limits = band(series.final[:, None])
+    limits = band(series.final[:, None], positive=True)
     spread = float(series.final.std(ddof=1)) if len(series.final) > 1 else 0.0
     return Row(
         facts=series.facts,
