@@ -16,10 +16,14 @@ _WHERE = {
     "TabularMDP": "discreet.mdp.tabular",
     "errors": "discreet.errors",
     "learn": "discreet.learners.learn",
+    "lab": "discreet.lab",
     "learners": "discreet.learners",
+    "load": "discreet.lab.results",
     "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
     "privacy": "discreet.privacy",
 }
+
+__all__ = [*_WHERE]
 
 __getattr__, __dir__ = _attach(__name__, _WHERE)

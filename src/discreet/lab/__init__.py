@@ -17,6 +17,6 @@ _WHERE = {
     "write_report": "discreet.lab.report",
 }
 
-__all__ = sorted(_WHERE)  # noqa: PLE0605
+__all__ = [*_WHERE]
 
 __getattr__, __dir__ = _attach(__name__, _WHERE)
