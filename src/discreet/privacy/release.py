@@ -217,6 +217,7 @@ class StreamRelease(ABC):
     plan: StreamPlan
     sampler: Sampler
     episode: int = field(default=0, init=False)
+    added: int = field(default=0, init=False)
     _totals: IntArray | None = field(default=None, init=False, repr=False)
 
     @abstractmethod
@@ -239,10 +240,19 @@ class StreamRelease(ABC):
         """Take one more user's counts and return the cumulative private statistics."""
         plan = self.plan
         check_counts(counts, plan.shape, users=1)
+        self.check_unmixed()
         vector = flatten(counts, plan.statistics, stationary=plan.stationary)
         noise = self.noise_block(1)[0]  # refuses, before anything changes, when the stream is over
+        self.added += 1
         self._totals = vector if self._totals is None else self._totals + vector
         return unflatten(self._totals + noise, plan, self.episode, secure=self.sampler.secure)
+
+    def check_unmixed(self) -> None:
+        """A stream is used through `add` or through blocks, never both."""
+        if self.added != self.episode:
+            raise UnsupportedError(
+                "This stream has handed out noise in blocks; open another one to use `add`."
+            )
 
 
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:

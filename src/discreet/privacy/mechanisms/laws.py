@@ -17,7 +17,8 @@ from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace
 from discreet.privacy.noise import IntArray, Sampler, Size
 from discreet.privacy.release import FloatArray
 
-_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
+CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
+"""Values of t, as fractions of the largest one allowed."""
 
 
 class NoiseLaw(ABC):
@@ -55,7 +56,7 @@ class NoiseLaw(ABC):
             failure: a probability in (0, 1).
         """
         check_failure(failure)
-        t = _GRID * (self.mgf_limit / max(terms))
+        t = CHERNOFF_GRID * (self.mgf_limit / max(terms))
         total = sum(count * self.log_mgf(weight * t) for weight, count in terms.items())
         return float(np.min((total + math.log(2 / failure)) / t))
 
@@ -63,7 +64,7 @@ class NoiseLaw(ABC):
         """`bound` of plain sums of ``terms`` draws, for many numbers of draws at once."""
         check_failure(failure)
         counts = np.atleast_1d(np.asarray(terms, np.float64))
-        t = _GRID * self.mgf_limit
+        t = CHERNOFF_GRID * self.mgf_limit
         log_mgf, log_failure = self.log_mgf(t), math.log(2 / failure)
         best = np.full(counts.shape, np.inf)
         for one, value in zip(t, log_mgf, strict=True):

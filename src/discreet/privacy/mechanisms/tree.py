@@ -47,7 +47,13 @@ from discreet.privacy.mechanisms.cumulative import (
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms.laws import (
+    CHERNOFF_GRID,
+    GaussianLaw,
+    LaplaceLaw,
+    NoiseLaw,
+    check_failure,
+)
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import FloatArray
 
@@ -191,15 +197,34 @@ class HonakerNoise(TreeNoise):
     def bound(self, episode: int, failure: float) -> float:
         """Chernoff bound over all nodes below the prefix, with their weights."""
         self.check_episode(episode)
-        return _honaker_bound(self.law, self.levels, episode, float(failure))
+        used = np.bincount(prefix_levels(episode, self.levels), minlength=self.levels)
+        return float(self._bounds_at(used[None, :], failure)[0])
+
+    def bounds(self, failure: float) -> FloatArray:
+        """All at once."""
+        times = np.arange(1, self.episodes + 1)
+        used = times[:, None] >> np.arange(self.levels) & 1
+        used[-1] = np.bincount(prefix_levels(self.episodes, self.levels), minlength=self.levels)
+        return self._bounds_at(used, failure)
+
+    def _bounds_at(self, used: IntArray, failure: float) -> FloatArray:
+        """For prefixes with ``used[i, j]`` nodes of level j."""
+        check_failure(failure)
+        if isinstance(self.law, GaussianLaw):
+            squares = used @ own_weights(self.levels)
+            bounds: FloatArray = np.sqrt(squares) * self.law.bound({1.0: 1.0}, failure)
+            return bounds
+        t = CHERNOFF_GRID * self.law.mgf_limit
+        log_mgf = _node_log_mgf(self.law, self.levels, t)
+        best = np.full(len(used), np.inf)
+        for column, one in enumerate(t):
+            total = used @ log_mgf[:, column]
+            np.minimum(best, (total + math.log(2 / failure)) / one, out=best)
+        return best
 
     def start(self, cells: int, sampler: Sampler) -> NoiseRun:
         """One averaged tree per counter."""
         return _HonakerRun(self, cells, sampler)
-
-    def bounds(self, failure: float) -> FloatArray:
-        """Time by time (cached)."""
-        return CumulativeNoise.bounds(self, failure)
 
 
 def own_weights(levels: int) -> FloatArray:
@@ -213,20 +238,17 @@ def own_weights(levels: int) -> FloatArray:
     return weights
 
 
-@lru_cache(maxsize=4096)
-def _honaker_bound(law: NoiseLaw, levels: int, episode: int, failure: float) -> float:
-    if isinstance(law, GaussianLaw):
-        used = prefix_levels(episode, levels)
-        squares = float(sum(own_weights(levels)[level] for level in used))
-        return law.bound({math.sqrt(squares): 1.0}, failure)
-    terms: dict[float, float] = {}
-    for top in prefix_levels(episode, levels):
-        reach = 1.0
+def _node_log_mgf(law: NoiseLaw, levels: int, t: FloatArray) -> FloatArray:
+    """Log moment generating function of an averaged node, by level: its own noise, then below."""
+    rows = []
+    for top in range(levels):
+        total, weight = np.zeros_like(t), 1.0
         for depth in range(top + 1):
             own = float(own_weights(levels)[top - depth])
-            terms[reach * own] = terms.get(reach * own, 0.0) + 2.0**depth
-            reach *= 1 - own
-    return law.bound(terms, failure)
+            total += 2.0**depth * law.log_mgf(weight * own * t)
+            weight *= 1 - own
+        rows.append(total)
+    return np.array(rows)
 
 
 class _HonakerRun(_TreeRun):
