@@ -6,6 +6,7 @@ Phi(D/(2 sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·s
 """
 
 import math
+from collections.abc import Callable
 
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
@@ -54,12 +55,7 @@ def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
     """The epsilon that Gaussian noise delivers at a given delta."""
     _validate.positive(sigma=sigma, l2=l2)
     need_delta(delta, "Gaussian noise")
-    if gaussian_delta(sigma, l2, 0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while gaussian_delta(sigma, l2, high) > delta:
-        high *= 2.0
-    return float(brentq(lambda e: gaussian_delta(sigma, l2, e) - delta, 0.0, high, xtol=1e-12))
+    return least_epsilon(lambda epsilon: gaussian_delta(sigma, l2, epsilon), delta)
 
 
 def laplace_scale(l1: float, epsilon: float) -> float:
@@ -104,3 +100,22 @@ def need_delta(delta: float, what: str) -> None:
             f"{what} needs delta > 0, got delta=0; give a delta well below 1/users, for instance "
             f"1e-6, or choose a mechanism with a pure epsilon (laplace)."
         )
+
+
+def least_epsilon(curve: Callable[[float], float], delta: float, largest: float = 1e6) -> float:
+    """The least epsilon >= 0 at which a decreasing ``curve`` of deltas falls to ``delta``.
+
+    ``inf`` if the curve is still above ``delta`` at ``largest``. The answer errs upwards.
+    """
+    if curve(0.0) <= delta:
+        return 0.0
+    if curve(largest) > delta:
+        return math.inf
+    if delta == 0:
+        return largest  # a pure guarantee holds from the largest loss on
+    high = min(1.0, largest)
+    while curve(high) > delta:
+        high = min(2 * high, largest)
+    low = 0.0 if high <= 1.0 else high / 2
+    found = brentq(lambda e: math.log(max(curve(e), 1e-320) / delta), low, high, xtol=1e-10)
+    return float(min(high, found + 2e-10))

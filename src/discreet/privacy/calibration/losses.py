@@ -24,6 +24,7 @@ from scipy.optimize import brentq
 
 from discreet import _validate
 from discreet.errors import CalibrationError
+from discreet.privacy.calibration.closed_forms import least_epsilon
 from discreet.privacy.calibration.distributions import NoisePmf
 from discreet.privacy.noise import FloatArray
 
@@ -67,7 +68,11 @@ def delta_of_moves(
 def epsilon_of_moves(
     noise: NoisePmf, ups: int, downs: int, delta: float, *, pile: int = 1
 ) -> float:
-    """The least epsilon that holds at ``delta`` (``inf`` if none does); see `delta_of_moves`."""
+    """The least epsilon that holds at ``delta``, or ``inf``; see `delta_of_moves`.
+
+    Tables are cut where 1e-30 of the mass remains, which counts as an infinite loss: a pure epsilon
+    (delta = 0) of unbounded noise is not found here but in `closed_forms`.
+    """
     return max(epsilon_of_shifts(s, delta) for s in _directions(noise, ups, downs, pile))
 
 
@@ -90,15 +95,7 @@ def epsilon_of_shifts(shifts: Sequence[Shift], delta: float) -> float:
     """The least epsilon >= 0 with delta(epsilon) <= delta, or ``inf``."""
     _validate.delta(delta=delta)
     losses = _Composition.of(shifts)
-    if losses.delta(0.0) <= delta:
-        return 0.0
-    if losses.infinite > delta:
-        return math.inf
-    low, high = 0.0, losses.largest
-    if delta <= losses.infinite + _NEGLIGIBLE:
-        return high  # a pure guarantee, as far as the table reaches
-    found = brentq(lambda e: math.log(max(losses.delta(e), 1e-320) / delta), low, high, xtol=1e-9)
-    return float(min(high, found + 2e-9))
+    return least_epsilon(losses.delta, delta, largest=max(losses.largest, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +122,9 @@ class _Composition:
         count = sum(times for *_, times in atoms)
         square = sum(times * float(mass @ loss**2) for loss, mass, _, times in atoms)
         step = _RESOLUTION * math.sqrt(square / count) if count and square else 1.0
-        if atoms:  # put the largest loss on the grid: two-point losses are then exact
-            largest = float(np.abs(atoms[0][0]).max(initial=0.0))
-            step = largest / math.ceil(largest / step) if largest else step
+        smallest = min((float(np.abs(a[0][a[0] != 0]).min(initial=1e9)) for a in atoms), default=0)
+        if step <= smallest < 1e9:  # losses on a lattice (Gaussian, Laplace) fall on grid points
+            step = smallest / math.ceil(smallest / step)
         return cls(step, tuple(_connect_the_dots(*a, step=step) for a in atoms))
 
     @property

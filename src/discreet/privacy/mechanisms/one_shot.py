@@ -22,14 +22,15 @@ release, and each user's own state, are jointly differentially private.
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import (
-    gaussian_sigma,
     gaussian_variance,
     laplace_scale,
     laplace_variance,
 )
+from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.noise import Sampler
 from discreet.privacy.release import BatchPlan, BoolArray, PrivateCounts, noisy_batch
@@ -52,8 +53,8 @@ class GaussianBatch(BatchPlan):
             shape=shape,
             statistics=statistics,
             mechanism="gaussian",
-            guarantee=_guarantee(trust.epsilon, trust.delta),
-            sigma=gaussian_sigma(moved.l2, trust.epsilon, trust.delta),
+            guarantee=_guarantee(trust, trust.delta),
+            sigma=discrete_gaussian_sigma(2 * moved.moves, trust.epsilon, trust.delta),
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -89,7 +90,7 @@ class LaplaceBatch(BatchPlan):
             shape=shape,
             statistics=statistics,
             mechanism="laplace",
-            guarantee=_guarantee(trust.epsilon, 0.0),
+            guarantee=_guarantee(trust, 0.0),
             scale=laplace_scale(moved.l1, trust.epsilon),
         )
 
@@ -110,7 +111,14 @@ class LaplaceBatch(BatchPlan):
         )
 
 
-def _guarantee(epsilon: float, delta: float) -> Guarantee:
+def _guarantee(trust: Any, delta: float) -> Guarantee:
+    if trust.calibration == "paper":
+        raise UnsupportedError(
+            "None of the papers prints a central mechanism for batches; use calibration='exact'."
+        )
     return Guarantee(
-        notion="JDP", epsilon=float(epsilon), delta=float(delta), assumptions=ASSUMPTIONS["JDP"]
+        notion="JDP",
+        epsilon=float(trust.epsilon),
+        delta=float(delta),
+        assumptions=ASSUMPTIONS["JDP"],
     )

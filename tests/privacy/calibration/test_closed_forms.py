@@ -1,0 +1,77 @@
+"""Formulas against numerical integration, sums and each other."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from discreet.errors import CalibrationError, InvalidInputError
+from discreet.privacy.calibration import closed_forms as cf
+
+
+@pytest.mark.parametrize(("sigma", "l2", "epsilon"), [(3.0, 1.0, 0.5), (1.0, 2.0, 1.0), (25, 6, 1)])
+def test_gaussian_delta_is_the_hockey_stick_integral(sigma, l2, epsilon):
+    p, q = stats.norm(0, sigma), stats.norm(l2, sigma)
+    edge = l2 / 2 - epsilon * sigma**2 / l2  # P >= e^epsilon·Q to the left of it
+    integral = integrate.quad(
+        lambda x: p.pdf(x) - math.exp(epsilon) * q.pdf(x), edge - 14 * sigma, edge, epsabs=1e-15
+    )[0]
+    assert cf.gaussian_delta(sigma, l2, epsilon) == pytest.approx(integral, rel=1e-6)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 5.0, 40.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1])
+def test_gaussian_sigma_is_the_least_that_delivers(epsilon, delta):
+    sigma = cf.gaussian_sigma(6.0, epsilon, delta)
+    assert cf.gaussian_delta(sigma, 6.0, epsilon) <= delta
+    assert cf.gaussian_delta(sigma * 0.9999, 6.0, epsilon) > delta
+    assert cf.gaussian_epsilon(sigma, 6.0, delta) == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_a_huge_gaussian_needs_no_epsilon():
+    assert cf.gaussian_epsilon(1e9, 1.0, 1e-6) == 0.0
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 36.0])
+def test_laplace_variance(scale):
+    x = np.arange(-3000, 3001)
+    p = np.exp(-np.abs(x) / scale)
+    assert cf.laplace_variance(scale) == pytest.approx((p * x**2).sum() / p.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.5, 1.0, 1.99, 2.0, 7.0])
+def test_gaussian_variance(sigma):
+    x = np.arange(-200, 201)
+    p = np.exp(-0.5 * (x / sigma) ** 2)
+    assert cf.gaussian_variance(sigma) == pytest.approx((p * x**2).sum() / p.sum(), rel=1e-9)
+
+
+def test_variance_of_vanishing_noise():
+    assert cf.laplace_variance(1e-4) == 0.0
+
+
+def test_laplace_scale_and_epsilon_are_inverse():
+    assert cf.laplace_epsilon(cf.laplace_scale(36, 1), 36) == 1.0
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_bad_epsilon(bad):
+    with pytest.raises(InvalidInputError, match="epsilon"):
+        cf.gaussian_sigma(6.0, bad, 1e-6)
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, 2.0, float("nan")])
+def test_bad_delta(bad):
+    with pytest.raises(InvalidInputError, match="delta"):
+        cf.gaussian_sigma(6.0, 1.0, bad)
+
+
+def test_gaussian_noise_needs_a_delta():
+    with pytest.raises(CalibrationError, match="needs delta > 0"):
+        cf.gaussian_sigma(6.0, 1.0, 0)
+
+
+def test_least_epsilon_of_a_flat_curve_is_infinite():
+    assert cf.least_epsilon(lambda _: 0.5, 1e-6) == math.inf
