@@ -10,8 +10,15 @@ from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.tabular import TabularMDP
 
 MODULES: dict[str, str] = {
+    "DemandResponse": "discreet.mdp.environments.demand_response",
+    "DoubleChain": "discreet.mdp.environments.double_chain",
+    "GridWorld": "discreet.mdp.environments.grid_world",
+    "LowerBound": "discreet.mdp.environments.lower_bound",
     "RandomMDP": "discreet.mdp.environments.random_mdp",
+    "Recommender": "discreet.mdp.environments.recommender",
     "RiverSwim": "discreet.mdp.environments.river_swim",
+    "SixArms": "discreet.mdp.environments.six_arms",
+    "Treatment": "discreet.mdp.environments.treatment",
 }
 """Environment name -> module that defines a function of that name."""
 
