@@ -1,0 +1,316 @@
+"""Compiled solver of the flow projection (mathematics and notation in `flow`).
+
+The played (h, s, a) are *rows*, sorted by step: row r belongs to state ``state[r]``, the rows of
+step h are ``first[h]:first[h + 1]``. Potentials are ``u[h, s]`` for h = 0..H with u[H] = 0; at
+h = 0 one potential, ``u[0, 0]``, serves all start states. Counts are bounded below by ``floor``:
+zero, or minus infinity for signed flows; a cell is *active* where it lies above the floor.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import kernel
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@kernel
+def flows(
+    y: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    u: FloatArray,
+    x: FloatArray,
+) -> None:
+    """X = max(floor, y + variance·(u_h(s) - u_{h+1}(s'))), the minimiser for fixed potentials."""
+    for h in range(first.size - 1):
+        for r in range(first[h], first[h + 1]):
+            own = u[h, state[r]] if h > 0 else u[0, 0]
+            for j in range(y.shape[1]):
+                x[r, j] = max(floor, y[r, j] + variance[r] * (own - u[h + 1, j]))
+
+
+@kernel
+def imbalance(x: FloatArray, state: IntArray, first: IntArray, users: float, g: FloatArray) -> None:
+    """Inflow minus outflow at every (h, s): the gradient of the dual."""
+    g[:] = 0.0
+    g[0, 0] = users
+    steps = first.size - 1
+    for h in range(steps):
+        for r in range(first[h], first[h + 1]):
+            s = state[r] if h > 0 else 0
+            for j in range(x.shape[1]):
+                g[h, s] -= x[r, j]
+                if h + 1 < steps:
+                    g[h + 1, j] += x[r, j]
+
+
+@kernel
+def diagonal(
+    x: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    d: FloatArray,
+) -> None:
+    """Diagonal of the dual's Hessian: the weight of the active cells at every (h, s)."""
+    d[:] = 0.0
+    steps = first.size - 1
+    for h in range(steps):
+        for r in range(first[h], first[h + 1]):
+            s = state[r] if h > 0 else 0
+            for j in range(x.shape[1]):
+                if x[r, j] > floor:
+                    d[h, s] += variance[r]
+                    if h + 1 < steps:
+                        d[h + 1, j] += variance[r]
+
+
+@kernel
+def newton_direct(
+    x: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    ridge: FloatArray,
+    g: FloatArray,
+    step: FloatArray,
+) -> None:
+    """Solve (Laplacian of the active cells + ridge) step = g by block-tridiagonal Cholesky."""
+    steps, states = first.size - 1, x.shape[1]
+    factor = np.zeros((steps, states, states))
+    coupling = np.zeros((steps, states, states))
+    step[:steps] = g[:steps]
+    for h in range(steps):
+        block = factor[h]
+        for s in range(states):
+            block[s, s] += ridge[h, s]
+        for r in range(first[h], first[h + 1]):
+            s = state[r] if h > 0 else 0
+            for j in range(states):
+                if x[r, j] > floor:
+                    block[s, s] += variance[r]
+                    if h + 1 < steps:
+                        factor[h + 1, j, j] += variance[r]
+                        coupling[h, s, j] -= variance[r]
+        _cholesky(block)
+        _forward_vector(block, step[h])
+        if h + 1 < steps:
+            _forward_matrix(block, coupling[h])
+            _eliminate(coupling[h], factor[h + 1], step[h], step[h + 1])
+    for h in range(steps - 1, -1, -1):
+        if h + 1 < steps:
+            for s in range(states):
+                for j in range(states):
+                    step[h, s] -= coupling[h, s, j] * step[h + 1, j]
+        _backward_vector(factor[h], step[h])
+
+
+@kernel
+def _cholesky(a: FloatArray) -> None:
+    """Lower Cholesky factor in place; a pivot lost to rounding becomes a tiny one."""
+    size = a.shape[0]
+    for i in range(size):
+        for j in range(i + 1):
+            total = a[i, j]
+            for k in range(j):
+                total -= a[i, k] * a[j, k]
+            if i == j:
+                a[i, i] = np.sqrt(max(total, 1e-300))
+            else:
+                a[i, j] = total / a[j, j]
+
+
+@kernel
+def _forward_vector(lower: FloatArray, b: FloatArray) -> None:
+    for i in range(b.size):
+        for k in range(i):
+            b[i] -= lower[i, k] * b[k]
+        b[i] /= lower[i, i]
+
+
+@kernel
+def _backward_vector(lower: FloatArray, b: FloatArray) -> None:
+    for i in range(b.size - 1, -1, -1):
+        for k in range(i + 1, b.size):
+            b[i] -= lower[k, i] * b[k]
+        b[i] /= lower[i, i]
+
+
+@kernel
+def _forward_matrix(lower: FloatArray, b: FloatArray) -> None:
+    size = b.shape[0]
+    for i in range(size):
+        for k in range(i):
+            if lower[i, k] != 0.0:
+                for j in range(size):
+                    b[i, j] -= lower[i, k] * b[k, j]
+        for j in range(size):
+            b[i, j] /= lower[i, i]
+
+
+@kernel
+def _eliminate(
+    coupling: FloatArray, block: FloatArray, solved: FloatArray, rest: FloatArray
+) -> None:
+    """Schur complement of one block in the next: block -= C'C, rest -= C'solved."""
+    size = block.shape[0]
+    for k in range(size):
+        for i in range(size):
+            c = coupling[k, i]
+            if c != 0.0:
+                rest[i] -= c * solved[k]
+                for j in range(i + 1):
+                    block[i, j] -= c * coupling[k, j]
+
+
+@kernel
+def newton_iterative(
+    x: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    ridge: FloatArray,
+    g: FloatArray,
+    step: FloatArray,
+) -> None:
+    """The same system by conjugate gradients with a diagonal preconditioner: no S x S block."""
+    scale = np.empty_like(g)
+    diagonal(x, variance, state, first, floor, scale)
+    scale += ridge
+    step[:] = 0.0
+    residual = g.copy()
+    z = residual / scale
+    direction = z.copy()
+    product = np.empty_like(g)
+    rho = np.sum(residual * z)
+    goal = 1e-4 * np.sqrt(rho)
+    for _ in range(200):
+        if np.sqrt(rho) <= goal:
+            break
+        _laplacian(x, variance, state, first, floor, direction, product)
+        product += ridge * direction
+        alpha = rho / np.sum(direction * product)
+        step += alpha * direction
+        residual -= alpha * product
+        z = residual / scale
+        fresh = np.sum(residual * z)
+        direction = z + (fresh / rho) * direction
+        rho = fresh
+
+
+@kernel
+def _laplacian(
+    x: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    v: FloatArray,
+    out: FloatArray,
+) -> None:
+    out[:] = 0.0
+    steps = first.size - 1
+    for h in range(steps):
+        for r in range(first[h], first[h + 1]):
+            s = state[r] if h > 0 else 0
+            for j in range(x.shape[1]):
+                if x[r, j] > floor:
+                    below = v[h + 1, j] if h + 1 < steps else 0.0
+                    flow = variance[r] * (v[h, s] - below)
+                    out[h, s] += flow
+                    if h + 1 < steps:
+                        out[h + 1, j] -= flow
+
+
+@kernel
+def project_rows(
+    y: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    users: float,
+    tolerance: float,
+    iterative: bool,
+    floor: float,
+    x: FloatArray,
+) -> tuple[float, int]:
+    """Newton's method on the dual with a line search; returns (largest imbalance, iterations).
+
+    The dual is concave and piecewise quadratic, so Newton steps with an exact line search end at
+    its maximum after finitely many active sets.
+    """
+    steps = first.size - 1
+    u = np.zeros((steps + 1, y.shape[1]))
+    trial = np.empty_like(u)
+    g = np.zeros((steps, y.shape[1]))
+    moved = np.empty_like(g)
+    step = np.zeros((steps, y.shape[1]))
+    ridge = np.empty_like(g)
+    x[:] = 1.0  # start with every cell active: the projection onto the flow equations alone
+    imbalance(y, state, first, users, g)
+    for iteration in range(200):
+        diagonal(x, variance, state, first, floor, ridge)
+        ridge *= 1e-10
+        ridge += 1e-8 * np.max(variance)
+        if iterative:
+            newton_iterative(x, variance, state, first, floor, ridge, g, step)
+        else:
+            newton_direct(x, variance, state, first, floor, ridge, g, step)
+        if iteration > 0:
+            slope = np.sum(g * step)
+            length = _line_search(
+                y, variance, state, first, floor, users, slope, u, step, trial, x, moved
+            )
+        else:
+            length = 1.0
+        u[:steps] += length * step
+        flows(y, variance, state, first, floor, u, x)
+        imbalance(x, state, first, users, g)
+        worst = np.max(np.abs(g))
+        if worst <= tolerance:
+            break
+    return worst, iteration + 1
+
+
+@kernel
+def _line_search(
+    y: FloatArray,
+    variance: FloatArray,
+    state: IntArray,
+    first: IntArray,
+    floor: float,
+    users: float,
+    slope: float,
+    u: FloatArray,
+    step: FloatArray,
+    trial: FloatArray,
+    x: FloatArray,
+    g: FloatArray,
+) -> float:
+    """A length at which the dual's slope along ``step`` has fallen close to zero from above."""
+    steps = step.shape[0]
+    low, high = 0.0, 1.0
+    length = 1.0
+    slope_low, slope_high = slope, -1.0
+    for _ in range(40):
+        trial[:] = u
+        trial[:steps] += length * step
+        flows(y, variance, state, first, floor, trial, x)
+        imbalance(x, state, first, users, g)
+        here = np.sum(g * step)
+        if abs(here) <= 0.1 * slope or (length == 1.0 and here >= 0.0):
+            return length
+        if here > 0.0:
+            low, slope_low = length, here
+        else:
+            high, slope_high = length, here
+        guess = low + (high - low) * slope_low / (slope_low - slope_high)
+        length = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+    return low

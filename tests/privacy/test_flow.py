@@ -1,0 +1,168 @@
+"""The flow projection against a general-purpose QP solver, its certificate and its invariances."""
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidInputError, SolverError
+from discreet.privacy import flow as flow_module
+from discreet.privacy.flow import consistent_flow
+
+
+def random_batch(rng, states, actions, horizon, users, deviation):
+    """Counts of a real flow under random dynamics, plus noise on every cell."""
+    played = rng.random((horizon, states, actions)) < 0.5
+    np.put_along_axis(played, rng.integers(actions, size=(horizon, states, 1)), True, axis=2)
+    start = rng.random(states) < 0.5
+    start[rng.integers(states)] = True
+    moves = rng.dirichlet(np.full(states, 0.3), size=(horizon, states, actions))
+    policy = played / played.sum(-1, keepdims=True)
+    here, true = users * start / start.sum(), np.zeros(moves.shape)
+    for h in range(horizon):
+        true[h] = here[:, None, None] * policy[h][..., None] * moves[h]
+        here = true[h].sum(axis=(0, 1))
+    return true, true + rng.normal(scale=deviation, size=true.shape), played, start
+
+
+def violation(x, users, start):
+    """Largest violated flow equation, and the most negative count."""
+    inflow, outflow = x.sum(axis=(1, 2)), x.sum(axis=(2, 3))
+    gaps = [abs(x[0].sum() - users), np.abs(outflow[0][~start]).sum()]
+    gaps += [np.abs(inflow[:-1] - outflow[1:]).max(initial=0.0)]
+    return max(gaps), x.min()
+
+
+def quadratic_program(noisy, users, played, start, variance):
+    """The same projection by Clarabel, from the constraints as written (scaled to order one)."""
+    import clarabel
+    from scipy import sparse
+
+    horizon, states = noisy.shape[:2]
+    cells = played.copy()
+    cells[0] &= start[:, None]
+    rows = np.nonzero(cells)
+    equations = np.zeros((1 + (horizon - 1) * states, len(rows[0]), states))
+    for i, (h, s) in enumerate(zip(*rows[:2], strict=True)):
+        equations[0 if h == 0 else 1 + (h - 1) * states + s, i] += 1
+        for j in range(states if h + 1 < horizon else 0):
+            equations[1 + h * states + j, i, j] -= 1
+    size = equations[0].size
+    matrix = sparse.vstack([equations.reshape(-1, size), -sparse.identity(size)]).tocsc()
+    right = np.zeros(matrix.shape[0])
+    right[0] = 1.0
+    weight = np.repeat(1 / variance[rows], states)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    cones = [clarabel.ZeroConeT(len(equations)), clarabel.NonnegativeConeT(size)]
+    solver = clarabel.DefaultSolver(
+        sparse.diags(weight).tocsc(), -weight * noisy[rows].ravel() / users, matrix, right, cones, settings
+    )
+    out = np.zeros_like(noisy)
+    out[rows] = users * np.array(solver.solve().x).reshape(-1, states)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equals_a_general_qp_solver(seed):
+    rng = np.random.default_rng(seed)
+    states, actions, horizon = rng.integers(2, 6), rng.integers(1, 4), rng.integers(1, 7)
+    users = float(rng.choice([3, 30, 300, 30_000]))
+    _, noisy, played, start = random_batch(rng, states, actions, horizon, users, 20.0)
+    variance = rng.uniform(1, 30, size=noisy.shape[:3])
+    flow = consistent_flow(noisy, users=users, played=played, start=start, variance=variance)
+    gap, lowest = violation(flow.transitions, users, start)
+    assert gap < 1e-5
+    assert lowest >= 0
+    assert (flow.transitions[~played] == 0).all()
+    oracle = quadratic_program(noisy, users, played, start, variance)
+    np.testing.assert_allclose(flow.transitions, oracle, atol=1e-3)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("users", [1, 10, 10**4, 10**8, 10**12])
+def test_any_number_of_users(users):
+    rng = np.random.default_rng(users % 97)
+    true, noisy, played, start = random_batch(rng, 5, 3, 8, float(users), 20.0)
+    flow = consistent_flow(noisy, users=users, played=played, start=start, variance=400.0)
+    gap, lowest = violation(flow.transitions, users, start)
+    assert gap <= max(1e-4, 1e-11 * users)
+    assert lowest >= 0
+    error = np.abs(flow.transitions - true)[played]
+    raw = np.abs(noisy - true)[played]
+    assert error.mean() < raw.mean()
+
+
+@pytest.mark.core
+def test_consistent_counts_are_kept():
+    rng = np.random.default_rng(1)
+    true, _, played, start = random_batch(rng, 4, 2, 6, 500.0, 0.0)
+    flow = consistent_flow(true, users=500, played=played, start=start)
+    np.testing.assert_allclose(flow.transitions, true, atol=1e-5)
+
+
+def test_signed_flows_are_linear_and_unbiased():
+    rng = np.random.default_rng(2)
+    true, _, played, start = random_batch(rng, 4, 2, 5, 100.0, 0.0)
+    noise = rng.normal(scale=20.0, size=(2, *true.shape))
+
+    def signed(noisy):
+        return consistent_flow(
+            noisy, users=100, played=played, start=start, variance=400.0, signed=True
+        ).transitions
+
+    one, two, both = signed(true + noise[0]), signed(true + noise[1]), signed(true + noise.mean(0))
+    np.testing.assert_allclose((one + two) / 2, both, atol=1e-4)
+    np.testing.assert_allclose(
+        (signed(true + noise[0]) + signed(true - noise[0])) / 2, true, atol=1e-4
+    )
+    assert one.min() < 0
+
+
+def test_conjugate_gradients_agree_with_the_factorisation(monkeypatch):
+    rng = np.random.default_rng(3)
+    _, noisy, played, start = random_batch(rng, 12, 2, 6, 5000.0, 20.0)
+    arguments = {"users": 5000, "played": played, "start": start, "variance": 400.0}
+    direct = consistent_flow(noisy, **arguments)
+    monkeypatch.setattr(flow_module, "DIRECT_STATES", 1)
+    iterative = consistent_flow(noisy, **arguments)
+    np.testing.assert_allclose(iterative.transitions, direct.transitions, atol=1e-3)
+
+
+def test_hostile_noise_still_meets_the_certificate():
+    # Counts that are almost all negative: whole layers start without an active cell.
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        noisy = rng.normal(scale=50.0, size=(6, 4, 1, 4)) - rng.choice([0.0, 100.0, 1e4])
+        flow = consistent_flow(noisy, users=3, variance=2500.0)
+        gap, lowest = violation(flow.transitions, 3, np.ones(4, bool))
+        assert gap <= 5e-4
+        assert lowest >= 0
+
+
+def test_a_missed_certificate_is_an_error(monkeypatch):
+    from discreet.privacy import flow_kernels
+
+    monkeypatch.setattr(flow_kernels, "project_rows", lambda *_: (5.0, 200))
+    with pytest.raises(SolverError, match="imbalance of 5 users"):
+        consistent_flow(np.ones((2, 2, 1, 2)), users=4)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"transitions": np.ones((2, 2, 1, 3))},
+        {"transitions": np.full((2, 2, 1, 2), np.nan)},
+        {"users": 0},
+        {"users": np.inf},
+        {"played": np.zeros((2, 2, 1), bool)},
+        {"played": np.ones((2, 2, 2), bool)},
+        {"start": np.zeros(2, bool)},
+        {"variance": 0.0},
+        {"variance": np.nan},
+    ],
+)
+def test_bad_input_is_refused(change):
+    arguments = {"transitions": np.ones((2, 2, 1, 2)), "users": 4} | change
+    with pytest.raises(InvalidInputError):
+        consistent_flow(arguments.pop("transitions"), **arguments)
