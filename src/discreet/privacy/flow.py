@@ -139,7 +139,7 @@ def _rows(
         )
     if start is not None:
         cells[0] &= np.asarray(start, bool)[:, None]
-    if not cells.any(axis=2)[1:].all() or not cells[0].any():
+    if not cells[1:].any(axis=2).all() or not cells[0].any():
         raise InvalidInputError("Expected at least one played action in every state of every step.")
     if not np.isfinite(noisy[cells]).all():
         raise InvalidInputError("Expected finite counts, got NaN or infinity.")
