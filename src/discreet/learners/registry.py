@@ -7,7 +7,10 @@ from typing import Any, Literal
 
 from discreet.errors import UnknownNameError
 
-_MODULES: dict[str, str] = {}
+_MODULES: dict[str, str] = {
+    "dp-ucbvi": "discreet.learners.ucbvi",
+    "ucbvi": "discreet.learners.ucbvi",
+}
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
 
 
