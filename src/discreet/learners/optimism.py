@@ -63,7 +63,7 @@ class Optimist(StreamLearner):
             self.q[h] = self.q_values(h, model, values, counts.users)
             for s in range(shape.states):
                 actions[h, s] = choose(self.q[h, s], self.rng)
-            values = self.q[h].max(axis=-1)
+            values = np.max(self.q[h], axis=-1)
         return DeterministicPolicy(actions)
 
     def q_values(self, h: int, model: Model, values: Floats, users: int) -> Floats:
@@ -72,7 +72,8 @@ class Optimist(StreamLearner):
         g = model.step(h)
         plain = model.rewards[g] + expected(model.transitions[g], values)
         q = np.clip(plain + self.bonus(h, model, values, users), 0.0, cap)
-        return np.minimum(q, self.q[h]) if self.settings["clip"] else q
+        clipped: Floats = np.minimum(q, self.q[h]) if self.settings["clip"] else q
+        return clipped
 
     def planner(self) -> Any:
         """The compiled form of `next_policy`."""
@@ -97,7 +98,7 @@ class Optimist(StreamLearner):
 
 
 def expected(transitions: Floats, values: Floats) -> Floats:
-    """P·V, summed from the first state to the last: values that tie must tie in every way to run."""
+    """P·V, summed from the first state to the last: what ties must tie in the kernels too."""
     total = np.zeros(transitions.shape[:-1])
     for t, value in enumerate(values):
         total += transitions[..., t] * value

@@ -28,7 +28,7 @@ _PLANNER = types.void(_F1, _F4, _F3, _F3, _F4, _F4, _F2, _I2, _F3, _GENERATOR)
 
 
 def inlined(function: _Function) -> _Function:
-    """A helper of a kernel, inlined by the compiler: calls of small kernels cost more than they do."""
+    """Compile a helper into its callers: a call would cost more than what it does."""
     compiled: _Function = numba.njit(forceinline=True, error_model="numpy")(function)
     return compiled
 
@@ -178,7 +178,7 @@ def run_block(
     noise) is the noise on the cumulative counters after it. ``current[0]`` carries the regret of
     the last policy from block to block (negative: not yet known).
     """
-    horizon, states, choices = means.shape
+    horizon, _, choices = means.shape
     pooled = total_visits.shape[0] == 1
     private = noise.shape[1] > 0
     for i in range(regrets.size):

@@ -85,6 +85,15 @@ class StreamLearner(ABC):
         return chosen
 
 
+def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
+    """Transitions, visits and rewards; stream learners need all three."""
+    if counts.transitions is None or counts.visits is None or counts.rewards is None:
+        raise UnsupportedError(
+            f"Stream learners need the statistics {', '.join(STATISTICS)}; one is missing."
+        )
+    return counts.transitions, counts.visits, counts.rewards
+
+
 def no_counts(plan: StreamPlan) -> PrivateCounts:
     """What is known before the first user: nothing, and without noise."""
     shape = plan.shape

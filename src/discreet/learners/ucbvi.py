@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from discreet.learners.optimism import Model, Optimist, unknown_ahead, variance
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.stream_loop import run_stream
+from discreet.learners.stream_loop import run_stream, three_statistics
 from discreet.privacy.postprocess import valid_counts
 from discreet.privacy.release import PrivateCounts
 
@@ -157,9 +157,10 @@ class DpUcbvi(Optimist):
 
 def valid_model(counts: PrivateCounts, error: float) -> Model:
     """Estimates from post-processed counts; nothing is known where no one has been."""
-    valid = valid_counts(counts.transitions, counts.visits, error)
+    transitions, visits, sums = three_statistics(counts)
+    valid = valid_counts(transitions, visits, error)
     n = np.where(valid.visits > 0, valid.visits, 1.0)
-    rewards = np.clip(counts.rewards / n, 0.0, 1.0)
+    rewards = np.clip(sums / n, 0.0, 1.0)
     return Model(valid.transitions / n[..., None], rewards, valid.visits)
 
 
