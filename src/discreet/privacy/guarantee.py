@@ -77,8 +77,9 @@ class Guarantee:
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self) | {"assumptions": list(self.assumptions)}
+        """Plain values for JSON; an infinite epsilon becomes None."""
+        epsilon = self.epsilon if math.isfinite(self.epsilon) else None
+        return asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}
 
     def stamped(self, *, secure: bool) -> "Guarantee":
         """The same promise, marked by the sampler that drew the noise."""

@@ -52,6 +52,14 @@ class PrivateCounts:
     guarantee: Guarantee
 
 
+@dataclass(frozen=True)
+class Traffic:
+    """What one user sends in one batch."""
+
+    messages: int
+    bytes: int
+
+
 class Encoder(Protocol):
     """The part of a local or shuffle mechanism that runs on a user's own device.
 
@@ -115,6 +123,10 @@ class BatchPlan(ABC):
         """
         _validate.count(users=users)
         return self.release(draw(users), sampler=sampler, played=played)
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+        """What a user's device sends; None where users hand over raw episodes (central)."""
+        return None
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
         """What runs on the device of each of ``users`` users (local and shuffle only)."""
@@ -255,6 +267,44 @@ class StreamRelease(ABC):
             )
 
 
+def episode_counts(
+    states: IntArray, actions: IntArray, rewards: FloatArray, shape: Shape, sampler: Sampler
+) -> Counts:
+    """One user's own counters, on the user's own device; rewards are rounded to bits.
+
+    Args:
+        states: ``int64[H + 1]``.
+        actions: ``int64[H]``.
+        rewards: ``float64[H]`` in [0, 1].
+        shape: the problem's size.
+        sampler: draws the reward bits.
+    """
+    steps = shape.horizon
+    visited = _indices("states", states, steps + 1, shape.states)
+    chosen = _indices("actions", actions, steps, shape.actions)
+    earned = np.asarray(rewards, np.float64)
+    if earned.shape != (steps,) or not ((earned >= 0) & (earned <= 1)).all():
+        raise InvalidInputError(
+            f"Expected {steps} rewards in [0, 1], got {earned.tolist()}; scale rewards first."
+        )
+    counts = Counts.zeros(shape)
+    step = np.arange(steps)
+    counts.transitions[step, visited[:-1], chosen, visited[1:]] = 1
+    bits = [int(sampler.binomial(1, float(reward), 1)[0]) for reward in earned]
+    counts.rewards[step, visited[:-1], chosen] = bits
+    return Counts(1, counts.transitions, counts.rewards)
+
+
+def _indices(name: str, values: IntArray, length: int, below: int) -> IntArray:
+    array = np.asarray(values)
+    whole = np.issubdtype(array.dtype, np.integer)
+    if array.shape != (length,) or not whole or not ((array >= 0) & (array < below)).all():
+        raise InvalidInputError(
+            f"Expected {length} {name} as integers from 0 to {below - 1}, got {array.tolist()}."
+        )
+    return array.astype(np.int64)
+
+
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:
     """The raw counters by name, in the order of ``statistics``."""
     return {name: np.asarray(getattr(counts, name), np.int64) for name in statistics}
@@ -339,22 +389,46 @@ def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) ->
     return np.concatenate([(p.sum(axis=0) if stationary else p).ravel() for p in parts])
 
 
+def split(
+    values: FloatArray, shape: Shape, statistics: tuple[str, ...], *, steps: int
+) -> dict[str, FloatArray]:
+    """The statistics from a vector laid out as `flatten` does, each in its own shape."""
+    cells = (steps, shape.states, shape.actions)
+    parts: dict[str, FloatArray] = {}
+    start = 0
+    for name in statistics:
+        part = (*cells, shape.states) if name == "transitions" else cells
+        parts[name] = values[start : start + int(np.prod(part))].reshape(part)
+        start += int(np.prod(part))
+    return parts
+
+
+def private_batch(
+    plan: BatchPlan, values: FloatArray, users: int, *, played: BoolArray, secure: bool
+) -> PrivateCounts:
+    """Private statistics of a batch from a vector of noisy counters laid out as `flatten` does."""
+    parts = split(values, plan.shape, plan.statistics, steps=plan.shape.horizon)
+    return PrivateCounts(
+        users=users,
+        transitions=parts.get("transitions"),
+        visits=parts.get("visits"),
+        rewards=parts.get("rewards"),
+        noise_variance=plan.noise_variance(users),
+        played=played,
+        guarantee=plan.guarantee.stamped(secure=secure),
+    )
+
+
 def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:
     """Cumulative private statistics from a vector laid out as `flatten` does."""
     steps = 1 if plan.stationary else plan.shape.horizon
-    cells = (steps, plan.shape.states, plan.shape.actions)
-    parts: dict[str, FloatArray] = {}
-    start = 0
-    for name in plan.statistics:
-        shape = (*cells, plan.shape.states) if name == "transitions" else cells
-        parts[name] = values[start : start + int(np.prod(shape))].reshape(shape)
-        start += int(np.prod(shape))
+    parts = split(values, plan.shape, plan.statistics, steps=steps)
     return PrivateCounts(
         users=episode,
         transitions=parts.get("transitions"),
         visits=parts.get("visits"),
         rewards=parts.get("rewards"),
         noise_variance=plan.noise_variance(episode),
-        played=np.ones(cells, np.bool_),
+        played=np.ones((steps, *plan.shape.visits[1:]), np.bool_),
         guarantee=plan.guarantee.stamped(secure=secure),
     )

@@ -1,0 +1,265 @@
+"""Shuffle: users send single bits, a shuffler mixes them, the analyser can only add them up.
+
+**The protocol.** For every counter a user sends its own bit (0 or 1) and m noise bits that are one
+with probability p, each as a separate message ``(counter, bit)``. The number of messages per user
+and counter is constant. The shuffler permutes all messages of all users together.
+
+**Proof.** After the shuffler a counter's messages are a uniformly random order of n(m + 1) bits, of
+which only the number of ones depends on data: the analyser's view is a function of the sums
+``count + Binomial(n·m, p)`` and of fresh randomness. (It would not be if a user's bits were added
+up before they are sent, or if a user's messages travelled together: see `discreet.privacy.errata`.)
+When one user is replaced, at most kH sums rise by one and kH fall by one (k statistics, H steps),
+and the noises are independent. `calibration.noise_bits` composes these shifts of the binomial
+exactly and takes the least noise with delta(epsilon) <= delta. If only a fraction f of the users is
+honest, the noise of f·n users alone is made to suffice. Batches hold disjoint users, so all batches
+together deliver what one of them does.
+
+A batch is simulated by drawing the binomials directly: the same distribution in constant time per
+counter. `ShuffleEncoder`, `shuffle` and `ShuffleBatch.release_reports` are the real thing.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import DiscreetWarning, InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.search import NoiseBits, noise_bits
+from discreet.privacy.errata import PrintedShuffle, printed_shuffle
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.noise import FloatArray, IntArray, Sampler
+from discreet.privacy.release import (
+    BatchPlan,
+    BoolArray,
+    PrivateCounts,
+    Traffic,
+    check_played,
+    episode_counts,
+    flatten,
+    noisy_batch,
+    private_batch,
+)
+from discreet.privacy.sensitivity import sensitivity
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import Shuffle
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShuffleBatch(BatchPlan):
+    """A batch through the shuffler.
+
+    Attributes:
+        moves: counters that one user can raise (and lower) by one.
+        honest: fraction of users whose noise bits can be relied on.
+        printed: the papers' constants, or None for the exact calibration.
+    """
+
+    epsilon: float
+    delta: float
+    moves: int
+    honest: float = 1.0
+    printed: PrintedShuffle | None = None
+
+    @classmethod
+    def calibrate(
+        cls, trust: "Shuffle", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+    ) -> "ShuffleBatch":
+        """The plan; how many bits each user adds depends on the batch (`bits`)."""
+        need_delta(trust.delta, "Shuffle noise")
+        printed = trust.calibration == "paper"
+        constants = printed_shuffle(shape, trust.epsilon, trust.delta) if printed else None
+        moves = sensitivity(shape.horizon, statistics).moves
+        plan = cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="bits",
+            guarantee=_guarantee(trust, constants, moves),
+            epsilon=float(trust.epsilon),
+            delta=float(trust.delta),
+            moves=moves,
+            honest=float(trust.honest),
+            printed=constants,
+        )
+        if printed:
+            warnings.warn(
+                f"The printed shuffle constants were used; they deliver {plan.guarantee}. "
+                f"As printed, with integer messages, they deliver no epsilon at all.",
+                DiscreetWarning,
+                stacklevel=3,
+            )
+        return plan
+
+    def bits(self, users: int) -> NoiseBits:
+        """The noise bits of each of ``users`` users, for one counter."""
+        _validate.count(users=users)
+        if self.printed:
+            return self.printed.bits(users)
+        reliable = math.floor(self.honest * users + 1e-9)
+        if not reliable:
+            raise InvalidInputError(
+                f"Expected at least one honest user, got honest={self.honest} of users={users}; "
+                f"use a larger batch."
+            )
+        return noise_bits(reliable, self.moves, self.moves, self.epsilon, self.delta)
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """Variance of all users' noise bits on one counter."""
+        return dict.fromkeys(self.statistics, self.bits(users).variance(users))
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Simulate encoder, shuffler and analyser at once: counts plus centred binomial noise."""
+        each = self.bits(counts.users)
+        trials = counts.users * each.bits
+
+        def draw(_: str, cells: int) -> FloatArray:
+            noise = sampler.binomial(trials, each.probability, cells)
+            return np.asarray(noise - trials * each.probability)
+
+        return noisy_batch(self, counts, draw, secure=sampler.secure, played=played)
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> "ShuffleEncoder":
+        """What runs on the device of each of ``users`` users."""
+        each = self.bits(users)
+        mask = check_played(played, self.shape)
+        return ShuffleEncoder(self.shape, self.statistics, each.bits, each.probability, mask)
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
+        """One message per counter and bit; a message holds the counter's number and the bit."""
+        cells = int(_cells(check_played(played, self.shape), self.statistics).sum())
+        messages = cells * (1 + self.bits(users).bits)
+        width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
+        return Traffic(messages, messages * width)
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """The analyser: adds up shuffled messages ``(counter, bit)`` and removes the noise's mean.
+
+        Nothing is released unless every counter has exactly ``users·(m + 1)`` messages.
+        """
+        each = self.bits(users)
+        mask = check_played(played, self.shape)
+        cells = _cells(mask, self.statistics)
+        sums = _sums(np.asarray(reports), cells, users * (1 + each.bits))
+        values = np.where(cells, sums - users * each.bits * each.probability, 0.0)
+        return private_batch(self, values, users, played=mask, secure=secure)
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffleEncoder:
+    """Turns one episode into messages ``(counter, bit)``; holds no data and travels as JSON."""
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    bits: int
+    probability: float
+    played: BoolArray
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """``int64[messages, 2]``: for every played counter, one data bit and ``bits`` noise bits.
+
+        They are sent as separate messages; their order says nothing, since zeros follow ones.
+        """
+        counts = episode_counts(states, actions, rewards, self.shape, sampler)
+        if counts.visits[~self.played].any():
+            raise InvalidInputError("The episode was not played with the policy of this batch.")
+        counters = np.flatnonzero(_cells(self.played, self.statistics))
+        own = flatten(counts, self.statistics, stationary=False)[counters]
+        ones = own + sampler.binomial(self.bits, self.probability, counters.size)
+        bits = np.arange(1 + self.bits) < ones[:, None]
+        return np.stack([np.repeat(counters, 1 + self.bits), bits.ravel()], axis=1).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "encoder": "shuffle-bits",
+            "states": self.shape.states,
+            "actions": self.shape.actions,
+            "horizon": self.shape.horizon,
+            "statistics": list(self.statistics),
+            "bits": self.bits,
+            "probability": self.probability,
+            "played": np.flatnonzero(self.played).tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "ShuffleEncoder":
+        """The inverse of `to_dict`."""
+        _validate.choice(("shuffle-bits",), encoder=data.get("encoder"))
+        shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])
+        played = np.zeros(shape.visits, np.bool_)
+        played.ravel()[data["played"]] = True
+        statistics = tuple(data["statistics"])
+        return cls(shape, statistics, int(data["bits"]), float(data["probability"]), played)
+
+
+def shuffle(messages: IntArray, sampler: Sampler) -> IntArray:
+    """The shuffler: all messages of all users in one uniformly random order.
+
+    Args:
+        messages: ``int64[messages, 2]``, the users' messages one below the other.
+        sampler: the shuffler's randomness.
+    """
+    return np.asarray(messages)[sampler.permutation(len(messages))]
+
+
+def _cells(played: BoolArray, statistics: tuple[str, ...]) -> BoolArray:
+    """Which counters exist, laid out as `flatten` does."""
+    states = played.shape[1]
+    parts = [
+        np.repeat(played.ravel(), states if name == "transitions" else 1) for name in statistics
+    ]
+    return np.concatenate(parts)
+
+
+def _sums(messages: IntArray, cells: BoolArray, expected: int) -> IntArray:
+    """Ones per counter, after checking that no message is missing, foreign or not a bit."""
+    if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
+        raise InvalidInputError("Expected messages as integers [(counter, bit), ...].")
+    counters, bits = messages[:, 0], messages[:, 1]
+    if ((bits != 0) & (bits != 1)).any():
+        raise InvalidInputError("Expected one-bit messages; a message holds another number.")
+    if ((counters < 0) | (counters >= cells.size)).any():
+        raise InvalidInputError(f"Expected counters from 0 to {cells.size - 1}.")
+    received = np.bincount(counters, minlength=cells.size)
+    if (received != np.where(cells, expected, 0)).any():
+        raise InvalidInputError(
+            f"Expected {expected} messages for each played counter and none for others; messages "
+            f"are missing or foreign, or a user was counted twice. Nothing was released."
+        )
+    return np.bincount(counters[bits == 1], minlength=cells.size).astype(np.int64)
+
+
+def _guarantee(trust: "Shuffle", printed: PrintedShuffle | None, moves: int) -> Guarantee:
+    epsilon, claimed = float(trust.epsilon), None
+    if printed:
+        epsilon = printed.delivered_epsilon(moves, trust.delta)
+        claimed = f"({trust.epsilon:g}, {trust.delta:g})-SDP"
+    assumptions = ASSUMPTIONS["SDP"]
+    if trust.honest < 1:
+        share = f"at least {trust.honest:.4g} of the users of a batch add their noise bits honestly"
+        assumptions = tuple(share if "honestly" in text else text for text in assumptions)
+    return Guarantee(
+        notion="SDP",
+        epsilon=epsilon,
+        delta=float(trust.delta),
+        assumptions=assumptions,
+        claimed=claimed,
+    )

@@ -1,0 +1,187 @@
+"""Central one-shot releases and the non-private twin."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import Central, NoPrivacy
+from discreet.errors import (
+    CalibrationError,
+    InvalidInputError,
+    UnknownNameError,
+    UnsupportedError,
+)
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.noise import SecureSampler, SimulationSampler
+
+SHAPE = Shape(states=3, actions=2, horizon=2)
+
+
+def sampler(seed=0):
+    return SimulationSampler(np.random.default_rng(seed))
+
+
+def counts(users=50, seed=0):
+    rng = np.random.default_rng(seed)
+    transitions = np.zeros(SHAPE.transitions, np.int64)
+    for h in range(2):
+        transitions[h] = rng.multinomial(users, np.full(18, 1 / 18)).reshape(3, 2, 3)
+    return Counts(users, transitions, rng.binomial(transitions.sum(-1), 0.5))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("horizon", "epsilon", "std"), [(2, 0.1, 169.7), (2, 1, 17.0), (6, 1, 50.9), (20, 1, 170)]
+)
+def test_golden_laplace(horizon, epsilon, std):
+    plan = Central(epsilon=epsilon).calibrate(Shape(states=4, actions=2, horizon=horizon))
+    assert plan.mechanism == "laplace"
+    assert plan.guarantee.delta == 0
+    assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(std, rel=0.01)
+
+
+def test_golden_gaussian():
+    plan = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))
+    assert plan.mechanism == "gaussian"
+    assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(25.35, rel=0.01)
+    assert str(plan.guarantee).startswith("(1, 1e-06)-JDP, one user's whole episode, replace-one")
+
+
+@pytest.mark.parametrize("trust", [Central(epsilon=1), Central(epsilon=1, delta=1e-3)])
+def test_noise_has_the_stated_variance_and_cells_are_independent(trust):
+    plan = trust.calibrate(SHAPE)
+    raw = counts()
+    noise = np.array(
+        [
+            np.concatenate(
+                [
+                    (released.transitions - raw.transitions).ravel(),
+                    (released.visits - raw.visits).ravel(),
+                    (released.rewards - raw.rewards).ravel(),
+                ]
+            )
+            for released in (plan.release(raw, sampler=sampler(i)) for i in range(2000))
+        ]
+    )
+    assert (noise == np.rint(noise)).all()
+    variance = plan.noise_variance(50)["visits"]
+    assert noise.var() == pytest.approx(variance, rel=0.05)
+    together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
+    assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
+
+
+def test_counters_that_cannot_be_played_are_exactly_zero():
+    played = np.zeros(SHAPE.visits, bool)
+    played[:, :, 1] = True
+    raw = counts()
+    raw.transitions[:, :, 0] = 0
+    raw.rewards[:, :, 0] = 0
+    for trust in (Central(epsilon=0.1), Central(epsilon=0.1, delta=1e-6), NoPrivacy()):
+        released = trust.calibrate(SHAPE).release(raw, sampler=sampler(), played=played)
+        assert not released.visits[~played].any()
+        assert not released.rewards[~played].any()
+        assert not released.transitions[~played].any()
+        assert (released.visits != 0)[played].any()
+
+
+def test_statistics_that_are_not_released_are_none():
+    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE, statistics=("transitions", "rewards"))
+    released = plan.release(counts(), sampler=sampler())
+    assert released.visits is None
+    assert set(released.noise_variance) == {"transitions", "rewards"}
+
+
+def test_no_privacy_is_exact_and_says_so():
+    raw = counts()
+    released = NoPrivacy().calibrate(SHAPE).release(raw, sampler=sampler())
+    assert (released.transitions == raw.transitions).all()
+    assert str(released.guarantee) == "no privacy"
+    assert released.guarantee.to_dict()["epsilon"] is None
+
+
+def test_exact_stream_accumulates():
+    plan = NoPrivacy().calibrate(SHAPE, rhythm="stream", episodes=3, stationary=True)
+    stream = plan.open(sampler())
+    one = counts(users=1, seed=1)
+    first = stream.add(one)
+    second = stream.add(one)
+    assert (first.transitions[0] == one.transitions.sum(0)).all()
+    assert (second.visits[0] == 2 * one.visits.sum(0)).all()
+    assert second.users == 2
+    assert plan.error_bound(2, 0.1) == 0.0
+    assert plan.noise_variance(2) == {"transitions": 0.0, "visits": 0.0, "rewards": 0.0}
+
+
+def test_secure_releases_are_stamped():
+    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE)
+    assert plan.release(counts(), sampler=sampler()).guarantee.simulated
+    assert not plan.release(counts(), sampler=SecureSampler()).guarantee.simulated
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", True, None])
+    def test_epsilon(self, epsilon):
+        with pytest.raises(InvalidInputError, match="epsilon"):
+            Central(epsilon=epsilon)
+
+    @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, float("nan")])
+    def test_delta(self, delta):
+        with pytest.raises(InvalidInputError, match="delta"):
+            Central(epsilon=1, delta=delta)
+
+    def test_gaussian_without_delta(self):
+        with pytest.raises(CalibrationError, match="delta > 0"):
+            Central(epsilon=1, mechanism="gaussian").calibrate(SHAPE)
+
+    def test_unknown_mechanism_suggests(self):
+        with pytest.raises(UnknownNameError, match="did you mean 'gaussian'"):
+            Central(epsilon=1, mechanism="gausian").calibrate(SHAPE)
+
+    def test_no_printed_batches(self):
+        with pytest.raises(UnsupportedError, match="papers"):
+            Central(epsilon=1, calibration="paper").calibrate(SHAPE)
+
+    def test_central_users_have_no_encoder(self):
+        plan = Central(epsilon=1).calibrate(SHAPE)
+        with pytest.raises(UnsupportedError, match="no encoder"):
+            plan.encoder(3)
+        with pytest.raises(UnsupportedError, match="raw counts"):
+            plan.release_reports(np.zeros((1, 2), int), 3)
+        assert plan.traffic(3) is None
+
+    def refused(self, raw, match, **options):
+        plan = Central(epsilon=1).calibrate(SHAPE)
+        with pytest.raises(InvalidInputError, match=match):
+            plan.release(raw, sampler=sampler(), **options)
+
+    def test_no_users(self):
+        self.refused(Counts.zeros(SHAPE), "users")
+
+    def test_user_counted_twice(self):
+        raw = counts()
+        self.refused(Counts(raw.users // 2, raw.transitions, raw.rewards), "counted twice")
+
+    def test_rewards_above_one(self):
+        raw = counts()
+        self.refused(Counts(raw.users, raw.transitions, raw.visits + 1), r"rewards in \[0, 1\]")
+
+    def test_negative_counts(self):
+        raw = counts()
+        self.refused(Counts(raw.users, raw.transitions, raw.rewards - 99), "nonnegative")
+
+    def test_another_problem(self):
+        self.refused(Counts.zeros(Shape(states=2, actions=2, horizon=2)), "Shape")
+
+    def test_visits_outside_played(self):
+        self.refused(counts(), "another policy", played=np.zeros(SHAPE.visits, bool))
+
+    def test_malformed_played(self):
+        self.refused(counts(), "played", played=np.ones((2, 3), bool))
+        self.refused(counts(), "played", played=np.ones(SHAPE.visits))
+
+    def test_simulated_users(self):
+        plan = Central(epsilon=1).calibrate(SHAPE)
+        with pytest.raises(InvalidInputError, match="users"):
+            plan.simulate(counts, 0, sampler=sampler())
