@@ -4,47 +4,11 @@ import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
-from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError
 from discreet.learners.optimism import Model
-from discreet.learners.stream_loop import CompiledRun, make_learner, run_reference
-from discreet.learners.ucbvi import DpUcbvi, Ucbvi
+from discreet.learners.stream_loop import make_learner
+from discreet.learners.ucbvi import DpUcbvi
 from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
-
-
-def both_ways(kind, mdp, trust, episodes, **settings):
-    seeds = RunSeeds(3)
-    reference = [r for _, r in run_reference(kind, mdp, trust, episodes, seeds, **settings)]
-    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
-    return np.array(reference), compiled
-
-
-CASES = [
-    (Ucbvi, NoPrivacy(), {}),
-    (Ucbvi, NoPrivacy(), {"constants": "theory"}),
-    (Ucbvi, NoPrivacy(), {"bonus": "hoeffding", "clip": True, "stationary": True}),
-    (Ucbvi, NoPrivacy(), {"terms": ("variance", "correction"), "bonus_scale": 1e-4}),
-    (DpUcbvi, NoPrivacy(), {"stationary": True}),
-    (DpUcbvi, Central(100, 1e-6, mechanism="tree-gaussian"), {}),
-    (DpUcbvi, Central(100), {"stationary": True, "clip": True}),
-    (DpUcbvi, Central(100), {"constants": "theory", "bonus_scale": 1e-4, "privacy_scale": 1e-5}),
-    (DpUcbvi, Local(100, mechanism="laplace"), {}),
-    (DpUcbvi, Local(1, 1e-6, mechanism="gaussian"), {"constants": "theory"}),
-]
-
-
-@pytest.mark.parametrize(("kind", "trust", "settings"), CASES)
-def test_the_compiled_run_is_the_printed_algorithm(kind, trust, settings):
-    mdp = RiverSwim(states=3, horizon=4, relabel=1)
-    reference, compiled = both_ways(kind, mdp, trust, 150, **settings)
-    np.testing.assert_allclose(compiled, reference, atol=1e-12)
-
-
-def test_the_two_ways_meet_more_than_one_policy():
-    mdp = RiverSwim(states=3, horizon=4, relabel=1)
-    reference, _ = both_ways(DpUcbvi, mdp, Central(100), 150)
-    assert len(np.unique(reference.round(9))) > 3
 
 
 def dp_learner(trust, **settings):
@@ -128,18 +92,3 @@ def test_bad_settings_get_one_sentence(settings, words):
     mdp = RiverSwim(states=3, horizon=3)
     with pytest.raises(DiscreetError, match=words):
         learn(mdp, learner="dp-ucbvi", episodes=10, **settings)
-
-
-def test_stationary_counts_need_a_stationary_mdp():
-    mdp = RiverSwim(states=3, horizon=3)
-    varying = type(mdp)(
-        transitions=np.array(mdp.transitions),
-        rewards=np.array(mdp.rewards) * np.linspace(0.5, 1, 3)[:, None, None],
-    )
-    with pytest.raises(DiscreetError, match="stationary"):
-        learn(varying, learner="ucbvi", episodes=10, stationary=True)
-
-
-def test_a_trust_model_it_cannot_use_gets_one_sentence():
-    with pytest.raises(DiscreetError, match="ucbvi"):
-        learn(RiverSwim(states=3, horizon=3), learner="ucbvi", trust=Local(1), episodes=10)

@@ -8,6 +8,7 @@ multipliers per learner, chosen by ``tools/choose_constants.py`` on problems tha
 - ``privacy_scale`` multiplies the terms that pay for noise;
 - ``error_scale`` multiplies the noise bound E inside the estimates;
 - ``terms`` lists the terms of the bonus that are switched on;
+- ``stationary``: counts pooled over the steps (None: if the MDP is stationary);
 - ``clip``: Q values never grow over the episodes; ``cap``: values are at most H, or at most the
   number of remaining steps; ``failure``: the probability with which the theory may fail.
 """
@@ -56,6 +57,37 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
             "cap": "remaining",
         },
     },
+    "private-ucb-vi": {
+        "theory": {**_THEORY, "clip": False, "cap": "remaining"},
+        "practical": {"bonus_scale": 0.02, "privacy_scale": 0.01, "error_scale": 0.2},
+    },
+    "private-ucb-po": {
+        "theory": {**_THEORY, "clip": False, "cap": "remaining", "rate_scale": 1.0},
+        "practical": {
+            "bonus_scale": 0.02,
+            "privacy_scale": 0.01,
+            "error_scale": 0.2,
+            "rate_scale": 20.0,
+        },
+    },
+    "pucb": {
+        "theory": {**_THEORY, "clip": False, "cap": "horizon"},
+        "practical": {
+            "bonus_scale": 0.02,
+            "privacy_scale": 0.01,
+            "error_scale": 0.2,
+            "cap": "remaining",
+        },
+    },
+    "ldp-obi": {
+        "theory": {**_THEORY, "alpha": 2.0, "stationary": None},
+        "practical": {"bonus_scale": 0.02, "privacy_scale": 0.01, "error_scale": 0.2},
+    },
+    "psrl": {"theory": {"prior": 1.0, "stationary": False}, "practical": {}},
+    "ldp-psrl": {
+        "theory": {"prior": 1.0, "privacy_scale": 0.0, "stationary": None},
+        "practical": {"privacy_scale": 1.0},
+    },
 }
 """Learner -> theory: every setting; practical: what differs from theory."""
 
@@ -81,7 +113,7 @@ def resolve(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(chosen: dict[str, Any], known: dict[str, Any]) -> None:
-    for name in ("bonus_scale", "privacy_scale", "error_scale"):
+    for name in ("bonus_scale", "privacy_scale", "error_scale", "rate_scale"):
         if name in chosen:
             _validate.real(**{name: chosen[name]})
             if chosen[name] < 0:
@@ -89,12 +121,16 @@ def _check(chosen: dict[str, Any], known: dict[str, Any]) -> None:
     if "failure" in chosen:
         _validate.positive(failure=chosen["failure"])
         _validate.probability(failure=chosen["failure"])
+    for name in ("prior", "alpha"):
+        if name in chosen:
+            _validate.positive(**{name: chosen[name]})
     if "cap" in chosen:
         _validate.choice(("horizon", "remaining"), cap=chosen["cap"])
     for term in chosen.get("terms", ()):
         _validate.choice(tuple(known["terms"]), term=term)
     for name in ("clip", "stationary"):
-        if name in chosen and not isinstance(chosen[name], bool):
+        valid = name not in chosen or isinstance(chosen[name], bool)
+        if not valid and not (chosen[name] is None and known[name] is None):
             raise InvalidInputError(
                 f"Expected {name} to be True or False, got {name}={chosen[name]!r}."
             )

@@ -9,6 +9,12 @@ from discreet.errors import UnknownNameError
 
 _MODULES: dict[str, str] = {
     "dp-ucbvi": "discreet.learners.ucbvi",
+    "ldp-obi": "discreet.learners.ldp_obi",
+    "ldp-psrl": "discreet.learners.psrl",
+    "private-ucb-po": "discreet.learners.private_ucb",
+    "private-ucb-vi": "discreet.learners.private_ucb",
+    "psrl": "discreet.learners.psrl",
+    "pucb": "discreet.learners.private_ucb",
     "ucbvi": "discreet.learners.ucbvi",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""

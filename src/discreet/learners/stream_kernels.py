@@ -135,7 +135,7 @@ def _publish(total: Floats, noise: Floats, start: int, released: Floats) -> int:
 _LOOP = types.void(
     types.FunctionType(_PLANNER),
     *(_F4, _F4, _F3, _F1, _F1),
-    *(_F2, _F2),
+    *(_F2, _F2, _F2, types.int64[::1], types.int64),
     *(_F4, _F3, _F3, _F4, _F3, _F3),
     *(_F4, _F4, _F2, _I2, _I2, _F3),
     *(types.boolean, types.float64, _F1, _F1),
@@ -153,6 +153,9 @@ def run_block(
     initial: Floats,
     rows: Floats,
     noise: Floats,
+    gains: Floats,
+    steps: Ints,
+    response: int,
     total_transitions: Floats,
     total_visits: Floats,
     total_rewards: Floats,
@@ -176,9 +179,10 @@ def run_block(
 
     ``rows[i]`` goes to the planner before episode i of the block; ``noise[i]`` (no columns: no
     noise) is the noise on the cumulative counters after it. ``current[0]`` carries the regret of
-    the last policy from block to block (negative: not yet known).
+    the last policy from block to block (negative: not yet known). ``gains``, ``steps`` and
+    ``response`` are those of `privacy.release.StreamBlock`.
     """
-    horizon, _, choices = means.shape
+    horizon, states, choices = means.shape
     pooled = total_visits.shape[0] == 1
     private = noise.shape[1] > 0
     for i in range(regrets.size):
@@ -214,9 +218,19 @@ def run_block(
             t = draw(cumulative[step, s, a], environment.random())
             bit = 1.0 if environment.random() < means[h, s, a] else 0.0
             g = 0 if pooled else h
-            total_transitions[g, s, a, t] += 1.0
-            total_visits[g, s, a] += 1.0
-            total_rewards[g, s, a] += bit
+            move, visit, earn = 1.0, 1.0, bit
+            if response == 1:
+                cell = (h * states + s) * choices + a
+                move = gains[i, cell * states + t]
+                visit = gains[i, horizon * states * choices * states + cell]
+                earn = bit * gains[i, horizon * states * choices * (states + 1) + cell]
+            elif response == 2:
+                category = ((s * choices + a) * states + t) * 2 + int(bit)
+                move = gains[i, category] if h == steps[i] else 0.0
+                visit, earn = move, bit * move
+            total_transitions[g, s, a, t] += move
+            total_visits[g, s, a] += visit
+            total_rewards[g, s, a] += earn
             if not private:
                 seen_transitions[g, s, a, t] += 1.0
                 seen_visits[g, s, a] += 1.0

@@ -31,6 +31,9 @@ from discreet.privacy.trust import TrustModel
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_RESPONSES = {"unit": 0, "cell": 1, "category": 2}
+"""What one step of a user adds to the counters (see `privacy.release.StreamBlock`)."""
+
 _BLOCK_BYTES = 1 << 23
 """Noise drawn ahead per block; blocks do not change any value."""
 
@@ -119,6 +122,8 @@ def make_learner(
 ) -> StreamLearner:
     """A learner with its release calibrated."""
     chosen = resolve(kind.name, settings)
+    if chosen["stationary"] is None:
+        chosen["stationary"] = mdp.stationary
     stationary = chosen["stationary"]
     if stationary and not mdp.stationary:
         raise UnsupportedError(
@@ -219,13 +224,16 @@ class CompiledRun:
         kernel = self.learner.planner()
         for first in range(0, plan.episodes, size):
             count = min(size, plan.episodes - first)
-            noise = np.zeros((count, 0)) if self._silent else self._release.noise_block(count)
+            noise, gains, steps = self._randomness(count)
             regrets = np.zeros(count)
             run_block(
                 kernel,
                 *self._world,
                 self.learner.rows(np.arange(first, first + count)),
-                np.ascontiguousarray(noise, np.float64),
+                noise,
+                gains,
+                steps,
+                _RESPONSES[plan.response],
                 *self._counts,
                 self._memory,
                 self._model,
@@ -241,6 +249,16 @@ class CompiledRun:
                 self.learner.rng,
             )
             yield regrets
+
+    def _randomness(self, count: int) -> tuple[Floats, Floats, Ints]:
+        if self._silent:
+            return np.zeros((count, 0)), np.zeros((count, 0)), np.zeros(0, np.int64)
+        block = self._release.block(count)
+        return (
+            np.ascontiguousarray(block.noise, np.float64),
+            np.ascontiguousarray(block.gains, np.float64),
+            np.ascontiguousarray(block.steps, np.int64),
+        )
 
     def policy(self) -> Policy:
         """The policy of the last episode."""
