@@ -1,0 +1,303 @@
+"""Compiled pieces shared by the two occupancy solvers.
+
+Layered problems are padded to their widest layer: ``widths[h]`` states in layer h = 0..H (one in the
+first and in the last), arrays ``[H, X, A]`` and ``[H, X, A, X]`` with X the largest width. Entries
+outside the widths are never read.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import kernel
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LINEAR_RANGE = 600.0
+"""Differences of log weights up to this size are safe in plain floating point (e^600 < 1e261)."""
+
+
+class Boxes(NamedTuple):
+    """Confidence boxes ``lower <= P(x'|x,a) <= upper``, one per (h, x, a, x')."""
+
+    widths: Integers
+    lower: Floats
+    upper: Floats
+
+
+class Tridiagonal(NamedTuple):
+    """Workspace of a block-tridiagonal Newton system, one block per layer."""
+
+    diagonal: Floats
+    coupling: Floats
+    factor: Floats
+    mixing: Floats
+
+
+def empty_tridiagonal(layers: int, width: int) -> Tridiagonal:
+    """Room for ``layers`` blocks of at most ``width`` unknowns."""
+    size = (layers, width, width)
+    return Tridiagonal(np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size))
+
+
+@kernel
+def rows(blocks: Floats) -> Floats:
+    """``[H, X, A, X]`` as a matrix: block (h, x, a) is row (h·X + x)·A + a."""
+    return blocks.reshape(-1, blocks.shape[3])
+
+
+@kernel
+def box_softmax(
+    weights: Floats, lower: Floats, upper: Floats, row: int, n: int, scale: float, out: Floats
+) -> float:
+    """The point p = clip(t·weights, lower, upper) of the simplex, into ``out[row]``; returns t.
+
+    Blocks are rows of matrices (views of single rows would cost more than the arithmetic). The sum
+    is increasing and piecewise linear in t: Newton's method inside a bracket from t = ``scale``; it
+    walks to the next breakpoint where nothing is free to move.
+    """
+    low, high, t = 0.0, np.inf, scale
+    tolerance = 1e-14 + 2e-16 * n
+    for _ in range(40 + 2 * n):
+        total, slope = 0.0, 0.0
+        for j in range(n):
+            value = t * weights[j]
+            if value <= lower[row, j]:
+                total += lower[row, j]
+            elif value >= upper[row, j]:
+                total += upper[row, j]
+            else:
+                total += value
+                slope += weights[j]
+        missing = 1.0 - total
+        if abs(missing) <= tolerance:
+            break
+        if missing > 0.0:
+            low = t
+        else:
+            high = t
+        step = t + missing / slope if slope > 0.0 else -1.0
+        if not low < step < high:
+            step = _next_breakpoint(weights, lower, upper, row, n, t, missing > 0.0)
+            if not low < step < high:
+                step = 0.5 * (low + high)
+        if step == t or step == np.inf:  # noqa: PLR1714
+            break
+        t = step
+    for j in range(n):
+        out[row, j] = min(max(t * weights[j], lower[row, j]), upper[row, j])
+    return t
+
+
+@kernel
+def _next_breakpoint(
+    weights: Floats, lower: Floats, upper: Floats, row: int, n: int, t: float, upwards: bool
+) -> float:
+    """The nearest t at which an entry starts or stops to be clipped, and a hair beyond it."""
+    best = np.inf if upwards else 0.0
+    for j in range(n):
+        for point in (lower[row, j] / weights[j], upper[row, j] / weights[j]):
+            if (upwards and t < point < best) or (not upwards and best < point < t):
+                best = point
+    return best * (1.0 + 1e-12) if upwards else best * (1.0 - 1e-12)
+
+
+@kernel
+def marginal_entry(order: Integers, lower: Floats, upper: Floats, row: int, n: int) -> int:
+    """The entry at which the mass runs out when it is given to the best entries first."""
+    spare = 1.0
+    for j in range(n):
+        spare -= lower[row, j]
+    for k in range(n):
+        spare -= upper[row, order[k]] - lower[row, order[k]]
+        if spare <= 0.0:
+            return int(order[k])
+    return int(order[n - 1])
+
+
+@kernel
+def cholesky(matrix: Floats, n: int) -> bool:
+    """Lower Cholesky factor in place; False if the matrix is not positive definite."""
+    for i in range(n):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i > j:
+                matrix[i, j] = total / matrix[j, j]
+            elif total > 0.0:
+                matrix[i, i] = math.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@kernel
+def solve_tridiagonal(
+    widths: Integers,
+    first: int,
+    last: int,
+    system: Tridiagonal,
+    damping: float,
+    ridge: float,
+    rhs: Floats,
+    out: Floats,
+) -> bool:
+    """Solve the block-tridiagonal system of layers ``first..last`` by block Cholesky.
+
+    ``diagonal[h]`` holds a lower triangle, ``coupling[h]`` the block between layers h and h+1;
+    ``damping`` times the diagonal and ``ridge`` are added. False if not positive definite.
+    """
+    for h in range(first, last + 1):
+        n = widths[h]
+        factor = system.factor[h]
+        for i in range(n):
+            for j in range(i + 1):
+                factor[i, j] = system.diagonal[h, i, j]
+            factor[i, i] += damping * system.diagonal[h, i, i] + ridge
+        if h > first:
+            _eliminate_previous(widths[h - 1], n, h, system)
+        if not cholesky(factor, n):
+            return False
+        for i in range(n):
+            total = rhs[h, i]
+            if h > first:
+                for k in range(widths[h - 1]):
+                    total -= system.mixing[h, i, k] * out[h - 1, k]
+            for k in range(i):
+                total -= factor[i, k] * out[h, k]
+            out[h, i] = total / factor[i, i]
+    for h in range(last, first - 1, -1):
+        n = widths[h]
+        for i in range(n - 1, -1, -1):
+            total = out[h, i]
+            if h < last:
+                for k in range(widths[h + 1]):
+                    total -= system.mixing[h + 1, k, i] * out[h + 1, k]
+            for k in range(i + 1, n):
+                total -= system.factor[h, k, i] * out[h, k]
+            out[h, i] = total / system.factor[h, i, i]
+    return True
+
+
+@kernel
+def _eliminate_previous(m: int, n: int, h: int, system: Tridiagonal) -> None:
+    """Schur complement: subtract what layer h-1 explains from the block of layer h."""
+    previous, mixing, factor = system.factor[h - 1], system.mixing[h], system.factor[h]
+    for i in range(n):
+        for k in range(m):
+            total = system.coupling[h - 1, k, i]
+            for j in range(k):
+                total -= previous[k, j] * mixing[i, j]
+            mixing[i, k] = total / previous[k, k]
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(m):
+                total += mixing[i, k] * mixing[j, k]
+            factor[i, j] -= total
+
+
+@kernel
+def largest(values: Floats, widths: Integers, first: int, last: int) -> float:
+    """Largest absolute value over the states of layers ``first..last``."""
+    peak = 0.0
+    for h in range(first, last + 1):
+        for x in range(widths[h]):
+            peak = max(peak, abs(values[h, x]))
+    return peak
+
+
+@kernel
+def state_action_occupancy(
+    transitions: Floats, policy: Floats, widths: Integers, out: Floats
+) -> None:
+    """``out[h, x, a]``: probability of (x, a) at step h, rolled forward from the first layer."""
+    horizon, actions = policy.shape[0], policy.shape[2]
+    width = transitions.shape[3]
+    reach, ahead = np.zeros(width), np.zeros(width)
+    reach[0] = 1.0
+    for h in range(horizon):
+        ahead[:] = 0.0
+        for x in range(widths[h]):
+            for a in range(actions):
+                mass = reach[x] * policy[h, x, a]
+                out[h, x, a] = mass
+                for y in range(widths[h + 1]):
+                    ahead[y] += mass * transitions[h, x, a, y]
+        reach[:] = ahead
+
+
+@kernel
+def upper_occupancy(boxes: Boxes, policy: Floats, out: Floats) -> None:
+    """``out[h, x, a]``: the largest probability of (x, a) over all transitions in the boxes.
+
+    For one target state the best transition is greedy, layer by layer backwards: start from the
+    lower bounds and give the rest to the successors with the highest probability of reaching the
+    target. The paper's COMP-UOB; equal to a linear program over occupancy measures.
+    """
+    horizon, width, actions = policy.shape
+    hit, before = np.zeros(width), np.zeros(width)
+    order = np.empty(width, np.int64)
+    spare = np.ones(policy.shape)
+    for h in range(horizon):
+        for x in range(boxes.widths[h]):
+            for a in range(actions):
+                for y in range(boxes.widths[h + 1]):
+                    spare[h, x, a] -= boxes.lower[h, x, a, y]
+    for layer in range(horizon):
+        for target in range(boxes.widths[layer]):
+            hit[:] = 0.0
+            hit[target] = 1.0
+            for h in range(layer - 1, -1, -1):
+                n = boxes.widths[h + 1]
+                sort_descending(hit, n, order)
+                for x in range(boxes.widths[h]):
+                    total = 0.0
+                    for a in range(actions):
+                        if policy[h, x, a] > 0.0:
+                            total += policy[h, x, a] * _greedy_value(
+                                hit,
+                                order,
+                                boxes.lower[h, x, a],
+                                boxes.upper[h, x, a],
+                                n,
+                                spare[h, x, a],
+                            )
+                    before[x] = total
+                for x in range(boxes.widths[h]):
+                    hit[x] = before[x]
+            for a in range(actions):
+                out[layer, target, a] = hit[0] * policy[layer, target, a]
+
+
+@kernel
+def sort_descending(values: Floats, n: int, order: Integers) -> None:
+    """Insertion sort: ``values[order]`` decreases."""
+    for j in range(n):
+        k = j
+        while k > 0 and values[order[k - 1]] < values[j]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = j
+
+
+@kernel
+def _greedy_value(
+    values: Floats, order: Integers, lower: Floats, upper: Floats, n: int, spare: float
+) -> float:
+    """Max of p·values over the box-simplex; ``spare`` = 1 - sum(lower)."""
+    total = 0.0
+    for j in range(n):
+        total += lower[j] * values[j]
+    for k in range(n):
+        j = order[k]
+        room = upper[j] - lower[j]
+        if room >= spare:
+            return total + spare * values[j]
+        total += room * values[j]
+        spare -= room
+    return total
