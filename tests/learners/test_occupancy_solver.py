@@ -224,7 +224,8 @@ def test_barrier_matches_clarabel(visits):
     q = np.array([ours.occupancy[t] for t in listed])
     assert_feasible(ours, boxes)
     assert ours.gap < 1e-8
-    assert cost @ q - np.log(q).sum() == pytest.approx(theirs.obj_val, abs=1e-5)
+    # Clarabel stops at 1e-8 relative to its own scaling; our gap above is the sharper statement.
+    assert cost @ q - np.log(q).sum() == pytest.approx(theirs.obj_val, abs=1e-4)
 
 
 def test_barrier_without_losses_stays():
@@ -317,7 +318,7 @@ def test_bad_boxes_and_costs_are_refused():
 @pytest.mark.core
 def test_a_missed_certificate_raises():
     check_gap(1e-6)
-    with pytest.raises(SolverError, match="duality gap of 0.5"):
+    with pytest.raises(SolverError, match=r"duality gap of 0\.5"):
         check_gap(0.5)
     with pytest.raises(SolverError, match="in episode 7"):
         check_gap(float("nan"), 7)

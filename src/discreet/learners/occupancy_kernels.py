@@ -1,8 +1,8 @@
 """Compiled pieces shared by the two occupancy solvers.
 
-Layered problems are padded to their widest layer: ``widths[h]`` states in layer h = 0..H (one in the
-first and in the last), arrays ``[H, X, A]`` and ``[H, X, A, X]`` with X the largest width. Entries
-outside the widths are never read.
+Layered problems are padded to their widest layer: ``widths[h]`` states in layer h = 0..H (one in
+the first and in the last), arrays ``[H, X, A]`` and ``[H, X, A, X]`` with X the largest width.
+Entries outside the widths are never read.
 """
 
 import math
@@ -297,7 +297,7 @@ def _greedy_value(
         j = order[k]
         room = upper[j] - lower[j]
         if room >= spare:
-            return total + spare * values[j]
+            return total + spare * float(values[j])
         total += room * values[j]
         spare -= room
     return total
