@@ -3,6 +3,7 @@
 Names load when they are first used, so ``import discreet`` is light.
 """
 
+from discreet._import_hook import when_imported as _when_imported
 from discreet._lazy import attach as _attach
 
 __version__ = "0.1.0"
@@ -15,6 +16,7 @@ _WHERE = {
     "Shuffle": "discreet.privacy.trust",
     "TabularMDP": "discreet.mdp.tabular",
     "errors": "discreet.errors",
+    "from_gymnasium": "discreet.mdp.gymnasium_bridge",
     "learn": "discreet.learners.learn",
     "lab": "discreet.lab",
     "learners": "discreet.learners",
@@ -22,8 +24,19 @@ _WHERE = {
     "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
     "privacy": "discreet.privacy",
+    "to_gymnasium": "discreet.mdp.gymnasium_bridge",
 }
 
 __all__ = [*_WHERE]
 
 __getattr__, __dir__ = _attach(__name__, _WHERE)
+
+
+def _register_environments() -> None:
+    from discreet.mdp.registration import register_environments
+
+    register_environments()
+
+
+# gymnasium.make("discreet/RiverSwim-v0") works, whichever of the two packages comes first.
+_when_imported("gymnasium", _register_environments)

@@ -153,3 +153,65 @@ def run_many(
     states, actions, bits = episodes
     for i in range(states.shape[0]):
         run_probabilities(tables, cumulative, rng, (states[i], actions[i], bits[i]))
+
+
+@kernel
+def split(total: int, probabilities: Floats, rng: Any, parts: Ints) -> None:
+    """Multinomial split of ``total``, by conditional binomial draws; adds to ``parts``.
+
+    What is left over goes to the last *possible* category, so that float rounding (about 1e-16 of
+    the total: 10^12 users would show it) never reaches a category of probability zero.
+    """
+    last = probabilities.shape[0] - 1
+    while probabilities[last] <= 0:
+        last -= 1
+    left, mass = total, probabilities.sum()
+    for i in range(last):
+        p = probabilities[i]
+        if left > 0 and p > 0:
+            share = rng.binomial(left, p / mass) if p < mass else left
+            parts[i] += share
+            left -= share
+            mass -= p
+    parts[last] += left
+
+
+@kernel
+def flow(
+    model: tuple[SparseRows, Floats, Floats],
+    chosen: Floats,
+    users: int,
+    rng: Any,
+    counts: tuple[Ints, Ints],
+) -> None:
+    """All users of a batch at once, step by step, under a stochastic policy ``chosen[H, S, A]``.
+
+    ``model`` is (rows, initial, mean rewards); ``counts`` is (transitions[H, S, A, S],
+    rewards[H, S, A]), which are added to. The cost does not depend on the number of users.
+    """
+    rows, initial, means = model
+    transitions, rewards = counts
+    horizon, states, actions = chosen.shape
+    here = np.zeros(states, np.int64)
+    split(users, initial, rng, here)
+    visits = np.zeros(actions, np.int64)
+    shares = np.zeros(states, np.int64)
+    for h in range(horizon):
+        ahead = np.zeros(states, np.int64)
+        for s in range(states):
+            if here[s] == 0:
+                continue
+            visits[:] = 0
+            split(here[s], chosen[h, s], rng, visits)
+            for a in range(actions):
+                if visits[a] == 0:
+                    continue
+                rewards[h, s, a] += rng.binomial(visits[a], means[h, s, a])
+                row = h * rows.stride + s * actions + a
+                first, stop = rows.pointers[row], rows.pointers[row + 1]
+                shares[: stop - first] = 0
+                split(visits[a], rows.entries[first:stop], rng, shares)
+                for i in range(first, stop):
+                    transitions[h, s, a, rows.columns[i]] += shares[i - first]
+                    ahead[rows.columns[i]] += shares[i - first]
+        here = ahead

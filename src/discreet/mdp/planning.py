@@ -41,7 +41,7 @@ def plan(mdp: TabularMDP) -> Solution:
     >>> round(plan(RiverSwim(states=4, horizon=6)).value, 6)
     0.475791
     """
-    return _maximise(mdp, mdp.rewards)
+    return _maximise(mdp, mdp.full_rewards)
 
 
 def best_response(mdp: TabularMDP, rewards: ArrayLike) -> Solution:
@@ -69,10 +69,9 @@ def state_values(mdp: TabularMDP, policy: Any) -> FloatArray:
             "A mixture has no value per state (its component is drawn once per episode); "
             "use evaluate(), or state_values() of each component."
         )
-    rewards = np.ascontiguousarray(mdp.rewards)
     if isinstance(chosen, DeterministicPolicy):
-        return _kernels.evaluate_actions(mdp.rows, rewards, chosen.actions)
-    return _kernels.evaluate_probabilities(mdp.rows, rewards, chosen.probabilities)
+        return _kernels.evaluate_actions(mdp.rows, mdp.full_rewards, chosen.actions)
+    return _kernels.evaluate_probabilities(mdp.rows, mdp.full_rewards, chosen.probabilities)
 
 
 def evaluate(mdp: TabularMDP, policy: Any) -> float:

@@ -29,14 +29,36 @@ def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Gener
     """
     _validate.count(0, users=users)
     chosen = as_policy(policy, mdp.shape)
+    counts = Counts.zeros(mdp.shape)
     if isinstance(chosen, MixturePolicy):
-        shares = _split(np.array(users), chosen.weights, rng)
-        total = Counts.zeros(mdp.shape)
-        for component, share in zip(chosen.components, shares, strict=True):
-            if share > 0:
-                total = total + _one_policy_counts(mdp, component, int(share), rng)
-        return total
-    return _one_policy_counts(mdp, chosen, int(users), rng)
+        for component, share in zip(chosen.components, _shares(chosen, users, rng), strict=True):
+            _add_users(counts, mdp, component, int(share), rng)
+    else:
+        _add_users(counts, mdp, chosen, int(users), rng)
+    return Counts(int(users), counts.transitions, counts.rewards)
+
+
+def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> Ints:
+    """How many users draw each component."""
+    from discreet.mdp import _kernels
+
+    shares = np.zeros(len(mixture.components), np.int64)
+    _kernels.split(int(users), mixture.weights, rng, shares)
+    return shares
+
+
+def _add_users(
+    counts: Counts,
+    mdp: TabularMDP,
+    policy: DeterministicPolicy | StochasticPolicy,
+    users: int,
+    rng: np.random.Generator,
+) -> None:
+    from discreet.mdp import _kernels
+
+    model = (mdp.rows, mdp.initial, mdp.full_rewards)
+    choose = policy.distribution(mdp.shape)
+    _kernels.flow(model, choose, users, rng, (counts.transitions, counts.rewards))
 
 
 def sample_trajectories(
@@ -81,39 +103,3 @@ def _episodes(
     if mdp.reward_kind == "deterministic":
         return states, actions, mdp.rewards[np.arange(mdp.horizon), states[:, :-1], actions]
     return states, actions, bits.astype(np.float64)
-
-
-def _one_policy_counts(
-    mdp: TabularMDP,
-    policy: DeterministicPolicy | StochasticPolicy,
-    users: int,
-    rng: np.random.Generator,
-) -> Counts:
-    transitions = np.zeros(mdp.shape.transitions, np.int64)
-    choose = policy.distribution(mdp.shape)
-    here = _split(np.array(users), mdp.initial, rng)
-    for h in range(mdp.horizon):
-        visits = _split(here, choose[h], rng)
-        transitions[h] = _split(visits, mdp.transitions[h], rng)
-        here = transitions[h].sum(axis=(0, 1))
-    rewards = rng.binomial(transitions.sum(axis=-1), mdp.rewards)
-    return Counts(users, transitions, rewards)
-
-
-def _split(totals: Ints, probabilities: FloatArray, rng: np.random.Generator) -> Ints:
-    """Multinomial split of each total by its row of probabilities, drawn for non-zero totals only.
-
-    NumPy gives the last category what is left over, and float rounding leaves about 1e-16 of the
-    total: with 10^12 users an impossible last state would be visited now and then. So the most
-    likely category goes last.
-    """
-    parts = np.zeros(probabilities.shape, np.int64)
-    busy = totals > 0
-    rows = probabilities[busy]
-    index = np.arange(len(rows))
-    likely = rows.argmax(axis=-1)
-    rows[index, likely], rows[:, -1] = rows[:, -1].copy(), rows[index, likely].copy()
-    drawn = rng.multinomial(totals[busy], rows)
-    drawn[index, likely], drawn[:, -1] = drawn[:, -1].copy(), drawn[index, likely].copy()
-    parts[busy] = drawn
-    return parts

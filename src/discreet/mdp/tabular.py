@@ -41,6 +41,21 @@ class EpisodeTables(NamedTuple):
     rewards: FloatArray
 
 
+class RewardMap(NamedTuple):
+    """How the rewards in [0, 1] relate to the original ones: ``offset + scale * reward``."""
+
+    scale: float = 1.0
+    offset: float = 0.0
+
+    def original(self, value: float, horizon: int) -> float:
+        """The original total reward of an episode whose rewards in [0, 1] add up to ``value``.
+
+        >>> RewardMap(scale=30.0, offset=-10.0).original(0.5, horizon=1)
+        5.0
+        """
+        return horizon * self.offset + self.scale * value
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class TabularMDP:
     """A finite-horizon MDP with known arrays. Arrays are read-only copies of what was given.
@@ -56,6 +71,7 @@ class TabularMDP:
         horizon: steps per episode.
         reward_kind: ``"bernoulli"`` (a reward is 0 or 1) or ``"deterministic"`` (it is its mean).
         name: what the model is called in tables.
+        reward_map: where the rewards came from, if they were rescaled.
     """
 
     transitions: FloatArray
@@ -64,6 +80,7 @@ class TabularMDP:
     horizon: int
     reward_kind: RewardKind
     name: str
+    reward_map: RewardMap
 
     def __init__(
         self,
@@ -74,6 +91,7 @@ class TabularMDP:
         horizon: int | None = None,
         reward_kind: RewardKind = "bernoulli",
         name: str = "",
+        reward_map: RewardMap | None = None,
     ) -> None:
         """Validate and copy.
 
@@ -84,6 +102,7 @@ class TabularMDP:
             horizon: needed if transitions and rewards are both the same at every step.
             reward_kind: how single rewards scatter around their mean in simulated trajectories.
             name: what the model is called in tables.
+            reward_map: how the rewards were rescaled to [0, 1], for the record.
         """
         _validate.choice(("bernoulli", "deterministic"), reward_kind=reward_kind)
         steps = _one_step(transitions, 4, "transitions (H, S, A, S) or (S, A, S)")
@@ -109,8 +128,9 @@ class TabularMDP:
         put(self, "horizon", length)
         put(self, "reward_kind", reward_kind)
         put(self, "name", name)
+        put(self, "reward_map", reward_map or RewardMap())
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """States, actions and horizon."""
         horizon, states, actions = self.rewards.shape
@@ -137,6 +157,11 @@ class TabularMDP:
         return self.transitions[:1] if self.same_transitions else self.transitions
 
     @cached_property
+    def full_rewards(self) -> FloatArray:
+        """``float64[H, S, A]`` contiguous, for compiled code."""
+        return np.ascontiguousarray(self.rewards)
+
+    @cached_property
     def rows(self) -> SparseRows:
         """The transition rows without zeros, built once: planning runs over these."""
         steps = self.step_transitions
@@ -157,7 +182,7 @@ class TabularMDP:
         return EpisodeTables(
             cumulative_rows(self.initial),
             cumulative_rows(self.step_transitions),
-            np.ascontiguousarray(self.rewards),
+            self.full_rewards,
         )
 
     def __repr__(self) -> str:
@@ -176,6 +201,7 @@ class TabularMDP:
             "horizon": self.horizon,
             "reward_kind": self.reward_kind,
             "name": self.name,
+            "reward_map": self.reward_map,
         }
         return _rebuild, (arguments,)
 

@@ -30,4 +30,5 @@ def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
         horizon=mdp.horizon,
         reward_kind=mdp.reward_kind,
         name=mdp.name,
+        reward_map=mdp.reward_map,
     )

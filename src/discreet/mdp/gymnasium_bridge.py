@@ -1,0 +1,303 @@
+"""Between Gymnasium and `TabularMDP`, in both directions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import ArrayLike, NDArray
+
+from discreet import _validate
+from discreet.errors import UnsupportedError
+from discreet.mdp._arrays import BoolArray, FloatArray
+from discreet.mdp.environments.registry import make
+from discreet.mdp.tabular import RewardMap, TabularMDP
+
+Ints = NDArray[np.int64]
+
+_SEPSIS_DEATH = 713
+"""Where ICU-Sepsis sends inadmissible actions if its strategy is ``terminate``."""
+
+
+def from_gymnasium(
+    env: Any, horizon: int, *, initial: ArrayLike | int | None = None, name: str | None = None
+) -> TabularMDP:
+    """The finite-horizon MDP behind a Gymnasium environment that exposes its model.
+
+    Read are ``env.unwrapped.P`` (FrozenLake, Taxi, CliffWalking and their kind), the arrays of
+    ICU-Sepsis, and our own environments. States where episodes end absorb, at an original reward of
+    0. Rewards are mapped linearly to [0, 1]; ``mdp.reward_map`` keeps the map. In ICU-Sepsis an
+    inadmissible action does what the environment says: by default, a random admissible one.
+
+    >>> mdp = from_gymnasium("FrozenLake-v1", horizon=20)
+    >>> mdp
+    TabularMDP('FrozenLake-v1', states=16, actions=4, horizon=20, stationary)
+
+    Args:
+        env: an environment, or its id.
+        horizon: steps per episode.
+        initial: the first state or its distribution, if the environment does not expose it.
+        name: what the model is called in tables; the environment's id by default.
+    """
+    _validate.count(horizon=horizon)
+    if isinstance(env, str):
+        env = gymnasium.make(env)
+    inner = env.unwrapped
+    label = name or (env.spec.id if getattr(env, "spec", None) else type(inner).__name__)
+    if isinstance(getattr(inner, "mdp", None), TabularMDP):
+        return _with_horizon(inner.mdp, horizon)
+    model = _read(inner, label)
+    means, reward_map = _rescaled(model)
+    start = model.initial if initial is None else initial
+    if start is None:
+        raise UnsupportedError(
+            f"{label} does not say where episodes begin; pass initial=, a state or a distribution."
+        )
+    return TabularMDP(
+        transitions=model.transitions,
+        rewards=means,
+        initial=_padded(start, len(model.transitions)),
+        horizon=horizon,
+        reward_kind="deterministic" if model.fixed_rewards else "bernoulli",
+        name=label,
+        reward_map=reward_map,
+    )
+
+
+def admissible_actions(env: Any) -> BoolArray:
+    """``bool[S, A]``: the actions that ICU-Sepsis admits in each state."""
+    dynamics = getattr(env.unwrapped, "dynamics", None)
+    if not isinstance(dynamics, Mapping) or "admissible_actions" not in dynamics:
+        raise UnsupportedError(
+            f"{type(env.unwrapped).__name__} does not list admissible actions; all are admissible."
+        )
+    mask = np.zeros(dynamics["tx_mat"].shape[:2], np.bool_)
+    for state, actions in enumerate(dynamics["admissible_actions"]):
+        mask[state, list(actions)] = True
+    return mask
+
+
+def to_gymnasium(mdp: TabularMDP) -> "TabularEnv":
+    """The MDP as a Gymnasium environment whose episodes end after ``horizon`` steps.
+
+    >>> from discreet.mdp import RiverSwim
+    >>> env = to_gymnasium(RiverSwim(states=4, horizon=6))
+    >>> env.reset(seed=0)
+    (0, {'step': 0})
+    """
+    env = TabularEnv(mdp)
+    env.spec = EnvSpec("discreet/TabularMDP-v0", entry_point=TabularEnv, kwargs={"mdp": mdp})
+    return env
+
+
+def make_environment(name: str, render_mode: str | None = None, **parameters: Any) -> "TabularEnv":
+    """What ``gymnasium.make("discreet/Name-v0", **parameters)`` calls."""
+    if render_mode is not None:
+        raise UnsupportedError(f"{name} cannot be rendered; leave render_mode out.")
+    return TabularEnv(make(name, **parameters))
+
+
+class TabularEnv(gymnasium.Env):  # type: ignore[misc]
+    """A `TabularMDP` to act in: observations are states, ``info["step"]`` is the step.
+
+    Attributes:
+        mdp: the model.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+
+    def __init__(self, mdp: TabularMDP) -> None:
+        self.mdp = mdp
+        self.observation_space = spaces.Discrete(mdp.shape.states)
+        self.action_space = spaces.Discrete(mdp.shape.actions)
+        self.render_mode = None
+        self._state = 0
+        self._step = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """Begin an episode; the seed decides all that follows."""
+        super().reset(seed=seed)
+        self._step = 0
+        self._state = self._draw(self.mdp.tables.initial)
+        return self._state, {"step": 0}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """One step; the episode terminates after ``horizon`` of them."""
+        if not self.action_space.contains(action):
+            raise UnsupportedError(f"Expected an action in {self.action_space}, got {action!r}.")
+        if self._step >= self.mdp.horizon:
+            raise UnsupportedError("The episode is over; call reset().")
+        mean = float(self.mdp.rewards[self._step, self._state, action])
+        if self.mdp.reward_kind == "bernoulli":
+            mean = float(self.np_random.random() < mean)
+        table = self.mdp.tables.transitions
+        row = table[self._step if len(table) > 1 else 0, self._state, action]
+        self._state = self._draw(row)
+        self._step += 1
+        return self._state, mean, self._step == self.mdp.horizon, False, {"step": self._step}
+
+    def _draw(self, cumulative: FloatArray) -> int:
+        return int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
+
+
+@dataclass
+class _Model:
+    """What an environment exposes; rewards are ``[S, A]`` means of values from low to high."""
+
+    transitions: FloatArray
+    rewards: FloatArray
+    initial: Any
+    low: float
+    high: float
+    fixed_rewards: bool
+
+
+def _read(inner: Any, label: str) -> _Model:
+    if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
+        return _read_table(inner)
+    dynamics = getattr(inner, "dynamics", None)
+    if isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics):
+        return _read_sepsis(inner)
+    raise UnsupportedError(
+        f"{label} does not expose a finite model (no P table, no transition arrays); build a "
+        f"TabularMDP from its transition probabilities, or record trajectories and use a study."
+    )
+
+
+class _Outcomes(NamedTuple):
+    """The lines of a table ``P[s][a]``: (probability, next state, reward, terminated)."""
+
+    state: Ints
+    action: Ints
+    probability: FloatArray
+    ahead: Ints
+    reward: FloatArray
+    over: BoolArray
+
+
+def _read_table(inner: Any) -> _Model:
+    states, outcomes = _outcomes(inner)
+    initial = getattr(inner, "initial_state_distrib", None)
+    state, action, probability, ahead, reward, over = outcomes
+    ends = np.unique(ahead[over])
+    reached = _reached(outcomes, initial, ends, states)
+    passing = ~over & np.isin(ahead, ends) & ~np.isin(state, ends) & reached[state]
+    if passing.any():  # episodes end on the way into a state that others pass through
+        ahead, ends = np.where(over, states, ahead), np.array([states])
+        states += 1
+    shape = (states, int(action.max()) + 1)
+    transitions, means = np.zeros((*shape, states)), np.zeros(shape)
+    np.add.at(transitions, (state, action, ahead), probability)
+    np.add.at(means, (state, action), probability * reward)
+    transitions[ends] = 0
+    transitions[ends, :, ends] = 1
+    means[ends] = 0
+    spread = np.zeros(shape)
+    np.maximum.at(spread, (state, action), np.abs(reward - means[state, action]))
+    counted = ~np.isin(state, ends)
+    return _Model(
+        transitions,
+        means,
+        initial,
+        low=min(float(reward[counted].min(initial=0)), 0.0),
+        high=max(float(reward[counted].max(initial=0)), 0.0),
+        fixed_rewards=bool(spread[state[counted], action[counted]].max(initial=0) < 1e-12),
+    )
+
+
+def _outcomes(inner: Any) -> tuple[int, _Outcomes]:
+    """All lines of the table with positive probability, with states and actions from 0."""
+    states, first_state = _numbering(inner.observation_space, inner.P)
+    actions, first_action = _numbering(inner.action_space, inner.P[first_state])
+    lines = [
+        (s, a, float(p), int(ahead) - first_state, float(reward), bool(over))
+        for s in range(states)
+        for a in range(actions)
+        for p, ahead, reward, over in inner.P[s + first_state][a + first_action]
+        if p > 0
+    ]
+    s, a, p, ahead, reward, over = zip(*lines, strict=True)
+    return states, _Outcomes(
+        np.array(s), np.array(a), np.array(p), np.array(ahead), np.array(reward), np.array(over)
+    )
+
+
+def _numbering(space: Any, table: Any) -> tuple[int, int]:
+    """How many, and the number of the first in the table: 0, or the start of the space."""
+    if not isinstance(space, spaces.Discrete):
+        raise UnsupportedError(f"Expected a Discrete space, got {space}; flatten it first.")
+    start = int(space.start)
+    keyed_from_start = isinstance(table, Mapping) and start in table and 0 not in table
+    return int(space.n), start if keyed_from_start else 0
+
+
+def _reached(outcomes: _Outcomes, initial: Any, ends: Ints, states: int) -> BoolArray:
+    """The states that some policy can reach, episodes stopping at ``ends``."""
+    if initial is None:
+        return np.ones(states, np.bool_)
+    reached = np.asarray(initial) > 0
+    walk = ~np.isin(outcomes.state, ends)
+    while True:
+        ahead = reached.copy()
+        ahead[outcomes.ahead[walk & reached[outcomes.state]]] = True
+        if (ahead == reached).all():
+            return reached
+        reached = ahead
+
+
+def _read_sepsis(inner: Any) -> _Model:
+    """ICU-Sepsis: arrays; the strategy for inadmissible actions is the environment's own."""
+    dynamics = inner.dynamics
+    transitions = np.array(dynamics["tx_mat"], np.float64)
+    rewards = np.asarray(dynamics["r_mat"], np.float64)
+    inadmissible = ~admissible_actions(inner)
+    if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
+        transitions[inadmissible] = np.eye(1, len(transitions), _SEPSIS_DEATH)[0]
+    else:
+        for state in np.flatnonzero(inadmissible.any(axis=1)):
+            allowed = transitions[state, ~inadmissible[state]]
+            transitions[state, inadmissible[state]] = allowed.mean(axis=0)
+    means = np.einsum("sat,sat->sa", transitions, rewards)
+    possible = rewards[transitions > 0]
+    low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)
+    return _Model(transitions, means, dynamics["d_0"], low, high, fixed_rewards=False)
+
+
+def _rescaled(model: _Model) -> tuple[FloatArray, RewardMap]:
+    """Mean rewards in [0, 1], and the map back."""
+    scale = model.high - model.low
+    if model.low >= 0 and model.high <= 1:
+        return np.clip(model.rewards, 0, 1), RewardMap()
+    return np.clip((model.rewards - model.low) / scale, 0, 1), RewardMap(scale, model.low)
+
+
+def _padded(initial: ArrayLike | int, states: int) -> ArrayLike | int:
+    """The distribution of the first state, zero at a state that was added."""
+    if np.ndim(initial) == 0:
+        return initial
+    given = np.asarray(initial, np.float64)
+    return np.append(given, 0.0) if len(given) == states - 1 else given
+
+
+def _with_horizon(mdp: TabularMDP, horizon: int) -> TabularMDP:
+    if horizon == mdp.horizon:
+        return mdp
+    if not mdp.stationary:
+        raise UnsupportedError(
+            f"{mdp.name or 'The MDP'} differs by step and has horizon {mdp.horizon}; "
+            f"build it with horizon={horizon} instead."
+        )
+    return TabularMDP(
+        transitions=mdp.transitions[0],
+        rewards=mdp.rewards[0],
+        initial=mdp.initial,
+        horizon=horizon,
+        reward_kind=mdp.reward_kind,
+        name=mdp.name,
+        reward_map=mdp.reward_map,
+    )
