@@ -44,8 +44,8 @@ class Sampler(Protocol):
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
         """P(x) proportional to exp(-x² / (2 sigma²)) on the integers."""
 
-    def binomial(self, trials: int, probability: float, size: Size) -> IntArray:
-        """Sum of ``trials`` independent bits."""
+    def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
+        """Sum of ``trials`` independent bits (one number, or one for each draw)."""
 
     def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:
         """Sum of ``users`` independent discrete Laplace draws."""
@@ -72,6 +72,14 @@ def check_scale(**values: float) -> None:
                 f"Expected {name} <= {_LARGEST_SCALE:g}, got {name}={value!r}; "
                 f"use a larger epsilon or a shorter horizon."
             )
+
+
+def check_trials(trials: int | IntArray) -> None:
+    """Trials are nonnegative integers: one number or an array."""
+    if not isinstance(trials, np.ndarray):
+        _validate.count(0, trials=trials)
+    elif not np.issubdtype(trials.dtype, np.integer) or (trials < 0).any():
+        raise InvalidInputError("Expected trials to be nonnegative integers.")
 
 
 def check_weights(weights: IntArray) -> IntArray:
@@ -136,9 +144,9 @@ class SimulationSampler:
             done += accepted.size
         return kept
 
-    def binomial(self, trials: int, probability: float, size: Size) -> IntArray:
+    def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
         """Sum of ``trials`` independent bits, in time that does not grow with ``trials``."""
-        _validate.count(0, trials=trials)
+        check_trials(trials)
         _validate.probability(probability=probability)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
@@ -217,17 +225,18 @@ class SecureSampler:
         check_scale(sigma=sigma)
         return _from_opendp(_gaussian(float(sigma)), size)
 
-    def binomial(self, trials: int, probability: float, size: Size) -> IntArray:
+    def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
         """Sum of ``trials`` bits, each one with exactly this (dyadic) probability.
 
         A bit is one if a uniform number lies below ``probability``. Both are compared digit by
         digit in base two, all trials at once: about half of them are decided by each digit, so two
         random bits per trial suffice on average.
         """
-        _validate.count(0, trials=trials)
+        check_trials(trials)
         _validate.probability(probability=probability)
         shape = (size,) if isinstance(size, int) else size
-        draws = [_exact_binomial(int(trials), float(probability)) for _ in range(math.prod(shape))]
+        each = np.broadcast_to(trials, shape).ravel()
+        draws = [_exact_binomial(int(n), float(probability)) for n in each]
         return np.array(draws, np.int64).reshape(shape)
 
     def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:

@@ -185,6 +185,13 @@ class StreamPlan(ABC):
     def open(self, sampler: Sampler) -> "StreamRelease":
         """Start a stream; a stream is used once."""
 
+    def encoder(self) -> Encoder:
+        """What runs on every user's device (local only)."""
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
+            f"trusted learner; use Local to encode on the device."
+        )
+
     @property
     def cells(self) -> int:
         """Counters released per episode, all statistics together."""
@@ -258,6 +265,12 @@ class StreamRelease(ABC):
         self.added += 1
         self._totals = vector if self._totals is None else self._totals + vector
         return unflatten(self._totals + noise, plan, self.episode, secure=self.sampler.secure)
+
+    def add_report(self, report: IntArray) -> PrivateCounts:
+        """Take one more user's encoded report and return the cumulative private statistics."""
+        raise UnsupportedError(
+            f"The mechanism {self.plan.mechanism!r} takes raw counts (`add`), not reports."
+        )
 
     def check_unmixed(self) -> None:
         """A stream is used through `add` or through blocks, never both."""
@@ -360,6 +373,20 @@ def noisy_batch(
         secure: whether ``draw`` protects real people.
         played: ``bool[H, S, A]`` or None for everything.
     """
+    return randomised_batch(
+        plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, played=played
+    )
+
+
+def randomised_batch(
+    plan: BatchPlan,
+    counts: Counts,
+    randomise: Callable[[str, IntArray], IntArray | FloatArray],
+    *,
+    secure: bool,
+    played: BoolArray | None,
+) -> PrivateCounts:
+    """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise."""
     check_counts(counts, plan.shape)
     mask = check_played(played, plan.shape)
     if counts.visits[~mask].any():
@@ -370,15 +397,27 @@ def noisy_batch(
     for name, raw in raw_statistics(counts, plan.statistics).items():
         where = np.broadcast_to(mask[..., None], raw.shape) if raw.ndim == 4 else mask
         values = np.zeros(raw.shape)
-        values[where] = raw[where] + draw(name, int(where.sum()))
+        values[where] = randomise(name, raw[where])
         released[name] = values
+    return batch_release(plan, released, counts.users, mask, secure=secure)
+
+
+def batch_release(
+    plan: BatchPlan,
+    released: Mapping[str, FloatArray],
+    users: int,
+    played: BoolArray,
+    *,
+    secure: bool,
+) -> PrivateCounts:
+    """`PrivateCounts` of a batch from its released statistics by name."""
     return PrivateCounts(
-        users=counts.users,
+        users=users,
         transitions=released.get("transitions"),
         visits=released.get("visits"),
         rewards=released.get("rewards"),
-        noise_variance=plan.noise_variance(counts.users),
-        played=mask,
+        noise_variance=plan.noise_variance(users),
+        played=played,
         guarantee=plan.guarantee.stamped(secure=secure),
     )
 

@@ -7,6 +7,7 @@ changes a value.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -23,6 +24,8 @@ from discreet.privacy.sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 _PIECE = 1 << 17
 """Noise values drawn at a time (1 MB): large enough to vectorise, small enough for a cache."""
@@ -46,6 +49,11 @@ class Reach:
     def l1(self) -> int:
         """Sum of absolute changes."""
         return self.units
+
+    @property
+    def cells(self) -> int:
+        """Counters that change, when each changes by as much as it can."""
+        return -(-self.units // self.pile)
 
     @property
     def l2(self) -> float:
@@ -94,33 +102,61 @@ class CumulativeNoise(ABC):
             )
 
 
+class Pieces:
+    """Arrays over time, drawn in pieces of a fixed length and handed out in any lengths."""
+
+    def __init__(
+        self,
+        draw: Callable[[int, int], tuple[Array, ...]],
+        *,
+        width: int,
+        episodes: int,
+        secure: bool,
+    ) -> None:
+        """``draw(first, rows)`` returns the rows ``first .. first + rows - 1`` of each array."""
+        self._draw = draw
+        # Secure noise is slow and secret: none is drawn before its time.
+        self._piece = 1 if secure else max(1, _PIECE // max(1, width))
+        self._episodes = episodes
+        self._drawn = 0
+        self._left: tuple[Array, ...] | None = None
+
+    def take(self, rows: int) -> tuple[Array, ...]:
+        """The next ``rows`` rows of each array."""
+        _validate.count(0, episodes=rows)
+        while self._left is None or len(self._left[0]) < rows:
+            more = min(self._piece, self._episodes - self._drawn)
+            if more == 0:
+                raise InvalidInputError(
+                    f"Expected at most {self._episodes} releases in this stream; "
+                    f"calibrate a longer stream (its guarantee covers {self._episodes})."
+                )
+            fresh = self._draw(self._drawn, more)
+            self._drawn += more
+            if self._left is not None and len(self._left[0]):
+                fresh = tuple(np.concatenate(pair) for pair in zip(self._left, fresh, strict=True))
+            self._left = fresh
+        taken = tuple(array[:rows] for array in self._left)
+        self._left = tuple(array[rows:] for array in self._left)
+        return taken
+
+
 class NoiseRun(ABC):
     """One realisation of cumulative noise, handed out in blocks of any size."""
 
     def __init__(self, cells: int, episodes: int, sampler: Sampler) -> None:
         self.cells = cells
-        self.episodes = episodes
         self.sampler = sampler
-        # Secure noise is slow and secret: none is drawn before its time.
-        self._piece = 1 if sampler.secure else max(1, _PIECE // cells)
-        self._drawn = 0
-        self._left = np.empty((0, cells))
+        self._pieces = Pieces(
+            lambda first, rows: (self._next(first, rows),),
+            width=cells,
+            episodes=episodes,
+            secure=sampler.secure,
+        )
 
     def block(self, episodes: int) -> FloatArray:
         """Noise after each of the next ``episodes`` releases, ``[episodes, cells]``."""
-        _validate.count(0, episodes=episodes)
-        while len(self._left) < episodes:
-            rows = min(self._piece, self.episodes - self._drawn)
-            if rows == 0:
-                raise InvalidInputError(
-                    f"Expected at most {self.episodes} releases in this stream; "
-                    f"calibrate a longer stream (its guarantee covers {self.episodes})."
-                )
-            more = self._next(self._drawn, rows)
-            self._drawn += rows
-            self._left = np.concatenate([self._left, more]) if len(self._left) else more
-        taken, self._left = self._left[:episodes], self._left[episodes:]
-        return taken
+        return self._pieces.take(episodes)[0]
 
     @abstractmethod
     def _next(self, first: int, rows: int) -> FloatArray:

@@ -7,12 +7,15 @@ function (the laws are symmetric). Each t gives a proven bound, so the least ove
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet import _validate
+from discreet.errors import UnknownNameError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
 from discreet.privacy.noise import IntArray, Sampler, Size
 from discreet.privacy.release import FloatArray
@@ -21,15 +24,8 @@ CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
 """Values of t, as fractions of the largest one allowed."""
 
 
-class NoiseLaw(ABC):
-    """Symmetric integer noise on one counter."""
-
-    kind: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def variance(self) -> float:
-        """Exact variance of one draw."""
+class TailLaw(ABC):
+    """A centred error on one counter whose tails are known through its moments."""
 
     @property
     @abstractmethod
@@ -38,15 +34,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def log_mgf(self, t: FloatArray) -> FloatArray:
-        """An upper bound on log E[exp(t·X)] (exact unless said otherwise)."""
-
-    @abstractmethod
-    def draw(self, sampler: Sampler, size: Size) -> IntArray:
-        """Independent draws."""
-
-    @abstractmethod
-    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
-        """Sums of ``terms`` independent draws each."""
+        """An upper bound on log E[exp(±t·X)] (exact unless said otherwise)."""
 
     def bound(self, terms: dict[float, float], failure: float) -> float:
         """What |weighted sum| exceeds with probability at most ``failure``.
@@ -70,6 +58,29 @@ class NoiseLaw(ABC):
         for one, value in zip(t, log_mgf, strict=True):
             np.minimum(best, (counts * value + log_failure) / one, out=best)
         return best
+
+
+class NoiseLaw(TailLaw):
+    """Symmetric integer noise on one counter."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Exact variance of one draw."""
+
+    @abstractmethod
+    def draw(self, sampler: Sampler, size: Size) -> IntArray:
+        """Independent draws."""
+
+    @abstractmethod
+    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
+        """Sums of ``terms`` independent draws each."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,10 @@ class LaplaceLaw(NoiseLaw):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scale."""
+        return {"law": self.kind, "scale": self.scale}
 
 
 @dataclass(frozen=True)
@@ -160,6 +175,130 @@ class GaussianLaw(NoiseLaw):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sigma."""
+        return {"law": self.kind, "sigma": self.sigma}
+
+
+@dataclass(frozen=True)
+class BoundedLaw(NoiseLaw):
+    """Bounded noise of Dagan and Kur (2022) on the integers between -radius and radius.
+
+    P(x) proportional to exp(-exp(1/(1 - (x/radius)²))), in integer weights of total about 2^60
+    (values whose weight rounds to zero are left out): samplers draw exactly these weights, and the
+    calibration composes exactly these weights.
+    """
+
+    radius: int
+    kind: ClassVar[str] = "bounded"
+
+    def __post_init__(self) -> None:
+        _validate.count(2, radius=self.radius)
+
+    @property
+    def weights(self) -> IntArray:
+        """Integer weights of the values -m .. m, all positive."""
+        return _bounded_weights(self.radius)
+
+    @property
+    def largest(self) -> int:
+        """m, the largest value that is ever drawn."""
+        return len(self.weights) // 2
+
+    @property
+    def variance(self) -> float:
+        """Summed over the table."""
+        values, probabilities = self._table()
+        return float(probabilities @ values**2)
+
+    @property
+    def mgf_limit(self) -> float:
+        """Finite everywhere; a hundred standard deviations are enough for the grid."""
+        return 100.0 / math.sqrt(self.variance)
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """Summed over the table."""
+        values, probabilities = self._table()
+        exponents = np.outer(t, values) + np.log(probabilities)
+        top = exponents.max(axis=1)
+        value: FloatArray = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+        return value
+
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        weights = self.weights.astype(np.float64)
+        values = np.arange(-self.largest, self.largest + 1, dtype=np.float64)
+        return values, weights / weights.sum()
+
+    def draw(self, sampler: Sampler, size: Size) -> IntArray:
+        """Independent draws."""
+        return sampler.table(self.weights, size) - self.largest
+
+    def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
+        """Sums of ``terms`` draws; many terms go through one multinomial per counter."""
+        if terms <= 32:
+            return np.asarray(sum(self.draw(sampler, size) for _ in range(terms)), np.int64)
+        return sampler.table_sum(self.weights, terms, size) - terms * self.largest
+
+    def to_dict(self) -> dict[str, Any]:
+        """The radius."""
+        return {"law": self.kind, "radius": self.radius}
+
+
+@lru_cache(maxsize=32)
+def _bounded_weights(radius: int) -> IntArray:
+    inside = np.arange(-radius + 1, radius) / radius
+    # exp(-exp(.)) relative to its largest value, at zero; far below 2^-60 it is zero anyway.
+    log = math.e - np.exp(np.minimum(1 / (1 - inside**2), 20.0))
+    density = np.exp(log)
+    weights = np.rint(density / density.sum() * 2.0**60).astype(np.int64)
+    return np.asarray(weights[weights > 0], np.int64)
+
+
+LAWS: dict[str, type[NoiseLaw]] = {law.kind: law for law in (LaplaceLaw, GaussianLaw, BoundedLaw)}
+
+
+def law_from_dict(data: Mapping[str, Any]) -> NoiseLaw:
+    """The inverse of `NoiseLaw.to_dict`."""
+    values = dict(data)
+    kind = values.pop("law")
+    if kind not in LAWS:
+        raise UnknownNameError("noise law", str(kind), LAWS)
+    return LAWS[kind](**values)
+
+
+@dataclass(frozen=True)
+class FlipTail(TailLaw):
+    """Error of one debiased bit that is flipped with probability ``flip``.
+
+    The error is ±(f - q)/(1 - 2q) with f ~ Bernoulli(q); the sign depends on the true bit, so the
+    larger of both moment generating functions is used.
+    """
+
+    flip: float
+
+    @property
+    def variance(self) -> float:
+        """q(1-q)/(1-2q)², whatever the bit."""
+        return self.flip * (1 - self.flip) / (1 - 2 * self.flip) ** 2
+
+    @property
+    def mgf_limit(self) -> float:
+        """Finite everywhere."""
+        return 100.0 / math.sqrt(self.variance)
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """The larger of both signs."""
+        scaled = t / (1 - 2 * self.flip)
+        both = bit_log_mgf(self.flip, scaled), bit_log_mgf(self.flip, -scaled)
+        value: FloatArray = np.maximum(*both)
+        return value
+
+
+def bit_log_mgf(probability: float, t: FloatArray) -> FloatArray:
+    """Log E[exp(t·(B - p))] of a centred bit, without overflow."""
+    value: FloatArray = np.logaddexp(math.log1p(-probability), math.log(probability) + t)
+    return value - probability * t
 
 
 def check_failure(failure: float) -> None:

@@ -1,32 +1,71 @@
-"""Local mechanisms that add noise to a user's own counters: Laplace and Gaussian.
+"""Local mechanisms that add noise to a user's own counters: Laplace, Gaussian, bounded.
 
 **Proof.** A user's report is the vector of all counters of one episode plus independent noise. Any
 two episodes differ by at most kH units up and kH units down (k statistics, H steps): L1 = 2kH and
-L2 = sqrt(2kH). Discrete Laplace noise of scale L1/epsilon changes the probability of every report
-by at most e^epsilon; Gaussian noise is calibrated at L2 (see `one_shot`: one user is a batch of
-one). Every report is private by itself: sums, averages and policies are post-processing.
+L2 = sqrt(2kH). Every report is private by itself: sums, averages and policies are post-processing.
+
+*Laplace*: discrete noise of scale b changes the probability of every report by at most
+exp(L1/b), a pure epsilon = L1/b.
+*Gaussian*: the 2kH unit shifts of discrete Gaussian noise are composed exactly
+(`calibration.discrete_gaussian_sigma`); one user is a batch of one.
+*Bounded* (Dagan and Kur 2022): symmetric noise on the integers between -R and R with
+P(x) proportional to exp(-exp(1/(1 - (x/R)²))). Values that only one of two neighbours can produce
+have an infinite privacy loss; their (doubly exponentially small) probability is part of delta. R is
+the least integer for which the exact composition of the 2kH unit shifts keeps (epsilon, delta), on
+the integer weights that the samplers draw.
+
+*Stationary counts.* Laplace and Gaussian noise is added to counters summed over steps (Gaussian
+noise at L2 = H·sqrt(2k): units pile up). The composition of bounded noise is computed for unit
+shifts only, so bounded reports stay per step and are summed afterwards, which is post-processing.
 
 A batch of n users is simulated at the level of its counts: the sum of n users' noise is drawn
 directly, which has exactly the distribution of the sum of the real reports.
 """
 
+import math
+from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
+from discreet.errors import CalibrationError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import gaussian_sigma
+from discreet.privacy.calibration.closed_forms import gaussian_delta, gaussian_sigma, need_delta
+from discreet.privacy.calibration.distributions import table_pmf
+from discreet.privacy.calibration.lattice import discrete_gaussian_delta
+from discreet.privacy.calibration.losses import delta_of_moves
+from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
+    AdditiveRelease,
     AdditiveStream,
     CumulativeNoise,
     IndependentNoise,
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import BatchPlan, BoolArray, PrivateCounts, noisy_batch
+from discreet.privacy.mechanisms.encoders import (
+    AdditiveEncoder,
+    CounterEncoder,
+    cell_mask,
+    check_reports,
+)
+from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import (
+    BatchPlan,
+    BoolArray,
+    FloatArray,
+    PrivateCounts,
+    batch_release,
+    check_played,
+    noisy_batch,
+    unflatten,
+)
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
@@ -35,28 +74,136 @@ _Design = tuple[NoiseLaw, Guarantee]
 
 
 def laplace_law(trust: "_Private", reach: Reach) -> _Design:
-    """Scale L1/epsilon: a pure epsilon."""
-    law = LaplaceLaw(reach.l1 / float(trust.epsilon))
-    return law, promise(trust, trust.epsilon, 0.0)
+    """Scale L1/epsilon; printed (003, 004): 3H/epsilon, half of what three statistics need."""
+    if trust.calibration == "paper":
+        scale = 3 * reach.horizon / float(trust.epsilon)
+        guarantee = delivered(trust, "papers 003 and 004 (local)", reach.l1 / scale)
+        return LaplaceLaw(scale), guarantee
+    return LaplaceLaw(reach.l1 / float(trust.epsilon)), promise(trust, trust.epsilon, 0.0)
 
 
 def gaussian_law(trust: "_Private", reach: Reach) -> _Design:
-    """The least sigma that delivers (epsilon, delta) at L2."""
-    law = GaussianLaw(gaussian_sigma(reach.l2, trust.epsilon, trust.delta))
+    """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
+    epsilon = float(trust.epsilon)
+    if trust.calibration == "paper":
+        sigma = reach.horizon / epsilon
+        delta = discrete_gaussian_delta(sigma, reach.cells, epsilon, pile=reach.pile)
+        return GaussianLaw(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
+    sigma = discrete_gaussian_sigma(reach.cells, epsilon, trust.delta, pile=reach.pile)
+    return GaussianLaw(sigma), promise(trust, epsilon, trust.delta)
+
+
+def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
+    """The delta of 002's N(0, (H/epsilon)²) on its own statistics, at its own epsilon.
+
+    They are pooled over steps, with transitions of the first H-1 steps only:
+    L2² = 2H² + 2H² + 2(H-1)².
+
+    >>> [round(printed_gaussian_delta(h, 1.0), 2) for h in (2, 20)]
+    [0.55, 0.64]
+    """
+    l2 = float(np.sqrt(4 * horizon**2 + 2 * (horizon - 1) ** 2))
+    return gaussian_delta(horizon / epsilon, l2, epsilon)
+
+
+def bounded_law(trust: "_Private", reach: Reach) -> _Design:
+    """The least radius whose exact composition delivers (epsilon, delta)."""
+    no_printed_constants(trust, "bounded")
+    need_delta(trust.delta, "Bounded noise")
+    law = BoundedLaw(bounded_radius(reach.units, float(trust.epsilon), float(trust.delta)))
     return law, promise(trust, trust.epsilon, trust.delta)
 
 
+@lru_cache(maxsize=256)
+def bounded_radius(units: int, epsilon: float, delta: float) -> int:
+    """The least radius (up to half a percent) for which ``units`` unit shifts keep the promise.
+
+    The noise is symmetric, so shifts up and down lose the same. The logarithm of delta is almost
+    linear in the radius: secant steps between a radius that is too small and one that is not.
+    """
+
+    def excess(radius: int) -> float:
+        law = BoundedLaw(radius)
+        pmf = table_pmf(law.weights, -law.largest)
+        lost = delta_of_moves(pmf, units - units // 2, units // 2, epsilon)
+        return math.log(max(lost, 1e-300) / delta)
+
+    low, above = 2, excess(2)
+    if above <= 0:
+        return low
+    high = max(4, math.ceil(4 * gaussian_sigma(units**0.5, epsilon, delta)))
+    while (below := excess(high)) > 0:
+        low, above, high = high, below, 2 * high
+        if high > 10**7:
+            raise CalibrationError(
+                f"Bounded noise for epsilon={epsilon:g} needs a radius above 1e7; ask for a "
+                f"larger epsilon or use mechanism='gaussian'."
+            )
+    while high - low > max(1, high // 200):
+        guess = math.ceil(low + (high - low) * above / (above - below))
+        middle = min(max(guess, low + 1), high - 1)
+        value = excess(middle)
+        if value > 0:
+            low, above = middle, value
+            below /= 2  # the Illinois rule: do not creep towards the end that stays
+        else:
+            high, below = middle, value
+            above /= 2
+    return high
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveLocalBatch(BatchPlan):
+class CounterBatch(BatchPlan):
+    """A batch whose users report all played counters, each perturbed."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def device(self, cells: IntArray) -> CounterEncoder:
+        """The encoder that reports ``cells``."""
+
+    @abstractmethod
+    def estimate(self, sums: IntArray, users: int) -> FloatArray:
+        """Unbiased counts from the sums of all users' reports."""
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> CounterEncoder:
+        """What runs on each device; it does not depend on ``users``."""
+        return self.device(np.flatnonzero(self._mask(played)))
+
+    def _mask(self, played: BoolArray | None) -> BoolArray:
+        return cell_mask(check_played(played, self.shape), self.statistics, stationary=False)
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Add up the reports of ``users`` distinct users."""
+        mask = self._mask(played)
+        sums = check_reports(reports, users, int(mask.sum())).sum(axis=0)
+        flat = np.zeros(mask.size)
+        flat[mask] = self.estimate(sums, users)
+        released, start = {}, 0
+        for name in self.statistics:
+            shape = self.shape.transitions if name == "transitions" else self.shape.visits
+            released[name] = flat[start : start + int(np.prod(shape))].reshape(shape)
+            start += int(np.prod(shape))
+        return batch_release(self, released, users, check_played(played, self.shape), secure=secure)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditiveLocalBatch(CounterBatch):
     """Every user adds noise of ``law`` to each played counter."""
 
     law: NoiseLaw
-    name: ClassVar[str]
 
     @classmethod
+    @abstractmethod
     def design(cls, trust: "_Private", reach: Reach) -> _Design:
         """The noise of one user and what it delivers."""
-        raise NotImplementedError
 
     @classmethod
     def calibrate(
@@ -65,11 +212,7 @@ class AdditiveLocalBatch(BatchPlan):
         """A plan for the statistics of an MDP."""
         law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
         return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism=cls.name,
-            guarantee=guarantee,
-            law=law,
+            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, law=law
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -88,6 +231,14 @@ class AdditiveLocalBatch(BatchPlan):
             played=played,
         )
 
+    def device(self, cells: IntArray) -> AdditiveEncoder:
+        """Adds noise on the device."""
+        return AdditiveEncoder(self.shape, self.statistics, cells, False, self.law)
+
+    def estimate(self, sums: IntArray, users: int) -> FloatArray:
+        """Noise has mean zero."""
+        return sums.astype(np.float64)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LaplaceLocalBatch(AdditiveLocalBatch):
@@ -103,7 +254,7 @@ class LaplaceLocalBatch(AdditiveLocalBatch):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GaussianLocalBatch(AdditiveLocalBatch):
-    """Discrete Gaussian noise, analytic calibration at L2."""
+    """Discrete Gaussian noise, calibrated exactly."""
 
     name: ClassVar[str] = "gaussian"
 
@@ -114,8 +265,76 @@ class GaussianLocalBatch(AdditiveLocalBatch):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LaplaceLocalStream(AdditiveStream):
-    """Laplace reports, one per episode, summed as they come."""
+class BoundedLocalBatch(AdditiveLocalBatch):
+    """Bounded noise of Dagan and Kur: no report is further than the radius from the truth."""
+
+    name: ClassVar[str] = "bounded"
+
+    @classmethod
+    def design(cls, trust: "_Private", reach: Reach) -> _Design:
+        """Bounded."""
+        return bounded_law(trust, reach)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditiveLocalStream(AdditiveStream):
+    """One report per episode, summed as they come."""
+
+    noise: IndependentNoise
+
+    @property
+    def pooled_on_device(self) -> bool:
+        """True if devices sum their counters over steps before the noise."""
+        return self.stationary and self.noise.copies == 1
+
+    def encoder(self) -> AdditiveEncoder:
+        """What runs on every user's device."""
+        steps = self.shape.horizon if self.stationary and not self.pooled_on_device else 1
+        cells = np.arange(self.cells * steps)
+        return AdditiveEncoder(
+            self.shape, self.statistics, cells, self.pooled_on_device, self.noise.law
+        )
+
+    def open(self, sampler: Sampler) -> "LocalRelease":
+        """Start a stream."""
+        return LocalRelease(self, sampler)
+
+
+class LocalRelease(AdditiveRelease):
+    """A running stream of reports, simulated (`add`, blocks) or real (`add_report`)."""
+
+    plan: AdditiveLocalStream
+
+    def add_report(self, report: IntArray) -> PrivateCounts:
+        """Take one more user's encoded report."""
+        plan = self.plan
+        row = check_reports(report, 1, plan.encoder().cells.size)[0]
+        self.check_unmixed()
+        if self.episode == plan.episodes:
+            self.noise_block(1)  # raises: the stream is over
+        if plan.stationary and not plan.pooled_on_device:
+            row = pool_steps(row, plan.shape, plan.statistics)
+        self._totals = row if self._totals is None else self._totals + row
+        self.episode += 1
+        self.added += 1
+        totals = self._totals.astype(np.float64)
+        return unflatten(totals, plan, self.episode, secure=self.sampler.secure)
+
+
+def pool_steps(values: Any, shape: Shape, statistics: tuple[str, ...]) -> Any:
+    """Sum counters over steps: ``[..., per-step cells]`` to ``[..., pooled cells]``."""
+    parts, start = [], 0
+    for name in statistics:
+        size = int(np.prod(shape.transitions if name == "transitions" else shape.visits))
+        part = values[..., start : start + size]
+        parts.append(part.reshape(*values.shape[:-1], shape.horizon, -1).sum(axis=-2))
+        start += size
+    return np.concatenate(parts, axis=-1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LaplaceLocalStream(AdditiveLocalStream):
+    """Laplace reports."""
 
     name: ClassVar[str] = "laplace"
 
@@ -129,8 +348,8 @@ class LaplaceLocalStream(AdditiveStream):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GaussianLocalStream(AdditiveStream):
-    """Gaussian reports, one per episode, summed as they come."""
+class GaussianLocalStream(AdditiveLocalStream):
+    """Gaussian reports."""
 
     name: ClassVar[str] = "gaussian"
 
@@ -141,3 +360,18 @@ class GaussianLocalStream(AdditiveStream):
         """Fresh Gaussian noise per user."""
         law, guarantee = gaussian_law(trust, reach)
         return IndependentNoise(episodes=episodes, law=law), guarantee
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundedLocalStream(AdditiveLocalStream):
+    """Bounded reports; with stationary counts they are pooled after the noise."""
+
+    name: ClassVar[str] = "bounded"
+
+    @classmethod
+    def design(
+        cls, trust: "_Private", reach: Reach, episodes: int, **_: Any
+    ) -> tuple[CumulativeNoise, Guarantee]:
+        """Fresh bounded noise per user, on each of the ``pile`` steps behind a counter."""
+        law, guarantee = bounded_law(trust, reach)
+        return IndependentNoise(episodes=episodes, law=law, copies=reach.pile), guarantee

@@ -59,6 +59,7 @@ from discreet.privacy.mechanisms.cumulative import (
     promise,
 )
 from discreet.privacy.mechanisms.laws import GaussianLaw
+from discreet.privacy.mechanisms.printed import no_printed_constants
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import (
     FloatArray,
@@ -230,6 +231,7 @@ class ToeplitzStream(AdditiveStream):
         cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
+        no_printed_constants(trust, cls.name)
         bits, sigma = _calibrate(trust, reach, episodes)
         noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, bits), bits=bits)
         return noise, promise(trust, trust.epsilon, trust.delta)

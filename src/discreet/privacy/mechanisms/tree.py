@@ -38,7 +38,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet import _validate
-from discreet.privacy.calibration.closed_forms import gaussian_sigma
+from discreet.errors import CalibrationError
+from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
     AdditiveStream,
@@ -54,6 +55,7 @@ from discreet.privacy.mechanisms.laws import (
     NoiseLaw,
     check_failure,
 )
+from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import FloatArray
 
@@ -274,26 +276,46 @@ class _Tree(AdditiveStream):
         cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Laplace at L·l1/epsilon when delta = 0, else Gaussian at sqrt(L)·l2."""
-        if trust.delta == 0:
-            return cls._laplace(trust, reach, episodes)
+        if trust.delta == 0 or trust.calibration == "paper":
+            return cls._laplace(trust, reach, episodes, **options)
         return cls._gaussian(trust, reach, episodes)
 
     @classmethod
     def _laplace(
-        cls, trust: "_Private", reach: Reach, episodes: int
+        cls, trust: "_Private", reach: Reach, episodes: int, log_base: float = 2.0
     ) -> tuple[CumulativeNoise, Guarantee]:
-        law = LaplaceLaw(reach.l1 * tree_levels(episodes) / float(trust.epsilon))
-        noise = cls.noise_type(episodes=episodes, law=law)
-        return noise, promise(trust, trust.epsilon, 0.0)
+        moved = reach.l1 * tree_levels(episodes)
+        if trust.calibration == "paper":
+            scale = printed_scale(reach.horizon, episodes, trust.epsilon, log_base)
+            guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
+        else:
+            scale = moved / float(trust.epsilon)
+            guarantee = promise(trust, trust.epsilon, 0.0)
+        return cls.noise_type(episodes=episodes, law=LaplaceLaw(scale)), guarantee
 
     @classmethod
     def _gaussian(
         cls, trust: "_Private", reach: Reach, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
-        l2 = reach.l2 * math.sqrt(tree_levels(episodes))
-        law = GaussianLaw(gaussian_sigma(l2, trust.epsilon, trust.delta))
+        no_printed_constants(trust, cls.name)
+        moved = reach.cells * tree_levels(episodes)
+        law = GaussianLaw(
+            discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=reach.pile)
+        )
         noise = cls.noise_type(episodes=episodes, law=law)
         return noise, promise(trust, trust.epsilon, trust.delta)
+
+
+def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float = 2.0) -> float:
+    """The node scale 3H·log K/epsilon of papers 003 and 004, which leave the base open.
+
+    With L levels it delivers 2·epsilon·L/log K: at K = 2e4, 2.10·epsilon with base 2 and
+    3.03·epsilon with the natural logarithm.
+    """
+    _validate.positive(log_base=log_base - 1)
+    if episodes < 2:
+        raise CalibrationError("The printed scale 3H·log K/epsilon is zero at K = 1.")
+    return 3 * horizon * math.log(episodes, log_base) / float(epsilon)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -306,8 +328,8 @@ class LaplaceTree(_Tree):
     def design(
         cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
     ) -> tuple[CumulativeNoise, Guarantee]:
-        """Scale L·l1/epsilon per node."""
-        return cls._laplace(trust, reach, episodes)
+        """Scale L·l1/epsilon per node (``log_base``: of the printed constants)."""
+        return cls._laplace(trust, reach, episodes, **options)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -330,6 +352,14 @@ class HonakerTree(_Tree):
 
     name: ClassVar[str] = "tree-honaker"
     noise_type: ClassVar[type[TreeNoise]] = HonakerNoise
+
+    @classmethod
+    def design(
+        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
+    ) -> tuple[CumulativeNoise, Guarantee]:
+        """As the plain trees."""
+        no_printed_constants(trust, cls.name)
+        return super().design(trust, reach, episodes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

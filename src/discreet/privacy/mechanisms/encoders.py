@@ -1,0 +1,155 @@
+"""What runs on a user's own device under the local mechanisms that perturb counters.
+
+A report is one row of integers: the user's counters in the order of the statistics, those of
+unplayed actions left out (they are zero for every user who follows the public policy; an episode
+that leaves it is reported as zeros there, which moves no report further). Rewards are rounded to
+bits on the device, before anything else.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.mechanisms.laws import NoiseLaw, law_from_dict
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import BoolArray, FloatArray, flatten
+
+
+def episode_counts(
+    shape: Shape, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+) -> Counts:
+    """The counts of one episode, its rewards rounded to bits with the device's randomness."""
+    one = Trajectories(
+        np.asarray(states)[None], np.asarray(actions)[None], np.asarray(rewards, float)[None]
+    )
+    bits = np.array([[float(sampler.binomial(1, float(r), 1)[0]) for r in one.rewards[0]]])
+    rounded = Trajectories(one.states, one.actions, bits)
+    return rounded.counts(shape, np.random.default_rng(0))  # bits leave nothing to round
+
+
+def cell_mask(played: BoolArray, statistics: tuple[str, ...], *, stationary: bool) -> BoolArray:
+    """The counters that can be touched, in the order of `flatten`."""
+    mask = played.any(axis=0, keepdims=True) if stationary else played
+    states = played.shape[1]
+    parts = [np.repeat(mask.ravel(), states if name == "transitions" else 1) for name in statistics]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class CounterEncoder(ABC):
+    """Reports perturbed counters.
+
+    Attributes:
+        shape: the problem's size.
+        statistics: which counters.
+        cells: ``int64[m]``, the counters that are reported.
+        stationary: counters are summed over steps before they are perturbed.
+    """
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    cells: IntArray
+    stationary: bool
+    kind: ClassVar[str]
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's report, ``int64[1, m]``."""
+        counts = episode_counts(self.shape, states, actions, rewards, sampler)
+        vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
+        return self._perturb(vector, sampler)[None]
+
+    @abstractmethod
+    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
+        """Randomise the counters."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "encoder": self.kind,
+            "states": self.shape.states,
+            "actions": self.shape.actions,
+            "horizon": self.shape.horizon,
+            "statistics": list(self.statistics),
+            "cells": self.cells.tolist(),
+            "stationary": self.stationary,
+            **self._noise(),
+        }
+
+    @abstractmethod
+    def _noise(self) -> dict[str, Any]:
+        """The randomisation as plain values."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        _validate.choice((cls.kind,), encoder=data.get("encoder"))
+        return cls(
+            Shape(data["states"], data["actions"], data["horizon"]),
+            tuple(data["statistics"]),
+            np.array(data["cells"], np.int64),
+            bool(data["stationary"]),
+            **cls._from_noise(data),
+        )
+
+    @classmethod
+    @abstractmethod
+    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `_noise`."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveEncoder(CounterEncoder):
+    """Adds integer noise of ``law`` to every counter."""
+
+    law: NoiseLaw
+    kind: ClassVar[str] = "additive"
+
+    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
+        return counters + self.law.draw(sampler, counters.size)
+
+    def _noise(self) -> dict[str, Any]:
+        return {"noise": self.law.to_dict()}
+
+    @classmethod
+    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"law": law_from_dict(data["noise"])}
+
+
+@dataclass(frozen=True, eq=False)
+class FlipEncoder(CounterEncoder):
+    """Flips every bit with probability ``flip``."""
+
+    flip: float
+    kind: ClassVar[str] = "randomized-response"
+
+    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
+        return counters ^ sampler.binomial(1, self.flip, counters.size)
+
+    def _noise(self) -> dict[str, Any]:
+        return {"flip": self.flip}
+
+    @classmethod
+    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {"flip": float(data["flip"])}
+
+
+def check_reports(reports: IntArray, users: int, width: int) -> IntArray:
+    """One row per user and one column per reported number, integers throughout."""
+    _validate.count(users=users)
+    rows = np.asarray(reports)
+    if not np.issubdtype(rows.dtype, np.integer) or rows.shape != (users, width):
+        raise InvalidInputError(
+            f"Expected integer reports of shape ({users}, {width}), one row per user, got "
+            f"{rows.dtype} {rows.shape}; a user was counted twice, or another encoder was used."
+        )
+    return rows.astype(np.int64)

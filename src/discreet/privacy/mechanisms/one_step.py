@@ -1,0 +1,426 @@
+"""Local, one step per user: optimised unary encoding of a single category with the whole epsilon.
+
+The user draws one step h uniformly and reports the one category c = (s, a, s', reward bit) that
+she was in at that step, as a vector of bits: the true bit is one with probability p = 1/2, every
+other bit with probability q = 1/(e^epsilon + 1) (optimised unary encoding, Wang, Blocki, Li and Jha
+2017). The analyser takes H·(y - q)/(p - q) at step h and zero at all others: unbiased.
+
+**Proof.** The step is drawn independently of the data, so it suffices to compare two categories
+c != c' of the same step. Their reports differ in the distribution of bits c and c' only, and every
+likelihood ratio is at most (p/q)·((1-q)/(1-p)) = (1-q)/q = e^epsilon. Pure epsilon, no delta.
+
+*Played actions only.* The policy is public, so categories of actions that it cannot play need not
+be reported. An episode that left the policy would report no true bit; against any category that is
+one bit's ratio, at most max(p/q, (1-q)/(1-p)) = max((e^epsilon + 1)/2, 2/(1 + e^-epsilon)), below
+e^epsilon: the guarantee does not rest on users following the policy.
+
+All statistics are linear functions of the categories (post-processing), so which of them are
+released does not matter. The noise below is that of a counter nobody visits: H·q(1-q)/(p-q)² per
+user and category; a transition counter sums 2 categories, a reward counter S, a visit counter 2S.
+Who does visit a counter adds at most H·((1-q)² + q²)/(2(p-q)²) - 1 in place of one such term.
+
+A batch is simulated by splitting its users over the steps first; then a category with x of n users
+is Binomial(x, p) + Binomial(n - x, q). Reward bits are dealt to next states at random, which is
+exact when rewards depend on (h, s, a) only, as in a `TabularMDP`.
+
+*Stationary counts* are the sums over steps. Only the reported step carries noise, so pooling costs
+nothing extra.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.mechanisms.cumulative import Array, promise
+from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
+from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
+from discreet.privacy.mechanisms.printed import no_printed_constants
+from discreet.privacy.mechanisms.responses import ResponseRelease
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import (
+    BatchPlan,
+    BoolArray,
+    FloatArray,
+    PrivateCounts,
+    StreamPlan,
+    batch_release,
+    check_counts,
+    check_played,
+)
+from discreet.privacy.sensitivity import sensitivity
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+KEEP = 0.5
+"""p, the probability that the true bit is reported as one."""
+
+
+def false_bit(epsilon: float) -> float:
+    """The q = 1/(e^epsilon + 1), rounded up by far more than its last place."""
+    return (1 + 1e-14) / (math.exp(min(float(epsilon), 700.0)) + 1)
+
+
+def category_count(shape: Shape) -> int:
+    """Categories (s, a, s', reward bit) of one step."""
+    return 2 * shape.states * shape.actions * shape.states
+
+
+def categories_of(counts: Counts, step: int) -> IntArray:
+    """The category of one user at ``step``, as a vector of zeros and a one."""
+    where = counts.transitions[step]
+    reward = counts.rewards[step][..., None]
+    return np.stack([where * (1 - reward), where * reward], axis=-1).ravel()
+
+
+def statistics_of(
+    categories: FloatArray, shape: Shape, statistics: tuple[str, ...]
+) -> dict[str, FloatArray]:
+    """Counters from category estimates ``[..., 2·S·A·S]``."""
+    lead = categories.shape[:-1]
+    cube = categories.reshape(*lead, shape.states, shape.actions, shape.states, 2)
+    everything = {
+        "transitions": cube.sum(axis=-1),
+        "visits": cube.sum(axis=(-2, -1)),
+        "rewards": cube[..., 1].sum(axis=-1),
+    }
+    return {name: everything[name] for name in statistics}
+
+
+def categories_per_counter(shape: Shape, statistic: str) -> int:
+    """How many categories a counter sums."""
+    return {"transitions": 2, "visits": 2 * shape.states, "rewards": shape.states}[statistic]
+
+
+def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> dict[str, float]:
+    """Noise variance of one user on a counter that nobody visits."""
+    one = shape.horizon * flip * (1 - flip) / (KEEP - flip) ** 2
+    return {name: one * categories_per_counter(shape, name) for name in statistics}
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepEncoder:
+    """What runs on a device: a report is ``(h, bits of all categories)``, ``1 + 2·S·A·S`` numbers.
+
+    Categories of unplayed actions are always zero.
+    """
+
+    shape: Shape
+    flip: float
+    played: BoolArray
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's report."""
+        counts = episode_counts(self.shape, states, actions, rewards, sampler)
+        step = int(sampler.table(np.ones(self.shape.horizon, np.int64), 1)[0])
+        truth = categories_of(counts, step)
+        bits = sampler.binomial(1, self.flip, truth.size)
+        kept = sampler.binomial(1, KEEP, 1)[0]
+        report = np.where(truth == 1, kept, bits) * category_mask(self.played)[step]
+        return np.concatenate([[step], report]).astype(np.int64)[None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "encoder": "one-step",
+            "states": self.shape.states,
+            "actions": self.shape.actions,
+            "horizon": self.shape.horizon,
+            "flip": self.flip,
+            "played": np.flatnonzero(self.played).tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        _validate.choice(("one-step",), encoder=data.get("encoder"))
+        shape = Shape(data["states"], data["actions"], data["horizon"])
+        played = np.zeros(shape.visits, np.bool_)
+        played.ravel()[np.array(data["played"], np.int64)] = True
+        return cls(shape, float(data["flip"]), played)
+
+
+def category_mask(played: BoolArray) -> BoolArray:
+    """``bool[H, 2·S·A·S]``, the categories of played actions."""
+    horizon, states, _ = played.shape
+    return np.repeat(played.reshape(horizon, -1), 2 * states, axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneStepBatch(BatchPlan):
+    """Every user reports one step; ``flip`` is the probability q of a false bit."""
+
+    flip: float
+
+    @classmethod
+    def calibrate(
+        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+    ) -> Self:
+        """The false bit 1/(e^epsilon + 1), whatever the statistics."""
+        no_printed_constants(trust, "one-step")
+        sensitivity(shape.horizon, statistics)  # refuses unknown statistics
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="one-step",
+            guarantee=promise(trust, trust.epsilon, 0.0),
+            flip=false_bit(trust.epsilon),
+        )
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """On counters that nobody visits."""
+        one = empty_variance(self.shape, self.statistics, self.flip)
+        return {name: users * value for name, value in one.items()}
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Refused: users report different steps, so sums of whole episodes do not determine it."""
+        raise UnsupportedError(
+            "One-step reports cannot be made from the counts of a whole batch: each user reports "
+            "one step. Use `simulate` (users drawn per step) or `encoder` and `release_reports`."
+        )
+
+    def simulate(
+        self,
+        draw: Callable[[int], Counts],
+        users: int,
+        *,
+        sampler: Sampler,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Split the users over the steps, run each group, randomise its categories."""
+        _validate.count(users=users)
+        mask = check_played(played, self.shape)
+        allowed = category_mask(mask)
+        sums = np.zeros(allowed.shape, np.int64)
+        groups, rest = np.zeros(self.shape.horizon, np.int64), users
+        for step in range(self.shape.horizon):
+            left = self.shape.horizon - step
+            size = rest if left == 1 else int(sampler.binomial(rest, 1 / left, 1)[0])
+            groups[step], rest = size, rest - size
+            if size:
+                truth = self._categories(draw(size), step, mask, sampler)[allowed[step]]
+                kept = sampler.binomial(truth, KEEP, truth.shape)
+                false = sampler.binomial(size - truth, self.flip, truth.shape)
+                sums[step, allowed[step]] = kept + false
+        return self._released(sums, groups, users, mask, secure=sampler.secure)
+
+    def _categories(
+        self, counts: Counts, step: int, played: BoolArray, sampler: Sampler
+    ) -> IntArray:
+        """Users per category: reward bits are dealt to next states at random."""
+        check_counts(counts, self.shape)
+        if counts.visits[~played].any():
+            raise InvalidInputError(
+                "Expected no visits outside `played`; the users ran another policy than the "
+                "public one."
+            )
+        seed = sampler.table(np.ones(1 << 16, np.int64), 8)
+        rng = np.random.default_rng(seed)
+        moves = counts.transitions[step].reshape(-1, self.shape.states)
+        if moves.sum() >= 10**9:
+            raise UnsupportedError(
+                "Expected fewer than 1e9 users per step in a simulated one-step batch; "
+                "use smaller batches."
+            )
+        rewarded = np.array(
+            [
+                rng.multivariate_hypergeometric(row, ones, method="marginals")
+                for row, ones in zip(moves, counts.rewards[step].ravel(), strict=True)
+            ]
+        )
+        return np.stack([moves - rewarded, rewarded], axis=-1).ravel()
+
+    def _released(
+        self, sums: IntArray, groups: IntArray, users: int, played: BoolArray, *, secure: bool
+    ) -> PrivateCounts:
+        scale = self.shape.horizon / (KEEP - self.flip)
+        estimates = scale * (sums - groups[:, None] * self.flip)
+        estimates[~category_mask(played)] = 0.0
+        released = statistics_of(estimates, self.shape, self.statistics)
+        return batch_release(self, released, users, played, secure=secure)
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
+        """What runs on each device; it does not depend on ``users``."""
+        return OneStepEncoder(self.shape, self.flip, check_played(played, self.shape))
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Add up the reports of ``users`` distinct users, step by step."""
+        mask = check_played(played, self.shape)
+        rows = _check_rows(reports, users, self.shape)
+        sums = np.zeros((self.shape.horizon, category_count(self.shape)), np.int64)
+        np.add.at(sums, rows[:, 0], rows[:, 1:])
+        groups = np.bincount(rows[:, 0], minlength=self.shape.horizon)
+        return self._released(sums, groups, users, mask, secure=secure)
+
+
+def _check_rows(reports: IntArray, users: int, shape: Shape) -> IntArray:
+    rows = check_reports(reports, users, 1 + category_count(shape))
+    steps, bits = rows[:, 0], rows[:, 1:]
+    if ((steps < 0) | (steps >= shape.horizon)).any() or ((bits != 0) & (bits != 1)).any():
+        raise InvalidInputError(
+            f"Expected reports of a step from 0 to {shape.horizon - 1} followed by bits."
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class OneStepTail(TailLaw):
+    """Error of one user on a counter that sums ``width`` categories (``visits`` visits at most).
+
+    A user whose reported step shows the counter contributes a kept bit and width-1 false ones,
+    otherwise width false ones (nothing, if counters are per step and another step is reported).
+    The moment generating function is the largest over what the user can do, and over both signs.
+    """
+
+    flip: float
+    width: int
+    horizon: int
+    pooled: bool
+
+    @property
+    def variance(self) -> float:
+        """On a counter that nobody visits."""
+        return self.horizon * self.width * self.flip * (1 - self.flip) / (KEEP - self.flip) ** 2
+
+    @property
+    def mgf_limit(self) -> float:
+        """Finite everywhere."""
+        return 30.0 * (KEEP - self.flip) / self.horizon
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """The largest over the user's visits to the counter and both signs."""
+        cases = [
+            self._case(sign * t, visits)
+            for sign in (1.0, -1.0)
+            for visits in range((self.horizon if self.pooled else 1) + 1)
+        ]
+        value: FloatArray = np.max(cases, axis=0)
+        return value
+
+    def _case(self, t: FloatArray, visits: int) -> FloatArray:
+        unit = t * self.horizon / (KEEP - self.flip)
+        false = self.width * bit_log_mgf(self.flip, unit)
+        true = (self.width - 1) * bit_log_mgf(self.flip, unit)
+        true += bit_log_mgf(KEEP, unit) + unit * (KEEP - self.flip)
+        shown = visits / self.horizon  # the reported step is one of her visits
+        silent = 0.0 if self.pooled else 1 - 1 / self.horizon  # it is another counter's step
+        parts = [(shown, true), (1 - silent - shown, false), (silent, np.zeros_like(t))]
+        logs = [math.log(weight) + part for weight, part in parts if weight > 1e-15]
+        total: FloatArray = np.logaddexp.reduce(logs, axis=0) - visits * t
+        return total
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneStepStream(StreamPlan):
+    """One step per user, estimates summed as reports come."""
+
+    flip: float
+    response: ClassVar[Literal["unit", "cell", "category"]] = "category"
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "_Private",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        episodes: int,
+        stationary: bool,
+    ) -> Self:
+        """The false bit 1/(e^epsilon + 1), whatever the statistics."""
+        no_printed_constants(trust, "one-step")
+        sensitivity(shape.horizon, statistics)
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="one-step",
+            guarantee=promise(trust, trust.epsilon, 0.0),
+            episodes=episodes,
+            stationary=stationary,
+            flip=false_bit(trust.epsilon),
+        )
+
+    def noise_variance(self, episode: int) -> dict[str, float]:
+        """On counters that nobody visits (pooled: every user's report reaches each counter)."""
+        factor = episode * (self.shape.horizon if self.stationary else 1)
+        one = empty_variance(self.shape, self.statistics, self.flip)
+        return {name: factor * value for name, value in one.items()}
+
+    def _tail(self) -> OneStepTail:
+        width = max(categories_per_counter(self.shape, name) for name in self.statistics)
+        return OneStepTail(self.flip, width, self.shape.horizon, self.stationary)
+
+    def error_bound(self, episode: int, failure: float) -> float:
+        """Chernoff bound for the widest counter, whatever the users do."""
+        return self._tail().bound({1.0: float(episode)}, failure)
+
+    def error_bounds(self, failure: float) -> FloatArray:
+        """All at once."""
+        return self._tail().sum_bounds(np.arange(1, self.episodes + 1), failure)
+
+    def encoder(self) -> OneStepEncoder:
+        """What runs on every user's device."""
+        return OneStepEncoder(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
+
+    def open(self, sampler: Sampler) -> "OneStepRelease":
+        """Start a stream."""
+        return OneStepRelease(self, sampler, max(self.cells, category_count(self.shape)))
+
+
+class OneStepRelease(ResponseRelease):
+    """A running stream of one-step reports."""
+
+    plan: OneStepStream
+
+    def _draw(self, rows: int) -> tuple[Array, Array, Array]:
+        plan, q = self.plan, self.plan.flip
+        scale = plan.shape.horizon / (KEEP - q)
+        steps = self.sampler.table(np.ones(plan.shape.horizon, np.int64), rows)
+        false = self.sampler.binomial(1, q, (rows, category_count(plan.shape)))
+        kept = self.sampler.binomial(1, KEEP, (rows, 1))
+        offsets = np.asarray(scale * (false - q), np.float64)
+        noise = self._accumulate(self._counters(offsets, steps))
+        return noise, scale * (kept - false), steps
+
+    def _counters(self, categories: FloatArray, steps: IntArray) -> FloatArray:
+        """Released counters of users who report ``categories[i]`` at ``steps[i]``."""
+        plan, rows = self.plan, len(categories)
+        parts = statistics_of(categories, plan.shape, plan.statistics).values()
+        if plan.stationary:
+            return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
+        spread = []
+        for part in parts:
+            flat = part.reshape(rows, -1)
+            per_step = np.zeros((rows, plan.shape.horizon, flat.shape[1]))
+            per_step[np.arange(rows), steps] = flat
+            spread.append(per_step.reshape(rows, -1))
+        return np.concatenate(spread, axis=1)
+
+    def _units(self, counts: Counts, gains: FloatArray, step: int) -> FloatArray:
+        units = gains * categories_of(counts, step)
+        return self._counters(units[None], np.array([step])).reshape(-1)
+
+    def _estimate(self, report: IntArray) -> FloatArray:
+        plan = self.plan
+        row = _check_rows(report, 1, plan.shape)
+        scale = plan.shape.horizon / (KEEP - plan.flip)
+        estimates = np.asarray(scale * (row[:, 1:] - plan.flip), np.float64)
+        return self._counters(estimates, row[:, 0]).reshape(-1)

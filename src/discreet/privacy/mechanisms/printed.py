@@ -1,0 +1,39 @@
+"""Printed constants: ``calibration="paper"`` reproduces them and says what they really deliver."""
+
+import warnings
+from typing import TYPE_CHECKING
+
+from discreet.errors import DiscreetWarning, UnsupportedError
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+
+def delivered(trust: "_Private", source: str, epsilon: float, delta: float = 0.0) -> Guarantee:
+    """The guarantee that printed noise really delivers; warns if it is weaker than the claim."""
+    claim = f"{float(trust.epsilon):g}" + (f", {float(trust.delta):g}" if trust.delta else "")
+    claim = f"({claim})-{trust.notion}"
+    if epsilon > trust.epsilon * (1 + 1e-9) or delta > trust.delta:
+        warnings.warn(
+            f"The constants of {source} claim {claim} but deliver epsilon={epsilon:.4g}"
+            + (f", delta={delta:.3g}" if delta else "")
+            + " under replace-one; use calibration='exact' for a promise that holds.",
+            DiscreetWarning,
+            stacklevel=4,
+        )
+    return Guarantee(
+        notion=trust.notion,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        assumptions=ASSUMPTIONS[trust.notion],
+        claimed=f"{claim} by {source}",
+    )
+
+
+def no_printed_constants(trust: "_Private", mechanism: str) -> None:
+    """Refuse ``calibration="paper"`` for a mechanism that no paper of the five prints."""
+    if trust.calibration == "paper":
+        raise UnsupportedError(
+            f"No paper prints constants for mechanism={mechanism!r}; use calibration='exact'."
+        )

@@ -1,0 +1,210 @@
+"""Local randomised response: every counter of an episode is a bit, flipped with probability q.
+
+**Proof.** Per step, each counter of an episode is zero or one, and two episodes differ in at most
+2kH of them (k statistics, H steps). Flipping a bit with probability q = 1/(e^e0 + 1) changes the
+probability of what is reported by at most (1-q)/q = e^e0, so the whole report is e0·2kH = epsilon
+private for e0 = epsilon/(2kH): eps/(6H) for the three statistics. Pure epsilon, no delta.
+
+The analyser takes (y - q)/(1 - 2q), which is unbiased; its variance, q(1-q)/(1-2q)², does not
+depend on the bit. The sum over n users, x of whom hold the bit, is Binomial(x, 1-q) +
+Binomial(n-x, q): that is how a batch is simulated, whatever n is.
+
+*Stationary counts* are sums over steps, not bits: a pooled counter can be H. Reports stay per step,
+and the analyser adds them up over steps, which is post-processing.
+
+*Printed* (002): Ber(1/(e^(epsilon/H) - 1)), which is not a probability when epsilon < H·ln 2.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from discreet.errors import CalibrationError, InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.mechanisms.cumulative import Array, Reach, promise
+from discreet.privacy.mechanisms.encoders import FlipEncoder, check_reports
+from discreet.privacy.mechanisms.laws import FlipTail
+from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
+from discreet.privacy.mechanisms.printed import delivered
+from discreet.privacy.mechanisms.responses import ResponseRelease
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import (
+    BoolArray,
+    FloatArray,
+    PrivateCounts,
+    StreamPlan,
+    flatten,
+    randomised_batch,
+)
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+
+def flip_probability(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
+    """The flip q = 1/(e^(epsilon/units) + 1), and what it delivers.
+
+    q is a double: it is rounded up by far more than its last place, so the promise stays true.
+    """
+    if trust.calibration == "paper":
+        return _printed_flip(trust, reach)
+    q = 1 / (math.exp(float(trust.epsilon) / reach.units) + 1)
+    if not 0 < q < 0.5:
+        raise CalibrationError(
+            f"Randomised response cannot represent epsilon={trust.epsilon} spread over "
+            f"{reach.units} bits; use mechanism='one-step'."
+        )
+    return q * (1 + 1e-14), promise(trust, trust.epsilon, 0.0)
+
+
+def _printed_flip(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
+    rate = float(trust.epsilon) / reach.horizon
+    if rate < math.log(2):
+        raise CalibrationError(
+            f"Paper 002 flips with probability 1/(e^(epsilon/H) - 1) = {1 / math.expm1(rate):.3g}, "
+            f"which is not a probability when epsilon < H·ln 2 = {reach.horizon * math.log(2):.3g} "
+            f"(got epsilon={trust.epsilon}); use calibration='exact'."
+        )
+    q = 1 / math.expm1(rate)
+    if not 0 < q < 1 or q == 0.5:
+        raise CalibrationError(f"Paper 002's flip probability {q:g} leaves nothing to estimate.")
+    per_bit = abs(math.log((1 - q) / q))
+    return q, delivered(trust, "paper 002 (randomised response)", reach.units * per_bit)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RandomizedResponseBatch(CounterBatch):
+    """Every user flips each bit of her report with probability ``flip``."""
+
+    flip: float
+    name: ClassVar[str] = "randomized-response"
+
+    @classmethod
+    def calibrate(
+        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+    ) -> Self:
+        """A plan for the statistics of an MDP."""
+        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))
+        return cls(
+            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, flip=flip
+        )
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """n·q(1-q)/(1-2q)²."""
+        return dict.fromkeys(self.statistics, users * FlipTail(self.flip).variance)
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """The debiased sum of all users' reports, drawn as two binomials per counter."""
+        users, q = counts.users, self.flip
+
+        def randomise(_: str, raw: IntArray) -> FloatArray:
+            kept = sampler.binomial(raw, 1 - q, raw.shape)
+            return self.estimate(kept + sampler.binomial(users - raw, q, raw.shape), users)
+
+        return randomised_batch(self, counts, randomise, secure=sampler.secure, played=played)
+
+    def device(self, cells: IntArray) -> FlipEncoder:
+        """Flips bits on the device."""
+        return FlipEncoder(self.shape, self.statistics, cells, False, self.flip)
+
+    def estimate(self, sums: IntArray, users: int) -> FloatArray:
+        """(sum - n·q)/(1 - 2q)."""
+        if ((sums < 0) | (sums > users)).any():
+            raise InvalidInputError("Expected reports of bits; a report holds another number.")
+        return np.asarray((sums - users * self.flip) / (1 - 2 * self.flip), np.float64)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RandomizedResponseStream(StreamPlan):
+    """Flipped bits, one report per episode, debiased and summed as they come."""
+
+    flip: float
+    response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "_Private",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        episodes: int,
+        stationary: bool,
+    ) -> Self:
+        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""
+        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="randomized-response",
+            guarantee=guarantee,
+            episodes=episodes,
+            stationary=stationary,
+            flip=flip,
+        )
+
+    @property
+    def bits(self) -> int:
+        """Bits in a report: counters per step."""
+        return self.cells * (self.shape.horizon if self.stationary else 1)
+
+    @property
+    def _copies(self) -> int:
+        return self.bits // self.cells
+
+    def noise_variance(self, episode: int) -> dict[str, float]:
+        """q(1-q)/(1-2q)² per user and bit, whatever the data."""
+        variance = episode * self._copies * FlipTail(self.flip).variance
+        return dict.fromkeys(self.statistics, variance)
+
+    def error_bound(self, episode: int, failure: float) -> float:
+        """Chernoff bound of a sum of debiased bits, whatever the data."""
+        return FlipTail(self.flip).bound({1.0: float(episode * self._copies)}, failure)
+
+    def error_bounds(self, failure: float) -> FloatArray:
+        """All at once."""
+        users = np.arange(1, self.episodes + 1)
+        return FlipTail(self.flip).sum_bounds(self._copies * users, failure)
+
+    def encoder(self) -> FlipEncoder:
+        """What runs on every user's device."""
+        return FlipEncoder(self.shape, self.statistics, np.arange(self.bits), False, self.flip)
+
+    def open(self, sampler: Sampler) -> "FlipRelease":
+        """Start a stream."""
+        return FlipRelease(self, sampler, self.bits)
+
+
+class FlipRelease(ResponseRelease):
+    """A running stream of flipped bits."""
+
+    plan: RandomizedResponseStream
+
+    def _pool(self, values: FloatArray) -> FloatArray:
+        plan = self.plan
+        if not plan.stationary:
+            return values
+        pooled: FloatArray = pool_steps(values, plan.shape, plan.statistics)
+        return pooled
+
+    def _draw(self, rows: int) -> tuple[Array, Array, Array]:
+        q = self.plan.flip
+        flips = self.sampler.binomial(1, q, (rows, self.plan.bits))
+        offsets = np.asarray((flips - q) / (1 - 2 * q), np.float64)
+        noise = self._accumulate(self._pool(offsets))
+        return noise, (1 - 2 * flips) / (1 - 2 * q), np.empty((rows, 0), np.int64)
+
+    def _units(self, counts: Counts, gains: FloatArray, step: int) -> FloatArray:
+        return self._pool(gains * flatten(counts, self.plan.statistics, stationary=False))
+
+    def _estimate(self, report: IntArray) -> FloatArray:
+        row, q = check_reports(report, 1, self.plan.bits)[0], self.plan.flip
+        if ((row != 0) & (row != 1)).any():
+            raise InvalidInputError("Expected a report of bits; it holds another number.")
+        return self._pool(np.asarray((row - q) / (1 - 2 * q), np.float64))

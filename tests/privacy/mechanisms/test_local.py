@@ -1,0 +1,380 @@
+"""Local mechanisms: exact privacy of a report, moments, real reports against simulation."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.calibration.distributions import table_pmf
+from discreet.privacy.calibration.losses import delta_of_moves
+from discreet.privacy.mechanisms.encoders import AdditiveEncoder, FlipEncoder
+from discreet.privacy.mechanisms.laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
+from discreet.privacy.mechanisms.local import bounded_radius
+from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail, false_bit
+from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.trust import Local
+
+SHAPE = Shape(states=4, actions=2, horizon=6)
+TINY = Shape(states=2, actions=1, horizon=2)
+NAMES = ("laplace", "gaussian", "randomized-response", "bounded", "one-step")
+ENCODERS = {
+    "laplace": AdditiveEncoder,
+    "gaussian": AdditiveEncoder,
+    "bounded": AdditiveEncoder,
+    "randomized-response": FlipEncoder,
+    "one-step": OneStepEncoder,
+}
+
+
+def sampler(seed=0):
+    return SimulationSampler(np.random.default_rng(seed))
+
+
+def trust(name, epsilon=1.0):
+    return Local(epsilon, 1e-2 if name in ("gaussian", "bounded") else 0, mechanism=name)
+
+
+def batch(name, shape=TINY, epsilon=1.0, **options):
+    return trust(name, epsilon).calibrate(shape, **options)
+
+
+def stream(name, shape=TINY, episodes=50, epsilon=1.0, **options):
+    return trust(name, epsilon).calibrate(shape, rhythm="stream", episodes=episodes, **options)
+
+
+def episodes(users, seed=0, shape=TINY):
+    """Users of a two-state problem whose reward bit does not depend on the next state."""
+    rng = np.random.default_rng(seed)
+    states = rng.integers(shape.states, size=(users, shape.horizon + 1))
+    states[:, 0] = 0
+    actions = np.zeros((users, shape.horizon), np.int64)
+    rewards = (rng.random((users, shape.horizon)) < 0.7).astype(float)
+    return Trajectories(states, actions, rewards)
+
+
+PLAYED = np.ones(TINY.visits, bool)
+PLAYED[0, 1] = False  # every episode starts in state 0
+
+
+@pytest.mark.core
+def test_golden_noise_per_user():
+    laplace = Local(1, mechanism="laplace").calibrate(SHAPE)
+    assert math.sqrt(laplace.noise_variance(1)["transitions"]) == pytest.approx(50.9, rel=0.01)
+    for horizon, golden in ((6, 4.7), (20, 8.6)):
+        plan = Local(1).calibrate(Shape(4, 2, horizon))
+        assert plan.mechanism == "one-step"
+        cell = plan.noise_variance(1)["transitions"] / 2  # a transition sums two categories
+        assert math.sqrt(cell) == pytest.approx(golden, rel=0.01)
+
+
+def test_scales_follow_the_released_statistics():
+    two = Local(1, mechanism="laplace").calibrate(SHAPE, statistics=("transitions", "rewards"))
+    assert two.law == LaplaceLaw(24.0)
+    with pytest.raises(InvalidInputError):
+        Local(1).calibrate(SHAPE, statistics=("transitions", "fame"))
+
+
+def test_randomised_response_is_exactly_epsilon():
+    plan = batch("randomized-response", SHAPE)
+    q = plan.flip
+    assert 2 * 3 * 6 * math.log((1 - q) / q) == pytest.approx(1.0, rel=1e-9)
+    assert 2 * 3 * 6 * math.log((1 - q) / q) <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("truths", [(0, 1), (0, None)])
+def test_one_step_reports_are_exactly_epsilon(epsilon, truths):
+    """Enumerate all reports of four categories, also for an episode outside the played ones."""
+    q = false_bit(epsilon)
+
+    def probabilities(truth):
+        rates = [0.5 if c == truth else q for c in range(4)]
+        return np.array(
+            [
+                math.prod(r if bit else 1 - r for r, bit in zip(rates, bits, strict=True))
+                for bits in itertools.product((0, 1), repeat=4)
+            ]
+        )
+
+    losses = np.abs(np.log(probabilities(truths[0]) / probabilities(truths[1])))
+    assert losses.max() <= epsilon * (1 + 1e-12)
+    if truths == (0, 1):
+        assert losses.max() == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize(("units", "epsilon", "delta"), [(12, 1.0, 0.1), (12, 0.5, 1e-3)])
+def test_bounded_noise_keeps_its_promise_and_little_more(units, epsilon, delta):
+    radius = bounded_radius(units, epsilon, delta)
+
+    def lost(r):
+        law = BoundedLaw(r)
+        return delta_of_moves(table_pmf(law.weights, -law.largest), units // 2, units // 2, epsilon)
+
+    assert lost(radius) <= delta
+    assert lost(math.floor(0.97 * radius) - 1) > delta
+
+
+def test_bounded_law_has_the_printed_density():
+    law = BoundedLaw(40)
+    x = np.arange(-law.largest, law.largest + 1)
+    assert law.largest < 40
+    expected = np.exp(-np.exp(1 / (1 - (x / 40) ** 2)))
+    assert np.allclose(law.weights / law.weights.sum(), expected / expected.sum(), atol=1e-15)
+    assert np.array_equal(law.weights, law.weights[::-1])
+    draws = law.draw(sampler(), 100_000)
+    assert np.abs(draws).max() <= law.largest
+    assert draws.var() == pytest.approx(law.variance, rel=0.03)
+    sums = law.draw_sum(sampler(1), 100, 20_000)
+    assert sums.var() == pytest.approx(100 * law.variance, rel=0.06)
+    assert abs(sums.mean()) < 6 * math.sqrt(100 * law.variance / 20_000)
+
+
+def test_laws_survive_json():
+    for law in (LaplaceLaw(2.5), BoundedLaw(9)):
+        assert law_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+
+
+def released(private):
+    return np.concatenate(
+        [private.transitions.ravel(), private.visits.ravel(), private.rewards.ravel()]
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_reports_and_simulation_have_the_same_distribution(name):
+    """The same 5 users, 1500 times: encoder and analyser against the count-level simulation.
+
+    Means and covariances of both, counter by counter, within sampling error.
+    """
+    plan, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 1500
+    counts = group.counts(TINY, np.random.default_rng(0))
+    encoder = plan.encoder(5, played=PLAYED)
+    copy = ENCODERS[name].from_dict(json.loads(json.dumps(encoder.to_dict())))
+    noise, rng = sampler(1), np.random.default_rng(2)
+    real, simulated = [], []
+    for _ in range(repeats):
+        rows = [
+            copy.encode(group.states[i], group.actions[i], group.rewards[i], noise)
+            for i in range(5)
+        ]
+        reports = np.concatenate(rows)
+        private = plan.release_reports(reports, 5, secure=False, played=PLAYED)
+        real.append(released(private))
+
+        def draw(users):
+            chosen = rng.permutation(5)[:users]
+            return Trajectories(
+                group.states[chosen], group.actions[chosen], group.rewards[chosen]
+            ).counts(TINY, rng)
+
+        # Steps are split without replacement here; users are exchangeable, so each step sees
+        # a uniformly random group in both cases.
+        simulated.append(released(plan.simulate(draw, 5, sampler=noise, played=PLAYED)))
+    real, simulated = np.array(real), np.array(simulated)
+    truth = np.concatenate(
+        [counts.transitions.ravel(), counts.visits.ravel(), counts.rewards.ravel()]
+    )
+    scale = np.maximum(real.std(axis=0), 1e-9)
+    for sample in (real, simulated):
+        assert np.abs((sample.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
+    ratio = simulated.std(axis=0) / scale
+    carried = real.std(axis=0) > 0
+    assert np.abs(ratio[carried] - 1).max() < 0.2
+    quiet = ~np.broadcast_to(PLAYED[..., None], TINY.transitions).ravel()
+    assert not real[:, : quiet.size][:, quiet].any()
+    assert not simulated[:, : quiet.size][:, quiet].any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batch_noise_has_the_stated_variance(name):
+    """On counters nobody visits. Fails if noise is halved, shared or mis-scaled."""
+    shape = Shape(states=7, actions=2, horizon=3)
+    plan = batch(name, shape, epsilon=2.0)
+    users = 400
+    transitions = np.zeros(shape.transitions, np.int64)
+    transitions[:, 0, 0, 0] = users
+
+    def draw(n):
+        return Counts(n, transitions * n // users, np.zeros(shape.visits, np.int64))
+
+    noise = sampler(8)
+    runs = [plan.simulate(draw, users, sampler=noise) for _ in range(120)]
+    for statistic in ("transitions", "visits", "rewards"):
+        values = np.array([getattr(run, statistic) for run in runs])
+        values = values.reshape(120, 3, 7, 2, -1)[:, :, 1:]
+        expected = plan.noise_variance(users)[statistic]
+        count = values.size
+        assert values.var() == pytest.approx(expected, rel=8 * math.sqrt(3 / count) + 0.03)
+        assert abs(values.mean()) < 6 * math.sqrt(expected / count) * 2
+    cells = np.array([run.transitions[:, 1:].ravel() for run in runs])
+    across = np.corrcoef(cells[:, ::2].ravel(), cells[:, 1::2].ravel())[0, 1]
+    assert abs(across) < 6 / math.sqrt(cells.size / 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stationary", [False, True])
+def test_block_boundaries_do_not_change_values(name, stationary):
+    plan = stream(name, stationary=stationary)
+    whole = plan.open(sampler()).block(50)
+    release = plan.open(sampler())
+    parts = [release.block(n) for n in (1, 7, 42)]
+    for field in ("noise", "gains", "steps"):
+        joined = np.concatenate([getattr(part, field) for part in parts])
+        assert np.array_equal(joined, getattr(whole, field))
+    assert whole.noise.shape == (50, plan.cells)
+    with pytest.raises(InvalidInputError, match="longer stream"):
+        release.block(1)
+
+
+def by_kernel_rule(plan, block, group):
+    """The documented meaning of a block, step by step, as a compiled learner would apply it."""
+    shape, rows = plan.shape, []
+    steps = 1 if plan.stationary else shape.horizon
+    total = {
+        "transitions": np.zeros((steps, *shape.transitions[1:])),
+        "visits": np.zeros((steps, *shape.visits[1:])),
+        "rewards": np.zeros((steps, *shape.visits[1:])),
+    }
+    size = {"transitions": int(np.prod(shape.transitions)), "visits": int(np.prod(shape.visits))}
+    first = {"transitions": 0, "visits": size["transitions"]}
+    first["rewards"] = first["visits"] + size["visits"]
+    for i in range(len(group)):
+        for h in range(shape.horizon):
+            s, a, nxt = group.states[i, h], group.actions[i, h], group.states[i, h + 1]
+            r = int(group.rewards[i, h])
+            pair = (h * shape.states + s) * shape.actions + a
+            if plan.response == "unit":
+                gains = (1.0, 1.0, 1.0)
+            elif plan.response == "cell":
+                row = block.gains[i]
+                move = first["transitions"] + pair * shape.states + nxt
+                gains = (row[move], row[first["visits"] + pair], row[first["rewards"] + pair])
+            else:
+                category = ((s * shape.actions + a) * shape.states + nxt) * 2 + r
+                gains = (block.gains[i, category] * (h == block.steps[i]),) * 3
+            at = 0 if plan.stationary else h
+            total["transitions"][at, s, a, nxt] += gains[0]
+            total["visits"][at, s, a] += gains[1]
+            total["rewards"][at, s, a] += r * gains[2]
+        rows.append(np.concatenate([v.ravel() for v in total.values()]) + block.noise[i])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stationary", [False, True])
+def test_add_and_blocks_agree(name, stationary):
+    plan, group = stream(name, episodes=20, stationary=stationary), episodes(20)
+    expected = by_kernel_rule(plan, plan.open(sampler(4)).block(20), group)
+    release = plan.open(sampler(4))
+    for i in range(20):
+        private = release.add(group[i : i + 1].counts(TINY, np.random.default_rng(0)))
+        assert np.allclose(released(private), expected[i])
+        assert private.guarantee.notion == "LDP"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stationary", [False, True])
+def test_streams_of_real_reports_match_simulated_streams(name, stationary):
+    """Same mean and variance after three users, from devices and from `block`."""
+    plan, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 700
+    encoder, noise = plan.encoder(), sampler(6)
+    real, simulated = [], []
+    for _ in range(repeats):
+        release = plan.open(noise)
+        for i in range(3):
+            report = encoder.encode(group.states[i], group.actions[i], group.rewards[i], noise)
+            private = release.add_report(report)
+        real.append(released(private))
+        simulated.append(by_kernel_rule(plan, plan.open(noise).block(3), group)[-1])
+    real, simulated = np.array(real), np.array(simulated)
+    counts = group.counts(TINY, np.random.default_rng(0))
+    parts = [counts.transitions, counts.visits, counts.rewards]
+    truth = [p.sum(axis=0) if stationary else p for p in parts]
+    truth = np.concatenate([p.ravel() for p in truth])
+    scale = real.std(axis=0)
+    assert np.abs((real.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
+    assert np.abs((simulated.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
+    assert np.abs(simulated.std(axis=0) / scale - 1).max() < 0.25
+    with pytest.raises(InvalidInputError):
+        release.add_report(report)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stationary", [False, True])
+def test_stream_variance_and_error_bounds(name, stationary):
+    shape = Shape(states=3, actions=20, horizon=4)
+    plan = stream(name, shape, episodes=40, stationary=stationary, epsilon=2.0)
+    blocks = [plan.open(sampler(s)).block(40).noise for s in range(12)]
+    values = np.concatenate(blocks, axis=1)
+    transitions = plan.noise_variance(40)["transitions"]
+    size = 3 * 20 * 3 * (1 if stationary else 4)
+    last = np.concatenate([b[-1, :size] for b in blocks])
+    assert last.var() == pytest.approx(transitions, rel=0.25 if stationary else 0.15)
+    bound = plan.error_bound(40, 0.1)
+    assert (np.abs(values[-1]) > bound).mean() <= 0.1
+    assert bound < 4 * math.sqrt(max(plan.noise_variance(40).values()))
+    assert np.allclose(plan.error_bounds(0.1)[[0, 39]], [plan.error_bound(1, 0.1), bound])
+
+
+def test_error_bounds_cover_visited_counters():
+    """A counter everybody visits, where one-step reports vary most."""
+    users, q, horizon = 60, false_bit(1.0), 3
+    rng = np.random.default_rng(0)
+    shown = rng.random((20_000, users)) < 1 / horizon
+    bits = np.where(rng.random((20_000, users)) < 0.5, 1 - q, -q) + (
+        rng.binomial(3, q, (20_000, users)) - 3 * q
+    )
+    error = (horizon / (0.5 - q) * bits * shown).sum(axis=1) - users
+    bound = OneStepTail(q, 4, horizon, pooled=False).bound({1.0: users}, 0.05)
+    assert (np.abs(error) > bound).mean() <= 0.05
+    assert FlipTail(0.3).bound({1.0: 10.0}, 0.05) > math.sqrt(10 * FlipTail(0.3).variance)
+
+
+def test_what_is_refused():
+    with pytest.raises(UnsupportedError, match="gains"):
+        stream("one-step").open(sampler()).noise_block(3)
+    with pytest.raises(UnsupportedError, match="simulate"):
+        batch("one-step").release(Counts.zeros(TINY), sampler=sampler())
+    with pytest.raises(CalibrationError, match="delta > 0"):
+        Local(1, mechanism="bounded").calibrate(TINY)
+    plan = batch("randomized-response")
+    with pytest.raises(InvalidInputError, match="one row per user"):
+        plan.release_reports(np.zeros((3, 5), np.int64), 3)
+    width = plan.encoder(1).cells.size
+    with pytest.raises(InvalidInputError, match="bits"):
+        plan.release_reports(np.full((1, width), 7), 1)
+    wide = np.zeros((1, 9), np.int64)
+    wide[0, 0] = 2
+    with pytest.raises(InvalidInputError, match="step from 0 to 1"):
+        batch("one-step").release_reports(wide, 1)
+    with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
+        plan.encoder(1).encode(
+            np.array([0, 0, 0]), np.array([0, 0]), np.array([0.5, 2.0]), sampler()
+        )
+
+
+def test_rewards_are_rounded_on_the_device():
+    encoder = batch("laplace", epsilon=1e6).encoder(1)  # as good as no noise
+    sums = np.zeros(encoder.cells.size)
+    noise = sampler(11)
+    for _ in range(2000):
+        sums += encoder.encode(np.array([0, 1, 1]), np.array([0, 0]), np.array([0.25, 1]), noise)[0]
+    rewards = sums[-4:].reshape(TINY.visits)
+    assert rewards[1, 1, 0] == 2000
+    assert abs(rewards[0, 0, 0] / 2000 - 0.25) < 6 * math.sqrt(0.25 * 0.75 / 2000)
+
+
+def test_impossible_released_visits_outside_played_are_refused():
+    plan = batch("laplace")
+    group = Trajectories(np.array([[1, 0, 0]]), np.zeros((1, 2), int), np.zeros((1, 2)))
+    counts = group.counts(TINY, np.random.default_rng(0))
+    with pytest.raises(InvalidInputError, match="played"):
+        plan.release(counts, sampler=sampler(), played=PLAYED)
+    with pytest.raises(InvalidInputError, match="played"):
+        batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), played=PLAYED)
