@@ -11,6 +11,7 @@ _COMMANDS: dict[str, str] = {
     "run": "discreet.cli.run",
     "plot": "discreet.cli.plot",
     "report": "discreet.cli.report",
+    "calibrate": "discreet.cli.calibrate",
 }
 """Command name -> module that defines the function ``command``."""
 

@@ -4,6 +4,9 @@ from discreet._lazy import attach as _attach
 
 _WHERE = {
     "BatchPlan": "discreet.privacy.release",
+    "BatchLedger": "discreet.privacy.budget",
+    "Budget": "discreet.privacy.budget",
+    "CalibrationReport": "discreet.privacy.costs",
     "Central": "discreet.privacy.trust",
     "Encoder": "discreet.privacy.release",
     "Guarantee": "discreet.privacy.guarantee",
@@ -17,6 +20,7 @@ _WHERE = {
     "StreamPlan": "discreet.privacy.release",
     "StreamRelease": "discreet.privacy.release",
     "TrustModel": "discreet.privacy.trust",
+    "calibrate": "discreet.privacy.costs",
     "calibration": "discreet.privacy.calibration",
     "sensitivity": "discreet.privacy.sensitivity",
 }

@@ -72,7 +72,7 @@ class Guarantee:
         """One line for tables and legends."""
         if self.notion == "none":
             return "no privacy"
-        pair = f"{self.epsilon:.4g}" + (f", {self.delta:.3g}" if self.delta else "")
+        pair = f"{self.epsilon:.4g}, {self.delta:.3g}"
         text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 

@@ -9,7 +9,7 @@ A plan is calibrated once, carries its noise parameters and its guarantee, and h
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import IntArray, Sampler
+
+if TYPE_CHECKING:
+    from discreet.privacy.calibration.routes import Route
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -127,6 +130,10 @@ class BatchPlan(ABC):
     def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
         """What a user's device sends; None where users hand over raw episodes (central)."""
         return None
+
+    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
+        """Independent accountings of this release (see `calibration.cross_check`), if any."""
+        return []
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
         """What runs on the device of each of ``users`` users (local and shuffle only)."""

@@ -27,9 +27,12 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import (
     gaussian_variance,
+    laplace_epsilon,
     laplace_scale,
     laplace_variance,
 )
+from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
+from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.noise import Sampler
@@ -60,6 +63,11 @@ class GaussianBatch(BatchPlan):
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter and every number of users."""
         return dict.fromkeys(self.statistics, gaussian_variance(self.sigma))
+
+    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
+        """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
+        cells = sensitivity(self.shape.horizon, self.statistics).l1
+        return gaussian_routes(self.sigma, cells, self.guarantee.delta, with_library=with_library)
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
@@ -97,6 +105,14 @@ class LaplaceBatch(BatchPlan):
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter and every number of users."""
         return dict.fromkeys(self.statistics, laplace_variance(self.scale))
+
+    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
+        """The pure epsilon by its formula and by the exact lattice."""
+        moves = sensitivity(self.shape.horizon, self.statistics).l1
+        return [
+            Route("L1 / scale", laplace_epsilon(self.scale, moves)),
+            Route("exact lattice", discrete_laplace_epsilon(self.scale, moves, 0.0)),
+        ]
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None

@@ -31,6 +31,7 @@ from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.routes import Route, binomial_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
@@ -102,17 +103,33 @@ class ShuffleBatch(BatchPlan):
         _validate.count(users=users)
         if self.printed:
             return self.printed.bits(users)
-        reliable = math.floor(self.honest * users + 1e-9)
-        if not reliable:
+        return noise_bits(self.reliable(users), self.moves, self.moves, self.epsilon, self.delta)
+
+    def reliable(self, users: int) -> int:
+        """How many of ``users`` users are counted on to add noise."""
+        honest = math.floor(self.honest * users + 1e-9)
+        if not honest:
             raise InvalidInputError(
                 f"Expected at least one honest user, got honest={self.honest} of users={users}; "
                 f"use a larger batch."
             )
-        return noise_bits(reliable, self.moves, self.moves, self.epsilon, self.delta)
+        return honest
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variance of all users' noise bits on one counter."""
         return dict.fromkeys(self.statistics, self.bits(users).variance(users))
+
+    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
+        """Privacy-loss distribution of the honest users' noise, and bounds."""
+        each, reliable = self.bits(users), self.reliable(users)
+        return binomial_routes(
+            reliable * each.bits,
+            each.probability,
+            self.moves,
+            self.moves,
+            self.delta,
+            with_library=with_library,
+        )
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None

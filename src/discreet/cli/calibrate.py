@@ -1,0 +1,228 @@
+"""`discreet calibrate`: what a guarantee costs, before anything is collected."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from discreet.cli._console import echo_json, print_table, say
+
+if TYPE_CHECKING:
+    from discreet.privacy.costs import CalibrationReport
+    from discreet.privacy.trust import Rhythm, TrustModel
+
+_TRUST = ("central", "local", "shuffle", "none")
+
+
+def command(
+    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6,
+    states: Annotated[int, typer.Option(help="States.")] = 4,
+    actions: Annotated[int, typer.Option(help="Actions.")] = 2,
+    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6,
+    users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000,
+    trust: Annotated[
+        str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
+    ] = "",
+    rhythm: Annotated[
+        str, typer.Option(help="batch (a release per batch) or stream (one per episode).")
+    ] = "",
+    mechanism: Annotated[str, typer.Option(help="Mechanism; the best one if left out.")] = "auto",
+    calibration: Annotated[
+        str, typer.Option(help="exact, or paper for the printed constants.")
+    ] = "exact",
+    statistics: Annotated[
+        str, typer.Option(help="Counters to release, separated by commas.")
+    ] = "transitions,visits,rewards",
+    stationary: Annotated[
+        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
+    ] = False,
+    honest: Annotated[
+        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
+    ] = 1.0,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Run independent accountings and compare them.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+) -> None:
+    """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
+    request = _Request(
+        epsilon=epsilon,
+        delta=delta,
+        size=(states, actions, horizon),
+        users=users,
+        mechanism=mechanism,
+        calibration=calibration,
+        statistics=tuple(name.strip() for name in statistics.split(",")),
+        stationary=stationary,
+        honest=honest,
+        verify=verify,
+    )
+    if not trust:
+        _compare(request, rhythm, as_json=json)
+        return
+    report = request.report(trust, rhythm or "batch")
+    if json:
+        echo_json(report.to_dict())
+    else:
+        _print_report(report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    epsilon: float
+    delta: float
+    size: tuple[int, int, int]
+    users: int
+    mechanism: str
+    calibration: str
+    statistics: tuple[str, ...]
+    stationary: bool
+    honest: float
+    verify: bool
+
+    def report(self, trust: str, rhythm: str) -> "CalibrationReport":
+        from discreet.mdp.shape import Shape
+        from discreet.privacy.costs import calibrate
+
+        states, actions, horizon = self.size
+        return calibrate(
+            self._trust(trust),
+            Shape(states=states, actions=actions, horizon=horizon),
+            users=self.users,
+            rhythm=cast("Rhythm", rhythm),
+            statistics=self.statistics,
+            stationary=self.stationary,
+            verify=self.verify,
+        )
+
+    def _trust(self, name: str) -> "TrustModel":
+        from discreet.errors import UnknownNameError
+        from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+
+        options: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "mechanism": self.mechanism,
+            "calibration": self.calibration,
+        }
+        if name not in _TRUST:
+            raise UnknownNameError("trust model", name, _TRUST)
+        if name == "shuffle":
+            return Shuffle(**options, honest=self.honest)
+        return (
+            {"central": Central, "local": Local}[name](**options) if name != "none" else NoPrivacy()
+        )
+
+
+def _compare(request: _Request, rhythm: str, *, as_json: bool) -> None:
+    """All trust models and both rhythms, side by side."""
+    from discreet.errors import InvalidInputError
+
+    if request.mechanism != "auto":
+        raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
+    pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
+    pairs += [("central", "stream"), ("local", "stream")]
+    reports = [request.report(t, r) for t, r in pairs if rhythm in ("", r)]
+    if not reports:
+        raise InvalidInputError(f"Expected rhythm batch or stream, got rhythm={rhythm!r}.")
+    if as_json:
+        echo_json({"results": [r.to_dict() for r in reports]})
+        return
+    print_table(
+        f"Noise on one counter after {request.users:,} users",
+        ("trust", "rhythm", "mechanism", "guarantee", "noise std", "of a visit count", "papers"),
+        [_comparison_row(r) for r in reports],
+        right=(4, 5, 6),
+        caption=_relation(reports[0]),
+    )
+
+
+def _comparison_row(report: "CalibrationReport") -> tuple[str, ...]:
+    name = "visits" if "visits" in report.noise_std else next(iter(report.noise_std))
+    noise = report.noise_std[name]
+    printed = (report.paper_noise_std or {}).get(name)
+    return (
+        report.trust,
+        report.rhythm,
+        report.mechanism,
+        _pair(report.guarantee.epsilon, report.guarantee.delta) + f"-{report.guarantee.notion}",
+        _number(noise),
+        _share(noise, report.expected_count[name]),
+        _number(printed),
+    )
+
+
+def _print_report(report: "CalibrationReport") -> None:
+    shape = report.shape
+    print_table(
+        f"{report.trust} {report.rhythm}, mechanism {report.mechanism} ({report.calibration}): "
+        f"S={shape.states}, A={shape.actions}, H={shape.horizon}, {report.users:,} users",
+        ("statistic", "noise std", "mean count", "noise / count", "papers' noise"),
+        [
+            (
+                name,
+                _number(noise),
+                _number(report.expected_count[name]),
+                _share(noise, report.expected_count[name]),
+                _number((report.paper_noise_std or {}).get(name)),
+            )
+            for name, noise in report.noise_std.items()
+        ],
+        right=(1, 2, 3, 4),
+        caption="Mean counts per step if users spread evenly over states and actions.",
+    )
+    say(f"Guarantee: {report.guarantee}.")
+    for text in report.guarantee.assumptions:
+        say(f"  assuming that {text}")
+    for line in _details(report):
+        say(line)
+
+
+def _details(report: "CalibrationReport") -> list[str]:
+    lines = []
+    if report.noise_std_per_user:
+        noise = next(iter(report.noise_std_per_user.values()))
+        lines.append(f"One user's report: noise std {_number(noise)} per counter.")
+    if report.noise_bits:
+        bits = report.noise_bits
+        lines.append(
+            f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, one with "
+            f"probability {bits['probability']:.4g} (as good as {bits['fair_bits_in_all']:,.0f} "
+            f"fair bits in all)."
+        )
+    if report.messages_per_user is not None:
+        lines.append(
+            f"Each user sends {report.messages_per_user:,} messages, "
+            f"{report.bytes_per_user:,} bytes."
+        )
+    if report.delivered_by_paper:
+        epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]
+        lines.append(
+            f"The papers' constants claim {report.claimed_by_paper or 'the same'} and deliver "
+            f"{_pair(epsilon, delta)}."
+        )
+    for route in report.accountings:
+        kind = "at most" if route["bound"] else "epsilon"
+        lines.append(f"Accounting by {route['route']}: {kind} {route['epsilon']:.5g}.")
+    return lines
+
+
+def _relation(report: "CalibrationReport") -> str:
+    return f"Unit: {report.guarantee.unit}. Neighbours: {report.guarantee.neighbours}."
+
+
+def _pair(epsilon: float | None, delta: float | None) -> str:
+    first = "inf" if epsilon is None or math.isinf(epsilon) else f"{epsilon:.4g}"
+    return f"({first}, {delta or 0:.3g})"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _share(noise: float, count: float) -> str:
+    return f"{100 * noise / count:.3g}%"

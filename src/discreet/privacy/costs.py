@@ -1,0 +1,223 @@
+"""What a guarantee costs, before anything is collected: noise, counts, messages, bytes."""
+
+import importlib.util
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from discreet import _validate
+from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.trust import NoPrivacy, Rhythm, TrustModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationReport:
+    """The answer of `calibrate`: plain values about one plan.
+
+    Attributes:
+        trust: central, local, shuffle or noprivacy.
+        mechanism: the mechanism's name.
+        calibration: ``"exact"`` or ``"paper"``.
+        rhythm: ``"batch"`` or ``"stream"``.
+        users: users in the batch, or episodes of the stream.
+        shape: the problem's size.
+        guarantee: what is delivered.
+        noise_std: standard deviation of the noise on one counter of each statistic, after all
+            users; for streams at the worst time.
+        noise_std_per_user: noise of one single report (local only).
+        expected_count: mean of one counter if users spread evenly over states and actions.
+        paper_noise_std: the same noise with the papers' constants (None where none is printed).
+        delivered_by_paper: the epsilon and delta that those constants really deliver.
+        claimed_by_paper: what the papers say they deliver.
+        messages_per_user: messages that one device sends (None if it hands over a raw episode).
+        bytes_per_user: their size.
+        noise_bits: shuffle only: noise bits per user and counter, and their probability.
+        accountings: independent accountings that agree (only if verified).
+    """
+
+    trust: str
+    mechanism: str
+    calibration: str
+    rhythm: Rhythm
+    users: int
+    shape: Shape
+    guarantee: Guarantee
+    noise_std: dict[str, float]
+    expected_count: dict[str, float]
+    noise_std_per_user: dict[str, float] | None = None
+    paper_noise_std: dict[str, float] | None = None
+    delivered_by_paper: dict[str, float | None] | None = None
+    claimed_by_paper: str | None = None
+    messages_per_user: int | None = None
+    bytes_per_user: int | None = None
+    noise_bits: dict[str, float] | None = None
+    accountings: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        shape = self.shape
+        return values | {
+            "guarantee": self.guarantee.to_dict(),
+            "shape": {"states": shape.states, "actions": shape.actions, "horizon": shape.horizon},
+        }
+
+
+def calibrate(
+    trust: TrustModel,
+    shape: Shape,
+    *,
+    users: int,
+    rhythm: Rhythm = "batch",
+    statistics: tuple[str, ...] = STATISTICS,
+    stationary: bool = False,
+    verify: bool = False,
+) -> CalibrationReport:
+    """What a guarantee costs at this problem size, and what the papers' constants would give.
+
+    Args:
+        trust: who is trusted, and the wanted (epsilon, delta).
+        shape: states, actions, horizon.
+        users: users of one batch, or episodes of the stream.
+        rhythm: ``"batch"`` or ``"stream"``.
+        statistics: which counters are released.
+        stationary: counters pooled over steps (streams only).
+        verify: also run independent accountings and refuse to report if they disagree.
+
+    >>> from discreet.privacy import Central
+    >>> report = calibrate(
+    ...     Central(epsilon=1, delta=1e-6), Shape(states=4, actions=2, horizon=6), users=20_000
+    ... )
+    >>> round(report.noise_std["visits"], 2)
+    25.35
+    """
+    _validate.count(users=users)
+    plan = _plan(trust, shape, rhythm, statistics, users, stationary)
+    traffic = plan.traffic(users) if isinstance(plan, BatchPlan) else None
+    return CalibrationReport(
+        trust=type(trust).__name__.lower(),
+        mechanism=plan.mechanism,
+        calibration=getattr(trust, "calibration", "exact"),
+        rhythm=rhythm,
+        users=users,
+        shape=shape,
+        guarantee=plan.guarantee,
+        noise_std=_worst_noise(plan, users),
+        noise_std_per_user=_noise_of_one(plan),
+        expected_count=_expected(shape, statistics, users, stationary),
+        messages_per_user=traffic.messages if traffic else None,
+        bytes_per_user=traffic.bytes if traffic else None,
+        noise_bits=_noise_bits(plan, users),
+        accountings=_accountings(plan, users) if verify else [],
+        **_printed(trust, shape, rhythm, statistics, users, stationary),
+    )
+
+
+def _plan(
+    trust: TrustModel,
+    shape: Shape,
+    rhythm: Rhythm,
+    statistics: tuple[str, ...],
+    users: int,
+    stationary: bool,
+) -> BatchPlan | StreamPlan:
+    if rhythm == "stream":
+        return trust.calibrate(
+            shape, rhythm="stream", statistics=statistics, episodes=users, stationary=stationary
+        )
+    if stationary:
+        raise UnsupportedError("Counters are pooled over steps in streams only; use rhythm=stream.")
+    return trust.calibrate(shape, rhythm=rhythm, statistics=statistics)
+
+
+def _worst_noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
+    times = [users] if isinstance(plan, BatchPlan) else _worst_times(users)
+    variances = [plan.noise_variance(time) for time in times]
+    return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
+
+
+def _worst_times(episodes: int) -> Iterator[int]:
+    """The last release, and below it the numbers with the most ones in base two (trees)."""
+    yield episodes
+    for position in range(episodes.bit_length()):
+        if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
+            yield time
+
+
+def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
+    if plan.guarantee.notion != "LDP":
+        return None
+    return {name: math.sqrt(variance) for name, variance in plan.noise_variance(1).items()}
+
+
+def _expected(
+    shape: Shape, statistics: tuple[str, ...], users: int, stationary: bool
+) -> dict[str, float]:
+    visits = users / (shape.states * shape.actions) * (shape.horizon if stationary else 1)
+    return {n: visits / shape.states if n == "transitions" else visits for n in statistics}
+
+
+def _noise_bits(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float] | None:
+    bits = getattr(plan, "bits", None)
+    if plan.guarantee.notion != "SDP" or bits is None:
+        return None
+    each = bits(users)
+    return {
+        "per_user_and_counter": each.bits,
+        "probability": each.probability,
+        "fair_bits_in_all": 4 * each.variance(users),
+    }
+
+
+def _accountings(plan: BatchPlan | StreamPlan, users: int) -> list[dict[str, Any]]:
+    if isinstance(plan, StreamPlan):
+        return []
+    from discreet.privacy.calibration.routes import cross_check
+
+    routes = plan.accountings(users, with_library=_library_installed())
+    if routes:
+        claimed = plan.guarantee.epsilon
+        cross_check(routes, at_most=claimed)
+    return [{"route": r.name, "epsilon": r.epsilon, "bound": r.bound} for r in routes]
+
+
+def _library_installed() -> bool:
+    return importlib.util.find_spec("dp_accounting") is not None
+
+
+def _printed(
+    trust: TrustModel,
+    shape: Shape,
+    rhythm: Rhythm,
+    statistics: tuple[str, ...],
+    users: int,
+    stationary: bool,
+) -> Mapping[str, Any]:
+    """The papers' constants for the same request, where there are any."""
+    if isinstance(trust, NoPrivacy):
+        return {}
+    mechanisms = dict.fromkeys([getattr(trust, "mechanism", "auto"), "auto"])
+    for mechanism in mechanisms:
+        printed = replace(trust, mechanism=mechanism, calibration="paper")  # type: ignore[call-arg]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DiscreetWarning)
+                plan = _plan(printed, shape, rhythm, statistics, users, stationary)
+        except (UnsupportedError, CalibrationError):
+            continue
+        delivered = plan.guarantee
+        return {
+            "paper_noise_std": _worst_noise(plan, users),
+            "delivered_by_paper": {
+                "epsilon": delivered.epsilon if math.isfinite(delivered.epsilon) else None,
+                "delta": delivered.delta,
+            },
+            "claimed_by_paper": delivered.claimed,
+        }
+    return {}

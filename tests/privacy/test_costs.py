@@ -1,0 +1,170 @@
+"""`discreet.privacy.calibrate` and the command that prints it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet import Central, NoPrivacy, Shuffle
+from discreet.cli.app import app
+from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
+from discreet.mdp.shape import Shape
+from discreet.privacy import calibrate
+from discreet.privacy.calibration.routes import Route
+
+SHAPE = Shape(states=4, actions=2, horizon=6)
+SHUFFLE = Shuffle(epsilon=1, delta=1e-6)
+
+
+@pytest.mark.core
+def test_shuffle_report():
+    report = calibrate(SHUFFLE, SHAPE, users=20_000)
+    assert report.noise_std["visits"] == pytest.approx(25.37, rel=0.01)
+    assert report.expected_count == {"transitions": 625.0, "visits": 2500.0, "rewards": 2500.0}
+    assert report.delivered_by_paper["epsilon"] == pytest.approx(0.055, rel=0.01)
+    assert report.claimed_by_paper == "(1, 1e-06)-SDP"
+    assert report.messages_per_user == 576
+    assert report.bytes_per_user == 1152
+    assert report.noise_bits["fair_bits_in_all"] == pytest.approx(2574, rel=0.01)
+
+
+def test_reports_are_plain_json():
+    for trust in (SHUFFLE, Central(epsilon=1, delta=1e-6), Central(epsilon=1), NoPrivacy()):
+        values = json.loads(json.dumps(calibrate(trust, SHAPE, users=10).to_dict()))
+        assert {
+            "guarantee",
+            "noise_std",
+            "paper_noise_std",
+            "delivered_by_paper",
+            "messages_per_user",
+            "bytes_per_user",
+        } <= set(values)
+        assert values["shape"] == {"states": 4, "actions": 2, "horizon": 6}
+
+
+def test_no_paper_prints_a_central_batch():
+    report = calibrate(Central(epsilon=1, delta=1e-6), SHAPE, users=100)
+    assert report.paper_noise_std is None
+    assert report.delivered_by_paper is None
+    assert report.messages_per_user is None
+
+
+def test_stream_noise_is_that_of_the_worst_time():
+    trust = Central(epsilon=1, mechanism="tree-laplace")
+    report = calibrate(trust, SHAPE, users=20_000, rhythm="stream")
+    assert report.noise_std["visits"] == pytest.approx(2857, rel=0.01)
+
+
+def test_verification_lists_the_accountings():
+    report = calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
+    assert {"privacy-loss distribution", "Rényi DP"} <= {r["route"] for r in report.accountings}
+    laplace = calibrate(Central(epsilon=1), SHAPE, users=20_000, verify=True)
+    assert [r["epsilon"] for r in laplace.accountings] == [1.0, 1.0]
+    gaussian = calibrate(Central(epsilon=1, delta=1e-6), SHAPE, users=20_000, verify=True)
+    assert len(gaussian.accountings) >= 4
+
+
+def test_disagreement_is_not_reported(monkeypatch):
+    from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+
+    def doubtful(*_, **__):
+        return [Route("one", 1.0), Route("other", 1.2)]
+
+    monkeypatch.setattr(ShuffleBatch, "accountings", doubtful)
+    with pytest.raises(CalibrationError, match="disagree"):
+        calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
+
+
+def test_bad_requests():
+    with pytest.raises(InvalidInputError, match="users"):
+        calibrate(SHUFFLE, SHAPE, users=0)
+    with pytest.raises(UnsupportedError, match="no stream release"):
+        calibrate(SHUFFLE, SHAPE, users=10, rhythm="stream")
+    with pytest.raises(InvalidInputError, match="rhythm"):
+        calibrate(SHUFFLE, SHAPE, users=10, rhythm="waltz")
+    with pytest.raises(UnsupportedError, match="streams only"):
+        calibrate(SHUFFLE, SHAPE, users=10, stationary=True)
+
+
+GOLDEN = [  # H, eps, shuffle, central Gaussian, Laplace, printed shuffle (n <= tau)
+    (2, 0.1, 125.8, 125.8, 169.7, 1222),
+    (2, 1, 14.65, 14.63, 17.0, 122),
+    (6, 0.1, 218.0, 217.8, 509, 3780),
+    (6, 0.5, 48.4, 48.4, 102, 756),
+    (6, 1, 25.37, 25.35, 50.9, 378),
+    (6, 2, 13.4, 13.4, 25.5, 189),
+    (20, 1, 46.3, 46.3, 170, 1301),
+]
+
+
+@pytest.fixture(scope="module")
+def run():
+    import importlib
+
+    from discreet.cli import app as module
+
+    if not any(c.name == "calibrate" for c in app.registered_commands):
+        command = importlib.import_module(module._COMMANDS["calibrate"]).command
+        app.command("calibrate")(command)
+        app.command("other")(lambda: None)  # a single command would lose its name
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, ["calibrate", *map(str, words)])
+
+
+@pytest.mark.parametrize(("horizon", "epsilon", "shuffle", "gaussian", "laplace", "paper"), GOLDEN)
+def test_golden_values_from_the_command_line(
+    run, horizon, epsilon, shuffle, gaussian, laplace, paper
+):
+    size = ("--horizon", horizon, "--epsilon", epsilon, "--users", 1000, "--json")
+    answer = json.loads(run("--trust", "shuffle", *size).stdout)
+    assert answer["noise_std"]["visits"] == pytest.approx(shuffle, rel=0.01)
+    assert answer["paper_noise_std"]["visits"] == pytest.approx(paper, rel=0.01)
+    central = json.loads(run("--trust", "central", *size).stdout)
+    assert central["noise_std"]["rewards"] == pytest.approx(gaussian, rel=0.01)
+    pure = json.loads(run("--trust", "central", "--mechanism", "laplace", *size).stdout)
+    assert pure["noise_std"]["transitions"] == pytest.approx(laplace, rel=0.01)
+    assert pure["guarantee"]["delta"] == 0
+
+
+def test_the_table_names_guarantee_cost_and_papers(run):
+    text = run("--trust", "shuffle").stdout
+    for words in (
+        "(1, 1e-06)-SDP, one user's whole episode, replace-one",
+        "576 messages, 1,152 bytes",
+        "deliver (0.05536, 1e-06)",
+        "assuming that the shuffler does not collude",
+    ):
+        assert words in text
+
+
+def test_comparison_of_trust_models(run):
+    answer = json.loads(run("--json").stdout)
+    assert [(r["trust"], r["rhythm"]) for r in answer["results"]] == [
+        ("central", "batch"),
+        ("shuffle", "batch"),
+        ("local", "batch"),
+        ("central", "stream"),
+        ("local", "stream"),
+    ]
+    assert "Neighbours: replace-one" in run().stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--trust", "shufle"), "did you mean 'shuffle'"),
+        (("--trust", "shuffle", "--epsilon", "0"), "epsilon > 0"),
+        (("--trust", "shuffle", "--epsilon", "nan"), "finite"),
+        (("--trust", "shuffle", "--delta", "1"), "delta"),
+        (("--trust", "shuffle", "--delta", "0"), "delta > 0"),
+        (("--trust", "shuffle", "--users", "0"), "users"),
+        (("--trust", "shuffle", "--honest", "0"), "honest"),
+        (("--trust", "central", "--statistics", "visits,visits"), "distinct"),
+        (("--mechanism", "laplace"), "--trust"),
+        (("--rhythm", "waltz"), "rhythm"),
+    ],
+)
+def test_bad_input_is_one_sentence(run, words, message):
+    result = run(*words)
+    assert result.exit_code != 0
+    assert message in str(result.exception)
