@@ -138,6 +138,7 @@ def test_the_table_names_guarantee_cost_and_papers(run):
 
 
 def test_comparison_of_trust_models(run):
+    pytest.importorskip("discreet.privacy.mechanisms.one_step")
     answer = json.loads(run("--json").stdout)
     assert [(r["trust"], r["rhythm"]) for r in answer["results"]] == [
         ("central", "batch"),

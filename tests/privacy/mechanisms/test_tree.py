@@ -207,7 +207,7 @@ def test_the_guarantee_says_what_is_delivered():
     assert plan("tree-laplace", 100).guarantee.delta == 0
     assert plan("tree-gaussian", 100).guarantee.delta == 1e-6
     assert str(plan("tree-laplace", 100).guarantee) == (
-        "(1)-JDP, one user's whole episode, replace-one"
+        "(1, 0)-JDP, one user's whole episode, replace-one"
     )
     with pytest.raises(CalibrationError, match="delta > 0"):
         plan("tree-gaussian", 100, delta=0)
