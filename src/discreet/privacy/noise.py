@@ -28,6 +28,9 @@ _LARGEST_SCALE = 1e15
 _SMOOTH_SIGMA = 2.5
 """From here on a sum of n discrete Gaussians is a discrete Gaussian up to 5n·exp(-π²·sigma²) in
 total variation (Kairouz, Liu and Steinke, 2021, Proposition 5): below 1e-17 for n = 1e9."""
+_ROUNDED_SIGMA = 1e7
+"""From here on a rounded normal is within 1/(8·sigma²) < 2e-15 of a discrete Gaussian in total
+variation (proof in `mechanisms.toeplitz`)."""
 _CHUNK = 1 << 20
 
 
@@ -122,6 +125,8 @@ class SimulationSampler:
             cumulative = np.cumsum(probabilities)
             index = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], "right")
             return np.asarray(values[index], np.int64)
+        if sigma >= _ROUNDED_SIGMA:
+            return np.rint(sigma * self._rng.standard_normal(size)).astype(np.int64)
         flat = self._rejection(sigma, math.prod((size,) if isinstance(size, int) else size))
         return flat.reshape(size)
 
@@ -148,6 +153,8 @@ class SimulationSampler:
         """Sum of ``trials`` independent bits, in time that does not grow with ``trials``."""
         check_trials(trials)
         _validate.probability(probability=probability)
+        if isinstance(trials, int) and trials == 1:
+            return (self._rng.random(size) < probability).astype(np.int64)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
     def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:

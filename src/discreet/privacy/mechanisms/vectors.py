@@ -1,0 +1,133 @@
+"""Streams of arbitrary named vectors: what a user adds need not be counts of an MDP.
+
+A loss vector, for instance: in full information every user hands over a loss for all X·A pairs, so
+that replacing the user can move X·A counters by one unit each (L1 = X·A, L2 = sqrt(X·A)); with
+bandit feedback only the H visited pairs (L1 = 2H). Say how far one user reaches, and every additive
+stream mechanism (trees, Toeplitz, local noise) serves, with its own proof.
+
+Values are integers in the unit of the reach; numbers in [0, 1] are rounded to bits first
+(`round_to_bits`), which is unbiased and keeps the guarantee by convexity.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import FloatArray
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VectorPlan:
+    """A calibrated stream of named vectors.
+
+    Attributes:
+        sizes: name -> length of its vector.
+        episodes: length of the stream.
+        mechanism: its name.
+        noise: noise over time on one counter.
+        guarantee: one promise for all vectors together.
+    """
+
+    sizes: Mapping[str, int]
+    episodes: int
+    mechanism: str
+    noise: CumulativeNoise
+    guarantee: Guarantee
+
+    @property
+    def cells(self) -> int:
+        """Counters, all vectors together."""
+        return sum(self.sizes.values())
+
+    def split(self, values: Any) -> dict[str, Any]:
+        """Parts of ``values[..., cells]`` by name."""
+        parts, start = {}, 0
+        for name, size in self.sizes.items():
+            parts[name] = values[..., start : start + size]
+            start += size
+        return parts
+
+    def open(self, sampler: Sampler) -> "VectorRelease":
+        """Start a stream; it is used once."""
+        return VectorRelease(self, sampler)
+
+
+class VectorRelease:
+    """One running stream of named vectors."""
+
+    def __init__(self, plan: VectorPlan, sampler: Sampler) -> None:
+        self.plan = plan
+        self.sampler = sampler
+        self._run = plan.noise.start(plan.cells, sampler)
+        self._totals = np.zeros(plan.cells, np.int64)
+
+    def noise_block(self, episodes: int) -> FloatArray:
+        """Noise on each cumulative counter after each of the next releases."""
+        return self._run.block(episodes)
+
+    def add(self, vectors: Mapping[str, IntArray]) -> dict[str, FloatArray]:
+        """Take one more user's vectors and return the cumulative private ones."""
+        plan = self.plan
+        if set(vectors) != set(plan.sizes):
+            raise InvalidInputError(f"Expected {sorted(plan.sizes)}, got {sorted(vectors)}.")
+        for name, size in plan.sizes.items():
+            value = np.asarray(vectors[name])
+            if value.shape != (size,) or not np.issubdtype(value.dtype, np.integer):
+                raise InvalidInputError(
+                    f"Expected {name} to be {size} integers, got {value.dtype} {value.shape}; "
+                    f"round numbers in [0, 1] with `round_to_bits`."
+                )
+        noise = self.noise_block(1)[0]
+        self._totals += np.concatenate([vectors[name] for name in plan.sizes])
+        return plan.split(self._totals + noise)
+
+
+def vector_stream(
+    trust: "_Private", sizes: Mapping[str, int], reach: Reach, *, episodes: int
+) -> VectorPlan:
+    """Noise for vectors of which one user moves at most ``reach``.
+
+    Args:
+        trust: central or local, with a stream mechanism that adds noise.
+        sizes: name -> length of its vector.
+        reach: how far replacing one user moves all vectors together.
+        episodes: length of the stream.
+
+    >>> from discreet.privacy.trust import Central
+    >>> plan = vector_stream(Central(1), {"losses": 48}, Reach(units=48), episodes=1)
+    >>> plan.noise.law.scale
+    48.0
+    """
+    _validate.count(episodes=episodes, **dict(sizes))
+    name = trust.resolve("stream")
+    module, _, attribute = trust.mechanisms["stream"][name].partition(":")
+    kind = getattr(importlib.import_module(f"discreet.privacy.mechanisms.{module}"), attribute)
+    if not issubclass(kind, AdditiveStream):
+        raise UnsupportedError(
+            f"The mechanism {name!r} adds no noise to counters and cannot release other vectors; "
+            f"use 'laplace' or 'gaussian'."
+        )
+    noise, guarantee = kind.design(trust, reach, episodes)
+    return VectorPlan(
+        sizes=dict(sizes), episodes=episodes, mechanism=name, noise=noise, guarantee=guarantee
+    )
+
+
+def round_to_bits(values: FloatArray, sampler: Sampler) -> IntArray:
+    """Bits that are one with probability equal to the value: unbiased."""
+    flat = np.asarray(values, np.float64)
+    if not ((flat >= 0) & (flat <= 1)).all():
+        raise InvalidInputError("Expected values in [0, 1]; scale them first.")
+    bits = [int(sampler.binomial(1, float(value), 1)[0]) for value in flat.ravel()]
+    return np.array(bits, np.int64).reshape(flat.shape)

@@ -1,0 +1,151 @@
+"""Printed constants: what they deliver, and that a warning says so."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import gaussian_delta
+from discreet.privacy.mechanisms.cumulative import Reach
+from discreet.privacy.mechanisms.laws import LaplaceLaw
+from discreet.privacy.mechanisms.local import printed_gaussian_delta
+from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale
+from discreet.privacy.mechanisms.vectors import vector_stream
+from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.trust import Central, Local
+
+SHAPE = Shape(states=4, actions=2, horizon=6)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3])
+def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
+    trust = Local(epsilon, mechanism="laplace", calibration="paper")
+    with pytest.warns(DiscreetWarning, match="calibration='exact'"):
+        batch = trust.calibrate(SHAPE)
+    with pytest.warns(DiscreetWarning):
+        stream = trust.calibrate(SHAPE, rhythm="stream", episodes=10)
+    for plan in (batch, stream):
+        assert plan.guarantee.epsilon == pytest.approx(2 * epsilon)
+        assert "claimed" in str(plan.guarantee)
+    assert batch.law == LaplaceLaw(18 / epsilon)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("base", "factor"), [(2.0, 2.10), (math.e, 3.03)])
+def test_printed_tree(base, factor):
+    trust = Central(1, calibration="paper")
+    with pytest.warns(DiscreetWarning, match="papers 003 and 004"):
+        plan = LaplaceTree.calibrate(
+            trust, SHAPE, statistics=STATISTICS, episodes=20_000, stationary=False, log_base=base
+        )
+    assert plan.guarantee.epsilon == pytest.approx(factor, abs=0.005)
+    assert plan.noise.law.scale == pytest.approx(printed_scale(6, 20_000, 1, base))
+
+
+def test_printed_is_the_default_tree_through_the_front_door():
+    with pytest.warns(DiscreetWarning):
+        plan = Central(1, calibration="paper").calibrate(SHAPE, rhythm="stream", episodes=20_000)
+    assert plan.mechanism == "tree-laplace"
+    assert plan.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
+    with pytest.warns(DiscreetWarning):
+        iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate(
+            SHAPE, rhythm="stream", episodes=20_000
+        )
+    assert iid.guarantee.epsilon == plan.guarantee.epsilon
+    with pytest.raises(CalibrationError, match="zero at K = 1"):
+        Central(1, calibration="paper").calibrate(SHAPE, rhythm="stream", episodes=1)
+
+
+def test_printed_gaussian():
+    assert printed_gaussian_delta(2, 1.0) == pytest.approx(0.55, abs=0.005)
+    assert printed_gaussian_delta(20, 1.0) == pytest.approx(0.64, abs=0.005)
+    trust = Local(1, 1e-6, mechanism="gaussian", calibration="paper")
+    with pytest.warns(DiscreetWarning, match="delta=0"):
+        plan = trust.calibrate(SHAPE, rhythm="stream", episodes=10, stationary=True)
+    assert plan.noise.law.sigma == 6
+    assert plan.guarantee.delta == pytest.approx(
+        gaussian_delta(6.0, 6 * math.sqrt(6), 1.0), rel=0.02
+    )
+
+
+def test_printed_randomised_response():
+    trust = Local(1, mechanism="randomized-response", calibration="paper")
+    with pytest.raises(CalibrationError, match="not a probability"):
+        trust.calibrate(SHAPE)
+    with pytest.raises(CalibrationError, match="not a probability"):
+        trust.calibrate(SHAPE, rhythm="stream", episodes=10)
+    wide = Local(20, mechanism="randomized-response", calibration="paper")
+    with pytest.warns(DiscreetWarning, match="002"):
+        plan = wide.calibrate(SHAPE)
+    q = plan.flip
+    assert q == pytest.approx(1 / (math.exp(20 / 6) - 1))
+    assert plan.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
+
+
+def test_printed_dense_losses():
+    """004, full information: width 4, A=2, H=6 gives 4.0·epsilon."""
+    reach = Reach(units=4 * 6 + 4 * 6 * 2, horizon=6)
+    trust = Local(0.5, mechanism="laplace", calibration="paper")
+    with pytest.warns(DiscreetWarning):
+        plan = vector_stream(trust, {"counts": 9, "losses": 48}, reach, episodes=5)
+    assert plan.guarantee.epsilon == pytest.approx(4.0 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("trust", "rhythm"),
+    [
+        (Central(1, 1e-6, mechanism="toeplitz", calibration="paper"), "stream"),
+        (Central(1, 1e-6, mechanism="tree-gaussian", calibration="paper"), "stream"),
+        (Central(1, 1e-6, mechanism="tree-honaker", calibration="paper"), "stream"),
+        (Local(1, 1e-6, mechanism="bounded", calibration="paper"), "batch"),
+        (Local(1, mechanism="one-step", calibration="paper"), "batch"),
+    ],
+)
+def test_what_no_paper_prints_is_refused(trust, rhythm):
+    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+    with pytest.raises(UnsupportedError, match="No paper prints"):
+        trust.calibrate(SHAPE, **options)
+
+
+def test_algorithm_4_as_printed_never_fills_leaf_zero():
+    """Leaves numbered from 1, ones, no noise, K=7: the erratum; ours counts 1..7."""
+
+    def printed(episodes):
+        levels = math.ceil(math.log2(episodes))
+        leaves, released = np.zeros(2**levels), []
+        for k in range(1, episodes + 1):
+            leaves[k] = 1  # populate the s_k-th leaf
+            total, bits = 0.0, format(k, f"0{levels}b")
+            for j in range(1, levels + 1):
+                if bits[j - 1] == "1":
+                    node = int(bits[: j - 1] + "0", 2)
+                    width = 2 ** (levels - j)
+                    inside = slice(node * width, (node + 1) * width)
+                    filled = node * width >= 1  # leaf 0 is never populated, nor its ancestors
+                    total += leaves[inside].sum() if filled else 0
+            released.append(int(total))
+        return released
+
+    assert printed(7) == [0, 0, 1, 0, 1, 2, 3]
+    plan = Central(1, mechanism="tree-iid").calibrate(ONE, rhythm="stream", episodes=7)
+    release = plan.open(Silent())
+    one = Counts(1, np.ones(ONE.transitions, np.int64), np.zeros(ONE.visits, np.int64))
+    assert [release.add(one).visits.item() for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+ONE = Shape(states=1, actions=1, horizon=1)
+
+
+class Silent:
+    """A sampler without noise."""
+
+    secure = False
+
+    def discrete_laplace(self, scale, size):
+        return np.zeros(size, np.int64)
+
+    def laplace_sum(self, scale, users, size):
+        return np.zeros(size, np.int64)

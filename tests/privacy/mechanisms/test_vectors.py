@@ -1,0 +1,68 @@
+"""Streams of named vectors: dense losses and observed losses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.privacy.mechanisms.cumulative import Reach
+from discreet.privacy.mechanisms.vectors import round_to_bits, vector_stream
+from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.trust import Central, Local
+
+SIZES = {"counts": 3, "losses": 8}
+
+
+def sampler(seed=0):
+    return SimulationSampler(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    "trust",
+    [
+        Central(1),
+        Central(1, 1e-6),
+        Central(1, 1e-6, mechanism="tree-gaussian"),
+        Central(1, mechanism="tree-iid"),
+        Local(1, mechanism="laplace"),
+        Local(1, 1e-6, mechanism="gaussian"),
+    ],
+)
+def test_add_is_totals_plus_noise(trust):
+    plan = vector_stream(trust, SIZES, Reach(units=10, horizon=2), episodes=6)
+    noise = plan.open(sampler()).noise_block(6)
+    release = plan.open(sampler())
+    for k in range(6):
+        out = release.add({"counts": np.arange(3), "losses": np.ones(8, np.int64)})
+        assert np.allclose(out["counts"], (k + 1) * np.arange(3) + noise[k, :3])
+        assert np.allclose(out["losses"], k + 1 + noise[k, 3:])
+
+
+def test_noise_follows_the_reach():
+    dense = vector_stream(Central(2), SIZES, Reach(units=24), episodes=8)
+    assert dense.noise.law.scale == 24 * 3 / 2
+    gauss = [
+        vector_stream(Local(1, 1e-6, mechanism="gaussian"), SIZES, Reach(units=u), episodes=8)
+        for u in (12, 48)
+    ]
+    ratio = gauss[1].noise.law.sigma / gauss[0].noise.law.sigma
+    assert ratio == pytest.approx(2, rel=1e-3)
+
+
+def test_refusals():
+    with pytest.raises(UnsupportedError, match="laplace"):
+        vector_stream(Local(1, mechanism="one-step"), SIZES, Reach(units=4), episodes=3)
+    release = vector_stream(Central(1), SIZES, Reach(units=4), episodes=3).open(sampler())
+    with pytest.raises(InvalidInputError, match="counts"):
+        release.add({"losses": np.ones(8, np.int64)})
+    with pytest.raises(InvalidInputError, match="round_to_bits"):
+        release.add({"counts": np.arange(3), "losses": np.full(8, 0.5)})
+    with pytest.raises(InvalidInputError, match=r"\[0, 1\]"):
+        round_to_bits(np.array([1.2]), sampler())
+
+
+def test_rounding_is_unbiased():
+    bits = round_to_bits(np.full(4000, 0.3), sampler(1))
+    assert set(bits) == {0, 1}
+    assert abs(bits.mean() - 0.3) < 6 * math.sqrt(0.21 / 4000)
