@@ -16,6 +16,8 @@ _MODULES: dict[str, str] = {
     "psrl": "discreet.learners.psrl",
     "pucb": "discreet.learners.private_ucb",
     "ucbvi": "discreet.learners.ucbvi",
+    "pe": "discreet.learners.policy_elimination",
+    "sdp-pe": "discreet.learners.policy_elimination",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
 
