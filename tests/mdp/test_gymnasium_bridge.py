@@ -10,9 +10,8 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 import discreet
-from discreet.errors import UnsupportedError
+from discreet.errors import MissingExtraError, UnsupportedError
 from discreet.mdp import (
-    TabularMDP,
     admissible_actions,
     evaluate,
     from_gymnasium,
@@ -207,10 +206,9 @@ def test_inadmissible_actions_do_what_the_environment_says(strategy, ahead):
 
 
 def test_icu_sepsis():
-    pytest.importorskip("gym")
     pytest.importorskip("icu_sepsis")
+    mdp = make("ICU-Sepsis")
     env = gymnasium.make("Sepsis/ICU-Sepsis-v2")
-    mdp = from_gymnasium(env, horizon=20)
     assert mdp.shape == discreet.mdp.Shape(states=716, actions=25, horizon=20)
     assert mdp.stationary
     allowed = admissible_actions(env)
@@ -224,4 +222,9 @@ def test_icu_sepsis():
     assert evaluate(mdp, uniform_policy(mdp.shape)) == pytest.approx(0.685447, abs=1e-6)
     with pytest.raises(UnsupportedError, match="all are admissible"):
         admissible_actions(gymnasium.make("FrozenLake-v1"))
-    assert isinstance(mdp, TabularMDP)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "icu_sepsis", None)
+    with pytest.raises(MissingExtraError, match=r"discreet\[health\]"):
+        make("icu-sepsis")

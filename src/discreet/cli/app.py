@@ -1,34 +1,60 @@
-"""The `discreet` command: one file per command, loaded when it is called."""
+"""The `discreet` command: one file per command; heavy modules load when a command is called."""
 
 import importlib
 import sys
+from typing import NoReturn
 
 import typer
 
 from discreet.errors import DiscreetError
 
 _COMMANDS: dict[str, str] = {
+    "list": "discreet.cli.list_",
     "run": "discreet.cli.run",
     "plot": "discreet.cli.plot",
     "report": "discreet.cli.report",
     "calibrate": "discreet.cli.calibrate",
+    "check": "discreet.cli.check",
 }
-"""Command name -> module that defines the function ``command``."""
+"""Command name -> module that defines the function ``command``, or a typer app ``app``."""
 
-app = typer.Typer(
-    help="Reinforcement learning from people's data, without collecting it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+# Typer carries its own copy of click's exceptions; this is their common base, whichever copy.
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-def main() -> None:
-    """Entry point: errors raised on purpose become one sentence and a non-zero exit."""
+def _command_line() -> typer.Typer:
+    commands = typer.Typer(
+        help="Reinforcement learning from people's data, without collecting it.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
     for name, module in _COMMANDS.items():
-        app.command(name)(importlib.import_module(module).command)
+        part = importlib.import_module(module)
+        if hasattr(part, "app"):
+            commands.add_typer(part.app, name=name)
+        else:
+            commands.command(name)(part.command)
+    return commands
+
+
+app = _command_line()
+
+
+def main() -> NoReturn:
+    """Entry point: errors raised on purpose become one sentence and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except DiscreetError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        raise SystemExit(2) from None
+        _fail(str(error))
+    except _USAGE_ERROR as error:
+        _fail(error.format_message())  # type: ignore[attr-defined]
+    except typer.Abort:
+        raise SystemExit(130) from None
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _fail(sentence: str) -> NoReturn:
+    if sentence:  # a command without arguments has shown its help instead
+        sys.stderr.write(f"Error: {sentence}\n")
+    raise SystemExit(2) from None

@@ -22,6 +22,11 @@ MODULES: dict[str, str] = {
 }
 """Environment name -> module that defines a function of that name."""
 
+OPTIONAL: dict[str, str] = {
+    "ICU-Sepsis": "discreet.mdp.environments.icu_sepsis",
+}
+"""Environments that need an extra; hyphens in a name are left out in its function's."""
+
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
@@ -44,19 +49,20 @@ class EnvironmentSpec:
         return {name: parameter.default for name, parameter in signature.parameters.items()}
 
 
-def environment_names() -> list[str]:
-    """All registered names."""
-    return sorted(MODULES)
+def environment_names(*, optional: bool = False) -> list[str]:
+    """All registered names; those that need an extra only if asked for."""
+    return sorted([*MODULES, *(OPTIONAL if optional else ())])
 
 
 def get_environment(name: str) -> EnvironmentSpec:
     """The specification of one environment, or an error with a suggestion."""
-    known = {known.lower(): known for known in MODULES}
+    modules = {**MODULES, **OPTIONAL}
+    known = {known.lower(): known for known in modules}
     plain = str(name).lower().removeprefix("discreet/").removesuffix("-v0")
     if plain not in known:
-        raise UnknownNameError("environment", str(name), MODULES)
+        raise UnknownNameError("environment", str(name), modules)
     proper = known[plain]
-    build = getattr(importlib.import_module(MODULES[proper]), proper)
+    build = getattr(importlib.import_module(modules[proper]), proper.replace("-", ""))
     return EnvironmentSpec(proper, (inspect.getdoc(build) or "").split("\n")[0], build)
 
 

@@ -1,0 +1,135 @@
+"""`discreet list` and `discreet check mdp`, as a person or a script runs them."""
+
+import json
+import sys
+
+import pytest
+
+from discreet.cli import app as cli
+from discreet.cli._settings import parse_settings, parse_value
+from discreet.errors import InvalidInputError
+
+
+@pytest.fixture
+def discreet(monkeypatch, capsys):
+    """Run the command line in this process; returns (exit code, output, errors)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["discreet", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        captured = capsys.readouterr()
+        return caught.value.code, captured.out, captured.err
+
+    return run
+
+
+@pytest.mark.core
+def test_check_mdp_json_is_the_shape_scripts_rely_on(discreet):
+    code, out, err = discreet("check", "mdp", "RiverSwim", "--json")
+    report = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (report["name"], report["states"], report["horizon"]) == ("RiverSwim", 4, 6)
+    assert report["optimal_value"] == pytest.approx(0.475791, abs=1e-6)
+    assert report["uniform_value"] == pytest.approx(0.0316, abs=5e-5)
+    assert report["constant_action_value"] < report["optimal_value"]
+    assert report["problems"] == []
+
+
+def test_parameters_reach_the_environment(discreet):
+    _, out, _ = discreet(
+        "check", "mdp", "randommdp", "--states", "3", "--set", "seed=7", "--set", "horizon=4",
+        "--json",
+    )  # fmt: skip
+    report = json.loads(out)
+    assert (report["states"], report["horizon"]) == (3, 4)
+
+
+def test_the_table_names_every_environment(discreet):
+    code, out, _ = discreet("check", "mdp", "--all")
+    assert code == 0
+    assert "0.475791" in out
+    for name in ("Treatment", "Recommender", "DemandResponse", "SixArms", "LowerBound"):
+        assert name in out
+
+
+def test_check_all_as_json(discreet):
+    _, out, _ = discreet("check", "mdp", "--all", "--json")
+    assert len(json.loads(out)["results"]) == 9
+
+
+def test_a_gymnasium_id_is_read_through_the_bridge(discreet):
+    _, out, _ = discreet("check", "mdp", "FrozenLake-v1", "--horizon", "20", "--json")
+    assert json.loads(out)["states"] == 16
+
+
+def test_a_trivial_problem_exits_with_one(discreet):
+    code, _, err = discreet("check", "mdp", "RandomMDP", "--set", "seed=7")
+    assert code == 1
+    assert "equally good" in err
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["check", "mdp", "RiverSwin"], "did you mean 'RiverSwim'?"),
+        (["check", "mdp", "RiverSwim", "--set", "stats=3"], "did you mean 'states'?"),
+        (["check", "mdp", "RiverSwim", "--set", "three"], "--set name=value"),
+        (["check", "mdp", "RiverSwim", "--states", "1"], "states=1"),
+        (["check", "mdp", "RiverSwim", "--states", "one"], "--states"),
+        (["check", "mdp", "RiverSwim", "--bogus"], "--bogus"),
+        (["check", "mdp"], "one environment"),
+        (["check", "mdp", "--all", "--states", "3"], "no parameters with --all"),
+        (["check", "mdp", "CartPole-v1", "--horizon", "9"], "does not expose a finite model"),
+        (["check", "mdp", "FrozenLake-v1"], "--horizon"),
+        (["check", "mdp", "NoSuchThing-v3", "--horizon", "9"], "Gymnasium cannot make"),
+        (["lst"], "lst"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_exit_code_two(discreet, arguments, sentence):
+    code, out, err = discreet(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_no_arguments_show_the_help(discreet):
+    code, out, err = discreet()
+    assert code == 2
+    assert "check" in out + err
+    assert "Error" not in err
+
+
+def test_list_names_everything(discreet):
+    _, out, _ = discreet("list", "--json")
+    found = json.loads(out)
+    names = [entry["name"] for entry in found["environments"]]
+    assert {"RiverSwim", "ICU-Sepsis"} <= set(names)
+    assert list(found) == ["environments", "learners", "mechanisms", "experiments"]
+    assert all(entry["summary"] for entries in found.values() for entry in entries)
+    code, out, _ = discreet("list")
+    assert code == 0
+    for word in ("Environments", "RiverSwim", "Learners", "Mechanisms", "Experiments"):
+        assert word in out
+
+
+def test_list_skips_empty_sections(discreet, monkeypatch):
+    monkeypatch.setattr("discreet.cli.list_._experiments", list)
+    _, out, _ = discreet("list")
+    assert "Experiments" not in out
+
+
+def test_settings_read_as_literals():
+    assert parse_settings(["a=1", "b = 0.5", "c=S|G", "d=(1, 2)", "e=None"]) == {
+        "a": 1,
+        "b": 0.5,
+        "c": "S|G",
+        "d": (1, 2),
+        "e": None,
+    }
+    assert parse_value("1.5e1") == 15
+    with pytest.raises(InvalidInputError, match="name=value"):
+        parse_settings(["=3"])
