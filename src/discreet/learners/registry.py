@@ -18,6 +18,7 @@ _MODULES: dict[str, str] = {
     "ucbvi": "discreet.learners.ucbvi",
     "pe": "discreet.learners.policy_elimination",
     "sdp-pe": "discreet.learners.policy_elimination",
+    "flow-ucb": "discreet.learners.flow_ucb",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
 

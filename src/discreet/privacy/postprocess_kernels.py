@@ -37,7 +37,7 @@ def valid_row(counts: FloatArray, low: float, high: float, out: FloatArray) -> N
             if value + shift > 0.0:
                 kept += 1
                 total += value
-        if kept in (active, 0):
+        if kept >= active or kept == 0:  # '>': rounding can bring an entry at zero back
             break
         active = kept
     for i in range(counts.size):

@@ -1,0 +1,279 @@
+"""flow-ucb: optimism on batches, with everything that costs no privacy. Ours.
+
+**Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
+composition), and all else is post-processing of releases. Sizes and number of batches depend on
+released statistics only. **No regret bound is claimed.**
+
+A round:
+
+1. *Plan.* Backward induction with Q = r + P·V + width·sd, capped at H - h; an action that was never
+   played is worth the cap. With weighted visits N = sum w·n, sampling weight M = sum w²·n and
+   noise variances F (transitions) and G (rewards) = sum w²·sigma²,
+
+       sd² = [M·(Var_P V + r(1-r)) + F·(sum_s' (V(s') - P·V)² + r²·S/2) + G + ((H-h)·M/N)²] / N²
+
+   is the variance of the estimated Q: sampling, the noise on the S transition counters of that row
+   (it moves P·V only as far as V differs between states), the noise on its reward counter, and a
+   lower-order term for rows seen a few times. ``width`` = ``confidence``·sqrt(2·ln(t + HSA)) grows
+   with the users t so far, so no action is given up for good.
+2. *Size the batch by what it can teach.* The expected bonus along the policy is what the learner
+   does not know about it. The batch is the smallest that is predicted to shrink it to ``shrink``
+   times its size, and no larger than all batches before it together. So the first batch comes out
+   of the noise level, exploration of a new action costs what it needs at any K, and well-known
+   policies are played in growing batches.
+3. *Release* transitions and rewards of the played actions only; visits follow from the flow
+   (L2 = sqrt(4H) instead of sqrt(6H)).
+4. *Project* the transitions onto consistent flows (`discreet.privacy.flow`).
+5. *Accumulate* with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
+   visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
+   noise to it. Pooled over steps if the problem is declared stationary.
+
+The last batch teaches nobody: it plays the greedy policy of the model.
+"""
+
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import _validate
+from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.registry import LearnerSpec
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.flow import consistent_flow
+from discreet.privacy.release import BatchPlan, PrivateCounts
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Evidence(NamedTuple):
+    """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps."""
+
+    transitions: FloatArray
+    rewards: FloatArray
+    visits: FloatArray
+    sampling: FloatArray
+    noise: FloatArray
+    reward_noise: FloatArray
+
+
+class Request(NamedTuple):
+    """A batch that was asked for, with the visits the model predicts per user."""
+
+    actions: IntArray
+    users: int
+    occupancy: FloatArray
+
+
+class FlowUCB(BatchLearner):
+    """Optimism on flow-consistent batches.
+
+    Args:
+        problem: public facts.
+        plan: a calibrated batch release of transitions and rewards.
+        rng: breaks ties.
+        confidence: the one multiplier on all bonuses.
+        shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
+        ease: variance per visit against which noise is weighed in a batch's credit.
+    """
+
+    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: BatchPlan,
+        rng: np.random.Generator,
+        *,
+        confidence: float = 0.22,
+        shrink: float = 0.6,
+        ease: float = 0.3,
+    ) -> None:
+        super().__init__(problem, plan, rng)
+        _validate.positive(confidence=confidence, shrink=shrink, ease=ease)
+        _validate.probability(shrink=shrink)
+        self.settings: dict[str, Any] = {
+            "confidence": confidence,
+            "shrink": shrink,
+            "ease": ease,
+            "stationary": problem.stationary,
+        }
+        shape = problem.shape
+        layers = 1 if problem.stationary else shape.horizon
+        rows = (layers, shape.states, shape.actions)
+        self._evidence = Evidence(
+            np.zeros((*rows, shape.states)), *(np.zeros(rows) for _ in Evidence._fields[1:])
+        )
+        self._initial = problem.start / problem.start.sum()
+        self._told = 0
+        self._request: Request | None = None
+
+    def ask(self) -> Batch:
+        """The optimistic policy of the model, for as many users as it needs to learn from it."""
+        if self._request is None:
+            self._request = self._next_request()
+        return Batch(DeterministicPolicy(self._request.actions), self._request.users)
+
+    def tell(self, counts: PrivateCounts) -> None:
+        """Project onto consistent flows, then add with each row's credit."""
+        request = self._request or self._next_request()
+        noise = dict(counts.noise_variance)
+        flow = self._flow(counts, noise["transitions"])
+        played = counts.played & ((np.arange(len(counts.played)) > 0)[:, None, None] | self._start)
+        steps, states, actions = np.nonzero(played)
+        expected = request.users * request.occupancy[steps, states]
+        weight = self._credit(expected, noise["transitions"])
+        self._add(
+            (steps * 0 if self.problem.stationary else steps, states, actions),
+            weight,
+            flow[steps, states, actions],
+            np.asarray(counts.rewards)[steps, states, actions],
+            expected,
+            noise,
+        )
+        self._told += request.users
+        self._request = None
+
+    @property
+    def _start(self) -> NDArray[np.bool_]:
+        return self.problem.start[None, :, None]
+
+    def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
+        transitions = np.asarray(counts.transitions, np.float64)
+        if variance == 0:
+            return transitions
+        return consistent_flow(
+            transitions,
+            users=counts.users,
+            played=counts.played,
+            start=self.problem.start,
+            variance=variance,
+        ).transitions
+
+    def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
+        if variance == 0:
+            return np.ones_like(expected)
+        weight: FloatArray = expected / (expected + variance / self.settings["ease"])
+        return weight
+
+    def _add(
+        self,
+        rows: tuple[IntArray, IntArray, IntArray],
+        weight: FloatArray,
+        transitions: FloatArray,
+        rewards: FloatArray,
+        expected: FloatArray,
+        noise: dict[str, float],
+    ) -> None:
+        evidence, visits = self._evidence, transitions.sum(axis=-1)
+        np.add.at(evidence.transitions, rows, weight[:, None] * transitions)
+        np.add.at(evidence.rewards, rows, weight * rewards)
+        np.add.at(evidence.visits, rows, weight * visits)
+        np.add.at(evidence.sampling, rows, weight**2 * np.maximum(visits, expected))
+        np.add.at(evidence.noise, rows, weight**2 * noise["transitions"])
+        np.add.at(evidence.reward_noise, rows, weight**2 * noise["rewards"])
+
+    def _width(self) -> float:
+        rows = math.prod(self.problem.shape.visits)
+        return float(self.settings["confidence"] * math.sqrt(2 * math.log(self._told + rows)))
+
+    def _next_request(self) -> Request:
+        from discreet.learners import flow_ucb_kernels as kernels
+
+        evidence = self._evidence
+        probabilities = np.empty_like(evidence.transitions)
+        kernels.model(
+            evidence.transitions, evidence.visits, probabilities, np.empty(len(self._initial))
+        )
+        tie = self.rng.random(self.problem.shape.visits)
+        width = self._width()
+        actions, occupancy, values, bonus = self._plan(probabilities, width, tie)
+        known = float((occupancy * bonus).sum())
+
+        def shrunk(users: float) -> bool:
+            noise = self.plan.noise_variance(int(users))
+            after = kernels.uncertainty_after(
+                users,
+                noise["transitions"],
+                noise["rewards"],
+                self.settings["ease"],
+                occupancy,
+                actions,
+                probabilities,
+                *evidence[1:],
+                width,
+                values,
+            )
+            return bool(after <= self.settings["shrink"] * known)
+
+        left = self.problem.episodes - self._told
+        users = _smallest(shrunk, left, self._told)
+        if left - users < users / 2:
+            actions, occupancy, _, _ = self._plan(probabilities, 0.0, tie)
+            users = left
+        return Request(actions, users, occupancy)
+
+    def _plan(
+        self, probabilities: FloatArray, width: float, tie: FloatArray
+    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        from discreet.learners import flow_ucb_kernels as kernels
+
+        horizon, states = self.problem.shape.horizon, self.problem.shape.states
+        actions = np.zeros((horizon, states), np.int64)
+        values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
+        occupancy = np.zeros((horizon, states))
+        kernels.optimistic(
+            probabilities, *self._evidence[1:], width, horizon, tie, actions, values, bonus
+        )
+        kernels.state_occupancy(probabilities, actions, self._initial, occupancy)
+        return actions, occupancy, values, bonus
+
+    def state(self) -> dict[str, Any]:
+        """Evidence, progress, the pending request and the state of the tie-breaker."""
+        request = self._request
+        return {
+            "told": self._told,
+            "evidence": {k: v.tolist() for k, v in self._evidence._asdict().items()},
+            "request": request
+            and [request.actions.tolist(), request.users, request.occupancy.tolist()],
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state`."""
+        self._told = int(state["told"])
+        self._evidence = Evidence(**{k: np.array(v, float) for k, v in state["evidence"].items()})
+        self._request = None
+        if state["request"]:
+            actions, users, occupancy = state["request"]
+            self._request = Request(np.array(actions, np.int64), int(users), np.array(occupancy))
+        self.rng.bit_generator.state = state["rng"]
+
+
+def _smallest(enough: Any, left: int, told: int) -> int:
+    """The smallest number of users that is ``enough``, at most ``left`` and at most doubling.
+
+    The first batch has nothing to double: it may take a tenth of all users at most.
+    """
+    low, high = 1, max(1, min(left, told if told else left // 10))
+    if not enough(high):
+        return high
+    while high - low > max(1, low // 100):
+        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+SPECS = {
+    "flow-ucb": LearnerSpec(
+        name="flow-ucb",
+        summary="optimism on flow-consistent batches: the practical private learner",
+        paper="ours",
+        rhythm="batch",
+        trusts=("shuffle", "central", "local", "none"),
+        bound="none proven",
+        make=FlowUCB,
+    )
+}

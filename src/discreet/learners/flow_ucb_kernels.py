@@ -1,0 +1,207 @@
+"""Compiled planning of flow-ucb (equations in `flow_ucb`).
+
+Evidence arrays have a leading axis of length H, or 1 where counts are pooled over steps. Rows that
+were never played have ``visits`` zero.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import kernel
+from discreet.privacy.postprocess_kernels import valid_row
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+TIE = 1e-9
+
+
+@kernel
+def model(
+    transitions: FloatArray, visits: FloatArray, probabilities: FloatArray, row: FloatArray
+) -> None:
+    """Transition probabilities: the valid distribution nearest to each row of counts."""
+    layers, states, actions = visits.shape
+    for h in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                total = visits[h, s, a]
+                if total > 0.0:
+                    valid_row(transitions[h, s, a], total, total, row)
+                    probabilities[h, s, a] = row / total
+                else:
+                    probabilities[h, s, a] = 1.0 / states
+
+
+@kernel
+def spread(
+    probabilities: FloatArray, following: FloatArray, reward: float
+) -> tuple[float, float, float]:
+    """Mean of the next value, its variance plus the reward's, and its sum of squared deviations."""
+    mean = 0.0
+    for j in range(following.size):
+        mean += probabilities[j] * following[j]
+    variance = reward * (1.0 - reward)
+    deviation = 0.0
+    for j in range(following.size):
+        square = (following[j] - mean) ** 2
+        variance += probabilities[j] * square
+        deviation += square
+    return mean, variance, deviation
+
+
+@kernel
+def deviation_of(
+    visits: float,
+    sampling: float,
+    noise: float,
+    reward_noise: float,
+    variance: float,
+    deviation: float,
+    reward: float,
+    states: int,
+    ceiling: float,
+) -> float:
+    """Standard deviation of one estimated Q value, from sampling and from privacy noise."""
+    square = sampling * variance
+    square += noise * deviation + reward_noise + noise * reward * reward * states / 2.0
+    square += (ceiling * sampling / visits) ** 2
+    return np.sqrt(square) / visits
+
+
+@kernel
+def optimistic(
+    probabilities: FloatArray,
+    reward_sums: FloatArray,
+    visits: FloatArray,
+    sampling: FloatArray,
+    noise: FloatArray,
+    reward_noise: FloatArray,
+    width: float,
+    horizon: int,
+    tie: FloatArray,
+    actions: IntArray,
+    values: FloatArray,
+    bonus: FloatArray,
+) -> None:
+    """Backward induction with bonuses; ``width`` 0 plans greedily and shuns unknown actions."""
+    layers, states, choices = visits.shape
+    values[horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        layer = h if layers > 1 else 0
+        ceiling = float(horizon - h)
+        for s in range(states):
+            best, luck = -1.0, -1.0
+            for a in range(choices):
+                n = visits[layer, s, a]
+                if n <= 0.0:
+                    extra = ceiling
+                    q = ceiling if width > 0.0 else 0.0
+                else:
+                    reward = min(max(reward_sums[layer, s, a] / n, 0.0), 1.0)
+                    mean, variance, deviation = spread(
+                        probabilities[layer, s, a], values[h + 1], reward
+                    )
+                    extra = width * deviation_of(
+                        n,
+                        sampling[layer, s, a],
+                        noise[layer, s, a],
+                        reward_noise[layer, s, a],
+                        variance,
+                        deviation,
+                        reward,
+                        states,
+                        ceiling,
+                    )
+                    q = min(reward + mean + extra, ceiling)
+                if q > best + TIE or (q > best - TIE and tie[h, s, a] > luck):
+                    best, luck = max(q, best), tie[h, s, a]
+                    actions[h, s] = a
+                    bonus[h, s] = min(extra, ceiling)
+            values[h, s] = best
+
+
+@kernel
+def state_occupancy(
+    probabilities: FloatArray, actions: IntArray, initial: FloatArray, out: FloatArray
+) -> None:
+    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy."""
+    horizon, states = actions.shape
+    layers = probabilities.shape[0]
+    out[:] = 0.0
+    out[0] = initial
+    for h in range(horizon - 1):
+        layer = h if layers > 1 else 0
+        for s in range(states):
+            for j in range(states):
+                out[h + 1, j] += out[h, s] * probabilities[layer, s, actions[h, s], j]
+
+
+@kernel
+def credit(expected: float, noise: float, ease: float) -> float:
+    """Weight of a batch in one cell: near 1 where the counts dwarf the noise, near 0 below it."""
+    if noise == 0.0:
+        return 1.0
+    return expected / (expected + noise / ease)
+
+
+@kernel
+def uncertainty_after(
+    users: float,
+    new_noise: float,
+    new_reward_noise: float,
+    ease: float,
+    occupancy: FloatArray,
+    actions: IntArray,
+    probabilities: FloatArray,
+    reward_sums: FloatArray,
+    visits: FloatArray,
+    sampling: FloatArray,
+    noise: FloatArray,
+    reward_noise: FloatArray,
+    width: float,
+    values: FloatArray,
+) -> float:
+    """Expected bonus along the policy once ``users`` more have played it."""
+    layers, states, choices = visits.shape
+    horizon = actions.shape[0]
+    fresh = np.zeros((layers, states, choices, 4))
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        for s in range(states):
+            expected = users * occupancy[h, s]
+            w = credit(expected, new_noise, ease)
+            cell = fresh[layer, s, actions[h, s]]
+            cell[0] += w * expected
+            cell[1] += w * w * expected
+            cell[2] += w * w * new_noise
+            cell[3] += w * w * new_reward_noise
+    total = 0.0
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        ceiling = float(horizon - h)
+        for s in range(states):
+            if occupancy[h, s] <= 0.0:
+                continue
+            a = actions[h, s]
+            cell = fresh[layer, s, a]
+            old = visits[layer, s, a]
+            n = old + cell[0]
+            if old > 0.0:
+                reward = min(max(reward_sums[layer, s, a] / old, 0.0), 1.0)
+                _, variance, deviation = spread(probabilities[layer, s, a], values[h + 1], reward)
+            else:
+                reward, variance, deviation = 0.0, 0.25, 0.0
+            extra = width * deviation_of(
+                max(n, 1e-9),
+                sampling[layer, s, a] + cell[1],
+                noise[layer, s, a] + cell[2],
+                reward_noise[layer, s, a] + cell[3],
+                variance,
+                deviation,
+                reward,
+                states,
+                ceiling,
+            )
+            total += occupancy[h, s] * min(extra, ceiling)
+    return total
