@@ -66,7 +66,7 @@ def deviation_of(
     square = sampling * variance
     square += noise * deviation + reward_noise + noise * reward * reward * states / 2.0
     square += (ceiling * sampling / visits) ** 2
-    return np.sqrt(square) / visits
+    return float(np.sqrt(square) / visits)
 
 
 @kernel
