@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from discreet import Central, NoPrivacy, Shuffle
+from discreet import Central, Local, NoPrivacy, Shuffle
 from discreet.cli.app import app
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
@@ -26,6 +26,31 @@ def test_shuffle_report():
     assert report.messages_per_user == 576
     assert report.bytes_per_user == 1152
     assert report.noise_bits["fair_bits_in_all"] == pytest.approx(2574, rel=0.01)
+
+
+def test_integer_messages_of_the_papers():
+    shape = Shape(states=4, actions=2, horizon=2)
+    report = calibrate(SHUFFLE, shape, users=597_240)
+    assert report.delta_of_integer_messages["nobody_else"] == pytest.approx(0.05, rel=1e-3)
+    assert report.delta_of_integer_messages["everybody_else"] == pytest.approx(0.95, rel=1e-3)
+    linked = calibrate(SHUFFLE, SHAPE, users=1000)
+    assert linked.delta_of_whole_vectors == pytest.approx(0.93, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "size"),
+    [("one-step", 9), ("randomized-response", 36), ("laplace", 396), ("gaussian", 360)],
+)
+def test_local_reports_have_a_size(mechanism, size):
+    report = calibrate(Local(epsilon=1, delta=1e-6, mechanism=mechanism), SHAPE, users=100)
+    assert report.messages_per_user == 1
+    assert report.bytes_per_user == size
+
+
+def test_printed_local_noise_delivers_twice_its_epsilon():
+    report = calibrate(Local(epsilon=1, mechanism="laplace"), SHAPE, users=100)
+    assert report.delivered_by_paper == {"epsilon": 2.0, "delta": 0.0}
+    assert report.noise_std_per_user["visits"] == pytest.approx(50.9, rel=0.01)
 
 
 def test_reports_are_plain_json():
@@ -138,7 +163,6 @@ def test_the_table_names_guarantee_cost_and_papers(run):
 
 
 def test_comparison_of_trust_models(run):
-    pytest.importorskip("discreet.privacy.mechanisms.one_step")
     answer = json.loads(run("--json").stdout)
     assert [(r["trust"], r["rhythm"]) for r in answer["results"]] == [
         ("central", "batch"),

@@ -8,8 +8,9 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
+from discreet.privacy.mechanisms.encoders import episode_counts
 from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import episode_counts, flatten
+from discreet.privacy.release import flatten
 from discreet.privacy.sensitivity import STATISTICS, sensitivity
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -21,7 +22,7 @@ def all_episodes():
         for actions in itertools.product(range(2), repeat=2):
             for rewards in itertools.product([0.0, 1.0], repeat=2):
                 yield episode_counts(
-                    np.array(states), np.array(actions), np.array(rewards), SHAPE, sampler
+                    SHAPE, np.array(states), np.array(actions), np.array(rewards), sampler
                 )
 
 

@@ -203,6 +203,12 @@ def _details(report: "CalibrationReport") -> list[str]:
             f"The papers' constants claim {report.claimed_by_paper or 'the same'} and deliver "
             f"{_pair(epsilon, delta)}."
         )
+    if report.delta_of_integer_messages:
+        worst = max(report.delta_of_integer_messages.values())
+        lines.append(
+            f"As printed, with integers instead of bits, delta would be at least {worst:.3g} "
+            f"at every epsilon."
+        )
     for route in report.accountings:
         kind = "at most" if route["bound"] else "epsilon"
         lines.append(f"Accounting by {route['route']}: {kind} {route['epsilon']:.5g}.")

@@ -5,7 +5,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from discreet import _validate
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
@@ -13,7 +13,10 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.release import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import NoPrivacy, Rhythm, TrustModel
+from discreet.privacy.trust import NoPrivacy, Rhythm, Shuffle, TrustModel
+
+if TYPE_CHECKING:
+    from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,10 @@ class CalibrationReport:
         paper_noise_std: the same noise with the papers' constants (None where none is printed).
         delivered_by_paper: the epsilon and delta that those constants really deliver.
         claimed_by_paper: what the papers say they deliver.
+        delta_of_integer_messages: shuffle only: the least delta, at every epsilon, of the integers
+            that papers 000 and 001 send, if nobody else or everybody else has the same bit.
+        delta_of_whole_vectors: shuffle only: the least delta if a user's transition counters
+            travelled together, with the bits of this plan.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size.
         noise_bits: shuffle only: noise bits per user and counter, and their probability.
@@ -54,6 +61,8 @@ class CalibrationReport:
     paper_noise_std: dict[str, float] | None = None
     delivered_by_paper: dict[str, float | None] | None = None
     claimed_by_paper: str | None = None
+    delta_of_integer_messages: dict[str, float] | None = None
+    delta_of_whole_vectors: float | None = None
     messages_per_user: int | None = None
     bytes_per_user: int | None = None
     noise_bits: dict[str, float] | None = None
@@ -113,7 +122,7 @@ def calibrate(
         expected_count=_expected(shape, statistics, users, stationary),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
-        noise_bits=_noise_bits(plan, users),
+        **_shuffle_facts(trust, plan, users),
         accountings=_accountings(plan, users) if verify else [],
         **_printed(trust, shape, rhythm, statistics, users, stationary),
     )
@@ -163,15 +172,29 @@ def _expected(
     return {n: visits / shape.states if n == "transitions" else visits for n in statistics}
 
 
-def _noise_bits(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float] | None:
-    bits = getattr(plan, "bits", None)
-    if plan.guarantee.notion != "SDP" or bits is None:
-        return None
-    each = bits(users)
+def _shuffle_facts(
+    trust: TrustModel, plan: BatchPlan | StreamPlan, users: int
+) -> Mapping[str, Any]:
+    """The noise bits, and what other messages with the same bits would betray."""
+    from discreet.privacy.errata import (
+        integer_messages_delta,
+        printed_shuffle,
+        whole_vectors_delta,
+    )
+
+    if not isinstance(trust, Shuffle):
+        return {}
+    each = cast("ShuffleBatch", plan).bits(users)
+    printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta).bits(users)
+    nobody, everybody = integer_messages_delta(printed)
     return {
-        "per_user_and_counter": each.bits,
-        "probability": each.probability,
-        "fair_bits_in_all": 4 * each.variance(users),
+        "noise_bits": {
+            "per_user_and_counter": each.bits,
+            "probability": each.probability,
+            "fair_bits_in_all": 4 * each.variance(users),
+        },
+        "delta_of_integer_messages": {"nobody_else": nobody, "everybody_else": everybody},
+        "delta_of_whole_vectors": whole_vectors_delta(each, plan.shape.horizon),
     }
 
 

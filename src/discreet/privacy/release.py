@@ -287,44 +287,6 @@ class StreamRelease(ABC):
             )
 
 
-def episode_counts(
-    states: IntArray, actions: IntArray, rewards: FloatArray, shape: Shape, sampler: Sampler
-) -> Counts:
-    """One user's own counters, on the user's own device; rewards are rounded to bits.
-
-    Args:
-        states: ``int64[H + 1]``.
-        actions: ``int64[H]``.
-        rewards: ``float64[H]`` in [0, 1].
-        shape: the problem's size.
-        sampler: draws the reward bits.
-    """
-    steps = shape.horizon
-    visited = _indices("states", states, steps + 1, shape.states)
-    chosen = _indices("actions", actions, steps, shape.actions)
-    earned = np.asarray(rewards, np.float64)
-    if earned.shape != (steps,) or not ((earned >= 0) & (earned <= 1)).all():
-        raise InvalidInputError(
-            f"Expected {steps} rewards in [0, 1], got {earned.tolist()}; scale rewards first."
-        )
-    counts = Counts.zeros(shape)
-    step = np.arange(steps)
-    counts.transitions[step, visited[:-1], chosen, visited[1:]] = 1
-    bits = [int(sampler.binomial(1, float(reward), 1)[0]) for reward in earned]
-    counts.rewards[step, visited[:-1], chosen] = bits
-    return Counts(1, counts.transitions, counts.rewards)
-
-
-def _indices(name: str, values: IntArray, length: int, below: int) -> IntArray:
-    array = np.asarray(values)
-    whole = np.issubdtype(array.dtype, np.integer)
-    if array.shape != (length,) or not whole or not ((array >= 0) & (array < below)).all():
-        raise InvalidInputError(
-            f"Expected {length} {name} as integers from 0 to {below - 1}, got {array.tolist()}."
-        )
-    return array.astype(np.int64)
-
-
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:
     """The raw counters by name, in the order of ``statistics``."""
     return {name: np.asarray(getattr(counts, name), np.int64) for name in statistics}
@@ -447,22 +409,6 @@ def split(
         parts[name] = values[start : start + int(np.prod(part))].reshape(part)
         start += int(np.prod(part))
     return parts
-
-
-def private_batch(
-    plan: BatchPlan, values: FloatArray, users: int, *, played: BoolArray, secure: bool
-) -> PrivateCounts:
-    """Private statistics of a batch from a vector of noisy counters laid out as `flatten` does."""
-    parts = split(values, plan.shape, plan.statistics, steps=plan.shape.horizon)
-    return PrivateCounts(
-        users=users,
-        transitions=parts.get("transitions"),
-        visits=parts.get("visits"),
-        rewards=parts.get("rewards"),
-        noise_variance=plan.noise_variance(users),
-        played=played,
-        guarantee=plan.guarantee.stamped(secure=secure),
-    )
 
 
 def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:

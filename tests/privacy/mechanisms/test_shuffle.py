@@ -212,13 +212,13 @@ class TestRefusals:
                 np.array(states), np.array(actions), np.array(rewards), sampler()
             )
 
-    def test_another_policy(self, plan):
+    def test_an_episode_that_left_the_policy_is_reported_as_zeros_there(self, plan):
         played = np.zeros(SHAPE.visits, bool)
         played[:, :, 0] = True
-        with pytest.raises(InvalidInputError, match="policy"):
-            plan.encoder(4, played=played).encode(
-                np.array([0, 0, 0]), np.array([1, 0]), np.zeros(2), sampler()
-            )
+        encoder = plan.encoder(4, played=played)
+        quiet = ShuffleEncoder(SHAPE, encoder.statistics, 1, 0.0, played)
+        rows = quiet.encode(np.array([0, 0, 0]), np.array([1, 0]), np.ones(2), sampler())
+        assert rows[:, 1].sum() == 3  # the second step only: transition, visit, reward
 
     def test_delta_is_needed(self):
         with pytest.raises(CalibrationError, match="delta > 0"):

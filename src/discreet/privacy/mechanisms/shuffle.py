@@ -35,17 +35,18 @@ from discreet.privacy.calibration.routes import Route, binomial_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts
 from discreet.privacy.noise import FloatArray, IntArray, Sampler
 from discreet.privacy.release import (
     BatchPlan,
     BoolArray,
     PrivateCounts,
     Traffic,
+    batch_release,
     check_played,
-    episode_counts,
     flatten,
     noisy_batch,
-    private_batch,
+    split,
 )
 from discreet.privacy.sensitivity import sensitivity
 
@@ -152,7 +153,8 @@ class ShuffleBatch(BatchPlan):
 
     def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
         """One message per counter and bit; a message holds the counter's number and the bit."""
-        cells = int(_cells(check_played(played, self.shape), self.statistics).sum())
+        mask = check_played(played, self.shape)
+        cells = int(cell_mask(mask, self.statistics, stationary=False).sum())
         messages = cells * (1 + self.bits(users).bits)
         width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
         return Traffic(messages, messages * width)
@@ -171,10 +173,11 @@ class ShuffleBatch(BatchPlan):
         """
         each = self.bits(users)
         mask = check_played(played, self.shape)
-        cells = _cells(mask, self.statistics)
+        cells = cell_mask(mask, self.statistics, stationary=False)
         sums = _sums(np.asarray(reports), cells, users * (1 + each.bits))
         values = np.where(cells, sums - users * each.bits * each.probability, 0.0)
-        return private_batch(self, values, users, played=mask, secure=secure)
+        released = split(values, self.shape, self.statistics, steps=self.shape.horizon)
+        return batch_release(self, released, users, mask, secure=secure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +195,11 @@ class ShuffleEncoder:
     ) -> IntArray:
         """``int64[messages, 2]``: for every played counter, one data bit and ``bits`` noise bits.
 
-        They are sent as separate messages; their order says nothing, since zeros follow ones.
+        They are sent as separate messages; their order says nothing, since zeros follow ones. An
+        episode that left the public policy is reported as zeros there, which moves nothing further.
         """
-        counts = episode_counts(states, actions, rewards, self.shape, sampler)
-        if counts.visits[~self.played].any():
-            raise InvalidInputError("The episode was not played with the policy of this batch.")
-        counters = np.flatnonzero(_cells(self.played, self.statistics))
+        counts = episode_counts(self.shape, states, actions, rewards, sampler)
+        counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
         own = flatten(counts, self.statistics, stationary=False)[counters]
         ones = own + sampler.binomial(self.bits, self.probability, counters.size)
         bits = np.arange(1 + self.bits) < ones[:, None]
@@ -235,15 +237,6 @@ def shuffle(messages: IntArray, sampler: Sampler) -> IntArray:
         sampler: the shuffler's randomness.
     """
     return np.asarray(messages)[sampler.permutation(len(messages))]
-
-
-def _cells(played: BoolArray, statistics: tuple[str, ...]) -> BoolArray:
-    """Which counters exist, laid out as `flatten` does."""
-    states = played.shape[1]
-    parts = [
-        np.repeat(played.ravel(), states if name == "transitions" else 1) for name in statistics
-    ]
-    return np.concatenate(parts)
 
 
 def _sums(messages: IntArray, cells: BoolArray, expected: int) -> IntArray:
