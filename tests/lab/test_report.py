@@ -14,7 +14,7 @@ from discreet.lab.spec import parse_experiment
 EXPERIMENT = """
 name = "page"
 title = "A page with <angle> brackets & ampersands"
-plots = ["regret", "per-episode", "by-episodes", "by-epsilon", "cost"]
+plots = ["regret", "per-episode", "by-episodes", "by-epsilon", "cost", "noise"]
 runs = 2
 episodes = [20, 40]
 [[environments]]
@@ -52,7 +52,7 @@ def test_page_refers_to_nothing_outside(page):
 
 
 def test_page_shows_every_figure_and_escapes_text(page):
-    assert page.count("<figure><svg role") == 5
+    assert page.count("<figure><svg role") == 6
     assert "&lt;angle&gt; brackets &amp; ampersands" in page
     assert "<angle>" not in page
 
@@ -64,7 +64,7 @@ def test_identifiers_are_unique(page):
 
 def test_every_epsilon_comes_with_its_notion_unit_and_neighbours(page):
     assert "one user&#x27;s whole episode; replace-one" in page
-    assert "(1)-LDP" in page
+    assert "(1, 0)-LDP" in page
 
 
 def test_paper_constants_are_flagged_with_what_they_deliver(page):
@@ -77,7 +77,7 @@ def test_page_is_the_same_when_written_again(results, page):
 
 def test_figures_are_written_as_svg_and_png(results):
     paths = write_figures(results)
-    assert len(paths) == 10
+    assert len(paths) == 12
     for path in paths:
         if path.suffix == ".svg":
             ElementTree.parse(path)
@@ -111,5 +111,5 @@ def test_page_loads_in_a_browser_without_errors(results, tmp_path):
         timeout=120,
     )
     assert "CONSOLE" not in done.stderr
-    assert done.stdout.count("<svg role") == 5
+    assert done.stdout.count("<svg role") == 6
     assert done.stdout.rstrip().endswith("</html>")

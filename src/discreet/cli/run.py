@@ -89,7 +89,7 @@ def command(
 
 def show(results: Any) -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.report import short_guarantee
+    from discreet.lab.plots import pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
@@ -110,7 +110,7 @@ def show(results: Any) -> None:
             [
                 row.facts["environment"],
                 row.facts["label"],
-                short_guarantee(row),
+                pair_of(row.guarantee),
                 f"{row.facts['episodes']:,}",
                 str(row.runs),
                 f"{row.mean:,.0f}",

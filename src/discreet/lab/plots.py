@@ -4,7 +4,7 @@ Colours are those of Okabe and Ito (2008), distinguishable with any common colou
 also differ in style, so the pictures survive a black-and-white printer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,16 @@ def label_of(series: Series, *, environment: bool = False) -> str:
     where = f" on {facts['environment']}" if environment else ""
     if promise["notion"] == "none":
         return f"{name}{where}, no privacy"
-    pair = f"{promise['epsilon']:.3g}" + (f", {promise['delta']:.0e}" if promise["delta"] else "")
     printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
-    return f"{name}{where}, ({pair})-{promise['notion']}{printed}"
+    return f"{name}{where}, {pair_of(promise)}{printed}"
+
+
+def pair_of(promise: Mapping[str, Any]) -> str:
+    """``(1, 1e-06)-SDP``, or ``none``; an epsilon of None is infinite."""
+    if promise["notion"] == "none":
+        return "none"
+    epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
+    return f"({epsilon:.4g}, {promise['delta']:.2g})-{promise['notion']}"
 
 
 def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
@@ -109,6 +116,22 @@ def plot_cost(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
+def plot_noise(axes: Any, series: Sequence[Series]) -> Any:
+    """Noise against signal: expected visits of every counter, and the noise on one of them."""
+    signal = series[0].signal
+    axes.step(np.arange(1, len(signal) + 1), signal, where="mid", color="black", label="visits")
+    for index, one in enumerate(series):
+        if one.noise_std > 0:
+            axes.axhline(
+                one.noise_std,
+                color=COLOURS[index % 8],
+                ls=STYLES[index % 8],
+                label=f"noise, {label_of(one)}",
+            )
+    axes.set(yscale="log", xlabel="counter (h, s, a), by rank", ylabel="visits, noise std")
+    return axes
+
+
 def plot_policy(axes: Any, actions: Sequence[Sequence[int]], title: str = "") -> Any:
     """A deterministic policy as a heat map: step across, state down, colour is the action."""
     grid = np.asarray(actions).T
@@ -125,6 +148,7 @@ PLOTS: dict[str, Callable[[Any, Sequence[Series]], Any]] = {
     "by-episodes": plot_by_episodes,
     "by-epsilon": plot_by_epsilon,
     "cost": plot_cost,
+    "noise": plot_noise,
 }
 TITLES = {
     "regret": "Regret against users",
@@ -132,6 +156,7 @@ TITLES = {
     "by-episodes": "Final regret against the size of the study",
     "by-epsilon": "Final regret against epsilon",
     "cost": "What privacy costs",
+    "noise": "Noise against signal",
 }
 
 
@@ -141,7 +166,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
         raise UnknownNameError("plot", name, PLOTS)
     plt = _pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
-    if name in ("regret", "per-episode", "cost"):
+    if name in ("regret", "per-episode", "cost", "noise"):
         longest = max(s.facts["episodes"] for s in series)
         series = [s for s in series if s.facts["episodes"] == longest]
     drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
@@ -160,9 +185,8 @@ def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
     for one in series:
         label = label_of(one)
         if but == "epsilon":
-            delta = one.guarantee["delta"]
-            notion = one.guarantee["notion"] + (f", delta {delta:.0e}" if delta else ", pure")
-            label = f"{one.facts['label']}, {notion}"
+            promise = one.guarantee
+            label = f"{one.facts['label']}, {promise['notion']}, delta {promise['delta']:.2g}"
         groups.setdefault(label, []).append(one)
     return groups
 

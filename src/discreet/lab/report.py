@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from discreet.lab.plots import TITLES, figure, plot_policy
+from discreet.lab.plots import TITLES, figure, pair_of, plot_policy
 from discreet.lab.results import Results, write_atomically
 from discreet.lab.summary import Row, summarise, warnings_of, winners
 
@@ -44,6 +44,8 @@ _CAPTIONS = {
     "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
     "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals.",
     "by-epsilon": "Smaller epsilon, stronger privacy; the solid black line has no privacy.",
+    "noise": "Black: expected visits of each counter if all users followed the optimal policy. A "
+    "counter below a line drowns in that guarantee's noise.",
     "cost": "Bars: final regret at the largest K, with 95% intervals; grey: no privacy.",
 }
 
@@ -156,7 +158,7 @@ def _regret_table(rows: Sequence[Row]) -> str:
         _cells(
             ("", escape(row.facts["environment"])),
             ("", escape(row.facts["label"])),
-            ("", escape(short_guarantee(row))),
+            ("", escape(pair_of(row.guarantee))),
             ("n", f"{row.facts['episodes']:,}"),
             ("n", str(row.runs)),
             ("n", f"{row.mean:,.0f}"),
@@ -166,15 +168,6 @@ def _regret_table(rows: Sequence[Row]) -> str:
         for row in rows
     )
     return f'<div class="scroll"><table>{head}{body}</table></div>'
-
-
-def short_guarantee(row: Row) -> str:
-    """``(1, 1e-06)-SDP``, or ``none``."""
-    promise = row.guarantee
-    if promise["notion"] == "none":
-        return "none"
-    pair = f"{promise['epsilon']:.4g}" + (f", {promise['delta']:.0e}" if promise["delta"] else "")
-    return f"({pair})-{promise['notion']}"
 
 
 def _verdicts(results: Results) -> str:
@@ -215,7 +208,7 @@ def _policies(results: Results) -> str:
 def _guarantee_table(rows: Sequence[Row]) -> str:
     seen: dict[tuple[str, str], Row] = {}
     for row in rows:
-        seen.setdefault((row.facts["label"], short_guarantee(row)), row)
+        seen.setdefault((row.facts["label"], pair_of(row.guarantee)), row)
     body = "".join(
         _cells(
             ("", escape(label)),

@@ -156,7 +156,8 @@ def _table(experiment: Experiment, done: Sequence[tuple[Task, Mapping[str, Any]]
 def _guarantees(done: Sequence[tuple[Task, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     first = {task.cell.key: (task, record) for task, record in reversed(done)}
     return [
-        {"cell": key, **describe(task), "guarantee": record["guarantee"]}
+        {"cell": key, **describe(task)}
+        | {name: record[name] for name in ("guarantee", "noise_std", "signal")}
         for key, (task, record) in reversed(first.items())
     ]
 
@@ -186,6 +187,8 @@ class Series:
         regret: cumulative expected regret, ``[runs, points]``.
         uniform: the uniform policy's cumulative regret (mean over runs), ``[points]``.
         guarantee: what was delivered.
+        noise_std: noise on one counter once all users are in.
+        signal: expected visits per counter under the optimal policy, largest first.
         seconds: mean time per run.
     """
 
@@ -194,6 +197,8 @@ class Series:
     regret: NDArray[np.float64]
     uniform: NDArray[np.float64]
     guarantee: Mapping[str, Any]
+    noise_std: float
+    signal: Sequence[float]
     seconds: float
 
     @property
@@ -234,6 +239,8 @@ class Results:
             regret=values["regret"][rows].reshape(shape),
             uniform=values["uniform_regret"][rows].reshape(shape).mean(axis=0),
             guarantee=entry["guarantee"],
+            noise_std=entry["noise_std"],
+            signal=entry["signal"],
             seconds=float(np.mean(times)),
         )
 

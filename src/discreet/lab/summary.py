@@ -77,14 +77,15 @@ def _row(series: Series) -> Row:
 
 def warnings_of(results: Results) -> list[str]:
     """What a reader must know before believing a row."""
+    from discreet.lab.plots import pair_of
+
     found: dict[str, None] = {}
     for entry in results.guarantees:
         promise = entry["guarantee"]
         if promise.get("claimed"):
             found[
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
-                f"{promise['claimed']} but deliver ({promise['epsilon']:.3g}, "
-                f"{promise['delta']:.2g}) under replace-one."
+                f"{promise['claimed']} but deliver {pair_of(promise)} under replace-one."
             ] = None
         if promise.get("simulated") and promise["notion"] != "none":
             found[

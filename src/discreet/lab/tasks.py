@@ -20,6 +20,7 @@ from discreet.privacy.trust import TrustModel
 
 SCHEMA_VERSION = 1
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
+_SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,28 @@ def _record(task: Task) -> dict[str, Any]:
         "regret": result.regret.values.tolist(),
         "guarantee": result.guarantee.to_dict(),
         "uniform_regret_per_episode": float(uniform_gap),
+        "signal": _signal(mdp, cell.episodes),
+        "noise_std": _noise_std(cell, mdp.shape),
         "policy": None if actions is None or actions.size > _POLICY_LIMIT else actions.tolist(),
     }
+
+
+def _signal(mdp: Any, episodes: int) -> list[float]:
+    """Expected visits of each (h, s, a) if all users followed the optimal policy, largest first."""
+    from discreet.mdp.planning import occupancy, plan
+
+    visits = occupancy(mdp, plan(mdp).policy).ravel() * episodes
+    ranked = sorted((float(v) for v in visits if v >= 1e-6), reverse=True)
+    return ranked[:_SIGNAL_LIMIT]
+
+
+def _noise_std(cell: Cell, shape: Any) -> float:
+    """Noise on one counter: of a release of all users at once, or of the last one of a stream."""
+    if get_learner(cell.learner.name).rhythm == "batch":
+        plan = cell.trust.calibrate(shape)
+        return float(max(plan.noise_variance(cell.episodes).values()) ** 0.5)
+    stream = cell.trust.calibrate(shape, rhythm="stream", episodes=cell.episodes)
+    return float(max(stream.noise_variance(cell.episodes).values()) ** 0.5)
 
 
 def build_environment(spec: EnvironmentRow, seed: int, run: int) -> Any:
