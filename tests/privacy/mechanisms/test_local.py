@@ -148,11 +148,11 @@ def released(private):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_real_reports_and_simulation_have_the_same_distribution(name):
-    """The same 5 users, 1500 times: encoder and analyser against the count-level simulation.
+    """The same 5 users, 500 times: encoder and analyser against the count-level simulation.
 
     Means and covariances of both, counter by counter, within sampling error.
     """
-    plan, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 1500
+    plan, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 500
     counts = group.counts(TINY, np.random.default_rng(0))
     encoder = plan.encoder(5, played=PLAYED)
     copy = ENCODERS[name].from_dict(json.loads(json.dumps(encoder.to_dict())))
@@ -185,7 +185,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
         assert np.abs((sample.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
     ratio = simulated.std(axis=0) / scale
     carried = real.std(axis=0) > 0
-    assert np.abs(ratio[carried] - 1).max() < 0.2
+    assert np.abs(ratio[carried] - 1).max() < 0.35
     quiet = ~np.broadcast_to(PLAYED[..., None], TINY.transitions).ravel()
     assert not real[:, : quiet.size][:, quiet].any()
     assert not simulated[:, : quiet.size][:, quiet].any()
@@ -282,7 +282,7 @@ def test_add_and_blocks_agree(name, stationary):
 @pytest.mark.parametrize("stationary", [False, True])
 def test_streams_of_real_reports_match_simulated_streams(name, stationary):
     """Same mean and variance after three users, from devices and from `block`."""
-    plan, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 700
+    plan, group, repeats = stream(name, episodes=3, stationary=stationary), episodes(3), 350
     encoder, noise = plan.encoder(), sampler(6)
     real, simulated = [], []
     for _ in range(repeats):
@@ -300,7 +300,7 @@ def test_streams_of_real_reports_match_simulated_streams(name, stationary):
     scale = real.std(axis=0)
     assert np.abs((real.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
     assert np.abs((simulated.mean(axis=0) - truth) / scale).max() < 6 / math.sqrt(repeats)
-    assert np.abs(simulated.std(axis=0) / scale - 1).max() < 0.25
+    assert np.abs(simulated.std(axis=0) / scale - 1).max() < 0.4
     with pytest.raises(InvalidInputError):
         release.add_report(report)
 

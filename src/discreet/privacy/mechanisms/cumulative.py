@@ -94,12 +94,17 @@ class CumulativeNoise(ABC):
 
     def check_episode(self, episode: int) -> None:
         """Releases are numbered by the users seen: 1 .. episodes."""
-        _validate.count(episode=episode)
-        if episode > self.episodes:
-            raise InvalidInputError(
-                f"Expected episode <= {self.episodes} (the length of the stream), got {episode}; "
-                f"calibrate a longer stream."
-            )
+        check_episode(episode, self.episodes)
+
+
+def check_episode(episode: int, episodes: int) -> None:
+    """Releases are numbered by the users seen: 1 .. episodes."""
+    _validate.count(episode=episode)
+    if episode > episodes:
+        raise InvalidInputError(
+            f"Expected episode <= {episodes} (the length of the stream), got {episode}; "
+            f"calibrate a longer stream."
+        )
 
 
 class Pieces:

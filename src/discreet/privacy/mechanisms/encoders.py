@@ -30,7 +30,9 @@ def episode_counts(
     one = Trajectories(
         np.asarray(states)[None], np.asarray(actions)[None], np.asarray(rewards, float)[None]
     )
-    bits = np.array([[float(sampler.binomial(1, float(r), 1)[0]) for r in one.rewards[0]]])
+    bits = one.rewards.copy()
+    for step in np.flatnonzero((bits[0] > 0) & (bits[0] < 1)):
+        bits[0, step] = sampler.binomial(1, float(bits[0, step]), 1)[0]
     rounded = Trajectories(one.states, one.actions, bits)
     return rounded.counts(shape, np.random.default_rng(0))  # bits leave nothing to round
 

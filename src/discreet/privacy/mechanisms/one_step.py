@@ -38,7 +38,7 @@ from discreet import _validate
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms.cumulative import Array, promise
+from discreet.privacy.mechanisms.cumulative import Array, check_episode, promise
 from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms.printed import no_printed_constants
@@ -366,6 +366,7 @@ class OneStepStream(StreamPlan):
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """On counters that nobody visits (pooled: every user's report reaches each counter)."""
+        check_episode(episode, self.episodes)
         factor = episode * (self.shape.horizon if self.stationary else 1)
         one = empty_variance(self.shape, self.statistics, self.flip)
         return {name: factor * value for name, value in one.items()}
@@ -376,6 +377,7 @@ class OneStepStream(StreamPlan):
 
     def error_bound(self, episode: int, failure: float) -> float:
         """Chernoff bound for the widest counter, whatever the users do."""
+        check_episode(episode, self.episodes)
         return self._tail().bound({1.0: float(episode)}, failure)
 
     def error_bounds(self, failure: float) -> FloatArray:

@@ -25,7 +25,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import Array, Reach, promise
+from discreet.privacy.mechanisms.cumulative import Array, Reach, check_episode, promise
 from discreet.privacy.mechanisms.encoders import FlipEncoder, check_reports
 from discreet.privacy.mechanisms.laws import FlipTail
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
@@ -165,11 +165,13 @@ class RandomizedResponseStream(StreamPlan):
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """q(1-q)/(1-2q)² per user and bit, whatever the data."""
+        check_episode(episode, self.episodes)
         variance = episode * self._copies * FlipTail(self.flip).variance
         return dict.fromkeys(self.statistics, variance)
 
     def error_bound(self, episode: int, failure: float) -> float:
         """Chernoff bound of a sum of debiased bits, whatever the data."""
+        check_episode(episode, self.episodes)
         return FlipTail(self.flip).bound({1.0: float(episode * self._copies)}, failure)
 
     def error_bounds(self, failure: float) -> FloatArray:
