@@ -134,16 +134,25 @@ def test_sparse_rows_and_tables_describe_the_same_model(states, actions, seed):
     rows[..., 0] += 1 - rows.sum(axis=-1)
     mdp = TabularMDP(transitions=rows, rewards=np.zeros((2, states, actions)))
     sparse = mdp.rows
-    dense = np.zeros((2 * states * actions, states))
-    for r in range(len(dense)):
+    dense = np.zeros(mdp.transitions.shape)
+    for place, r in np.ndenumerate(sparse.numbers):
+        assert sparse.steps[place[0]] <= r < sparse.steps[place[0] + 1]
         part = slice(sparse.pointers[r], sparse.pointers[r + 1])
-        dense[r, sparse.columns[part]] = sparse.entries[part]
-    np.testing.assert_array_equal(dense.reshape(mdp.transitions.shape), mdp.transitions)
+        dense[place][sparse.columns[part]] = sparse.entries[part]
+    np.testing.assert_array_equal(dense, mdp.transitions)
+    assert (sparse.entries > 0).all()
     table = mdp.tables.transitions
     assert (table[..., -1] == 1).all()
     drawn = np.diff(table, axis=-1, prepend=0)
     assert (drawn[mdp.transitions == 0] == 0).all()
     np.testing.assert_allclose(drawn, mdp.transitions, atol=1e-12)
+
+
+def test_equal_rows_of_a_step_are_kept_once():
+    moves = np.broadcast_to(np.full(3, 1 / 3), (2, 3, 4, 3))
+    mdp = TabularMDP(transitions=np.array(moves), rewards=np.zeros((2, 3, 4)))
+    assert mdp.rows.steps.tolist() == [0, 1, 2]
+    assert len(mdp.rows.entries) == 6
 
 
 def test_repr_is_short():

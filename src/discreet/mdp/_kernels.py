@@ -19,11 +19,37 @@ Ints = NDArray[np.int64]
 
 @kernel
 def _expected(rows: SparseRows, row: int, values: Floats) -> float:
-    """The mean of ``values`` at the next state."""
-    total = 0.0
-    for i in range(rows.pointers[row], rows.pointers[row + 1]):
-        total += rows.entries[i] * values[rows.columns[i]]
-    return total
+    """The mean of ``values`` at the next state; four partial sums keep the processor busy."""
+    first, stop = rows.pointers[row], rows.pointers[row + 1]
+    columns, entries = rows.columns, rows.entries
+    one = two = three = four = 0.0
+    i = first
+    while i + 3 < stop:
+        one += entries[i] * values[columns[i]]
+        two += entries[i + 1] * values[columns[i + 1]]
+        three += entries[i + 2] * values[columns[i + 2]]
+        four += entries[i + 3] * values[columns[i + 3]]
+        i += 4
+    while i < stop:
+        one += entries[i] * values[columns[i]]
+        i += 1
+    return (one + two) + (three + four)
+
+
+@kernel
+def _step(rows: SparseRows, h: int) -> int:
+    """The step whose rows step h uses."""
+    return h if rows.numbers.shape[0] > 1 else 0
+
+
+@kernel
+def _all_expected(rows: SparseRows, t: int, values: Floats) -> Floats:
+    """The mean of ``values`` after each row of step t."""
+    first, stop = rows.steps[t], rows.steps[t + 1]
+    means = np.empty(stop - first)
+    for row in range(first, stop):
+        means[row - first] = _expected(rows, row, values)
+    return means
 
 
 @kernel
@@ -33,11 +59,12 @@ def maximise(rows: SparseRows, rewards: Floats) -> tuple[Floats, Ints]:
     values = np.zeros((horizon + 1, states))
     best = np.zeros((horizon, states), np.int64)
     for h in range(horizon - 1, -1, -1):
+        t = _step(rows, h)
+        ahead, first = _all_expected(rows, t, values[h + 1]), rows.steps[t]
         for s in range(states):
             top = -np.inf
             for a in range(actions):
-                row = h * rows.stride + s * actions + a
-                q = rewards[h, s, a] + _expected(rows, row, values[h + 1])
+                q = rewards[h, s, a] + ahead[rows.numbers[t, s, a] - first]
                 if q > top:
                     top = q
                     best[h, s] = a
@@ -48,12 +75,12 @@ def maximise(rows: SparseRows, rewards: Floats) -> tuple[Floats, Ints]:
 @kernel
 def evaluate_actions(rows: SparseRows, rewards: Floats, chosen: Ints) -> Floats:
     """Values ``[H + 1, S]`` of a deterministic policy ``chosen[H, S]``."""
-    horizon, states, actions = rewards.shape
+    horizon, states, _ = rewards.shape
     values = np.zeros((horizon + 1, states))
     for h in range(horizon - 1, -1, -1):
         for s in range(states):
             a = chosen[h, s]
-            row = h * rows.stride + s * actions + a
+            row = rows.numbers[_step(rows, h), s, a]
             values[h, s] = rewards[h, s, a] + _expected(rows, row, values[h + 1])
     return values
 
@@ -64,13 +91,12 @@ def evaluate_probabilities(rows: SparseRows, rewards: Floats, chosen: Floats) ->
     horizon, states, actions = rewards.shape
     values = np.zeros((horizon + 1, states))
     for h in range(horizon - 1, -1, -1):
+        t = _step(rows, h)
+        ahead, first = _all_expected(rows, t, values[h + 1]), rows.steps[t]
         for s in range(states):
             for a in range(actions):
-                weight = chosen[h, s, a]
-                if weight > 0:
-                    row = h * rows.stride + s * actions + a
-                    q = rewards[h, s, a] + _expected(rows, row, values[h + 1])
-                    values[h, s] += weight * q
+                q = rewards[h, s, a] + ahead[rows.numbers[t, s, a] - first]
+                values[h, s] += chosen[h, s, a] * q
     return values
 
 
@@ -87,7 +113,7 @@ def occupancies(rows: SparseRows, initial: Floats, chosen: Floats) -> Floats:
                 mass = here[s] * chosen[h, s, a]
                 if mass > 0:
                     occupied[h, s, a] = mass
-                    row = h * rows.stride + s * actions + a
+                    row = rows.numbers[_step(rows, h), s, a]
                     for i in range(rows.pointers[row], rows.pointers[row + 1]):
                         ahead[rows.columns[i]] += mass * rows.entries[i]
         here = ahead
@@ -207,7 +233,7 @@ def flow(
                 if visits[a] == 0:
                     continue
                 rewards[h, s, a] += rng.binomial(visits[a], means[h, s, a])
-                row = h * rows.stride + s * actions + a
+                row = rows.numbers[_step(rows, h), s, a]
                 first, stop = rows.pointers[row], rows.pointers[row + 1]
                 shares[: stop - first] = 0
                 split(visits[a], rows.entries[first:stop], rng, shares)

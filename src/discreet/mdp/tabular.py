@@ -17,16 +17,19 @@ RewardKind = Literal["bernoulli", "deterministic"]
 
 
 class SparseRows(NamedTuple):
-    """Transition rows without their zeros (compressed sparse rows).
+    """Transition rows without zeros and without repetitions, for compiled code.
 
-    Row ``(h, s, a)`` has number ``r = h * stride + s * A + a``; its entries are ``pointers[r]`` to
-    ``pointers[r + 1]``. The stride is S * A, or 0 if all steps share their transitions.
+    The row of (h, s, a) is number ``r = numbers[t, s, a]`` with t = h, or t = 0 if all steps share
+    their transitions; its entries are ``pointers[r]`` to ``pointers[r + 1]``. The rows of step t
+    are ``steps[t]`` to ``steps[t + 1]``. Equal rows of one step are kept once: in many problems
+    most actions of a state do the same.
     """
 
+    numbers: NDArray[np.int64]
+    steps: NDArray[np.int64]
     pointers: NDArray[np.int64]
     columns: NDArray[np.int32]
     entries: FloatArray
-    stride: int
 
 
 class EpisodeTables(NamedTuple):
@@ -163,15 +166,8 @@ class TabularMDP:
 
     @cached_property
     def rows(self) -> SparseRows:
-        """The transition rows without zeros, built once: planning runs over these."""
-        steps = self.step_transitions
-        flat = steps.reshape(-1, steps.shape[-1])
-        mask = flat > 0
-        pointers = np.zeros(len(flat) + 1, np.int64)
-        np.cumsum(mask.sum(axis=1), out=pointers[1:])
-        columns = np.nonzero(mask)[1].astype(np.int32)
-        stride = 0 if self.same_transitions else self.shape.states * self.shape.actions
-        return SparseRows(pointers, columns, flat[mask], stride)
+        """The transition rows without zeros and repetitions, built once for compiled code."""
+        return _sparse_rows(self.step_transitions)
 
     @cached_property
     def tables(self) -> EpisodeTables:
@@ -204,6 +200,32 @@ class TabularMDP:
             "reward_map": self.reward_map,
         }
         return _rebuild, (arguments,)
+
+
+def _sparse_rows(transitions: FloatArray) -> SparseRows:
+    horizon, states, actions, _ = transitions.shape
+    numbers = np.zeros(horizon * states * actions, np.int64)
+    steps, pointers = [0], [0]
+    columns, entries = [], []
+    for t, step in enumerate(transitions):
+        known: dict[tuple[bytes, bytes], int] = {}
+        for i, row in enumerate(step.reshape(-1, states)):
+            places = np.flatnonzero(row).astype(np.int32)
+            values = row[places]
+            number = known.setdefault((places.tobytes(), values.tobytes()), len(pointers) - 1)
+            numbers[t * states * actions + i] = number
+            if number == len(pointers) - 1:
+                columns.append(places)
+                entries.append(values)
+                pointers.append(pointers[-1] + len(places))
+        steps.append(len(pointers) - 1)
+    return SparseRows(
+        numbers.reshape(horizon, states, actions),
+        np.array(steps),
+        np.array(pointers),
+        np.concatenate(columns),
+        np.concatenate(entries),
+    )
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:
