@@ -15,6 +15,7 @@ _COMMANDS: dict[str, str] = {
     "report": "discreet.cli.report",
     "calibrate": "discreet.cli.calibrate",
     "check": "discreet.cli.check",
+    "bench": "discreet.cli.bench",
 }
 """Command name -> module that defines the function ``command``, or a typer app ``app``."""
 

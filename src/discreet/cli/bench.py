@@ -1,0 +1,42 @@
+"""`discreet bench`: speed against peers, as ratios."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli._console import echo_json, print_table
+from discreet.errors import UnsupportedError
+
+
+def command(
+    only: Annotated[str, typer.Argument(help="Part of a benchmark's name.")] = "",
+    quick: Annotated[bool, typer.Option(help="Fewer repetitions.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Measure speed against peers (from a clone: the benchmarks are not installed)."""
+    if not Path("benchmarks/__main__.py").is_file():
+        raise UnsupportedError("The benchmarks live in the repository; run this in a clone of it.")
+    sys.path.insert(0, str(Path.cwd()))
+    rows = importlib.import_module("benchmarks").run_all(quick, only)
+    if json:
+        echo_json({"results": rows})
+        return
+    print_table(
+        "Speed against peers",
+        ["task", "ours", "peer", "unit", "times faster", "peer is"],
+        [
+            [
+                row["task"],
+                f"{row['ours']:.4g}",
+                f"{row['peer']:.4g}",
+                row["unit"],
+                f"{row['ratio']:.2f}",
+                row["peer_name"],
+            ]
+            for row in rows
+        ],
+        right=(1, 2, 4),
+    )
