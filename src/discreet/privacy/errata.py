@@ -32,13 +32,15 @@ class PrintedShuffle:
             return NoiseBits(math.ceil(self.tau / users), 0.5)
         return NoiseBits(1, self.tau / (2 * users))
 
-    def delivered_epsilon(self, moves: int, delta: float) -> float:
+    def delivered_epsilon(self, moves: int, delta: float, honest: float = 1.0) -> float:
         """The epsilon that the *sums* deliver at ``delta``, whatever the number of users.
 
         n <= tau users add at least tau fair bits; with more users the variance of the noise only
-        grows, from tau/4 to tau/2. So Binomial(ceil(tau), 1/2) is the least noise.
+        grows, from tau/4 to tau/2. So Binomial(tau, 1/2) is the least noise (of which ``honest``
+        users add their share).
         """
-        return epsilon_of_moves(binomial_pmf(math.ceil(self.tau), 0.5), moves, moves, delta)
+        trials = max(1, math.floor(honest * self.tau))
+        return epsilon_of_moves(binomial_pmf(trials, 0.5), moves, moves, delta)
 
 
 def printed_shuffle(shape: Shape, epsilon: float, beta: float) -> PrintedShuffle:

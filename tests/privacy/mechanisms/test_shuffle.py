@@ -284,3 +284,13 @@ class TestCalibration:
             each = plan.bits(users)
             noise = binomial_pmf(users * each.bits, each.probability)
             assert epsilon_of_moves(noise, 18, 18, 1e-6) <= plan.guarantee.epsilon * (1 + 1e-6)
+
+    def test_printed_constants_with_dishonest_users_deliver_less(self):
+        with pytest.warns(DiscreetWarning):
+            half = Shuffle(epsilon=1, delta=1e-6, calibration="paper", honest=0.5)
+            plan = half.calibrate(self.SHAPE)
+        for users in (1000, 1_200_000):
+            each = plan.bits(users)
+            noise = binomial_pmf(users // 2 * each.bits, each.probability)
+            assert epsilon_of_moves(noise, 18, 18, 1e-6) <= plan.guarantee.epsilon * (1 + 1e-6)
+        assert plan.guarantee.epsilon > 0.07

@@ -260,7 +260,7 @@ def _sums(messages: IntArray, cells: BoolArray, expected: int) -> IntArray:
 def _guarantee(trust: "Shuffle", printed: PrintedShuffle | None, moves: int) -> Guarantee:
     epsilon, claimed = float(trust.epsilon), None
     if printed:
-        epsilon = printed.delivered_epsilon(moves, trust.delta)
+        epsilon = printed.delivered_epsilon(moves, trust.delta, trust.honest)
         claimed = f"({trust.epsilon:g}, {trust.delta:g})-SDP"
     assumptions = ASSUMPTIONS["SDP"]
     if trust.honest < 1:
