@@ -1,0 +1,165 @@
+"""`private-uc-o-reps`: adversarial losses with full information (paper 004, Algorithm 1).
+
+After every episode the learner sees private cumulative losses of all pairs and private counts. It
+plays the policy of the occupancy measure that minimises eta·<L, q> + sum q ln q (3.2) over all
+transitions in a confidence box around the estimate (3.1).
+
+Deviations from the paper, all stated in docs/learners/adversarial.md:
+
+* the noise is calibrated to the true sensitivity of a dense loss vector (`privacy.layered`);
+  ``Central(..., calibration="paper")`` gives the printed constants and says what they deliver;
+* the error E is four times the exact noise quantile *at that episode*, not a worst case over K;
+* the update is solved by a reduced dual Newton method (`entropy_kernels`) with a certificate on
+  every solve, not through the printed dual (C.3).
+
+Settings. ``constants="theory"``: every multiplier one, the bound of Theorem 3.3 applies up to the
+calibration. ``"practical"``: the multipliers below, no bound claimed.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet import _validate
+from discreet._seeds import RunSeeds
+from discreet.learners.adversarial import RegretMeter, World, finish, make_world
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.result import Result
+from discreet.mdp.layered import LayeredMDP
+from discreet.mdp.losses import LossSequence
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.trust import TrustModel
+
+NAME = "private-uc-o-reps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Multipliers on the paper's quantities; None means the value that ``constants`` stands for.
+
+    Attributes:
+        constants: "theory" (all one) or "practical".
+        confidence: on the width beta of the confidence boxes.
+        error: on the error bound E of the counts.
+        rate: on the learning rate eta = sqrt(ln(XA/H)/K).
+        public_losses: the losses are not personal data.
+    """
+
+    constants: Literal["theory", "practical"] = "theory"
+    confidence: float | None = None
+    error: float | None = None
+    rate: float | None = None
+    public_losses: bool = False
+
+    def __post_init__(self) -> None:
+        _validate.choice(_CONSTANTS, constants=self.constants)
+        for name, value in _CONSTANTS[self.constants].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+            _validate.positive(**{name: getattr(self, name)})
+
+
+_CONSTANTS: dict[str, dict[str, float]] = {
+    "theory": {"confidence": 1.0, "error": 1.0, "rate": 1.0},
+    "practical": {"confidence": 0.01, "error": 1.0, "rate": 1.0},
+}
+
+
+def learning_rate(world: World) -> float:
+    """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3 (XA/H is at least A; one is the floor)."""
+    per_layer = world.plan.size.pairs / world.plan.size.horizon
+    return math.sqrt(max(math.log(per_layer), 1e-3) / world.episodes)
+
+
+def run(
+    mdp: LayeredMDP | TabularMDP,
+    trust: TrustModel,
+    episodes: int,
+    seeds: RunSeeds,
+    *,
+    losses: LossSequence | str = "stochastic",
+    **settings: Any,
+) -> Result:
+    """One run.
+
+    Args:
+        mdp: a layered MDP, or a tabular one (expanded by stages).
+        trust: `Central`, `Local` or `NoPrivacy`.
+        episodes: K, more than X·A.
+        seeds: of this run.
+        losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
+            the rewards of a tabular MDP.
+        settings: see `Settings`.
+    """
+    from discreet.learners.adversarial_kernels import TrueCounts
+    from discreet.learners.entropy_kernels import entropy_state
+    from discreet.learners.occupancy_kernels import Boxes
+    from discreet.learners.occupancy_solver import check_gap
+    from discreet.learners.uc_o_reps_kernels import run_block
+
+    chosen = Settings(**settings)
+    world = make_world(
+        mdp,
+        trust,
+        episodes,
+        seeds,
+        feedback="full",
+        losses=losses,
+        public_losses=chosen.public_losses,
+        error_scale=float(chosen.error or 1.0),
+    )
+    shape, widths = world.mdp.shape, world.mdp.widths
+    counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
+    boxes = Boxes(widths.copy(), np.zeros(shape.transitions), np.ones(shape.transitions))
+    state = entropy_state(widths, shape.actions)
+    state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
+    total, meter = np.zeros(shape.visits), RegretMeter(world)
+    rate, worst, steps = float(chosen.rate or 1.0) * learning_rate(world), 0.0, 0
+    for block in world.blocks():
+        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
+        steps += run_block(
+            world.mdp.transitions,
+            widths,
+            *block[1:],
+            world.log_iota,
+            float(chosen.confidence or 1.0),
+            rate,
+            counts,
+            total,
+            boxes,
+            state,
+            block.first > 0,
+            paid,
+            gaps,
+        )
+        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
+        worst = max(worst, float(gaps.max()))
+        meter.add(block.losses, paid)
+    return finish(
+        NAME,
+        world,
+        meter,
+        state.policy,
+        settings=asdict(chosen) | {"learning_rate": rate},
+        largest_gap=worst,
+        newton_steps_per_episode=steps / episodes,
+    )
+
+
+SPECS = {
+    NAME: LearnerSpec(
+        name=NAME,
+        summary="adversarial losses, full information: entropy FTRL over confidence boxes",
+        paper="Bai et al., Algorithm 1 (004)",
+        rhythm="adversarial",
+        trusts=("central", "local", "none"),
+        bound="H·C_M·sqrt(K) + X²AH²/eps (central) or X²AH²·sqrt(K)/eps (local)",
+        bound_shape=lambda states, actions, horizon, episodes, epsilon: (
+            horizon * states * math.sqrt(actions * episodes)
+            + states**2 * actions * horizon**2 / epsilon
+        ),
+        run=run,
+    )
+}

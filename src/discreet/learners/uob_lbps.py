@@ -1,0 +1,169 @@
+"""`private-uob-lbps`: adversarial losses with bandit feedback (paper 004, Algorithm 3).
+
+After every episode the learner sees private losses of the visited pairs and private counts. It
+divides losses by upper occupancy bounds (optimistic importance weights) and takes a step of mirror
+descent with a log-barrier over all transitions in a confidence box (4.3).
+
+Two loss estimators:
+
+* ``loss_estimator="paper"``: (4.1) and (4.2), (l + E')/(2E' + 1)/u. It divides the signal by
+  2E' + 1 and adds about 1/(2u) to *every* pair in every episode: pairs that are rarely reached are
+  pushed away further, and with all losses zero the policy still collapses. The proof of Theorem 4.2
+  hides this in BIAS_2, where sum of q/u is replaced by sum of 1/u in a *negative* term although
+  q <= 1.
+* ``"centred"`` (default, ours): clip(l, -E', 1 + E')/u, unbiased up to the clipping, with
+  eta = min(1/(2E'), sqrt(X/K)/sd), sd the noise on one loss (1 without privacy). The first bound
+  keeps eta·loss + 1/q positive, since u >= q. No regret bound is proven.
+
+Settings. ``constants="theory"``: every multiplier one. ``"practical"``: the multipliers below.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet import _validate
+from discreet._seeds import RunSeeds
+from discreet.learners.adversarial import RegretMeter, World, finish, make_world
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.result import Result
+from discreet.mdp.layered import LayeredMDP
+from discreet.mdp.losses import LossSequence
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.trust import TrustModel
+
+NAME = "private-uob-lbps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Multipliers on the paper's quantities; None means the value that ``constants`` stands for.
+
+    Attributes:
+        constants: "theory" (all one) or "practical".
+        loss_estimator: "centred" or "paper".
+        confidence: on the width beta of the confidence boxes.
+        error: on the error bound E of the counts.
+        rate: on the learning rate.
+        public_losses: the losses are not personal data.
+    """
+
+    constants: Literal["theory", "practical"] = "theory"
+    loss_estimator: Literal["centred", "paper"] = "centred"
+    confidence: float | None = None
+    error: float | None = None
+    rate: float | None = None
+    public_losses: bool = False
+
+    def __post_init__(self) -> None:
+        _validate.choice(_CONSTANTS, constants=self.constants)
+        _validate.choice(("centred", "paper"), loss_estimator=self.loss_estimator)
+        for name, value in _CONSTANTS[self.constants].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+            _validate.positive(**{name: getattr(self, name)})
+
+
+_CONSTANTS: dict[str, dict[str, float]] = {
+    "theory": {"confidence": 1.0, "error": 1.0, "rate": 1.0},
+    "practical": {"confidence": 0.01, "error": 1.0, "rate": 1.0},
+}
+
+
+def learning_rate(world: World, settings: Settings, limit: float) -> float:
+    """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
+    size = world.plan.size
+    base = float(settings.rate or 1.0) * math.sqrt(sum(size.widths[:-1]) / world.episodes)
+    if settings.loss_estimator == "paper":
+        return base
+    safe = 1 / (2 * limit) if limit > 0 else math.inf
+    return min(safe, base / max(world.plan.loss_std, 1.0))
+
+
+def run(
+    mdp: LayeredMDP | TabularMDP,
+    trust: TrustModel,
+    episodes: int,
+    seeds: RunSeeds,
+    *,
+    losses: LossSequence | str = "stochastic",
+    **settings: Any,
+) -> Result:
+    """One run.
+
+    Args:
+        mdp: a layered MDP, or a tabular one (expanded by stages).
+        trust: `Central`, `Local` or `NoPrivacy`.
+        episodes: K, more than X·A.
+        seeds: of this run.
+        losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
+            the rewards of a tabular MDP.
+        settings: see `Settings`.
+    """
+    from discreet.learners.adversarial_kernels import TrueCounts
+    from discreet.learners.barrier_kernels import barrier_state
+    from discreet.learners.occupancy_kernels import Boxes
+    from discreet.learners.occupancy_solver import check_gap
+    from discreet.learners.uob_lbps_kernels import run_block
+
+    chosen = Settings(**settings)
+    world = make_world(
+        mdp,
+        trust,
+        episodes,
+        seeds,
+        feedback="bandit",
+        losses=losses,
+        public_losses=chosen.public_losses,
+        error_scale=float(chosen.error or 1.0),
+    )
+    shape, widths = world.mdp.shape, world.mdp.widths
+    counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
+    boxes = Boxes(widths.copy(), np.zeros(shape.transitions), np.ones(shape.transitions))
+    state, meter = barrier_state(widths, shape.actions), RegretMeter(world)
+    limit = world.plan.loss_bound(world.failure / (world.plan.size.pairs * episodes))
+    rate, worst, steps = learning_rate(world, chosen, limit), 0.0, 0
+    for block in world.blocks():
+        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
+        steps += run_block(
+            world.mdp.transitions,
+            widths,
+            *block[1:],
+            world.log_iota,
+            float(chosen.confidence or 1.0),
+            rate,
+            limit,
+            chosen.loss_estimator == "centred",
+            counts,
+            boxes,
+            state,
+            paid,
+            gaps,
+        )
+        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
+        worst = max(worst, float(gaps.max()))
+        meter.add(block.losses, paid)
+    return finish(
+        NAME,
+        world,
+        meter,
+        state.policy,
+        settings=asdict(chosen) | {"learning_rate": rate, "loss_limit": limit},
+        largest_gap=worst,
+        newton_steps_per_episode=steps / episodes,
+    )
+
+
+SPECS = {
+    NAME: LearnerSpec(
+        name=NAME,
+        summary="adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
+        paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours",
+        rhythm="adversarial",
+        trusts=("central", "local", "none"),
+        bound="printed: H·C_M·sqrt(K) + AH·sqrt(X³K)/eps; its proof has a gap, none proven",
+        run=run,
+    )
+}
