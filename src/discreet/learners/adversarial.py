@@ -7,15 +7,15 @@ sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP, tabular_losses
@@ -46,6 +46,42 @@ LOSS_KINDS: dict[str, Callable[..., LossSequence]] = {
 }
 _BLOCK_VALUES = 1 << 18
 """Noise values per block: a few megabytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multipliers:
+    """Multipliers on the paper's quantities, all one in theory.
+
+    Attributes:
+        constants: "theory" or "practical".
+        confidence: on the width beta of the confidence boxes.
+        error: on the error bound E of the counts.
+        rate: on the learning rate eta.
+        public_losses: the losses are not personal data.
+    """
+
+    constants: Literal["theory", "practical"] = "theory"
+    confidence: float = 1.0
+    error: float = 1.0
+    rate: float = 1.0
+    public_losses: bool = False
+
+    def __post_init__(self) -> None:
+        _validate.choice(("theory", "practical"), constants=self.constants)
+        _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
+
+
+_Settings = TypeVar("_Settings", bound=Multipliers)
+
+
+def resolve(kind: type[_Settings], practical: dict[str, float], given: dict[str, Any]) -> _Settings:
+    """Settings of one run: what was given, over the values that ``constants`` stands for."""
+    names = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in names:
+            raise UnknownNameError("setting", name, names)
+    defaults = practical if given.get("constants") == "practical" else {}
+    return kind(**(defaults | given))
 
 
 class Block(NamedTuple):

@@ -17,14 +17,20 @@ calibration. ``"practical"``: the multipliers below, no bound claimed.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
-from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet.learners.adversarial import RegretMeter, World, finish, make_world
+from discreet.learners.adversarial import (
+    Multipliers,
+    RegretMeter,
+    World,
+    finish,
+    make_world,
+    resolve,
+)
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
@@ -35,40 +41,12 @@ from discreet.privacy.trust import TrustModel
 NAME = "private-uc-o-reps"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Multipliers on the paper's quantities; None means the value that ``constants`` stands for.
-
-    Attributes:
-        constants: "theory" (all one) or "practical".
-        confidence: on the width beta of the confidence boxes.
-        error: on the error bound E of the counts.
-        rate: on the learning rate eta = sqrt(ln(XA/H)/K).
-        public_losses: the losses are not personal data.
-    """
-
-    constants: Literal["theory", "practical"] = "theory"
-    confidence: float | None = None
-    error: float | None = None
-    rate: float | None = None
-    public_losses: bool = False
-
-    def __post_init__(self) -> None:
-        _validate.choice(_CONSTANTS, constants=self.constants)
-        for name, value in _CONSTANTS[self.constants].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-            _validate.positive(**{name: getattr(self, name)})
-
-
-_CONSTANTS: dict[str, dict[str, float]] = {
-    "theory": {"confidence": 1.0, "error": 1.0, "rate": 1.0},
-    "practical": {"confidence": 0.01, "error": 1.0, "rate": 1.0},
-}
+PRACTICAL = {"confidence": 0.01}
+"""Chosen on random MDPs other than the reported ones; the same for all trust models."""
 
 
 def learning_rate(world: World) -> float:
-    """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3 (XA/H is at least A; one is the floor)."""
+    """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3."""
     per_layer = world.plan.size.pairs / world.plan.size.horizon
     return math.sqrt(max(math.log(per_layer), 1e-3) / world.episodes)
 
@@ -91,7 +69,7 @@ def run(
         seeds: of this run.
         losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
             the rewards of a tabular MDP.
-        settings: see `Settings`.
+        settings: see `adversarial.Multipliers`.
     """
     from discreet.learners.adversarial_kernels import TrueCounts
     from discreet.learners.entropy_kernels import entropy_state
@@ -99,7 +77,7 @@ def run(
     from discreet.learners.occupancy_solver import check_gap
     from discreet.learners.uc_o_reps_kernels import run_block
 
-    chosen = Settings(**settings)
+    chosen = resolve(Multipliers, PRACTICAL, settings)
     world = make_world(
         mdp,
         trust,
@@ -108,7 +86,7 @@ def run(
         feedback="full",
         losses=losses,
         public_losses=chosen.public_losses,
-        error_scale=float(chosen.error or 1.0),
+        error_scale=chosen.error,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
     counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
@@ -116,7 +94,7 @@ def run(
     state = entropy_state(widths, shape.actions)
     state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
     total, meter = np.zeros(shape.visits), RegretMeter(world)
-    rate, worst, steps = float(chosen.rate or 1.0) * learning_rate(world), 0.0, 0
+    rate, worst, steps = chosen.rate * learning_rate(world), 0.0, 0
     for block in world.blocks():
         paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
         steps += run_block(
@@ -124,7 +102,7 @@ def run(
             widths,
             *block[1:],
             world.log_iota,
-            float(chosen.confidence or 1.0),
+            chosen.confidence,
             rate,
             counts,
             total,

@@ -26,7 +26,14 @@ import numpy as np
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet.learners.adversarial import RegretMeter, World, finish, make_world
+from discreet.learners.adversarial import (
+    Multipliers,
+    RegretMeter,
+    World,
+    finish,
+    make_world,
+    resolve,
+)
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
@@ -37,45 +44,29 @@ from discreet.privacy.trust import TrustModel
 NAME = "private-uob-lbps"
 
 
+PRACTICAL = {"confidence": 0.01}
+"""Chosen on random MDPs other than the reported ones; the same for all trust models."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Multipliers on the paper's quantities; None means the value that ``constants`` stands for.
+class Settings(Multipliers):
+    """`Multipliers`, and how losses are estimated.
 
     Attributes:
-        constants: "theory" (all one) or "practical".
         loss_estimator: "centred" or "paper".
-        confidence: on the width beta of the confidence boxes.
-        error: on the error bound E of the counts.
-        rate: on the learning rate.
-        public_losses: the losses are not personal data.
     """
 
-    constants: Literal["theory", "practical"] = "theory"
     loss_estimator: Literal["centred", "paper"] = "centred"
-    confidence: float | None = None
-    error: float | None = None
-    rate: float | None = None
-    public_losses: bool = False
 
     def __post_init__(self) -> None:
-        _validate.choice(_CONSTANTS, constants=self.constants)
+        super().__post_init__()
         _validate.choice(("centred", "paper"), loss_estimator=self.loss_estimator)
-        for name, value in _CONSTANTS[self.constants].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-            _validate.positive(**{name: getattr(self, name)})
-
-
-_CONSTANTS: dict[str, dict[str, float]] = {
-    "theory": {"confidence": 1.0, "error": 1.0, "rate": 1.0},
-    "practical": {"confidence": 0.01, "error": 1.0, "rate": 1.0},
-}
 
 
 def learning_rate(world: World, settings: Settings, limit: float) -> float:
     """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
     size = world.plan.size
-    base = float(settings.rate or 1.0) * math.sqrt(sum(size.widths[:-1]) / world.episodes)
+    base = settings.rate * math.sqrt(sum(size.widths[:-1]) / world.episodes)
     if settings.loss_estimator == "paper":
         return base
     safe = 1 / (2 * limit) if limit > 0 else math.inf
@@ -108,7 +99,7 @@ def run(
     from discreet.learners.occupancy_solver import check_gap
     from discreet.learners.uob_lbps_kernels import run_block
 
-    chosen = Settings(**settings)
+    chosen = resolve(Settings, PRACTICAL, settings)
     world = make_world(
         mdp,
         trust,
@@ -117,7 +108,7 @@ def run(
         feedback="bandit",
         losses=losses,
         public_losses=chosen.public_losses,
-        error_scale=float(chosen.error or 1.0),
+        error_scale=chosen.error,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
     counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
@@ -132,7 +123,7 @@ def run(
             widths,
             *block[1:],
             world.log_iota,
-            float(chosen.confidence or 1.0),
+            chosen.confidence,
             rate,
             limit,
             chosen.loss_estimator == "centred",
