@@ -115,7 +115,7 @@ def show(results: Any) -> None:
                 str(row.runs),
                 f"{row.mean:,.0f}",
                 f"{row.std:,.0f}",
-                f"{row.share:.2%}",
+                row.share_text,
                 f"{row.seconds:.2f}",
             ]
             for row in rows

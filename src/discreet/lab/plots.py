@@ -129,6 +129,7 @@ def plot_noise(axes: Any, series: Sequence[Series]) -> Any:
                 label=f"noise, {label_of(one)}",
             )
     axes.set(yscale="log", xlabel="counter (h, s, a), by rank", ylabel="visits, noise std")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     return axes
 
 

@@ -163,7 +163,7 @@ def _regret_table(rows: Sequence[Row]) -> str:
             ("n", str(row.runs)),
             ("n", f"{row.mean:,.0f}"),
             ("n", f"{row.low:,.0f} to {row.high:,.0f}"),
-            ("n", f"{row.share:.2%}"),
+            ("n", row.share_text),
         )
         for row in rows
     )
@@ -178,7 +178,7 @@ def _verdicts(results: Results) -> str:
     if not items:
         return "<p>Only one learner ran: nothing to compare.</p>"
     return "".join(items) + (
-        "<p><small>Largest K; paired over runs with common random numbers; sign-flip tests, "
+        "<p><small>Largest K; paired over runs with common random numbers; "
         "corrected for the number of comparisons (Holm).</small></p>"
     )
 

@@ -1,8 +1,9 @@
 """Bands, paired comparisons, and a plain sentence on who wins.
 
 Runs of different learners share their random numbers (same seed, same run), so comparisons are
-paired. Tests are by sign flips: exact when the differences are symmetric around zero under the
-null, with no normality assumed.
+paired. With ten runs or more, tests are by sign flips: exact when the differences are symmetric
+around zero under the null, with no normality assumed. Fewer runs have too few sign flips to reach
+any small level (five runs: 1/16), so Student's t is used for them.
 """
 
 import functools
@@ -19,6 +20,7 @@ FloatArray = NDArray[np.float64]
 
 _DRAWS = 4_000
 _SIGNIFICANT = 0.05
+_ENOUGH_FLIPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +123,22 @@ def compare(first: str, a: FloatArray, second: str, b: FloatArray) -> Comparison
     difference = np.asarray(a, float) - np.asarray(b, float)
     mean = float(difference.mean())
     interval = band(difference[:, None])
-    if len(difference) < 2 or not difference.any():
-        p_value = 1.0
-    else:
-        flipped = np.abs(_signs(len(difference)) @ difference) / len(difference)
-        p_value = float((flipped >= abs(mean) * (1 - 1e-12)).mean())
+    p_value = _p_value(difference)
     low, high = float(interval.low[0]), float(interval.high[0])
     return Comparison(first, second, mean, low, high, p_value, len(difference))
+
+
+def _p_value(difference: FloatArray) -> float:
+    runs, mean = len(difference), float(difference.mean())
+    if runs < 2 or not difference.any():
+        return 1.0
+    if runs >= _ENOUGH_FLIPS:
+        flipped = np.abs(_signs(runs) @ difference) / runs
+        return float((flipped >= abs(mean) * (1 - 1e-12)).mean())
+    from scipy import stats
+
+    error = float(difference.std(ddof=1)) / np.sqrt(runs)
+    return float(2 * stats.t.sf(abs(mean) / error, runs - 1)) if error > 0 else 0.0
 
 
 def holm(comparisons: Sequence[Comparison]) -> list[Comparison]:

@@ -27,6 +27,11 @@ class Row:
         """Share of the uniform policy's regret that remains (1 = learned nothing)."""
         return self.mean / self.uniform if self.uniform > 0 else float("nan")
 
+    @property
+    def share_text(self) -> str:
+        """The share as a percentage that never rounds to a bare zero."""
+        return f"{self.share:.2%}" if self.share >= 1e-3 else f"{100 * self.share:.1g}%"
+
     def to_dict(self) -> dict[str, Any]:
         """The shape that scripts rely on."""
         rate = self.facts["episodes"] / self.seconds if self.seconds > 0 else None
