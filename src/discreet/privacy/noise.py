@@ -31,6 +31,10 @@ total variation (Kairouz, Liu and Steinke, 2021, Proposition 5): below 1e-17 for
 _ROUNDED_SIGMA = 1e7
 """From here on a rounded normal is within 1/(8·sigma²) < 2e-15 of a discrete Gaussian in total
 variation (proof in `mechanisms.toeplitz`)."""
+_MANY = 1 << 13
+"""From here on draws are compiled: below it, loading the compiler costs more than it saves."""
+_FEW_TERMS = 12
+"""Up to here sums of Laplace draws are faster term by term than through gammas and Poissons."""
 _CHUNK = 1 << 20
 
 
@@ -64,6 +68,10 @@ class Sampler(Protocol):
 
     def permutation(self, length: int) -> IntArray:
         """A uniformly random order of ``range(length)``."""
+
+
+def _many(size: Size) -> bool:
+    return math.prod((size,) if isinstance(size, int) else size) >= _MANY
 
 
 def check_scale(**values: float) -> None:
@@ -113,6 +121,8 @@ class SimulationSampler:
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
         """Difference of two geometrics; floor(scale · exponential) is one, for every scale."""
         check_scale(scale=scale)
+        if _many(size):
+            return self._compiled("fill_laplace", size, float(scale), 1)
         up = np.floor(scale * self._rng.standard_exponential(size))
         down = np.floor(scale * self._rng.standard_exponential(size))
         return (up - down).astype(np.int64)
@@ -125,10 +135,19 @@ class SimulationSampler:
             cumulative = np.cumsum(probabilities)
             index = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], "right")
             return np.asarray(values[index], np.int64)
+        if _many(size):
+            return self._compiled("fill_gaussian", size, float(sigma))
         if sigma >= _ROUNDED_SIGMA:
             return np.rint(sigma * self._rng.standard_normal(size)).astype(np.int64)
         flat = self._rejection(sigma, math.prod((size,) if isinstance(size, int) else size))
         return flat.reshape(size)
+
+    def _compiled(self, fill: str, size: Size, *parameters: float) -> IntArray:
+        from discreet.privacy import noise_kernels
+
+        out = np.empty(size, np.int64)
+        getattr(noise_kernels, fill)(self._rng, *parameters, out.reshape(-1))
+        return out
 
     def _rejection(self, sigma: float, count: int) -> IntArray:
         # Propose x ~ N(0, s²) with s² = sigma² + sigma/2 and round it to y. Given y, the target
@@ -154,6 +173,8 @@ class SimulationSampler:
         check_trials(trials)
         _validate.probability(probability=probability)
         if isinstance(trials, int) and trials == 1:
+            if _many(size):
+                return self._compiled("fill_bits", size, float(probability))
             return (self._rng.random(size) < probability).astype(np.int64)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
@@ -161,6 +182,8 @@ class SimulationSampler:
         """Difference of two negative binomials (each a Poisson with a gamma mean)."""
         check_scale(scale=scale)
         _validate.count(0, users=users)
+        if _many(size) and users <= _FEW_TERMS:
+            return self._compiled("fill_laplace", size, float(scale), users)
         mean_of_one = 1.0 / math.expm1(1.0 / scale) if scale > 1e-2 else math.exp(-1.0 / scale)
         up = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))
         down = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))
