@@ -1,5 +1,7 @@
 """Layered MDPs and their effective support."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -95,8 +97,9 @@ def test_the_callers_arrays_stay_as_they_are():
     before = moves.copy()
     mdp = LayeredMDP(transitions=moves, widths=[1, 2, 1])
     np.testing.assert_array_equal(moves, before)
-    with pytest.raises(ValueError, match="read-only"):
-        mdp.transitions[0] = 0
+    for each in (mdp, pickle.loads(pickle.dumps(mdp))):
+        with pytest.raises(ValueError, match="read-only"):
+            each.transitions[0] = 0
 
 
 @pytest.mark.parametrize("initial", [0, 2, [0.5, 0.25, 0.25, 0.0]])

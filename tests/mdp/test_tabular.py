@@ -5,8 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp import RewardMap, RiverSwim, Shape, TabularMDP
@@ -123,29 +121,6 @@ def test_stationary_transitions_with_rewards_by_step_are_not_stationary():
     assert mdp.same_transitions
     assert not mdp.stationary
     assert mdp.horizon == 2
-
-
-@settings(max_examples=30, deadline=None)
-@given(states=st.integers(1, 5), actions=st.integers(1, 3), seed=st.integers(0, 10**6))
-def test_sparse_rows_and_tables_describe_the_same_model(states, actions, seed):
-    rng = np.random.default_rng(seed)
-    rows = rng.dirichlet(np.full(states, 0.5), size=(2, states, actions))
-    rows[rng.random(rows.shape) < 0.4] = 0
-    rows[..., 0] += 1 - rows.sum(axis=-1)
-    mdp = TabularMDP(transitions=rows, rewards=np.zeros((2, states, actions)))
-    sparse = mdp.rows
-    dense = np.zeros(mdp.transitions.shape)
-    for place, r in np.ndenumerate(sparse.numbers):
-        assert sparse.steps[place[0]] <= r < sparse.steps[place[0] + 1]
-        part = slice(sparse.pointers[r], sparse.pointers[r + 1])
-        dense[place][sparse.columns[part]] = sparse.entries[part]
-    np.testing.assert_array_equal(dense, mdp.transitions)
-    assert (sparse.entries > 0).all()
-    table = mdp.tables.transitions
-    assert (table[..., -1] == 1).all()
-    drawn = np.diff(table, axis=-1, prepend=0)
-    assert (drawn[mdp.transitions == 0] == 0).all()
-    np.testing.assert_allclose(drawn, mdp.transitions, atol=1e-12)
 
 
 def test_equal_rows_of_a_step_are_kept_once():

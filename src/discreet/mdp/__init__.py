@@ -52,4 +52,6 @@ _WHERE = {
     "uniform_policy": "discreet.mdp.policies",
 }
 
+__all__ = [*_WHERE]
+
 __getattr__, __dir__ = _attach(__name__, _WHERE)

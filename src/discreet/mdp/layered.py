@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,6 +133,14 @@ class LayeredMDP:
     def __repr__(self) -> str:
         label = f"{self.name!r}, " if self.name else ""
         return f"LayeredMDP({label}widths={self.widths.tolist()}, actions={self.shape.actions})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arrays alone, and stay read-only."""
+        return _rebuild, (self.transitions, self.widths, self.name)
+
+
+def _rebuild(transitions: FloatArray, widths: NDArray[np.int64], name: str) -> LayeredMDP:
+    return LayeredMDP(transitions=transitions, widths=widths, name=name)
 
 
 class EffectiveSupport(NamedTuple):

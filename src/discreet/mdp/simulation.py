@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import FloatArray, cumulative_rows
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy, as_policy
@@ -13,6 +14,8 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 
 Ints = NDArray[np.int64]
+
+_MOST_USERS = 10**18
 
 
 def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Generator) -> Counts:
@@ -28,6 +31,8 @@ def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Gener
     True
     """
     _validate.count(0, users=users)
+    if users > _MOST_USERS:
+        raise InvalidInputError(f"Expected at most 10^18 users (64-bit counts), got users={users}.")
     chosen = as_policy(policy, mdp.shape)
     counts = Counts.zeros(mdp.shape)
     if isinstance(chosen, MixturePolicy):
