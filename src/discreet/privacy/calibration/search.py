@@ -81,21 +81,48 @@ def noise_bits(users: int, ups: int, downs: int, epsilon: float, delta: float) -
 
     With N = `binomial_trials`, each user adds m = ceil(N/users) bits with p(1-p) = N/(4·users·m):
     fair bits when users divides N, rare ones when there are many users. A lopsided binomial needs
-    slightly more variance than N/4; the exact check finds how much.
+    slightly more variance than N/4; what very rare bits need (a fraction of a per cent) is tried
+    for all of them, and checked exactly for this number of users.
     """
     _validate.count(users=users)
-    fair = binomial_trials(ups, downs, epsilon, delta)
-
-    def bits(trials: float) -> NoiseBits:
-        count = math.ceil(trials / users - 1e-12)
-        return NoiseBits(count, 0.5 * (1 - math.sqrt(max(0.0, 1 - trials / (users * count)))))
+    fair = float(binomial_trials(ups, downs, epsilon, delta))
 
     def holds(trials: float) -> bool:
-        each = bits(trials)
-        noise = binomial_pmf(users * each.bits, each.probability)
-        return delta_of_moves(noise, ups, downs, epsilon) <= delta
+        return _deliver(_spread(trials, users), users, ups, downs, epsilon, delta)
 
-    return bits(_least(holds, float(fair), 1e-4))
+    if _spread(fair, users).probability > _LOPSIDED and holds(fair):
+        return _spread(fair, users)
+    enough = max(fair, _rare_trials(ups, downs, epsilon, delta))
+    return _spread(_least(holds, enough, 1e-4), users)
+
+
+_LOPSIDED = 0.4
+_RARE = 10_000
+
+
+@functools.lru_cache(maxsize=1024)
+def _rare_trials(ups: int, downs: int, epsilon: float, delta: float) -> float:
+    """What replaces N when noise bits are very rare (their number is nearly Poisson)."""
+    fair = binomial_trials(ups, downs, epsilon, delta)
+    users = _RARE * fair
+
+    def holds(trials: float) -> bool:
+        return _deliver(_spread(trials, users), users, ups, downs, epsilon, delta)
+
+    return _least(holds, float(fair), 1e-5)
+
+
+def _spread(trials: float, users: int) -> NoiseBits:
+    """The noise of ``trials`` fair bits, in variance, spread evenly over ``users``."""
+    count = math.ceil(trials / users - 1e-12)
+    return NoiseBits(count, 0.5 * (1 - math.sqrt(max(0.0, 1 - trials / (users * count)))))
+
+
+def _deliver(
+    each: NoiseBits, users: int, ups: int, downs: int, epsilon: float, delta: float
+) -> bool:
+    noise = binomial_pmf(users * each.bits, each.probability)
+    return delta_of_moves(noise, ups, downs, epsilon) <= delta
 
 
 def _least(holds: Callable[[float], bool], start: float, tolerance: float) -> float:
