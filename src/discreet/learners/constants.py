@@ -49,9 +49,9 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     "dp-ucbvi": {
         "theory": {**_THEORY, "terms": TERMS, "clip": True, "cap": "horizon"},
         "practical": {
-            "bonus_scale": 0.02,
-            "privacy_scale": 2e-4,
-            "error_scale": 0.05,
+            "bonus_scale": 0.05,
+            "privacy_scale": 5e-5,
+            "error_scale": 0.2,
             "terms": ("variance", "reward", "privacy"),
             "clip": False,
             "cap": "remaining",
@@ -81,12 +81,12 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "ldp-obi": {
         "theory": {**_THEORY, "alpha": 2.0, "stationary": None},
-        "practical": {"bonus_scale": 0.02, "privacy_scale": 0.01, "error_scale": 0.2},
+        "practical": {"bonus_scale": 0.05, "privacy_scale": 0.05, "error_scale": 0.2},
     },
     "psrl": {"theory": {"prior": 1.0, "stationary": False}, "practical": {}},
     "ldp-psrl": {
         "theory": {"prior": 1.0, "privacy_scale": 0.0, "stationary": None},
-        "practical": {"privacy_scale": 1.0},
+        "practical": {"privacy_scale": 0.1},
     },
 }
 """Learner -> theory: every setting; practical: what differs from theory."""

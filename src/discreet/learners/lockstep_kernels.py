@@ -1,0 +1,208 @@
+"""LDP-OBI for many runs in lockstep: every inner loop goes over the runs, so it vectorises.
+
+Equations in `ldp_obi`; noise from `privacy.mechanisms.lane_kernels`. Arrays end with the axis of
+runs. Counters are laid out as in a release: transitions (s,a,s'), visits (s,a), rewards (s,a).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import kernel
+from discreet.learners.stream_kernels import inlined
+from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_uniforms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
+
+
+@inlined
+def _estimate(row: Floats, seen: Floats, model: Floats, pairs: int, states: int) -> bool:
+    """``model[pair]`` = p (S rows), r + beta_r (infinite: unknown), beta_p; is any unknown?"""
+    runs = seen.shape[1]
+    least = np.inf
+    for i in range(pairs):
+        for_p, optimism = model[i, states + 1], model[i, states]
+        visits, earned = seen[pairs * states + i], seen[pairs * (states + 1) + i]
+        for_p[:] = row[_SHIFT_P]
+        for t in range(states):
+            moved = seen[i * states + t]
+            for j in range(runs):
+                for_p[j] += moved[j]
+        for t in range(states):
+            moved, out = seen[i * states + t], model[i, t]
+            for j in range(runs):
+                out[j] = moved[j] / for_p[j]
+        for j in range(runs):
+            for_r = visits[j] + row[_SHIFT_R]
+            beta_r = row[_ROOT_R] / np.sqrt(for_r) + row[_LINEAR_R] / for_r
+            smaller = for_r if for_r < for_p[j] else for_p[j]
+            optimism[j] = earned[j] / for_r + beta_r if smaller > 0.0 else np.inf
+            least = smaller if smaller < least else least
+        for j in range(runs):
+            inverse = 1.0 / for_p[j]
+            for_p[j] = row[_ROOT_P] * np.sqrt(inverse) + row[_LINEAR_P] * inverse
+    return least <= 0.0
+
+
+@inlined
+def _forget_unknown(model: Floats, pairs: int, states: int) -> None:
+    """Where nothing is known, no transition and no bonus may turn infinity into not-a-number."""
+    for i in range(pairs):
+        for j in range(model.shape[2]):
+            if model[i, states, j] == np.inf:
+                for t in range(states):
+                    model[i, t, j] = 0.0
+                model[i, states + 1, j] = 0.0
+
+
+@inlined
+def _plan(
+    model: Floats,
+    q: Floats,
+    values: Floats,
+    actions: Ints,
+    horizon: int,
+    uniforms: Floats,
+    tied: bool,
+) -> None:
+    """Equation 5 for all runs; ``actions[h, s, run]``. ``tied``: Q values may be equal."""
+    states, choices, runs = q.shape
+    values[horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        ahead = float(horizon - h)
+        for s in range(states):
+            for a in range(choices):
+                i = s * choices + a
+                out, optimism, beta_p = q[s, a], model[i, states], model[i, states + 1]
+                for j in range(runs):
+                    out[j] = optimism[j] + ahead * beta_p[j]
+                for t in range(states):
+                    p, v = model[i, t], values[h + 1, t]
+                    for j in range(runs):
+                        out[j] += p[j] * v[j]
+            if choices == 2 and not tied:
+                zero, one, pick, value = q[s, 0], q[s, 1], actions[h, s], values[h, s]
+                for j in range(runs):
+                    better = one[j] > zero[j]
+                    pick[j] = np.int64(better)
+                    best = one[j] if better else zero[j]
+                    value[j] = best if best < ahead else ahead
+                continue
+            for j in range(runs):
+                best = q[s, 0, j]
+                chosen = 0
+                ties = 1
+                for a in range(1, choices):
+                    if q[s, a, j] > best:
+                        best = q[s, a, j]
+                        chosen = a
+                        ties = 1
+                    elif q[s, a, j] == best:
+                        ties += 1
+                if ties > 1:
+                    rank = int(uniforms[h * states + s, j] * ties)
+                    for a in range(choices):
+                        if q[s, a, j] == best:
+                            if rank == 0:
+                                chosen = a
+                            rank -= 1
+                actions[h, s, j] = chosen
+                values[h, s, j] = best if best < ahead else ahead
+
+
+@kernel
+def run_lanes(
+    rows: Floats,
+    scale: float,
+    cumulative: Floats,
+    means: Floats,
+    start: Floats,
+    policy_regrets: Floats,
+    true: Floats,
+    noise: Floats,
+    seen: Floats,
+    noise_state: Words,
+    world_state: Words,
+    tie_state: Words,
+    model: Floats,
+    q: Floats,
+    values: Floats,
+    actions: Ints,
+    totals: Floats,
+    first: int,
+    points: Ints,
+    recorded: Floats,
+) -> None:
+    """Run ``len(rows)`` episodes of every run.
+
+    Args:
+        rows: coefficients per episode (`LdpObi.rows`).
+        scale: of the discrete Laplace noise.
+        cumulative: ``[S, A, S, runs]``, cumulative transition probabilities.
+        means: ``[S, A, runs]``, mean rewards.
+        start: ``[S, runs]``, cumulative initial distribution.
+        policy_regrets: ``[A^(H·S), runs]``, the regret of every policy.
+        true: ``[cells, runs]``, cumulative counts.
+        noise: ``[cells, runs]``, cumulative noise.
+        seen: ``[cells, runs]``, their sum.
+        noise_state: ``[4, cells·runs]``; the users' generators.
+        world_state: ``[4, (2H + 1)·runs]``; the environment's generators.
+        tie_state: ``[4, H·S·runs]``; the learner's generators.
+        model: ``[S·A, S + 2, runs]``, scratch; ``q[S, A, runs]``, ``values[H + 1, S, runs]``,
+            ``actions[H, S, runs]`` likewise.
+        q: scratch.
+        values: scratch.
+        actions: the policy.
+        totals: ``[runs]``, cumulative regret.
+        first: episodes run before.
+        points: episodes after which regret is recorded.
+        recorded: ``[len(points), runs]``.
+    """
+    horizon, states, runs = actions.shape
+    choices = means.shape[1]
+    pairs = states * choices
+    drawn = np.zeros((2 * horizon + 1) * runs)
+    uniforms = drawn.reshape(2 * horizon + 1, runs)
+    tied = np.zeros(horizon * states * runs)
+    ties = tied.reshape(horizon * states, runs)
+    flat_noise = noise.reshape(noise.size)
+    flat_true, flat_seen = true.reshape(true.size), seen.reshape(seen.size)
+    n0, n1, n2, n3 = noise_state[0], noise_state[1], noise_state[2], noise_state[3]
+    w0, w1, w2, w3 = world_state[0], world_state[1], world_state[2], world_state[3]
+    point = np.searchsorted(points, first + 1)
+    for k in range(rows.shape[0]):
+        unknown = _estimate(rows[k], seen, model, pairs, states)
+        if unknown:  # where nothing is known Q values are infinite, and only then can they tie
+            _forget_unknown(model, pairs, states)
+            draw_uniforms(tie_state[0], tie_state[1], tie_state[2], tie_state[3], tied)
+        _plan(model, q, values, actions, horizon, ties, unknown)
+        draw_uniforms(w0, w1, w2, w3, drawn)
+        for j in range(runs):
+            number = 0
+            for h in range(horizon):
+                for s in range(states):
+                    number = number * choices + actions[h, s, j]
+            totals[j] += policy_regrets[number, j]
+            s = 0
+            for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
+                s += int(uniforms[0, j] >= start[x, j])
+            for h in range(horizon):
+                a = actions[h, s, j]
+                t = 0
+                for x in range(states - 1):
+                    t += int(uniforms[1 + 2 * h, j] >= cumulative[s, a, x, j])
+                i = s * choices + a
+                true[i * states + t, j] += 1.0
+                true[pairs * states + i, j] += 1.0
+                bit = np.int64(uniforms[2 + 2 * h, j] < means[s, a, j])
+                true[pairs * (states + 1) + i, j] += bit
+                s = t
+        add_laplace(n0, n1, n2, n3, scale, flat_noise)
+        for j in range(flat_seen.size):
+            flat_seen[j] = flat_true[j] + flat_noise[j]
+        if point < points.size and points[point] == first + k + 1:
+            recorded[point] = totals
+            point += 1

@@ -1,0 +1,140 @@
+"""Lockstep LDP-OBI: the same algorithm, exact noise, runs that do not see each other."""
+
+import numpy as np
+import pytest
+
+from discreet import Local
+from discreet._seeds import RunSeeds
+from discreet.errors import DiscreetError
+from discreet.learners.ldp_obi import LdpObi
+from discreet.learners.lockstep import all_regrets, run_lockstep
+from discreet.learners.stream_loop import make_learner, no_counts
+from discreet.mdp import RandomMDP, RiverSwim
+from discreet.mdp.planning import RegretMeter
+from discreet.privacy.mechanisms.lane_kernels import add_laplace
+from discreet.privacy.release import unflatten
+
+LAPLACE = Local(2, mechanism="laplace")
+MDP = RandomMDP(states=2, actions=2, horizon=2)
+
+
+def rotate(x, k):
+    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
+
+
+class Streams:
+    """Plain xoshiro256++, one generator per element."""
+
+    def __init__(self, seeds, purpose, width):
+        self.s = list(
+            seeds.sequence(purpose).generate_state(4 * width, np.uint64).reshape(4, width)
+        )
+
+    def words(self):
+        s0, s1, s2, s3 = self.s
+        out = rotate(s0 + s3, 23) + s0
+        t = s1 << np.uint64(17)
+        s2, s3 = s2 ^ s0, s3 ^ s1
+        self.s = [s0 ^ s3, s1 ^ s2, s2 ^ t, rotate(s3, 45)]
+        return out
+
+    def uniforms(self, words=None):
+        words = self.words() if words is None else words
+        return (words >> np.uint64(12)) * 2.0**-52 + 2.0**-53
+
+    def laplace(self, scale):
+        words = self.words()
+        sign = np.where(words & np.uint64(1), 1, -1)
+        tail = self.uniforms(words) * (1 + np.exp(-1 / scale)) / 2
+        return sign * np.maximum(0, np.floor(-scale * np.log(tail)))
+
+
+class TiesFrom:
+    """A generator that hands out given numbers."""
+
+    def __init__(self, numbers):
+        self.numbers = list(numbers)
+
+    def random(self):
+        return self.numbers.pop(0)
+
+
+def step_by_step(mdp, seeds, episodes):
+    """The reference learner on the random numbers of one lane."""
+    S, A, H = 2, 2, 2
+    noise, world = (
+        Streams(seeds, "noise", S * A * (S + 2)),
+        Streams(seeds, "environment", 2 * H + 1),
+    )
+    ties = Streams(seeds, "policy", H * S).uniforms().reshape(H, S)
+    learner = make_learner(
+        LdpObi, mdp, LAPLACE, episodes, TiesFrom(ties[::-1].ravel()), {"constants": "theory"}
+    )
+    counts, total = no_counts(learner.plan), np.zeros(S * A * (S + 2))
+    meter, regrets = RegretMeter(mdp), []
+    for k in range(1, episodes + 1):
+        policy = learner.next_policy(counts)
+        regrets.append(meter.regret(policy))
+        u = world.uniforms()
+        s = int((u[0] >= np.cumsum(mdp.initial)[:-1]).sum())
+        for h in range(H):
+            a = policy.actions[h, s]
+            t = int((u[1 + 2 * h] >= np.cumsum(mdp.transitions[h, s, a])[:-1]).sum())
+            i = s * A + a
+            total[i * S + t] += 1
+            total[S * A * S + i] += 1
+            total[S * A * (S + 1) + i] += u[2 + 2 * h] < mdp.rewards[h, s, a]
+            s = t
+        total += noise.laplace(learner.plan.noise.law.scale)
+        counts = unflatten(total.copy(), learner.plan, k, secure=False)
+    return np.cumsum(regrets)
+
+
+def test_a_lane_is_the_printed_algorithm():
+    seeds = [RunSeeds(5, run) for run in range(3)]
+    results = run_lockstep([MDP] * 3, LAPLACE, 400, seeds, constants="theory")
+    expected = step_by_step(MDP, seeds[1], 400)
+    curve = results[1].regret
+    np.testing.assert_allclose(curve.values, expected[curve.episodes - 1], atol=1e-9)
+    assert len(np.unique(np.diff(expected).round(9))) > 1
+
+
+def test_a_run_does_not_depend_on_the_others():
+    seeds = [RunSeeds(5, run) for run in range(4)]
+    together = run_lockstep([MDP] * 4, LAPLACE, 1000, seeds)
+    alone = run_lockstep([MDP], LAPLACE, 1000, seeds[2:3])
+    np.testing.assert_allclose(alone[0].regret.values, together[2].regret.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.6, 6.0])
+def test_the_noise_is_discrete_laplace(scale):
+    width, rounds = 1000, 300
+    state = np.random.SeedSequence(7).generate_state(4 * width, np.uint64).reshape(4, width)
+    parts = [row.copy() for row in state]
+    drawn = np.zeros((rounds, width))
+    for row in drawn:
+        add_laplace(*parts, scale, row)
+    q = np.exp(-1 / scale)
+    values = np.arange(-6, 7)
+    probability = (1 - q) / (1 + q) * q ** np.abs(values)
+    observed = (drawn.ravel() == values[:, None]).sum(axis=1)
+    expected = probability * drawn.size
+    chi2 = ((observed - expected) ** 2 / expected).sum()
+    assert chi2 < 60  # 13 cells: exceeded with probability below 1e-7
+    assert abs(drawn.var() / (2 * q / (1 - q) ** 2) - 1) < 0.03
+
+
+def test_every_policy_is_tabulated():
+    table = all_regrets(MDP)
+    assert len(table) == 16
+    assert table.min() == 0
+
+
+def test_what_lockstep_cannot_do_gets_one_sentence():
+    seeds = [RunSeeds(0)]
+    with pytest.raises(DiscreetError, match="one by one"):
+        run_lockstep([RiverSwim(states=4, horizon=6)], LAPLACE, 10, seeds)
+    with pytest.raises(DiscreetError, match="Laplace"):
+        run_lockstep([MDP], Local(2, 1e-6, mechanism="gaussian"), 10, seeds)
+    with pytest.raises(DiscreetError, match="one MDP per seed"):
+        run_lockstep([MDP, MDP], LAPLACE, 10, seeds)
