@@ -59,7 +59,7 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "private-ucb-vi": {
         "theory": {**_THEORY, "clip": False, "cap": "remaining"},
-        "practical": {"bonus_scale": 0.02, "privacy_scale": 0.01, "error_scale": 0.2},
+        "practical": {"bonus_scale": 0.05, "privacy_scale": 0.01, "error_scale": 0.2},
     },
     "private-ucb-po": {
         "theory": {**_THEORY, "clip": False, "cap": "remaining", "rate_scale": 1.0},
@@ -75,7 +75,7 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
         "practical": {
             "bonus_scale": 0.02,
             "privacy_scale": 0.01,
-            "error_scale": 0.2,
+            "error_scale": 0.05,
             "cap": "remaining",
         },
     },

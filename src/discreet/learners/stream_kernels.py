@@ -26,6 +26,9 @@ _I2 = types.int64[:, ::1]
 _PLANNER = types.void(_F1, _F4, _F3, _F3, _F4, _F4, _F2, _I2, _F3, _GENERATOR)
 """row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng."""
 
+TIE = 1e-12
+"""Values closer than this are equal up to rounding: integer noise makes such ties common."""
+
 
 def inlined(function: _Function) -> _Function:
     """Compile a helper into its callers: a call would cost more than what it does."""
@@ -53,19 +56,18 @@ def planner(function: Callable[..., None]) -> Any:
 def choose(q: Floats, h: int, s: int, rng: np.random.Generator) -> int:
     """An action of the largest ``q[0,h,s]``, ties broken uniformly at random."""
     best = q[0, h, s, 0]
-    ties = 1
-    chosen = 0
     for a in range(1, q.shape[3]):
-        if q[0, h, s, a] > best:
-            best = q[0, h, s, a]
-            ties = 1
+        best = max(best, q[0, h, s, a])
+    chosen = 0
+    ties = 0
+    for a in range(q.shape[3]):
+        if q[0, h, s, a] >= best - TIE:
             chosen = a
-        elif q[0, h, s, a] == best:
             ties += 1
     if ties > 1:
         rank = int(rng.random() * ties)
         for a in range(q.shape[3]):
-            if q[0, h, s, a] == best:
+            if q[0, h, s, a] >= best - TIE:
                 if rank == 0:
                     return a
                 rank -= 1

@@ -315,6 +315,6 @@ def _draw(probabilities: Floats, u: float) -> int:
 
 
 def choose(q: Floats, rng: np.random.Generator) -> int:
-    """An action of the largest Q value, ties broken uniformly at random."""
-    best = np.flatnonzero(q == q.max())
+    """An action of the largest Q value, ties (up to rounding) broken uniformly at random."""
+    best = np.flatnonzero(q >= q.max() - 1e-12)
     return int(best[0]) if len(best) == 1 else int(best[int(rng.random() * len(best))])
