@@ -59,6 +59,11 @@ class ImplicitActiveSet:
     threshold: float
     order: IntArray
 
+    def __post_init__(self) -> None:
+        # Plain writable copies: a kernel is compiled anew for every other kind of array.
+        for name in ("transitions", "initial", "upper"):
+            object.__setattr__(self, name, np.array(getattr(self, name), np.float64, order="C"))
+
     def upper_value(self, policy: IntArray) -> float:
         """Upper value of one deterministic policy."""
         from discreet.learners.active_set_kernels import policy_value

@@ -71,7 +71,8 @@ class EnumeratedPolicies:
         """Value of every policy in the list."""
         from discreet.learners.policy_enumeration_kernels import policy_values
 
-        found: FloatArray = policy_values(self.indices, self.points, transitions, initial, rewards)
+        plain = (np.array(array, np.float64) for array in (transitions, initial, rewards))
+        found: FloatArray = policy_values(self.indices, self.points, *plain)
         return found
 
     def keep(self, mask: BoolArray) -> "EnumeratedPolicies":
