@@ -143,9 +143,8 @@ def merge_policies(policies: IntArray, weights: FloatArray) -> tuple[IntArray, F
     >>> merge_policies(np.array([[[0]], [[1]], [[0]]]), np.array([0.25, 0.5, 0.25]))[1].tolist()
     [0.5, 0.5]
     """
-    flat = policies.reshape(len(policies), -1)
-    _, keep, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-    merged = np.bincount(group.ravel(), weights=weights).astype(np.float64)
-    positive = merged > 0.0
-    kept: FloatArray = merged[positive]
-    return policies[keep[positive]], kept / kept.sum()
+    first: dict[bytes, int] = {}
+    merged = np.zeros(len(policies))
+    for i, policy in enumerate(policies):
+        merged[first.setdefault(policy.tobytes(), i)] += weights[i]
+    return policies[merged > 0.0], merged[merged > 0.0] / merged.sum()

@@ -147,9 +147,8 @@ def _playable(policies: IntArray, weights: FloatArray, model: AbsorbingModel) ->
     The model does not reach such states or ends there, so no upper value changes by it.
     """
     actions = model.rewards.shape[-1]
-    choices = np.eye(actions)[policies]
-    choices[:, ~model.known] = 1.0 / actions
-    rows, group = np.unique(choices.reshape(len(choices), -1), axis=0, return_inverse=True)
-    shares = np.bincount(group.ravel(), weights=weights)
-    components = tuple(StochasticPolicy(row.reshape(model.rewards.shape)) for row in rows)
-    return MixturePolicy(components, shares / shares.sum())
+    known = model.known
+    distinct, shares = merge_policies(np.where(known, policies, 0), weights)
+    choices = np.eye(actions)[distinct]
+    choices[:, ~known] = 1.0 / actions
+    return MixturePolicy(tuple(StochasticPolicy(choice) for choice in choices), shares)

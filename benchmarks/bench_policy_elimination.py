@@ -1,0 +1,129 @@
+"""Policy elimination: maximisation over the active set against HiGHS, and the time of a stage."""
+
+import time
+
+import numpy as np
+
+SIZES = ((4, 6), (6, 20), (10, 40))
+
+
+def run(quick: bool) -> list[dict]:
+    """Per size: one constrained maximisation, and one stage of the learner."""
+    rows = []
+    for states, horizon in SIZES[:2] if quick else SIZES:
+        active = _active_set(states, horizon)
+        ours = _maximisation(active)
+        peer = _linear_program(active, 2 if quick else 10)
+        name = f"X={states}, H={horizon}"
+        rows.append(_row(f"constrained maximisation, {name}", ours, peer, "ms"))
+        _stage(states, horizon)  # warm-up: compilation
+        seconds, maximisations = _stage(states, horizon)
+        rows.append(_row(f"stage of pe, {name}", seconds, maximisations * peer / 1e3, "s"))
+    return rows
+
+
+def _row(task: str, ours: float, peer: float, unit: str) -> dict:
+    name = "scipy.optimize.linprog (HiGHS)"
+    if unit == "s":
+        name += ", the stage's maximisations only"
+    return {
+        "task": task,
+        "ours": ours,
+        "peer": peer,
+        "peer_name": name,
+        "ratio": peer / ours,
+        "unit": unit,
+    }
+
+
+def _active_set(states: int, horizon: int):
+    """Policies within 10% of the optimum of RiverSwim."""
+    from discreet.learners.active_set import ImplicitActiveSet
+    from discreet.mdp import RiverSwim
+
+    mdp = RiverSwim(states=states, horizon=horizon)
+    order = np.broadcast_to(np.arange(2), mdp.shape.visits).copy()
+    model = (mdp.transitions, mdp.initial, mdp.rewards)
+    best = ImplicitActiveSet(*model, -np.inf, order).maximise(np.array(mdp.rewards)).value
+    return ImplicitActiveSet(*model, 0.9 * best, order)
+
+
+def _maximisation(active) -> float:
+    """Milliseconds per maximisation of a visit probability, over all (h, x, a)."""
+    active.visiting()  # warm-up: compilation
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        active.visiting()
+        best = min(best, time.process_time() - start)
+    return best / active.upper.size * 1e3
+
+
+def _linear_program(active, solves: int) -> float:
+    """Milliseconds per maximisation as a sparse linear program over occupancies."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, eye_array, kron
+
+    horizon, states, actions = active.upper.shape
+    outflow = kron(eye_array(horizon * states), np.ones((1, actions)))
+    moves = [csr_array(step.reshape(-1, states).T) for step in active.transitions[:-1]]
+    inflow = _shifted(moves, horizon, states, states * actions)
+    flow = csr_array(outflow - inflow)
+    entering = np.concatenate([active.initial, np.zeros((horizon - 1) * states)])
+    limit = csr_array(-active.upper.reshape(1, -1))
+    times = []
+    for k in np.linspace(0, active.upper.size - 1, solves).astype(int):
+        cost = np.zeros(active.upper.size)
+        cost[k] = -1.0
+        start = time.process_time()
+        linprog(cost, A_ub=limit, b_ub=[-active.threshold], A_eq=flow, b_eq=entering)
+        times.append(time.process_time() - start)
+    return float(np.median(times)) * 1e3
+
+
+def _shifted(moves, horizon: int, states: int, columns: int):
+    """Block matrix with the transitions of step h below its diagonal."""
+    from scipy.sparse import block_array, csr_array
+
+    blocks = [[None] * horizon for _ in range(horizon)]
+    for h in range(horizon):
+        blocks[h][h] = csr_array((states, columns))
+        if h > 0:
+            blocks[h][h - 1] = moves[h - 1]
+    return block_array(blocks)
+
+
+def _stage(states: int, horizon: int) -> tuple[float, float]:
+    """Seconds of the slowest stage's planning in a run, and its number of maximisations."""
+    from discreet._seeds import RunSeeds
+    from discreet.learners.learn import make_batch_learner
+    from discreet.learners.loop import public_facts
+    from discreet.learners.registry import get_learner
+    from discreet.mdp import RiverSwim, sample_counts
+    from discreet.privacy.noise import SimulationSampler
+    from discreet.privacy.trust import NoPrivacy
+
+    mdp = RiverSwim(states=states, horizon=horizon, relabel=1)
+    seeds = RunSeeds(1)
+    rng = seeds.generator("environment")
+    problem = public_facts(mdp, 20_000)
+    learner = make_batch_learner(
+        get_learner("pe"), problem, NoPrivacy(), seeds.generator("policy"), {}
+    )
+    spent: dict[float, float] = {}
+    for part, _, length in learner.script:
+        start = time.process_time()  # processor time: other programs do not count
+        batch = learner.ask()
+        spent[length] = spent.get(length, 0.0) + time.process_time() - start
+        counts = sample_counts(mdp, batch.policy, batch.users, rng)
+        released = learner.plan.release(counts, sampler=SimulationSampler(rng))
+        start = time.process_time()
+        learner.tell(released)
+        if part != "tail":
+            spent[length] += time.process_time() - start
+    return max(spent.values()), 2.0 * learner.explorer.pool.rewards.size
+
+
+if __name__ == "__main__":
+    for row in run(quick=False):
+        print(row)
