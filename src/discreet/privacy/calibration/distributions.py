@@ -14,7 +14,7 @@ _REACH = 12.0
 """Tables reach 12 standard deviations: a Gaussian leaves 4e-33 outside."""
 _OUTSIDE = 1e-31
 """More than any of the tables below leaves outside (Gaussian tail, exp(-75), Bernstein)."""
-_LARGEST_TABLE = 5_000_000
+_LARGEST_TABLE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)

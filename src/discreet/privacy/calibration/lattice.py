@@ -17,11 +17,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from discreet import _validate
+from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import least_epsilon, need_delta
 from discreet.privacy.calibration.distributions import discrete_gaussian_pmf
 from discreet.privacy.noise import FloatArray, check_scale
 
 _SMOOTH = 2.5
+_REACH = 12.0
+_LARGEST_SUM = 20_000_000
 
 
 def discrete_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int = 1) -> float:
@@ -33,7 +36,7 @@ def discrete_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: i
     check_scale(sigma=sigma)
     _validate.count(cells=cells, pile=pile)
     _validate.real(epsilon=epsilon)
-    values, log = _sum_of_gaussians(float(sigma), cells)
+    values, log = _sum_of_gaussians(float(sigma), cells, epsilon * sigma**2 / pile, pile)
     losses = (cells * pile**2 - 2 * pile * values) / (2 * sigma**2)
     return _hockey_stick(losses, log, float(epsilon))
 
@@ -72,16 +75,27 @@ def _hockey_stick(losses: FloatArray, log_masses: FloatArray, epsilon: float) ->
     return float(np.exp(log_masses[above]) @ -np.expm1(epsilon - losses[above]))
 
 
-def _sum_of_gaussians(sigma: float, cells: int) -> tuple[FloatArray, FloatArray]:
-    """Values and log-probabilities of the sum of ``cells`` discrete Gaussians."""
-    if cells == 1 or sigma >= _SMOOTH:
-        noise = discrete_gaussian_pmf(sigma * math.sqrt(cells))
-        return noise.values.astype(np.float64), noise.log_probabilities
-    one = discrete_gaussian_pmf(sigma)
-    total = _power(one.probabilities, cells)
-    values = np.arange(total.size, dtype=np.float64) + cells * one.first
-    with np.errstate(divide="ignore"):
-        return values, np.asarray(np.log(total), np.float64)
+def _sum_of_gaussians(
+    sigma: float, cells: int, least: float, pile: int
+) -> tuple[FloatArray, FloatArray]:
+    """Values and log-probabilities of the sum T, at least where cells·pile/2 - T > ``least``."""
+    spread = sigma * math.sqrt(cells)
+    if spread < _SMOOTH or (sigma < _SMOOTH and cells > 1):
+        one = discrete_gaussian_pmf(sigma)
+        total = _power(one.probabilities, cells)
+        values = np.arange(total.size, dtype=np.float64) + cells * one.first
+        with np.errstate(divide="ignore"):
+            return values, np.asarray(np.log(total), np.float64)
+    # Sum over the integers of exp(-x²/2s²) = s·sqrt(2·pi) up to exp(-2·pi²·s²) < 1e-53.
+    bottom = -math.ceil(_REACH * spread)
+    top = min(-bottom, math.ceil(cells * pile / 2 - least))
+    if top - bottom > _LARGEST_SUM:
+        raise CalibrationError(
+            f"The noise of sigma={sigma:g} on {cells} counters spreads over too many integers to "
+            f"sum exactly; ask for a larger epsilon."
+        )
+    values = np.arange(bottom, max(bottom, top) + 1, dtype=np.float64)
+    return values, -0.5 * (values / spread) ** 2 - math.log(spread * math.sqrt(2 * math.pi))
 
 
 def _power(pmf: FloatArray, times: int) -> FloatArray:

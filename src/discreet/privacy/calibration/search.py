@@ -48,17 +48,11 @@ def binomial_trials(ups: int, downs: int, epsilon: float, delta: float) -> int:
     _validate.count(moves=ups + downs)
     variance = gaussian_sigma(math.sqrt(ups + downs), epsilon, delta) ** 2
 
-    def holds(trials: int) -> bool:
-        return delta_of_moves(binomial_pmf(trials, 0.5), ups, downs, epsilon) <= delta
+    def excess(trials: int) -> float:
+        delivered = delta_of_moves(binomial_pmf(trials, 0.5), ups, downs, epsilon)
+        return math.log(max(delivered, 1e-300) / delta)
 
-    low = high = max(1, math.floor(4 * variance))
-    while not holds(high):
-        low, high = high + 1, math.ceil(1.02 * high) + 1
-    while low > 1 and holds(low):
-        low, high = max(1, math.floor(0.99 * low) - 1), low
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    high = _least_integer(excess, max(1, round(4 * variance)))
     cross_check(binomial_routes(high, 0.5, ups, downs, delta), at_most=epsilon)
     return high
 
@@ -123,6 +117,33 @@ def _deliver(
 ) -> bool:
     noise = binomial_pmf(users * each.bits, each.probability)
     return delta_of_moves(noise, ups, downs, epsilon) <= delta
+
+
+def _least_integer(excess: Callable[[int], float], guess: int) -> int:
+    """The least n with excess(n) <= 0 for a decreasing function, from a guess nearby.
+
+    Above 100,000 it may be one part in 100,000 too large.
+    """
+    low, high, step = guess, guess, max(1, guess // 500)
+    above = below = excess(guess)
+    while below > 0:
+        low, above, high = high, below, high + step
+        below, step = excess(high), 4 * step
+    step = max(1, guess // 500)
+    while above <= 0:
+        if low == 1:
+            return 1
+        high, below, low = low, above, max(1, low - step)
+        above, step = excess(low), 4 * step
+    while high - low > max(1, high // 100_000):
+        secant = math.ceil(low + (high - low) * above / (above - below))
+        middle = min(max(secant, low + 1), high - 1)
+        value = excess(middle)
+        if value > 0:  # halving the far end keeps the secant from creeping (Illinois)
+            low, above, below = middle, value, below / 2
+        else:
+            high, below, above = middle, value, above / 2
+    return high
 
 
 def _least(holds: Callable[[float], bool], start: float, tolerance: float) -> float:
