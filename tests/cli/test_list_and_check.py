@@ -3,6 +3,7 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from discreet.cli import app as cli
@@ -94,6 +95,59 @@ def test_bad_input_gets_one_sentence_and_exit_code_two(discreet, arguments, sent
     assert err.startswith("Error: ")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def model(**changes):
+    return {
+        "transitions": np.full((2, 2, 2), 0.5),
+        "rewards": np.array([[0.0, 1.0], [1.0, 0.0]]),
+        "horizon": 3,
+        **changes,
+    }
+
+
+def test_a_model_of_ones_own_from_a_file(discreet, tmp_path):
+    np.savez(tmp_path / "mine.npz", **model())
+    code, out, _ = discreet("check", "mdp", str(tmp_path / "mine.npz"), "--horizon", "4", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert (report["name"], report["horizon"], report["optimal_value"]) == ("mine", 4, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        (model(transitions=np.full((2, 2, 2), 0.6)), "sum to 1, got 1.2 at transitions[0, 0]"),
+        (model(transitions=np.array([[[-0.5, 1.5]] * 2] * 2)), "probabilities >= 0, got -0.5"),
+        (model(rewards=np.full((2, 2), 1.5)), "rewards in [0, 1], got 1.5 at rewards[0, 0]"),
+        (model(rewards=np.zeros((3, 2))), "rewards for 2 states and 2 actions"),
+        (model(transitions=np.ones((2, 2))), "got shape (2, 2)"),
+        (model(horizon=0), "horizon=0"),
+        (model(reward=np.zeros(2)), "did you mean 'rewards'?"),
+        ({"rewards": np.zeros((2, 2))}, "to hold an array 'transitions'"),
+        (model(rewards=np.array([["a", "b"]] * 2)), "array of numbers"),
+    ],
+)
+def test_bad_arrays_get_one_sentence(discreet, tmp_path, arrays, sentence):
+    np.savez(tmp_path / "bad.npz", **arrays)
+    code, _, err = discreet("check", "mdp", str(tmp_path / "bad.npz"))
+    assert code == 2
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_unreadable_files_get_one_sentence(discreet, tmp_path):
+    assert "does not exist" in discreet("check", "mdp", "nowhere.npz")[2]
+    (tmp_path / "text.npz").write_text("hello")
+    code, _, err = discreet("check", "mdp", str(tmp_path / "text.npz"))
+    assert code == 2
+    assert "Cannot read" in err
+
+
+def test_a_problem_too_large_for_the_machine_gets_one_sentence(discreet):
+    code, _, err = discreet("check", "mdp", "RiverSwim", "--states", "100000000")
+    assert code == 2
+    assert "Not enough memory" in err
 
 
 def test_no_arguments_show_the_help(discreet):

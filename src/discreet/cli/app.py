@@ -50,7 +50,9 @@ def main() -> NoReturn:
         _fail(str(error))
     except _USAGE_ERROR as error:
         _fail(error.format_message())  # type: ignore[attr-defined]
-    except typer.Abort:
+    except MemoryError:
+        _fail("Not enough memory for a problem of this size; ask for fewer states or steps.")
+    except (typer.Abort, KeyboardInterrupt):
         raise SystemExit(130) from None
     raise SystemExit(code if isinstance(code, int) else 0)
 

@@ -1,20 +1,25 @@
 """`discreet check mdp`: exact values of an environment, and whether it is worth learning."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli._console import echo_json, print_table, warn
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
+    from discreet.mdp.tabular import TabularMDP
 
 
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(help="An environment of `discreet list`, or a Gymnasium id with a model."),
+        typer.Argument(
+            help="An environment of `discreet list`, a Gymnasium id with a model, or an .npz file "
+            "with the arrays transitions and rewards (initial, horizon)."
+        ),
     ] = None,
     states: Annotated[int | None, typer.Option(help="Number of states.")] = None,
     actions: Annotated[int | None, typer.Option(help="Number of actions.")] = None,
@@ -52,9 +57,38 @@ def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":
     from discreet.mdp.check import check_mdp
     from discreet.mdp.environments.registry import make
 
+    if name.endswith(".npz"):
+        return check_mdp(_from_file(Path(name), parameters))
     if _is_foreign(name):
         return check_mdp(_from_gymnasium(name, parameters))
     return check_mdp(make(name, **parameters))
+
+
+def _from_file(path: Path, parameters: dict[str, Any]) -> "TabularMDP":
+    """A model from the arrays of an .npz file; --horizon and --set add what it does not hold."""
+    import zipfile
+
+    import numpy as np
+
+    from discreet.mdp.tabular import TabularMDP
+
+    if not path.is_file():
+        raise InvalidInputError(f"Expected a file of arrays, but {path} does not exist.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(f"Cannot read {path} as .npz: {error}") from None
+    known = {"transitions", "rewards", "initial", "horizon", "reward_kind"}
+    given = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
+    given.update(parameters)
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"array in {path.name}", name, known)
+    for name in ("transitions", "rewards"):
+        if name not in given:
+            raise InvalidInputError(f"Expected {path} to hold an array {name!r}.")
+    return TabularMDP(name=path.stem, **given)
 
 
 def _is_foreign(name: str) -> bool:
@@ -63,7 +97,7 @@ def _is_foreign(name: str) -> bool:
     return bool(stem) and version.isdigit() and not name.lower().startswith("discreet/")
 
 
-def _from_gymnasium(name: str, parameters: dict[str, Any]) -> Any:
+def _from_gymnasium(name: str, parameters: dict[str, Any]) -> "TabularMDP":
     import gymnasium
 
     from discreet.mdp.gymnasium_bridge import from_gymnasium
