@@ -378,3 +378,20 @@ def test_impossible_released_visits_outside_played_are_refused():
         plan.release(counts, sampler=sampler(), played=PLAYED)
     with pytest.raises(InvalidInputError, match="played"):
         batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), played=PLAYED)
+
+
+def test_bounds_for_many_users_equal_those_one_by_one():
+    for law in (LaplaceLaw(7.0), BoundedLaw(30), FlipTail(0.4), OneStepTail(0.2, 4, 5, True)):
+        users = np.array([1, 2, 5, 40, 1000, 10**6, 10**8])
+        one_by_one = [law.bound({1.0: float(n)}, 1e-3) for n in users]
+        assert np.allclose(law.sum_bounds(users, 1e-3), one_by_one, rtol=1e-12)
+
+
+def test_a_long_block_leaves_the_stream_where_short_ones_do():
+    plan = stream("laplace", Shape(states=9, actions=9, horizon=9), episodes=120)
+    whole = plan.open(sampler()).noise_block(120)
+    release = plan.open(sampler())
+    with pytest.raises(InvalidInputError, match="longer stream"):
+        release.noise_block(121)  # nothing is drawn, nothing is lost
+    assert np.array_equal(release.noise_block(100), whole[:100])
+    assert np.array_equal(release.noise_block(20), whole[100:])

@@ -123,27 +123,28 @@ class Pieces:
         # Secure noise is slow and secret: none is drawn before its time.
         self._piece = 1 if secure else max(1, _PIECE // max(1, width))
         self._episodes = episodes
-        self._drawn = 0
+        self._drawn = self._taken = 0
         self._left: tuple[Array, ...] | None = None
 
     def take(self, rows: int) -> tuple[Array, ...]:
         """The next ``rows`` rows of each array."""
         _validate.count(0, episodes=rows)
-        while self._left is None or len(self._left[0]) < rows:
+        if self._taken + rows > self._episodes:
+            raise InvalidInputError(
+                f"Expected at most {self._episodes} releases in this stream; "
+                f"calibrate a longer stream (its guarantee covers {self._episodes})."
+            )
+        parts = [self._left] if self._left is not None else []
+        while not parts or self._drawn - self._taken < rows:
             more = min(self._piece, self._episodes - self._drawn)
-            if more == 0:
-                raise InvalidInputError(
-                    f"Expected at most {self._episodes} releases in this stream; "
-                    f"calibrate a longer stream (its guarantee covers {self._episodes})."
-                )
-            fresh = self._draw(self._drawn, more)
+            parts.append(self._draw(self._drawn, more))
             self._drawn += more
-            if self._left is not None and len(self._left[0]):
-                fresh = tuple(np.concatenate(pair) for pair in zip(self._left, fresh, strict=True))
-            self._left = fresh
-        taken = tuple(array[:rows] for array in self._left)
-        self._left = tuple(array[rows:] for array in self._left)
-        return taken
+        joined = (
+            parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+        )
+        self._taken += rows
+        self._left = tuple(array[rows:] for array in joined)
+        return tuple(array[:rows] for array in joined)
 
 
 class NoiseRun(ABC):

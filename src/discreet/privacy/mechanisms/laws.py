@@ -49,15 +49,47 @@ class TailLaw(ABC):
         return float(np.min((total + math.log(2 / failure)) / t))
 
     def sum_bounds(self, terms: IntArray, failure: float) -> FloatArray:
-        """`bound` of plain sums of ``terms`` draws, for many numbers of draws at once."""
+        """`bound` of plain sums of ``terms`` draws, for many numbers of draws at once.
+
+        For each t the bound is a line in the number of draws: the answer is their lower envelope.
+        """
         check_failure(failure)
-        counts = np.atleast_1d(np.asarray(terms, np.float64))
         t = CHERNOFF_GRID * self.mgf_limit
-        log_mgf, log_failure = self.log_mgf(t), math.log(2 / failure)
-        best = np.full(counts.shape, np.inf)
-        for one, value in zip(t, log_mgf, strict=True):
-            np.minimum(best, (counts * value + log_failure) / one, out=best)
-        return best
+        slopes, offsets = self.log_mgf(t) / t, math.log(2 / failure) / t
+        best, starts = lower_envelope(slopes, offsets)
+        counts = np.atleast_1d(np.asarray(terms, np.float64))
+        out = np.empty(counts.shape)
+        for first in range(0, counts.size, 1 << 20):  # long streams: bounded memory
+            part = counts[first : first + (1 << 20)]
+            line = best[np.searchsorted(starts, part, "right") - 1]
+            out[first : first + part.size] = part * slopes[line] + offsets[line]
+        return out
+
+
+def lower_envelope(slopes: FloatArray, offsets: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The lines slope·x + offset that are least somewhere in x >= 0, and from which x on.
+
+    >>> lines, starts = lower_envelope(np.array([0.0, 1.0, 5.0]), np.array([4.0, 1.0, 0.5]))
+    >>> lines.tolist(), starts.tolist()
+    ([2, 1, 0], [0.0, 0.125, 3.0])
+    """
+    lines: list[int] = []
+    starts: list[float] = []
+    for line in np.lexsort((-slopes, offsets)):  # from the lowest at zero upwards
+        while lines:
+            top = lines[-1]
+            if slopes[line] >= slopes[top]:
+                break  # never below what is already there
+            cross = (offsets[line] - offsets[top]) / (slopes[top] - slopes[line])
+            if cross > starts[-1]:
+                lines.append(int(line))
+                starts.append(float(cross))
+                break
+            lines.pop()
+            starts.pop()
+        if not lines:
+            lines, starts = [int(line)], [0.0]
+    return np.array(lines), np.array(starts)
 
 
 class NoiseLaw(TailLaw):
