@@ -13,6 +13,7 @@ _COMMANDS: dict[str, str] = {
     "run": "discreet.cli.run",
     "plot": "discreet.cli.plot",
     "report": "discreet.cli.report",
+    "audit": "discreet.cli.audit",
     "calibrate": "discreet.cli.calibrate",
     "check": "discreet.cli.check",
     "bench": "discreet.cli.bench",

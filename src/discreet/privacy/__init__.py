@@ -13,6 +13,8 @@ _WHERE = {
     "Local": "discreet.privacy.trust",
     "NoPrivacy": "discreet.privacy.trust",
     "PrivateCounts": "discreet.privacy.release",
+    "AuditRow": "discreet.privacy.auditing.run",
+    "Conformance": "discreet.privacy.auditing.conformance",
     "Sampler": "discreet.privacy.noise",
     "SecureSampler": "discreet.privacy.noise",
     "Shuffle": "discreet.privacy.trust",
@@ -21,7 +23,10 @@ _WHERE = {
     "StreamRelease": "discreet.privacy.release",
     "TrustModel": "discreet.privacy.trust",
     "calibrate": "discreet.privacy.costs",
+    "audit": "discreet.privacy.auditing.run",
+    "auditing": "discreet.privacy.auditing",
     "calibration": "discreet.privacy.calibration",
+    "check_mechanism": "discreet.privacy.auditing.conformance",
     "sensitivity": "discreet.privacy.sensitivity",
 }
 

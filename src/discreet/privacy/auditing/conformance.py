@@ -1,0 +1,261 @@
+"""`check_mechanism`: is this plan fit to protect anybody? Also for mechanisms of your own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DiscreetError, UnsupportedError
+from discreet.mdp.counts import Counts
+from discreet.privacy.auditing.linear import additive, bitwise
+from discreet.privacy.auditing.neighbours import Episode, Plan, Vector, batch_of, opposites, vector
+from discreet.privacy.auditing.reports import Enumerated, device
+from discreet.privacy.guarantee import NEIGHBOURS, UNIT
+from discreet.privacy.noise import Sampler, SimulationSampler
+from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
+from discreet.privacy.sensitivity import STATISTICS
+
+TOLERANCE = 1e-7
+"""Relative error allowed to the arithmetic of an audit."""
+_RUNS = 400
+_USERS, _CROWD = 3, 1000
+_LARGEST_BATCH = 2_000_000
+_SIGMAS = 7.0
+"""False alarms at seven standard errors: below 1e-11 per test."""
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What `check_mechanism` found; no problems means fit for use."""
+
+    mechanism: str
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No problems."""
+        return not self.problems
+
+
+def check_mechanism(plan: Plan | str) -> Conformance:
+    """Check a calibrated plan (or a mechanism by name) for the ways privacy is lost in practice.
+
+    It rejects noise that is shared between counters or drawn again instead of kept, noise of
+    another scale than stated, outputs that are no function of integers, counts that were changed in
+    place, noise or data outside `played`, messages that are not single bits, and a guarantee
+    without its assumptions.
+
+    Args:
+        plan: a `BatchPlan` or `StreamPlan` (small shapes are faster), or a name such as
+            ``"central/gaussian"``.
+
+    >>> from discreet.mdp.shape import Shape
+    >>> from discreet.privacy import Central
+    >>> check_mechanism(Central(epsilon=1).calibrate(Shape(2, 2, 2))).ok
+    True
+    """
+    if isinstance(plan, str):
+        from discreet.privacy.auditing.roster import find
+
+        name = plan
+        plan = find(plan)[0].plan()
+    else:
+        name = plan.mechanism
+    problems = [text for check in _CHECKS for text in check(plan)]
+    return Conformance(name, tuple(dict.fromkeys(problems)))
+
+
+def _promise(plan: Plan) -> Iterator[str]:
+    guarantee = plan.guarantee
+    if guarantee.notion == "none":
+        return
+    if not guarantee.assumptions:
+        yield "The guarantee names no assumptions: say who is trusted and who must not collude."
+    if guarantee.unit != UNIT or guarantee.neighbours != NEIGHBOURS:
+        yield f"The guarantee is not about {UNIT} under {NEIGHBOURS}."
+    if not 0 < guarantee.epsilon < np.inf and not guarantee.claimed:
+        yield f"The guarantee promises epsilon={guarantee.epsilon!r}, which is no promise."
+    sampler = SimulationSampler(np.random.default_rng(0))
+    if not _release(plan, _crowd(plan), sampler).guarantee.simulated:
+        yield "A release with simulated noise is not stamped as a simulation."
+
+
+def _untouched(plan: Plan) -> Iterator[str]:
+    """The caller's arrays stay as they were."""
+    counts = _crowd(plan)
+    before = counts.transitions.copy(), counts.rewards.copy()
+    _release(plan, counts, SimulationSampler(np.random.default_rng(1)))
+    if not all(map(np.array_equal, before, (counts.transitions, counts.rewards))):
+        yield "The release changes the caller's counts in place."
+
+
+def _played_only(plan: Plan) -> Iterator[str]:
+    """Counters of actions that cannot be played are exactly zero: no noise, and no data either."""
+    if not isinstance(plan, BatchPlan) or plan.shape.actions == 1:
+        return
+    played = np.zeros(plan.shape.visits, np.bool_)
+    played[:, 0, 0] = True
+    sampler = SimulationSampler(np.random.default_rng(2))
+    for user, what in zip(opposites(plan.shape), ("noise", "data"), strict=True):
+        try:
+            released = _publish(plan, user, sampler, played)
+        except DiscreetError:
+            continue  # refusing an episode of another policy is as good
+        if any(np.asarray(part)[~played].any() for part in _parts(released)):
+            yield f"Counters outside `played` are not exactly zero: they carry {what}."
+
+
+def _noise_as_stated(plan: Plan) -> Iterator[str]:
+    """Mean, variance and independence of the noise, against what the plan says of itself."""
+    if plan.guarantee.notion == "none" or not _is_additive(plan):
+        return
+    noise, stated = _noise_samples(plan)
+    if (stated <= 0).any() or not np.ptp(noise, axis=0).all():
+        yield "Some released counters carry no noise at all."
+        return
+    standard = noise / np.sqrt(stated)
+    runs, cells = standard.shape
+    if (np.abs(standard.mean(axis=0)) > _SIGMAS / np.sqrt(runs)).any():
+        yield "The noise has not mean zero: releases are biased."
+    squares = (standard**2).mean(axis=1)
+    ratio, error = squares.mean(), squares.std() / np.sqrt(runs)
+    if abs(ratio - 1) > _SIGMAS * error:
+        yield f"The noise has {ratio:.2f} times the stated variance: wrong scale."
+    correlation = np.abs(np.corrcoef(standard.T) - np.eye(cells)) if cells > 1 else np.zeros(1)
+    if correlation.max() > (_SIGMAS + 2) / np.sqrt(runs):
+        yield "Counters share noise: differences between them are released (almost) exactly."
+
+
+def _integers_only(plan: Plan) -> Iterator[str]:
+    """What is released is a function of integers."""
+    if _is_additive(plan) and not bitwise(plan, users=_users(plan)):
+        yield (
+            "Floating-point noise is released: the low-order bits of a release depend on the data "
+            "beyond their noisy value."
+        )
+
+
+def _messages(plan: Plan) -> Iterator[str]:
+    """Shuffled messages are single bits, equally many from everybody, whose order is nothing."""
+    if plan.guarantee.notion != "SDP" or not isinstance(plan, BatchPlan):
+        return
+    sampler = SimulationSampler(np.random.default_rng(3))
+    encoder = device(plan, _CROWD)
+    sent = [encoder.encode(u.states, u.actions, u.rewards, sampler) for u in opposites(plan.shape)]
+    if any(rows.ndim != 2 or rows.shape[1] != 2 for rows in sent):
+        yield "Messages are not (counter, bit): a user's counters stay linked through the shuffler."
+        return
+    noise_bits = additive(plan, users=_CROWD).laws[0].trials // _CROWD
+    received = [np.bincount(rows[:, 0]) for rows in sent]
+    bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
+    if not bits or received[0].max() != noise_bits + 1:
+        yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
+    elif not np.array_equal(received[0], received[1]):
+        yield "The number of messages per counter depends on the data."
+    elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
+        yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
+
+
+def _order(plan: BatchPlan, messages: NDArray[np.int64]) -> Iterator[str]:
+    mixed = np.random.default_rng(4).permutation(messages)
+    one, other = (vector(plan.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed))
+    if not np.array_equal(one, other):
+        yield "The release depends on the order of the messages."
+
+
+def _within_promise(plan: Plan) -> Iterator[str]:
+    """The exact epsilon of the real code path is not above the promise."""
+    guarantee = plan.guarantee
+    if guarantee.notion == "none":
+        return
+    try:
+        exact = additive(plan, users=_users(plan)).epsilon(guarantee.delta)
+    except UnsupportedError as reason:
+        if guarantee.notion != "LDP":
+            yield str(reason)
+            return
+        exact = Enumerated(plan).epsilon(guarantee.delta)
+    if exact > guarantee.epsilon * (1 + TOLERANCE):
+        yield (
+            f"The release delivers epsilon={exact:.6g} at delta={guarantee.delta:g}, "
+            f"the guarantee says {guarantee.epsilon:.6g}."
+        )
+
+
+_CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
+    _promise,
+    _untouched,
+    _played_only,
+    _noise_as_stated,
+    _integers_only,
+    _messages,
+    _within_promise,
+)
+
+
+def _parts(released: PrivateCounts) -> list[NDArray[Any]]:
+    parts = [getattr(released, name) for name in STATISTICS]
+    return [part for part in parts if part is not None]
+
+
+def _users(plan: Plan) -> int:
+    """Local reports are private one by one; others are checked in a small batch."""
+    return _USERS if isinstance(plan, BatchPlan) and plan.guarantee.notion != "LDP" else 1
+
+
+def _crowd(plan: Plan) -> Counts:
+    return batch_of(opposites(plan.shape)[1], _users(plan), plan.shape)
+
+
+def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
+    if isinstance(plan, StreamPlan):
+        return plan.open(sampler).add(counts)
+    try:
+        return plan.release(counts, sampler=sampler)
+    except UnsupportedError:  # only reports can be released
+        return _publish(plan, opposites(plan.shape)[1], sampler, None)
+
+
+def _publish(
+    plan: BatchPlan, user: Episode, sampler: Sampler, played: NDArray[np.bool_] | None
+) -> PrivateCounts:
+    """One user's release, from counts or from a report, whichever the mechanism takes."""
+    try:
+        return plan.release(user.counts(plan.shape), sampler=sampler, played=played)
+    except UnsupportedError:
+        encoder = plan.encoder(1, played=played)
+        report = encoder.encode(user.states, user.actions, user.rewards, sampler)
+        return plan.release_reports(report, 1, secure=sampler.secure, played=played)
+
+
+def _is_additive(plan: Plan) -> bool:
+    try:
+        additive(plan, users=_users(plan))
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _noise_samples(plan: Plan) -> tuple[NDArray[np.float64], Vector]:
+    """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
+    rng = np.random.default_rng(6)
+    counts = _crowd(plan)
+    last = plan.episodes if isinstance(plan, StreamPlan) else 1
+
+    def once() -> PrivateCounts:
+        if isinstance(plan, BatchPlan):
+            return plan.release(_crowd(plan), sampler=SimulationSampler(rng))
+        stream = plan.open(SimulationSampler(rng))
+        return [stream.add(_crowd(plan)) for _ in range(last)][-1]
+
+    drawn = [once() for _ in range(_RUNS)]
+    pooled = isinstance(plan, StreamPlan) and plan.stationary
+    raw = {name: last * getattr(counts, name) for name in plan.statistics}
+    names = [name for name in STATISTICS if name in plan.statistics]
+    truth = np.concatenate([(raw[n].sum(axis=0) if pooled else raw[n]).ravel() for n in names])
+    stated = plan.noise_variance(last if isinstance(plan, StreamPlan) else counts.users)
+    sizes = [np.asarray(getattr(drawn[0], name)).size for name in names]
+    variances = np.repeat([stated[name] for name in names], sizes)
+    return np.array([vector(release) for release in drawn]) - truth, variances

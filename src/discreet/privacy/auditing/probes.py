@@ -1,0 +1,181 @@
+"""Samplers that do not draw: they look at how a mechanism uses its noise.
+
+`PresetSampler` answers with prescribed numbers and remembers the law of each draw: with it the
+noise of any additive mechanism is read off its real code path, impulse by impulse, as a matrix.
+`ScriptedSampler` answers draws of finite support with prescribed values: with it all outcomes of a
+small mechanism can be visited, each with its probability.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import UnsupportedError
+from discreet.privacy.auditing import pairs
+from discreet.privacy.noise import IntArray, Size
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of one scalar draw: a kind with its parameters, summed over ``copies`` draws."""
+
+    kind: str
+    scale: float
+    copies: int = 1
+    trials: int = 0
+    table: bytes = b""
+
+    def pair(self, shift: int) -> pairs.Pair:
+        """What an attacker learns when this noise hides a move by ``shift``."""
+        if self.copies > 1:
+            raise UnsupportedError("Sums of draws are audited as bounds only.")
+        if self.kind == "binomial":
+            return pairs.binomial(self.trials, self.scale, shift)
+        if self.kind == "table":
+            return pairs.table(np.frombuffer(self.table), shift)
+        maker = {"laplace": pairs.laplace, "gaussian": pairs.gaussian}[self.kind]
+        return maker(self.scale, abs(shift))
+
+
+@dataclass
+class PresetSampler:
+    """Draw number i is ``values[i]``, and zero beyond their end; every draw's law is remembered."""
+
+    values: NDArray[np.int64]
+    laws: list[Law] = field(default_factory=list)
+    secure = False
+
+    @classmethod
+    def still(cls) -> "PresetSampler":
+        """No noise at all."""
+        return cls(np.zeros(0, np.int64))
+
+    @classmethod
+    def impulse(cls, at: int, height: int) -> "PresetSampler":
+        """Only draw number ``at`` is not zero."""
+        values = np.zeros(at + 1, np.int64)
+        values[at] = height
+        return cls(values)
+
+    def _answer(self, law: Law, size: Size) -> IntArray:
+        answer = np.zeros(size, np.int64)
+        first = len(self.laws)
+        self.laws.extend([law] * answer.size)
+        given = self.values[first : first + answer.size]
+        answer.flat[: given.size] = given
+        return answer
+
+    def discrete_laplace(self, scale: float, size: Size) -> IntArray:
+        """As prescribed."""
+        return self._answer(Law("laplace", float(scale)), size)
+
+    def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
+        """As prescribed."""
+        return self._answer(Law("gaussian", float(sigma)), size)
+
+    def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
+        """As prescribed."""
+        if np.ndim(trials):
+            raise UnsupportedError("Bits drawn per unit of data are audited by enumeration.")
+        return self._answer(Law("binomial", float(probability), trials=int(trials)), size)
+
+    def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:
+        """As prescribed."""
+        return self._answer(Law("laplace", float(scale), int(users)), size)
+
+    def gaussian_sum(self, sigma: float, users: int, size: Size) -> IntArray:
+        """As prescribed."""
+        return self._answer(Law("gaussian", float(sigma), int(users)), size)
+
+    def table(self, weights: IntArray, size: Size) -> IntArray:
+        """As prescribed."""
+        return self.table_sum(weights, 1, size)
+
+    def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
+        """As prescribed."""
+        masses = np.asarray(weights) / np.sum(weights)
+        return self._answer(Law("table", 1.0, int(users), table=masses.tobytes()), size)
+
+    def permutation(self, length: int) -> IntArray:
+        """The identity."""
+        return np.arange(length, dtype=np.int64)
+
+
+@dataclass
+class ScriptedSampler:
+    """Draws follow ``script`` (indices into their supports); beyond its end the first value."""
+
+    script: list[int]
+    taken: list[int] = field(default_factory=list)
+    options: list[int] = field(default_factory=list)
+    log_probability: float = 0.0
+    secure = False
+
+    def _scalar(self, probabilities: NDArray[np.float64]) -> int:
+        support = np.flatnonzero(probabilities)
+        place = len(self.taken)
+        choice = self.script[place] if place < len(self.script) else 0
+        self.taken.append(choice)
+        self.options.append(support.size)
+        value = int(support[choice])
+        self.log_probability += math.log(probabilities[value])
+        return value
+
+    def _many(self, probabilities: NDArray[np.float64], size: Size) -> IntArray:
+        count = math.prod((size,) if isinstance(size, int) else size)
+        values = [self._scalar(probabilities) for _ in range(count)]
+        return np.array(values, np.int64).reshape(size)
+
+    def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
+        """Every number of ones that can occur."""
+        from scipy import stats
+
+        if np.ndim(trials):
+            raise UnsupportedError("Reports are enumerated bit by bit, not in sums.")
+        return self._many(stats.binom.pmf(np.arange(int(trials) + 1), trials, probability), size)
+
+    def table(self, weights: IntArray, size: Size) -> IntArray:
+        """Every index of positive weight."""
+        return self._many(weights / weights.sum(), size)
+
+    def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
+        """Every sum that can occur."""
+        law = np.ones(1)
+        for _ in range(users):
+            law = np.convolve(law, weights / weights.sum())
+        return self._many(law, size)
+
+    def permutation(self, length: int) -> IntArray:
+        """The identity: what is audited must not depend on the order."""
+        return np.arange(length, dtype=np.int64)
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnsupportedError(f"{name!r} has an infinite support and cannot be enumerated.")
+
+
+def outcomes(run: Callable[[Any], bytes], limit: int = 1 << 17) -> dict[bytes, float]:
+    """The exact distribution of what ``run(sampler)`` returns, over all draws of the sampler."""
+    distribution: dict[bytes, float] = {}
+    for visited, (seen, log_probability) in enumerate(_visit(run)):
+        if visited >= limit:
+            raise UnsupportedError(f"More than {limit:,} outcomes; audit a smaller shape.")
+        distribution[seen] = distribution.get(seen, 0.0) + math.exp(log_probability)
+    return distribution
+
+
+def _visit(run: Callable[[Any], bytes]) -> Iterator[tuple[bytes, float]]:
+    """Depth-first over the tree of draws."""
+    script: list[int] = []
+    while True:
+        sampler = ScriptedSampler(script)
+        yield run(sampler), sampler.log_probability
+        script = list(sampler.taken)
+        while script and script[-1] + 1 == sampler.options[len(script) - 1]:
+            script.pop()
+        if not script:
+            return
+        script[-1] += 1

@@ -1,0 +1,236 @@
+"""Deliberately broken mechanisms: each must be caught."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
+from discreet.privacy.auditing.empirical import epsilon_low, samples
+from discreet.privacy.auditing.linear import additive
+from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
+from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
+from discreet.privacy.mechanisms.tree import LaplaceTree
+from discreet.privacy.release import StreamRelease, noisy_batch
+
+SHAPE = Shape(states=2, actions=2, horizon=2)
+TINY = Shape(states=1, actions=2, horizon=1)
+
+
+def as_type(plan, kind, **changes):
+    """The same plan with another class: a mutation of its code, not of its promise."""
+    fields = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
+    return kind(**(fields | changes))
+
+
+def said(plan):
+    return " ".join(check_mechanism(plan).problems)
+
+
+def attack(plan, delta=0.0, runs=4000, **options):
+    sampler = SimulationSampler(np.random.default_rng(7))
+    return epsilon_low(*samples(plan, sampler, runs, **options), delta)
+
+
+class HalvedInTheCode(LaplaceBatch):
+    """Says one scale, draws another."""
+
+    def release(self, counts, *, sampler, played=None):
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: sampler.discrete_laplace(self.scale / 2, n),
+            secure=False,
+            played=played,
+        )
+
+
+class SharedBetweenCells(LaplaceBatch):
+    """One draw for all counters of a statistic, as in public code for these papers."""
+
+    def release(self, counts, *, sampler, played=None):
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: np.repeat(sampler.discrete_laplace(self.scale, 1), n),
+            secure=False,
+            played=played,
+        )
+
+
+class FloatNoise(GaussianBatch):
+    """Adds floating-point noise."""
+
+    def release(self, counts, *, sampler, played=None):
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: sampler.discrete_gaussian(self.sigma * 1000, n) / 1000.0,
+            secure=False,
+            played=played,
+        )
+
+
+class Overwriting(LaplaceBatch):
+    """Works in the caller's arrays."""
+
+    def release(self, counts, *, sampler, played=None):
+        released = super().release(counts, sampler=sampler, played=played)
+        counts.transitions[...] = 0
+        return released
+
+
+class NoiseEverywhere(LaplaceBatch):
+    """Ignores which actions can be played."""
+
+    def release(self, counts, *, sampler, played=None):
+        return super().release(counts, sampler=sampler)
+
+
+class Redrawn(StreamRelease):
+    """Fresh noise at every release, of the size that a tree would have."""
+
+    def noise_block(self, episodes):
+        self.episode += episodes
+        return self.plan.noise.law.draw(self.sampler, (episodes, self.plan.cells)) * 1.0
+
+
+class RedrawnTree(LaplaceTree):
+    def open(self, sampler):
+        return Redrawn(self, sampler)
+
+
+class IntegerEncoder(ShuffleEncoder):
+    """Adds the noise to the data bit and sends the sum, as printed."""
+
+    def encode(self, states, actions, rewards, sampler):
+        sent = super().encode(states, actions, rewards, sampler)
+        ones = np.bincount(sent[:, 0], weights=sent[:, 1]).astype(np.int64)
+        return np.stack([np.arange(ones.size), ones], axis=1)
+
+
+class VectorEncoder(IntegerEncoder):
+    """Sends all counters of a user in one message."""
+
+    def encode(self, states, actions, rewards, sampler):
+        return super().encode(states, actions, rewards, sampler)[:, 1][None]
+
+
+class IntegerShuffle(ShuffleBatch):
+    def encoder(self, users, *, played=None):
+        return as_type(super().encoder(users, played=played), IntegerEncoder)
+
+
+class VectorShuffle(ShuffleBatch):
+    def encoder(self, users, *, played=None):
+        return as_type(super().encoder(users, played=played), VectorEncoder)
+
+
+@pytest.fixture(scope="module")
+def pure():
+    return Central(epsilon=1).calibrate(SHAPE)
+
+
+def test_the_originals_are_fine(pure):
+    assert check_mechanism(pure).ok
+    assert check_mechanism(Central(epsilon=1, delta=1e-6).calibrate(SHAPE)).ok
+
+
+def test_halved_noise_in_the_plan(pure):
+    assert "delivers epsilon=2" in said(dataclasses.replace(pure, scale=pure.scale / 2))
+
+
+def test_halved_noise_in_the_code(pure):
+    problems = said(as_type(pure, HalvedInTheCode))
+    assert "wrong scale" in problems and "delivers epsilon=2" in problems
+
+
+def test_halved_noise_is_seen_by_the_attack():
+    plan = Central(epsilon=1).calibrate(TINY, statistics=("visits",))
+    assert attack(plan) <= 1
+    assert attack(as_type(plan, HalvedInTheCode), runs=10_000) > 1
+
+
+def test_sensitivity_h_instead_of_2h():
+    plan = Central(epsilon=1).calibrate(SHAPE)
+    wrong = dataclasses.replace(plan, scale=3 * SHAPE.horizon / 1.0)
+    assert additive(wrong).epsilon(0.0) == pytest.approx(2.0)
+    assert "delivers epsilon=2" in said(wrong)
+
+
+def test_sensitivity_of_one_statistic_for_three():
+    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE)
+    alone = Central(epsilon=1, delta=1e-6).calibrate(SHAPE, statistics=("visits",))
+    assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, sigma=alone.sigma))
+
+
+def test_noise_shared_between_cells(pure):
+    broken = as_type(pure, SharedBetweenCells)
+    assert additive(broken).epsilon(0.0) == np.inf
+    assert "share noise" in said(broken)
+    assert attack(broken, runs=400) > 2
+
+
+def test_noise_drawn_again_instead_of_a_tree():
+    plan = Central(epsilon=1).calibrate(TINY, rhythm="stream", episodes=16, statistics=("visits",))
+    broken = as_type(plan, RedrawnTree)
+    assert additive(plan).epsilon(0.0) == pytest.approx(1.0)
+    assert additive(broken).epsilon(0.0) == pytest.approx(16 / 4)  # 16 releases, 4 levels
+    assert "delivers epsilon=4" in said(broken)
+
+
+def test_averaging_sees_noise_that_is_drawn_again():
+    plan = Central(epsilon=1).calibrate(
+        TINY, rhythm="stream", episodes=2048, statistics=("visits",)
+    )
+    assert attack(plan, runs=500) <= 1
+    assert attack(as_type(plan, RedrawnTree), runs=500) > 1
+
+
+def test_floating_point_noise():
+    plan = Central(epsilon=1, delta=1e-6).calibrate(SHAPE)
+    assert "Floating-point noise" in said(as_type(plan, FloatNoise))
+
+
+def test_counts_changed_in_place(pure):
+    assert "in place" in said(as_type(pure, Overwriting))
+
+
+def test_noise_outside_played(pure):
+    assert "outside `played`" in said(as_type(pure, NoiseEverywhere))
+
+
+def test_guarantee_without_assumptions(pure):
+    bare = dataclasses.replace(pure.guarantee, assumptions=())
+    assert "no assumptions" in said(dataclasses.replace(pure, guarantee=bare))
+
+
+def test_guarantee_about_something_else(pure):
+    other = dataclasses.replace(pure.guarantee, unit="one step")
+    assert "not about" in said(dataclasses.replace(pure, guarantee=other))
+
+
+@pytest.fixture(scope="module")
+def bits():
+    return Shuffle(epsilon=2, delta=1e-3).calibrate(TINY)
+
+
+def test_bit_messages_pass(bits):
+    assert check_mechanism(bits).ok
+
+
+def test_integer_messages(bits):
+    assert "not single bits" in said(as_type(bits, IntegerShuffle))
+
+
+def test_whole_vectors(bits):
+    assert "stay linked" in said(as_type(bits, VectorShuffle))
+
+
+def test_printed_local_constants_deliver_twice_epsilon():
+    with pytest.warns(UserWarning, match="deliver"):
+        plan = Local(epsilon=1, mechanism="laplace", calibration="paper").calibrate(SHAPE)
+    assert additive(plan).epsilon(0.0) == pytest.approx(2.0)
+    assert plan.guarantee.epsilon == pytest.approx(2.0)
+    assert check_mechanism(plan).ok  # it says so itself
