@@ -1,10 +1,14 @@
 """Both samplers draw exactly the stated integer distributions."""
 
+import pickle
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, MissingExtraError
+from discreet.privacy import noise
 from discreet.privacy.noise import SecureSampler, SimulationSampler
 
 ALARM = 1e-8  # of one test; all together stay below 1e-6
@@ -104,7 +108,7 @@ def test_simulation_sampler_fits_the_exact_probabilities(name):
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_secure_sampler_fits_the_exact_probabilities(name):
-    draws, (values, pmf) = DRAWS[name](SecureSampler(), 8_000)
+    draws, (values, pmf) = DRAWS[name](SecureSampler(), 4_000)
     assert draws.dtype == np.int64
     assert fits(draws, values, pmf) > ALARM
 
@@ -201,3 +205,23 @@ def test_simulation_is_reproducible_and_secure_is_not():
     assert not simulation().secure
     with pytest.raises(TypeError):
         SecureSampler(0)
+
+
+@pytest.fixture
+def without_opendp(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    noise._opendp.cache_clear()
+    yield
+    noise._opendp.cache_clear()
+
+
+@pytest.mark.usefixtures("without_opendp")
+def test_a_missing_extra_is_named_before_anything_is_drawn():
+    with pytest.raises(MissingExtraError, match=r"discreet\[secure\]"):
+        SecureSampler()
+
+
+def test_pickling_a_secure_sampler_carries_no_state():
+    copy = pickle.loads(pickle.dumps(SecureSampler()))
+    assert copy.secure
+    assert not vars(copy)

@@ -147,3 +147,17 @@ def test_a_thousand_compositions_of_randomised_response():
         exact = (weight * np.maximum(0, -np.expm1(epsilon - loss))).sum()
         found = delta_of_moves(discrete_laplace_pmf(1 / epsilon0), n // 2, n // 2, epsilon)
         assert found == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_tables_are_never_underestimated(seed):
+    rng = np.random.default_rng(seed)
+    noise = table_pmf(rng.integers(0, 30, rng.integers(2, 6)) + np.array(1), 0)
+    ups, downs = (int(n) for n in rng.integers(0, 3, 2))
+    epsilon = float(rng.uniform(0, 3))
+    brute = max(
+        enumerated_delta(noise, ups, downs, epsilon),
+        enumerated_delta(noise, downs, ups, epsilon),
+    )
+    found = delta_of_moves(noise, ups, downs, epsilon)
+    assert brute - 1e-12 <= found <= brute + 1e-3

@@ -1,10 +1,11 @@
 """Independent accountings agree, and disagreement is refused."""
 
 import math
+import sys
 
 import pytest
 
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, MissingExtraError
 from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.calibration.distributions import binomial_pmf
 from discreet.privacy.calibration.lattice import (
@@ -105,6 +106,12 @@ def test_pure_epsilon_of_laplace():
     assert discrete_laplace_epsilon(36.0, 36, 0.0) == 1.0
     assert discrete_laplace_delta(36.0, 36, 0.9999) > 0
     assert discrete_laplace_delta(36.0, 36, 1.0) == 0
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+    with pytest.raises(MissingExtraError, match=r"discreet\[accounting\]"):
+        gaussian_routes(25.35, 36, 1e-6, with_library=True)
 
 
 class TestKnownFaultsOfDpAccounting:
