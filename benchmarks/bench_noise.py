@@ -1,7 +1,7 @@
 """Noise of a stream, per episode, at S=6, A=2, H=20 (1,920 counters), K=20,000.
 
-The peer is what the public code for papers 003 and 004 does in spirit: NumPy draws of every node in
-the current prefix, anew at each episode (which is also wrong: redrawn noise averages out).
+The reference is plain NumPy that draws every node of the current prefix anew at each episode, as
+simple code would (and which is wrong: redrawn noise averages out).
 """
 
 import time
