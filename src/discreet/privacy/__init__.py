@@ -19,6 +19,7 @@ _WHERE = {
     "SecureSampler": "discreet.privacy.noise",
     "Shuffle": "discreet.privacy.trust",
     "SimulationSampler": "discreet.privacy.noise",
+    "StreamBlock": "discreet.privacy.release",
     "StreamPlan": "discreet.privacy.release",
     "StreamRelease": "discreet.privacy.release",
     "TrustModel": "discreet.privacy.trust",

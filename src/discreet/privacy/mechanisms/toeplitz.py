@@ -274,7 +274,8 @@ class ToeplitzRelease(AdditiveRelease):
     def __init__(self, plan: ToeplitzStream, sampler: Sampler) -> None:
         super().__init__(plan, sampler)
         self._encoder: FloatArray | None = None
-        self._seen: list[tuple[IntArray, IntArray]] = []
+        # The sparse counts of all users so far: when, where, how much.
+        self._times = self._cells = self._amounts = np.empty(0, np.int64)
 
     def add(self, counts: Counts) -> PrivateCounts:
         """Take one more user's counts and return the cumulative private statistics.
@@ -288,7 +289,9 @@ class ToeplitzRelease(AdditiveRelease):
         fresh = self._run.fresh(1)
         vector = flatten(counts, plan.statistics, stationary=plan.stationary)
         cells = np.flatnonzero(vector)
-        self._seen.append((cells, vector[cells]))
+        self._times = np.append(self._times, np.full(cells.size, self.episode))
+        self._cells = np.append(self._cells, cells)
+        self._amounts = np.append(self._amounts, vector[cells])
         self.episode += 1
         self.added += 1
         released = self._run.decode(fresh + self._encoded_counts())[0]
@@ -297,10 +300,6 @@ class ToeplitzRelease(AdditiveRelease):
     def _encoded_counts(self) -> FloatArray:
         if self._encoder is None:
             self._encoder = self.plan.noise.factors.encoder().astype(np.float64)
-        newest_first = self._encoder[: len(self._seen)][::-1]
-        lengths = [cells.size for cells, _ in self._seen]
-        steps = np.repeat(newest_first, lengths)
-        cells = np.concatenate([cells for cells, _ in self._seen])
-        amounts = np.concatenate([amount for _, amount in self._seen])
-        total = np.bincount(cells, weights=steps * amounts, minlength=self.plan.cells)
+        steps = self._encoder[self.episode - 1 - self._times] * self._amounts
+        total = np.bincount(self._cells, weights=steps, minlength=self.plan.cells)
         return np.asarray(total, np.float64)
