@@ -42,9 +42,11 @@ def test_integer_messages_of_the_papers():
     [("one-step", 9), ("randomized-response", 36), ("laplace", 396), ("gaussian", 360)],
 )
 def test_local_reports_have_a_size(mechanism, size):
-    report = calibrate(Local(epsilon=1, delta=1e-6, mechanism=mechanism), SHAPE, users=100)
-    assert report.messages_per_user == 1
-    assert report.bytes_per_user == size
+    trust = Local(epsilon=1, delta=1e-6, mechanism=mechanism)
+    for rhythm in ("batch", "stream"):
+        report = calibrate(trust, SHAPE, users=100, rhythm=rhythm)
+        assert report.messages_per_user == 1
+        assert report.bytes_per_user == size
 
 
 def test_printed_local_noise_delivers_twice_its_epsilon():

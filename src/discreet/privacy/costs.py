@@ -11,7 +11,7 @@ from discreet import _validate
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.release import BatchPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import NoPrivacy, Rhythm, Shuffle, TrustModel
 
@@ -108,7 +108,7 @@ def calibrate(
     """
     _validate.count(users=users)
     plan = _plan(trust, shape, rhythm, statistics, users, stationary)
-    traffic = plan.traffic(users) if isinstance(plan, BatchPlan) else None
+    traffic = _traffic(plan, users)
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
         mechanism=plan.mechanism,
@@ -157,6 +157,12 @@ def _worst_times(episodes: int) -> Iterator[int]:
     for position in range(episodes.bit_length()):
         if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
             yield time
+
+
+def _traffic(plan: BatchPlan | StreamPlan, users: int) -> Traffic | None:
+    if isinstance(plan, BatchPlan):
+        return plan.traffic(users)
+    return plan.encoder().traffic if plan.guarantee.notion == "LDP" else None
 
 
 def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:

@@ -69,6 +69,10 @@ class Encoder(Protocol):
     Small, free of data and serialisable: what a device needs is `to_dict`, nothing else.
     """
 
+    @property
+    def traffic(self) -> Traffic:
+        """What one device sends."""
+
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
@@ -128,8 +132,10 @@ class BatchPlan(ABC):
         return self.release(draw(users), sampler=sampler, played=played)
 
     def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
-        """What a user's device sends; None where users hand over raw episodes (central)."""
-        return None
+        """What a user's device sends; None where users hand over raw episodes."""
+        if self.guarantee.notion not in ("LDP", "SDP"):
+            return None
+        return self.encoder(users, played=played).traffic
 
     def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
         """Independent accountings of this release (see `calibration.cross_check`), if any."""

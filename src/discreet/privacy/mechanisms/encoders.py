@@ -6,6 +6,7 @@ that leaves it is reported as zeros there, which moves no report further). Rewar
 bits on the device, before anything else.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.laws import NoiseLaw, law_from_dict
 from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import BoolArray, FloatArray, flatten
+from discreet.privacy.release import BoolArray, FloatArray, Traffic, flatten
 
 
 def episode_counts(
@@ -61,6 +62,16 @@ class CounterEncoder(ABC):
     cells: IntArray
     stationary: bool
     kind: ClassVar[str]
+
+    @property
+    def traffic(self) -> Traffic:
+        """One report with all its counters."""
+        return Traffic(1, math.ceil(self.cells.size * self._bits_per_counter / 8))
+
+    @property
+    @abstractmethod
+    def _bits_per_counter(self) -> int:
+        """Size of one counter in a report."""
 
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
@@ -116,6 +127,10 @@ class AdditiveEncoder(CounterEncoder):
     law: NoiseLaw
     kind: ClassVar[str] = "additive"
 
+    @property
+    def _bits_per_counter(self) -> int:  # room for twelve standard deviations either way
+        return math.ceil(24 * math.sqrt(self.law.variance) + 2).bit_length()
+
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters + self.law.draw(sampler, counters.size)
 
@@ -133,6 +148,10 @@ class FlipEncoder(CounterEncoder):
 
     flip: float
     kind: ClassVar[str] = "randomized-response"
+
+    @property
+    def _bits_per_counter(self) -> int:
+        return 1
 
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters ^ sampler.binomial(1, self.flip, counters.size)

@@ -61,7 +61,6 @@ from discreet.privacy.release import (
     BoolArray,
     FloatArray,
     PrivateCounts,
-    Traffic,
     batch_release,
     check_played,
     noisy_batch,
@@ -171,15 +170,6 @@ class CounterBatch(BatchPlan):
         """What runs on each device; it does not depend on ``users``."""
         return self.device(np.flatnonzero(self._mask(played)))
 
-    @property
-    @abstractmethod
-    def bits_per_counter(self) -> int:
-        """Size of one counter in a report."""
-
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
-        """One report with all played counters."""
-        return Traffic(1, math.ceil(int(self._mask(played).sum()) * self.bits_per_counter / 8))
-
     def _mask(self, played: BoolArray | None) -> BoolArray:
         return cell_mask(check_played(played, self.shape), self.statistics, stationary=False)
 
@@ -228,11 +218,6 @@ class AdditiveLocalBatch(CounterBatch):
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variances of the users' noise add up."""
         return dict.fromkeys(self.statistics, users * self.law.variance)
-
-    @property
-    def bits_per_counter(self) -> int:
-        """Room for twelve standard deviations either way."""
-        return math.ceil(24 * math.sqrt(self.law.variance) + 2).bit_length()
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None

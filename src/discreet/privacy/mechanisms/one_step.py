@@ -117,6 +117,12 @@ class OneStepEncoder:
     flip: float
     played: BoolArray
 
+    @property
+    def traffic(self) -> Traffic:
+        """One report: the step, and a bit for each category of its played actions."""
+        width = int(category_mask(self.played).sum(axis=1).max())
+        return Traffic(1, math.ceil(((self.shape.horizon - 1).bit_length() + width) / 8))
+
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
@@ -250,11 +256,6 @@ class OneStepBatch(BatchPlan):
         estimates[~category_mask(played)] = 0.0
         released = statistics_of(estimates, self.shape, self.statistics)
         return batch_release(self, released, users, played, secure=secure)
-
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
-        """One report: the step, and a bit for each category of its played actions."""
-        width = int(category_mask(check_played(played, self.shape)).sum(axis=1).max())
-        return Traffic(1, math.ceil(((self.shape.horizon - 1).bit_length() + width) / 8))
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""

@@ -97,11 +97,6 @@ class RandomizedResponseBatch(CounterBatch):
         """n·q(1-q)/(1-2q)²."""
         return dict.fromkeys(self.statistics, users * FlipTail(self.flip).variance)
 
-    @property
-    def bits_per_counter(self) -> int:
-        """A bit."""
-        return 1
-
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:

@@ -151,14 +151,6 @@ class ShuffleBatch(BatchPlan):
         mask = check_played(played, self.shape)
         return ShuffleEncoder(self.shape, self.statistics, each.bits, each.probability, mask)
 
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
-        """One message per counter and bit; a message holds the counter's number and the bit."""
-        mask = check_played(played, self.shape)
-        cells = int(cell_mask(mask, self.statistics, stationary=False).sum())
-        messages = cells * (1 + self.bits(users).bits)
-        width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
-        return Traffic(messages, messages * width)
-
     def release_reports(
         self,
         reports: IntArray,
@@ -189,6 +181,14 @@ class ShuffleEncoder:
     bits: int
     probability: float
     played: BoolArray
+
+    @property
+    def traffic(self) -> Traffic:
+        """One message per counter and bit; a message holds the counter's number and the bit."""
+        cells = int(cell_mask(self.played, self.statistics, stationary=False).sum())
+        messages = cells * (1 + self.bits)
+        width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
+        return Traffic(messages, messages * width)
 
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
