@@ -5,6 +5,7 @@ CORE_VENV := .venv-core
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
+STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial
 
 .PHONY: run test lint types imports tests core-tests docs bench study clean help
 
@@ -29,9 +30,8 @@ $(CORE_VENV)/.core: pyproject.toml constraints.txt
 	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest
 	@touch $@
 
-run: $(VENV)/.run    ## the main job
-	@$(BIN)/discreet list
-	@$(BIN)/discreet check mdp --all
+run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
+	@$(BIN)/discreet run price-of-trust --quick --jobs $(JOBS)
 
 test: lint types imports tests core-tests   ## every check
 	@echo "All checks passed."
@@ -57,6 +57,9 @@ docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 
 bench: $(VENV)/.dev  ## speed against peers, as ratios
 	@$(BIN)/python -m benchmarks
+
+study: $(VENV)/.run  ## every shipped experiment in full (hours)
+	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
 
 clean:
 	@rm -rf $(VENV) $(CORE_VENV) docs/_build results

@@ -117,7 +117,6 @@ def describe(task: Task) -> dict[str, Any]:
         "environment": cell.environment.title,
         "learner": cell.learner.name,
         "label": cell.learner.title,
-        "constants": str(cell.learner.settings.get("constants", "practical")),
         "trust": cell.trust_name,
         "mechanism": str(getattr(cell.trust, "mechanism", "none")),
         "calibration": str(getattr(cell.trust, "calibration", "exact")),
@@ -134,6 +133,7 @@ def _table(experiment: Experiment, done: Sequence[tuple[Task, Mapping[str, Any]]
     for task, record in done:
         episodes = record["episodes"]
         facts = {"cell": task.cell.key, **describe(task), "run": task.run}
+        facts["constants"] = record["constants"]
         for name, value in facts.items():
             columns[name] += [value] * len(episodes)
         columns["episode"] += episodes
@@ -157,7 +157,7 @@ def _guarantees(done: Sequence[tuple[Task, Mapping[str, Any]]]) -> list[dict[str
     first = {task.cell.key: (task, record) for task, record in reversed(done)}
     return [
         {"cell": key, **describe(task)}
-        | {name: record[name] for name in ("guarantee", "noise_std", "signal")}
+        | {name: record[name] for name in ("constants", "guarantee", "noise_std", "signal")}
         for key, (task, record) in reversed(first.items())
     ]
 

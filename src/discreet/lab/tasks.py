@@ -157,6 +157,7 @@ def _record(task: Task) -> dict[str, Any]:
         "regret": result.regret.values.tolist(),
         "guarantee": result.guarantee.to_dict(),
         "uniform_regret_per_episode": float(uniform_gap),
+        "constants": str(result.settings.get("constants", "")),
         "signal": _signal(mdp, cell.episodes),
         "noise_std": _noise_std(cell, mdp.shape),
         "policy": None if actions is None or actions.size > _POLICY_LIMIT else actions.tolist(),
@@ -174,7 +175,10 @@ def _signal(mdp: Any, episodes: int) -> list[float]:
 
 def _noise_std(cell: Cell, shape: Any) -> float:
     """Noise on one counter: of a release of all users at once, or of the last one of a stream."""
-    if get_learner(cell.learner.name).rhythm == "batch":
+    rhythm = get_learner(cell.learner.name).rhythm
+    if rhythm == "adversarial":
+        return 0.0  # counts and losses carry different noise; no single line would be true
+    if rhythm == "batch":
         plan = cell.trust.calibrate(shape)
         return float(max(plan.noise_variance(cell.episodes).values()) ** 0.5)
     stream = cell.trust.calibrate(shape, rhythm="stream", episodes=cell.episodes)
