@@ -193,18 +193,20 @@ def _details(report: "CalibrationReport") -> list[str]:
             f"fair bits in all)."
         )
     if report.messages_per_user is not None:
-        lines.append(
-            f"Each user sends {report.messages_per_user:,} messages, "
-            f"{report.bytes_per_user:,} bytes."
+        count = (
+            "one message"
+            if report.messages_per_user == 1
+            else (f"{report.messages_per_user:,} messages")
         )
+        lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes.")
     if report.delivered_by_paper:
         epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]
         lines.append(
             f"The papers' constants claim {report.claimed_by_paper or 'the same'} and deliver "
             f"{_pair(epsilon, delta)}."
         )
-    if report.delta_of_integer_messages:
-        worst = max(report.delta_of_integer_messages.values())
+    worst = max((report.delta_of_integer_messages or {"none": 0.0}).values())
+    if worst > report.guarantee.delta:
         lines.append(
             f"As printed, with integers instead of bits, delta would be at least {worst:.3g} "
             f"at every epsilon."
@@ -231,4 +233,5 @@ def _number(value: float | None) -> str:
 
 
 def _share(noise: float, count: float) -> str:
-    return f"{100 * noise / count:.3g}%"
+    percent = 100 * noise / count
+    return f"{percent:,.0f}%" if percent >= 100 else f"{percent:.3g}%"

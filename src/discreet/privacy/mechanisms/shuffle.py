@@ -90,10 +90,11 @@ class ShuffleBatch(BatchPlan):
             honest=float(trust.honest),
             printed=constants,
         )
-        if printed:
+        if plan.printed:
             warnings.warn(
                 f"The printed shuffle constants were used; they deliver {plan.guarantee}. "
-                f"As printed, with integer messages, they deliver no epsilon at all.",
+                f"With the printed integer messages instead of bits, delta would be at least 1/2 "
+                f"at every epsilon for batches above {plan.printed.tau:,.0f} users.",
                 DiscreetWarning,
                 stacklevel=3,
             )
