@@ -23,7 +23,6 @@ PLAIN: list[tuple[str, dict[str, Any]]] = [
 ]
 PRIVATE: list[tuple[str, str, dict[str, Any]]] = [
     ("dp-ucbvi", "central", {"stationary": True}),
-    ("dp-ucbvi", "central", {}),
     ("private-ucb-vi", "central", {"stationary": True}),
     ("private-ucb-po", "central", {"stationary": True}),
     ("pucb", "central", {"stationary": True}),
@@ -32,6 +31,7 @@ PRIVATE: list[tuple[str, str, dict[str, Any]]] = [
     ("private-ucb-po", "local", {"stationary": True}),
     ("ldp-obi", "local", {}),
     ("ldp-psrl", "local", {}),
+    ("dp-ucbvi", "central", {}),
 ]
 
 

@@ -15,6 +15,7 @@ _WHERE = {
     "NoPrivacy": "discreet.privacy.trust",
     "Shuffle": "discreet.privacy.trust",
     "TabularMDP": "discreet.mdp.tabular",
+    "check_learner": "discreet.learners.check",
     "check_mdp": "discreet.mdp.check",
     "errors": "discreet.errors",
     "from_gymnasium": "discreet.mdp.gymnasium_bridge",

@@ -5,6 +5,7 @@ import importlib
 import typer
 
 _CHECKS: dict[str, str] = {
+    "learner": "discreet.cli.check_learner",
     "mdp": "discreet.cli.check_mdp",
 }
 """What to check -> module that defines the function ``command``."""

@@ -8,7 +8,8 @@ r = R~/D and P = N~(s,a,s')/D (signed). Since N <= D and D - N <= 2E where D > 1
     |P - P*|_1      <= L_p/sqrt(D) + (S·E + 2E)/D,
 
 with L_c = sqrt(2·ln(4·S·A·T/failure)) and L_p = sqrt(4·S·ln(6·S·A·T/failure)), T = K·H (their
-Lemma; costs there, rewards here). VI acts greedily on
+Lemma; costs there, rewards here). Where D = 1 the printed bonus exceeds H: Q is the cap, also when
+multipliers shrink the bonus. VI acts greedily on
 Q = min(H - h, max(0, r + P·V + bonus)) with the first two lines as bonus. PO *evaluates* its
 current policy with bonus |r - r*| + H·|P - P*|_1, plays it, and then moves it by mirror ascent,
 pi ∝ pi·exp(rate·Q), rate = sqrt(2·ln A/(H²·K)), starting from the uniform policy.
@@ -79,8 +80,8 @@ class PrivateUcbVi(_NoisyOptimist):
         """The bonus of both uncertainties."""
         root, linear = self.factors(np.array([users]))
         D = model.visits[model.step(h)]
-        total: Floats = root[0] / np.sqrt(D) + linear[0] / D
-        return total
+        known: Floats = root[0] / np.sqrt(D) + linear[0] / D
+        return np.where(D > 1, known, np.inf)
 
     def factors(self, users: Ints) -> tuple[Floats, Floats]:
         """Factors of 1/sqrt(D) and of 1/D."""
@@ -92,7 +93,8 @@ class PrivateUcbVi(_NoisyOptimist):
     def rows(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         root, linear = self.factors(users)
-        return self.table(users, model=1, error=self.errors(users), root=root, linear=linear)
+        error = self.errors(users)
+        return self.table(users, model=1, minimum=1, error=error, root=root, linear=linear)
 
 
 class PrivateUcbPo(PrivateUcbVi):
@@ -152,6 +154,7 @@ class PrivateUcbPo(PrivateUcbVi):
         return self.table(
             users,
             model=1,
+            minimum=1,
             error=self.errors(users),
             root=root,
             linear=linear,

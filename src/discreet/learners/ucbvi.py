@@ -19,7 +19,9 @@ Deviation: their rewards are known, ours are estimated, so sqrt(2·L/N) is added
 
 Q = min(Q of the episode before, H, r + P·V + b). Counts become a model by the post-processing of
 their Section 5.1.1 (valid distributions, visits that never underestimate). The correction belongs
-to V at the next step; at the last step that is zero, and so is the term.
+to V at the next step; at the last step that is zero, and so is the term. The privacy term is at
+least 2·H·iota/(3N): the remainder of Bernstein's inequality, which the proof (Lemma B.6) absorbs
+into it because E >= 1 there; without noise it would be lost, and runs would lock in.
 
 E is the bound of the *actual* noise at that time: Lemma 5.4 asks for |noise| <= E/4 on every
 counter and at all times with probability 1 - failure/3, so E_k = 4·(the bound that one counter's
@@ -125,7 +127,8 @@ class DpUcbvi(Optimist):
             if "reward" in terms:
                 total += scale * np.sqrt(2 * iota / n)
             if "privacy" in terms:
-                total += self.settings["privacy_scale"] * 20 * H * S * E * iota / n
+                printed = self.settings["privacy_scale"] * 20 * H * S * E * iota
+                total += max(printed, scale * 2 * H * iota / 3) / n
             if "correction" in terms and h < H - 1:
                 near = 1000**2 * H**3 * S * A * iota**2
                 near2 = 1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2)
@@ -143,7 +146,10 @@ class DpUcbvi(Optimist):
             error=E,
             variance=scale * 2 * math.sqrt(iota) * ("variance" in terms),
             root=scale * math.sqrt(2 * iota) * ("reward" in terms),
-            linear=self.settings["privacy_scale"] * 20 * H * S * E * iota * ("privacy" in terms),
+            linear=np.maximum(
+                self.settings["privacy_scale"] * 20 * H * S * E * iota, scale * 2 * H * iota / 3
+            )
+            * ("privacy" in terms),
             correction=scale**2 * 16 * iota * ("correction" in terms),
             near=1000**2 * H**3 * S * A * iota**2,
             near2=1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2),

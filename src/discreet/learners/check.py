@@ -1,0 +1,184 @@
+"""`check_learner`: does a learner of the roster keep the rules that all learners must keep?"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet._seeds import RunSeeds
+from discreet.errors import UnsupportedError
+from discreet.learners.learn import learn
+from discreet.learners.registry import LearnerSpec, get_learner
+from discreet.learners.stream_loop import StreamLearner, make_learner, no_counts
+from discreet.mdp.counts import Counts
+from discreet.mdp.environments.grid_world import GridWorld
+from discreet.mdp.environments.random_mdp import RandomMDP
+from discreet.mdp.environments.river_swim import RiverSwim
+from discreet.mdp.policies import check_policy
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
+
+_TRUSTS: dict[str, TrustModel] = {
+    "none": NoPrivacy(),
+    "central": Central(5, 1e-6),
+    "local": Local(5),
+    "shuffle": Shuffle(5, 1e-6),
+}
+_RUNS = 20
+_FAR = 6.0
+"""Standard errors between two means that chance exceeds with probability below 1e-6."""
+
+
+@dataclass(frozen=True)
+class LearnerReport:
+    """What `check_learner` found.
+
+    Attributes:
+        name: the learner.
+        passed: names of the checks that held.
+        problems: a sentence for each that did not; empty if all held.
+        shares: environment -> regret per episode in the last quarter of a run without privacy, as
+            a share of that in the first quarter.
+    """
+
+    name: str
+    passed: tuple[str, ...]
+    problems: tuple[str, ...]
+    shares: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return {**asdict(self), "passed": list(self.passed), "problems": list(self.problems)}
+
+
+def check_learner(name: str, *, episodes: int = 4000, **settings: Any) -> LearnerReport:
+    """Run a learner through the rules of the roster.
+
+    Same seed, same run; nothing but private counts; valid policies; no action and no state is
+    special (relabelling changes regret by chance only); without privacy the regret flattens on
+    three environments.
+
+    Args:
+        name: a learner of the roster.
+        episodes: length of the runs without privacy.
+        settings: settings of the learner.
+    """
+    spec = get_learner(name)
+    if spec.rhythm == "adversarial":
+        raise UnsupportedError(f"check_learner is for stochastic MDPs; {name!r} is adversarial.")
+    shares = _flattening(spec, episodes, settings)
+    checks: dict[str, Callable[[], str | None]] = {
+        "determinism": lambda: _determinism(spec, settings),
+        "valid policies": lambda: _valid_policies(spec, settings),
+        "only private counts": lambda: _only_private(spec, settings),
+        "relabelling": lambda: _relabelling(spec, settings),
+        "sublinear without privacy": lambda: _sublinear(shares),
+    }
+    found = {rule: check() for rule, check in checks.items()}
+    return LearnerReport(
+        name=name,
+        passed=tuple(rule for rule, problem in found.items() if problem is None),
+        problems=tuple(f"{rule}: {problem}" for rule, problem in found.items() if problem),
+        shares=shares,
+    )
+
+
+def _trusts(spec: LearnerSpec) -> list[TrustModel]:
+    return [_TRUSTS[trust] for trust in spec.trusts]
+
+
+def _run(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, seed: int, **rest: Any) -> Any:
+    rest = {"episodes": 300, **rest}
+    return learn(mdp, learner=spec.name, trust=trust, seed=seed, **rest)
+
+
+def _determinism(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+    mdp = RiverSwim(states=3, horizon=3)
+    for trust in _trusts(spec):
+        first, again = (_run(spec, mdp, trust, 7, **settings).regret.values for _ in range(2))
+        if not np.array_equal(first, again):
+            return f"two runs with one seed differ under {type(trust).__name__}"
+    return None
+
+
+def _valid_policies(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+    mdp = RandomMDP(states=3, actions=3, horizon=2)
+    for trust in _trusts(spec):
+        check_policy(_run(spec, mdp, trust, 1, **settings).policy, mdp.shape)  # raises
+    return None
+
+
+def _only_private(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+    """The reference learner holds no model and no raw counts, and needs neither to plan."""
+    if not isinstance(spec.run, functools.partial):
+        return None  # batch learners are handed PrivateCounts by the loop and nothing else
+    kind: type[StreamLearner] = spec.run.args[0]
+    mdp = RiverSwim(states=3, horizon=3)
+    for trust in _trusts(spec):
+        rng = RunSeeds(0).generator("policy")
+        learner = make_learner(kind, mdp, trust, 20, rng, settings)
+        learner.next_policy(no_counts(learner.plan))
+        held = [key for key, v in vars(learner).items() if isinstance(v, TabularMDP | Counts)]
+        if held:
+            return f"the learner holds the model or raw counts: {', '.join(held)}"
+    return None
+
+
+def _relabelling(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+    mdp = RiverSwim(states=3, horizon=3)
+    trust = _trusts(spec)[-1]
+    plain = _finals(spec, mdp, trust, settings)
+    for what, other in (("actions", _reverse_actions(mdp)), ("states", _reverse_states(mdp))):
+        moved = _finals(spec, other, trust, settings)
+        error = np.sqrt((plain.var() + moved.var()) / _RUNS) + 1e-9 * plain.mean() + 1e-12
+        if abs(plain.mean() - moved.mean()) > _FAR * error:
+            return f"regret {plain.mean():.3g} becomes {moved.mean():.3g} when {what} are renamed"
+    return None
+
+
+def _finals(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: Any) -> Any:
+    return np.array([_run(spec, mdp, trust, s, **settings).final_regret for s in range(_RUNS)])
+
+
+def _reverse_actions(mdp: TabularMDP) -> TabularMDP:
+    return TabularMDP(
+        transitions=mdp.transitions[0][:, ::-1],
+        rewards=mdp.rewards[0][:, ::-1],
+        initial=mdp.initial,
+        horizon=mdp.horizon,
+    )
+
+
+def _reverse_states(mdp: TabularMDP) -> TabularMDP:
+    return TabularMDP(
+        transitions=mdp.transitions[0][::-1, :, ::-1],
+        rewards=mdp.rewards[0][::-1],
+        initial=mdp.initial[::-1],
+        horizon=mdp.horizon,
+    )
+
+
+def _flattening(spec: LearnerSpec, episodes: int, settings: dict[str, Any]) -> dict[str, float]:
+    if "none" not in spec.trusts:
+        return {}
+    worlds = {
+        "RiverSwim": RiverSwim(states=3, horizon=4),
+        "RandomMDP": RandomMDP(states=4, actions=2, horizon=4),
+        "GridWorld": GridWorld(layout="S.|.G", horizon=4),
+    }
+    shares = {}
+    for name, mdp in worlds.items():
+        curve = _run(spec, mdp, NoPrivacy(), 3, **{**settings, "episodes": episodes}).regret
+        marks = np.interp([0.25 * episodes, 0.75 * episodes], curve.episodes, curve.values)
+        last = float(curve.values[-1] - marks[1])
+        shares[name] = last / max(float(marks[0]), 1e-12) if last > 0 else 0.0
+    return shares
+
+
+def _sublinear(shares: dict[str, float]) -> str | None:
+    for name, share in shares.items():
+        if share > 0.7:
+            return f"on {name} the last quarter loses {share:.0%} of what the first quarter loses"
+    return None
