@@ -17,6 +17,7 @@ _WHERE = {
     "TabularMDP": "discreet.mdp.tabular",
     "check_learner": "discreet.learners.check",
     "check_mdp": "discreet.mdp.check",
+    "check_mechanism": "discreet.privacy.auditing.conformance",
     "errors": "discreet.errors",
     "from_gymnasium": "discreet.mdp.gymnasium_bridge",
     "learn": "discreet.learners.learn",

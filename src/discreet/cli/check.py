@@ -7,6 +7,7 @@ import typer
 _CHECKS: dict[str, str] = {
     "learner": "discreet.cli.check_learner",
     "mdp": "discreet.cli.check_mdp",
+    "mechanism": "discreet.cli.check_mechanism",
 }
 """What to check -> module that defines the function ``command``."""
 

@@ -21,7 +21,7 @@ from discreet.privacy.release import BatchPlan, StreamPlan
 
 _BATCHES = (1, 1000, 100_000)
 """Batch sizes at which shuffled noise is audited: many, one and rare bits per user."""
-_RUNS, _QUICK_RUNS = 20_000, 1_000
+_RUNS, _QUICK_RUNS = 5_000, 500
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _row(entry: Entry, runs: int, seed: int) -> AuditRow:
 
 def _attack(plan: Plan, delta: float, runs: int, seed: int) -> float:
     if isinstance(plan, StreamPlan):
-        runs = max(400, runs // 10)
+        runs = max(200, runs // 5)
     name = f"{plan.guarantee.notion}/{plan.mechanism}/{isinstance(plan, BatchPlan)}"
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     return epsilon_low(*samples(plan, SimulationSampler(rng), runs), delta)

@@ -1,0 +1,29 @@
+import json
+
+import pytest
+import typer
+
+from discreet.cli import audit, check_mechanism
+from discreet.privacy.auditing.run import AuditRow
+
+
+def test_json_for_scripts(capsys):
+    audit.command(["tree-laplace"], quick=True, json=True)
+    results = {r["calibration"]: r for r in json.loads(capsys.readouterr().out)["results"]}
+    assert results["exact"]["holds"] and results["exact"]["claimed"] == {"epsilon": 1, "delta": 0}
+    assert not results["paper"]["holds"] and results["paper"]["exact_epsilon"] == pytest.approx(2)
+
+
+def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):
+    row = AuditRow("central/broken", "exact", 1.0, 0.0, 2.0, 0.1, 0.0, "JDP")
+    monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: [row])
+    with pytest.raises(typer.Exit) as stop:
+        audit.command()
+    assert stop.value.exit_code == 1
+    shown = capsys.readouterr()
+    assert "central/broken" in shown.out and "do not hold" in shown.err
+
+
+def test_check_mechanism(capsys):
+    check_mechanism.command("central/laplace", json=True)
+    assert json.loads(capsys.readouterr().out) == {"name": "central/laplace", "problems": []}
