@@ -27,6 +27,8 @@ _WHERE = {
     "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
     "privacy": "discreet.privacy",
+    "resume": "discreet.learners.study",
+    "start": "discreet.learners.study",
     "to_gymnasium": "discreet.mdp.gymnasium_bridge",
 }
 

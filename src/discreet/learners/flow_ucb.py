@@ -48,6 +48,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
+CONFIDENCE = {False: 0.22, True: 0.35}
+"""Default width of the bonuses, without and with pooling over steps."""
+
+
 class Evidence(NamedTuple):
     """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps."""
 
@@ -74,7 +78,8 @@ class FlowUCB(BatchLearner):
         problem: public facts.
         plan: a calibrated batch release of transitions and rewards.
         rng: breaks ties.
-        confidence: the one multiplier on all bonuses.
+        confidence: the one multiplier on all bonuses; by default 0.22, or 0.35 if the problem is
+            declared stationary (pooled evidence makes caution cheap).
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
         ease: variance per visit against which noise is weighed in a batch's credit.
     """
@@ -87,11 +92,13 @@ class FlowUCB(BatchLearner):
         plan: BatchPlan,
         rng: np.random.Generator,
         *,
-        confidence: float = 0.22,
+        confidence: float | None = None,
         shrink: float = 0.6,
         ease: float = 0.3,
     ) -> None:
         super().__init__(problem, plan, rng)
+        if confidence is None:
+            confidence = CONFIDENCE[problem.stationary]
         _validate.positive(confidence=confidence, shrink=shrink, ease=ease)
         _validate.probability(shrink=shrink)
         self.settings: dict[str, Any] = {
@@ -108,6 +115,7 @@ class FlowUCB(BatchLearner):
         )
         self._initial = problem.start / problem.start.sum()
         self._told = 0
+        self._noise_table: dict[int, tuple[float, float]] = {}
         self._request: Request | None = None
 
     def ask(self) -> Batch:
@@ -193,11 +201,9 @@ class FlowUCB(BatchLearner):
         known = float((occupancy * bonus).sum())
 
         def shrunk(users: float) -> bool:
-            noise = self.plan.noise_variance(int(users))
             after = kernels.uncertainty_after(
                 users,
-                noise["transitions"],
-                noise["rewards"],
+                *self._noise(users),
                 self.settings["ease"],
                 occupancy,
                 actions,
@@ -209,11 +215,29 @@ class FlowUCB(BatchLearner):
             return bool(after <= self.settings["shrink"] * known)
 
         left = self.problem.episodes - self._told
-        users = _smallest(shrunk, left, self._told)
+        users = _rounded(_smallest(shrunk, left, self._told), left)
         if left - users < users / 2:
             actions, occupancy, _, _ = self._plan(probabilities, 0.0, tie)
             users = left
         return Request(actions, users, occupancy)
+
+    def _noise(self, users: float) -> tuple[float, float]:
+        """Variances of the two statistics, interpolated between powers of two.
+
+        Exact for noise that is constant (central, shuffle) or proportional to the users (local);
+        a plan may need milliseconds for each size, and sizing a batch asks for many.
+        """
+        power = max(0, math.floor(math.log2(users)))
+        low, high = self._noise_at(power), self._noise_at(power + 1)
+        share = users / 2**power - 1
+        transitions, rewards = ((1 - share) * a + share * b for a, b in zip(low, high, strict=True))
+        return transitions, rewards
+
+    def _noise_at(self, power: int) -> tuple[float, float]:
+        if power not in self._noise_table:
+            noise = self.plan.noise_variance(2**power)
+            self._noise_table[power] = noise["transitions"], noise["rewards"]
+        return self._noise_table[power]
 
     def _plan(
         self, probabilities: FloatArray, width: float, tie: FloatArray
@@ -264,6 +288,12 @@ def _smallest(enough: Any, left: int, told: int) -> int:
         middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _rounded(users: int, left: int) -> int:
+    """Up to two significant digits: round numbers are easier to recruit and to calibrate for."""
+    unit = int(10 ** max(0, len(str(users)) - 2))
+    return min(left, -(-users // unit) * unit)
 
 
 SPECS = {

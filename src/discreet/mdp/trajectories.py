@@ -66,7 +66,7 @@ class Trajectories:
             shape: the problem's size; episodes that do not fit are refused.
             rng: rounds the rewards.
         """
-        self._check(shape)
+        self.check(shape)
         steps = np.broadcast_to(np.arange(shape.horizon), self.actions.shape)
         pairs = np.ravel_multi_index((steps, self.states[:, :-1], self.actions), shape.visits)
         moves = pairs * shape.states + self.states[:, 1:]
@@ -79,7 +79,8 @@ class Trajectories:
             rewards.astype(np.int64).reshape(shape.visits),
         )
 
-    def _check(self, shape: Shape) -> None:
+    def check(self, shape: Shape) -> None:
+        """Refuse episodes that do not fit the problem's size."""
         if self.horizon != shape.horizon:
             raise InvalidInputError(
                 f"Expected episodes of {shape.horizon} steps, got {self.horizon}."

@@ -1,0 +1,336 @@
+"""Ask and tell: refusals count nothing, crashes count once or not at all, and it equals `learn`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet._seeds import RunSeeds
+from discreet.errors import InvalidInputError, StudyError, UnsupportedError
+from discreet.learners import study_file
+from discreet.learners.learn import make_batch_learner
+from discreet.learners.loop import public_facts
+from discreet.learners.registry import get_learner
+from discreet.mdp import make
+from discreet.mdp.simulation import sample_trajectories
+from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.noise import SimulationSampler
+
+RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
+
+
+def begin(path, trust=None, episodes=2_000, **changes):
+    arguments = {
+        "learner": "flow-ucb",
+        "trust": trust or discreet.Central(epsilon=1, delta=1e-6),
+        "states": 3,
+        "actions": 2,
+        "horizon": 4,
+        "episodes": episodes,
+        "start_states": [0],
+        "sampler": "simulation",
+        "seed": 5,
+    }
+    return discreet.start(path, **(arguments | changes))
+
+
+def episodes_of(study, seed):
+    rng = np.random.default_rng(seed)
+    return sample_trajectories(RIVER, study.ask(), study.batch_size, rng)
+
+
+def names(study):
+    return [f"user-{study.users + i}" for i in range(study.batch_size)]
+
+
+def advance(study, seed):
+    study.tell(episodes_of(study, seed), users=names(study))
+
+
+def test_a_whole_study_and_its_promise(tmp_path):
+    study = begin(tmp_path / "study.json", episodes=300)
+    while not study.finished:
+        advance(study, study.batches)
+    assert study.users == 300
+    assert study.guarantee.notion == "JDP"
+    assert study.guarantee.epsilon == 1
+    assert study.guarantee.simulated
+    with pytest.raises(StudyError, match="All 300 users"):
+        study.ask()
+
+
+def test_secure_is_the_default_and_cannot_be_seeded(tmp_path):
+    pytest.importorskip("opendp")
+    with pytest.raises(StudyError, match="cannot be seeded"):
+        begin(tmp_path / "a.json", sampler="secure")
+    study = begin(tmp_path / "b.json", sampler="secure", seed=None)
+    assert not study.guarantee.simulated
+    advance(study, 0)
+    assert study.batches == 1
+    config = json.loads((tmp_path / "b.json").read_text())["config"]
+    assert config["sampler"] == "secure"
+
+
+def test_the_file_holds_no_raw_data_and_no_names(tmp_path):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    advance(study, 0)
+    assert "user-0" not in path.read_text()
+    assert "trajector" not in path.read_text()
+
+
+def test_resumes_with_the_same_question(tmp_path):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    for seed in range(3):
+        advance(study, seed)
+    again = discreet.resume(path)
+    np.testing.assert_array_equal(again.ask().actions, study.ask().actions)
+    assert (again.batch_size, again.token, again.users) == (
+        study.batch_size,
+        study.token,
+        study.users,
+    )
+    advance(study, 7)
+    copy = discreet.resume(path)
+    np.testing.assert_array_equal(copy.ask().actions, study.ask().actions)
+
+
+def test_equals_the_simulated_path(tmp_path):
+    """The same draws through `learn`'s parts and through a study give the same policies."""
+    study = begin(tmp_path / "study.json")
+    problem = public_facts(RIVER, 2_000)
+    seeds = RunSeeds(5)
+    trust = discreet.Central(epsilon=1, delta=1e-6)
+    learner = make_batch_learner(
+        get_learner("flow-ucb"), problem, trust, seeds.generator("policy"), {}
+    )
+    sampler, rounding = (
+        SimulationSampler(seeds.generator("noise")),
+        seeds.generator("environment"),
+    )
+    for seed in range(12):
+        batch = learner.ask()
+        np.testing.assert_array_equal(batch.policy.actions, study.ask().actions)
+        assert batch.users == study.batch_size
+        drawn = episodes_of(study, seed)
+        learner.tell(
+            learner.plan.simulate(
+                lambda _, drawn=drawn: drawn.counts(RIVER.shape, rounding),
+                batch.users,
+                sampler=sampler,
+                played=batch.policy.played(RIVER.shape, problem.start),
+            )
+        )
+        study.tell(drawn, users=names(study))
+
+
+def broken(study, change):
+    """A batch with one thing wrong, as arguments of `tell`."""
+    data, users, token = episodes_of(study, 1), names(study), None
+    states, actions, rewards = data.states.copy(), data.actions.copy(), data.rewards.copy()
+    if change == "seen":
+        users[3] = "user-0"
+    elif change == "twice":
+        users[3] = users[4]
+    elif change == "short":
+        data, users = data[:-1], users[:-1]
+    elif change == "fewer trajectories":
+        data = data[:-1]
+    elif change == "off policy":
+        actions[2, 0] = 1 - actions[2, 0]
+        data = Trajectories(states, actions, rewards)
+    elif change == "foreign start":
+        states[2, 0] = 2
+        data = Trajectories(states, actions, rewards)
+    elif change == "state out of range":
+        states[2, 4] = 9
+        data = Trajectories(states, actions, rewards)
+    elif change == "token":
+        token = "0" * 32
+    elif change == "reports":
+        data = np.zeros((len(users), 3), int)
+    return data, users, token
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("seen", "has taken part already"),
+        ("twice", "has taken part already"),
+        ("short", "takes .* users, got"),
+        ("fewer trajectories", "trajectories, got"),
+        ("off policy", "Trajectory 2 does not follow the policy"),
+        ("foreign start", "not a start state"),
+        ("state out of range", "Expected states from 0 to 2"),
+        ("token", "another batch or under another policy"),
+        ("reports", "takes Trajectories"),
+    ],
+)
+def test_refusals_count_nothing(tmp_path, change, sentence):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    advance(study, 0)
+    study.ask()
+    before = path.read_bytes()
+    data, users, token = broken(study, change)
+    with pytest.raises(StudyError, match=sentence) as refused:
+        study.tell(data, users=users, token=token)
+    assert str(refused.value).rstrip(".").endswith(("nothing was counted", "Nothing was counted"))
+    assert path.read_bytes() == before
+    advance(study, 1)  # the study goes on
+    assert study.batches == 2
+
+
+def test_rewards_out_of_range_never_become_trajectories():
+    with pytest.raises(InvalidInputError):
+        Trajectories(np.zeros((1, 5), int), np.zeros((1, 4), int), np.full((1, 4), 1.5))
+
+
+@pytest.mark.parametrize("kind", ["local", "shuffle"])
+def test_encoded_reports(tmp_path, kind):
+    trust = discreet.Local(1) if kind == "local" else discreet.Shuffle(epsilon=1, delta=1e-6)
+    path = tmp_path / "study.json"
+    study = begin(path, trust, episodes=400)
+    device = SimulationSampler(np.random.default_rng(3))
+    encoder = type(study.encoder()).from_dict(json.loads(json.dumps(study.encoder().to_dict())))
+    data, token = episodes_of(study, 0), study.token
+    reports = np.concatenate(
+        [
+            encoder.encode(data.states[i], data.actions[i], data.rewards[i], device)
+            for i in range(len(data))
+        ]
+    )
+    if kind == "shuffle":
+        reports = shuffle(reports, device)
+    with pytest.raises(StudyError, match="never raw trajectories"):
+        study.tell(data, users=names(study), token=token)
+    with pytest.raises(StudyError, match="pass the token"):
+        study.tell(reports, users=names(study))
+    with pytest.raises(StudyError, match="Nothing was counted"):
+        study.tell(reports[:-1], users=names(study), token=token)
+    assert study.batches == 0
+    study.tell(reports, users=names(study), token=token)
+    assert study.batches == 1
+    with pytest.raises(StudyError, match="another batch or under another policy"):
+        study.tell(reports, users=names(study), token=token)
+
+
+def test_a_central_study_has_no_encoder(tmp_path):
+    with pytest.raises(UnsupportedError, match="trusted learner"):
+        begin(tmp_path / "study.json").encoder()
+
+
+def test_a_failed_write_leaves_the_study_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    data, users, policy = episodes_of(study, 0), names(study), study.ask().actions
+    before = path.read_bytes()
+
+    def full_disk(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(study_file.json, "dump", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        study.tell(data, users=users)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert study.batches == 0
+    assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".tmp") == []
+    np.testing.assert_array_equal(study.ask().actions, policy)
+    study.tell(data, users=users)
+    assert discreet.resume(path).batches == 1
+
+
+def test_two_processes_cannot_both_count(tmp_path):
+    path = tmp_path / "study.json"
+    one = begin(path)
+    one.ask()
+    two = discreet.resume(path)
+    advance(one, 0)
+    with pytest.raises(StudyError, match="changed by another process"):
+        advance(two, 1)
+    assert discreet.resume(path).users == one.users
+    with study_file.locked(path), pytest.raises(StudyError, match="Another process"):
+        advance(one, 2)
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", '{"format": "other"}'])
+def test_foreign_files_are_refused(tmp_path, content):
+    path = tmp_path / "study.json"
+    path.write_text(content)
+    with pytest.raises(StudyError, match="is not a study file"):
+        discreet.resume(path)
+    with pytest.raises(StudyError, match="exists"):
+        begin(path)
+    with pytest.raises(StudyError, match="There is no study"):
+        discreet.resume(tmp_path / "none.json")
+
+
+WORKER = """
+import os, signal, sys
+import gymnasium, numpy as np
+import discreet
+from discreet.learners import study_file
+from discreet.mdp.trajectories import Trajectories
+
+path, kill_during = sys.argv[1], int(sys.argv[2])
+env = gymnasium.make("discreet/RiverSwim-v0", states=3, horizon=4)
+study = discreet.resume(path)
+write = study_file.write
+
+def deadly(where, content):
+    if len(content["told"]) == kill_during + 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(where, content)
+
+study_file.write = deadly
+
+def episode(policy, seed):
+    states, actions, rewards = [env.reset(seed=seed)[0]], [], []
+    for h in range(4):
+        actions.append(int(policy.actions[h, states[-1]]))
+        state, reward, *_ = env.step(actions[-1])
+        states.append(state), rewards.append(reward)
+    return states, actions, rewards
+
+while study.batches < 20:
+    first = study.users
+    rows = [episode(study.ask(), first + i) for i in range(study.batch_size)]
+    data = Trajectories(*(np.array(part) for part in zip(*rows)))
+    study.tell(data, users=range(first, first + study.batch_size))
+    print(study.batches, flush=True)
+    if study.batches == 3 and kill_during == 9:
+        os.kill(os.getpid(), signal.SIGKILL)  # between two calls of tell
+"""
+
+
+def test_survives_being_killed(tmp_path):
+    """20 batches from a Gymnasium environment, killed between and during `tell`, lose nothing."""
+    worker = tmp_path / "worker.py"
+    worker.write_text(textwrap.dedent(WORKER))
+    finals = []
+    for name, kills in (("whole.json", [99]), ("killed.json", [9, 9, 15, 99])):
+        path = tmp_path / name
+        begin(path, episodes=100_000)
+        for kill in kills:
+            done = subprocess.run(
+                [sys.executable, str(worker), str(path), str(kill)],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=os.environ,
+            )
+            expected = 0 if kill == 99 else -signal.SIGKILL
+            assert done.returncode == expected, done.stderr
+        study = discreet.resume(path)
+        assert study.batches == 20
+        finals.append((study.users, study.ask().actions.tolist(), study.batch_size))
+    assert finals[0] == finals[1]  # nothing lost, nothing counted twice
