@@ -211,19 +211,20 @@ class OneStepBatch(BatchPlan):
         allowed = category_mask(mask)
         sums = np.zeros(allowed.shape, np.int64)
         groups, rest = np.zeros(self.shape.horizon, np.int64), users
+        dealer = np.random.default_rng(sampler.table(np.ones(256, np.int64), 16))
         for step in range(self.shape.horizon):
             left = self.shape.horizon - step
             size = rest if left == 1 else int(sampler.binomial(rest, 1 / left, 1)[0])
             groups[step], rest = size, rest - size
             if size:
-                truth = self._categories(draw(size), step, mask, sampler)[allowed[step]]
+                truth = self._categories(draw(size), step, mask, dealer)[allowed[step]]
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
                 sums[step, allowed[step]] = kept + false
         return self._released(sums, groups, users, mask, secure=sampler.secure)
 
     def _categories(
-        self, counts: Counts, step: int, played: BoolArray, sampler: Sampler
+        self, counts: Counts, step: int, played: BoolArray, dealer: np.random.Generator
     ) -> IntArray:
         """Users per category: reward bits are dealt to next states at random."""
         check_counts(counts, self.shape)
@@ -232,8 +233,6 @@ class OneStepBatch(BatchPlan):
                 "Expected no visits outside `played`; the users ran another policy than the "
                 "public one."
             )
-        seed = sampler.table(np.ones(1 << 16, np.int64), 8)
-        rng = np.random.default_rng(seed)
         moves = counts.transitions[step].reshape(-1, self.shape.states)
         if moves.sum() >= 10**9:
             raise UnsupportedError(
@@ -242,7 +241,7 @@ class OneStepBatch(BatchPlan):
             )
         rewarded = np.array(
             [
-                rng.multivariate_hypergeometric(row, ones, method="marginals")
+                dealer.multivariate_hypergeometric(row, ones, method="marginals")
                 for row, ones in zip(moves, counts.rewards[step].ravel(), strict=True)
             ]
         )
