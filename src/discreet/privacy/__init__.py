@@ -3,18 +3,18 @@
 from discreet._lazy import attach as _attach
 
 _WHERE = {
-    "BatchPlan": "discreet.privacy.release",
+    "AuditRow": "discreet.privacy.auditing.run",
     "BatchLedger": "discreet.privacy.budget",
+    "BatchPlan": "discreet.privacy.release",
     "Budget": "discreet.privacy.budget",
     "CalibrationReport": "discreet.privacy.costs",
     "Central": "discreet.privacy.trust",
+    "Conformance": "discreet.privacy.auditing.conformance",
     "Encoder": "discreet.privacy.release",
     "Guarantee": "discreet.privacy.guarantee",
     "Local": "discreet.privacy.trust",
     "NoPrivacy": "discreet.privacy.trust",
     "PrivateCounts": "discreet.privacy.release",
-    "AuditRow": "discreet.privacy.auditing.run",
-    "Conformance": "discreet.privacy.auditing.conformance",
     "Sampler": "discreet.privacy.noise",
     "SecureSampler": "discreet.privacy.noise",
     "Shuffle": "discreet.privacy.trust",
@@ -23,11 +23,12 @@ _WHERE = {
     "StreamPlan": "discreet.privacy.release",
     "StreamRelease": "discreet.privacy.release",
     "TrustModel": "discreet.privacy.trust",
-    "calibrate": "discreet.privacy.costs",
     "audit": "discreet.privacy.auditing.run",
     "auditing": "discreet.privacy.auditing",
+    "calibrate": "discreet.privacy.costs",
     "calibration": "discreet.privacy.calibration",
     "check_mechanism": "discreet.privacy.auditing.conformance",
+    "load_encoder": "discreet.privacy.release",
     "sensitivity": "discreet.privacy.sensitivity",
 }
 

@@ -6,6 +6,7 @@ in parallel. *Stream*: a release after every episode, one guarantee over the who
 A plan is calibrated once, carries its noise parameters and its guarantee, and holds no data.
 """
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
@@ -94,6 +95,25 @@ class Encoder(Protocol):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
+
+
+_ENCODERS = {
+    "additive": "encoders:AdditiveEncoder",
+    "one-step": "one_step:OneStepEncoder",
+    "randomized-response": "encoders:FlipEncoder",
+    "shuffle-bits": "shuffle:ShuffleEncoder",
+}
+
+
+def load_encoder(data: Mapping[str, Any]) -> Encoder:
+    """The encoder that `Encoder.to_dict` described: all that a device has to call."""
+    kind = str(data.get("encoder"))
+    if kind not in _ENCODERS:
+        raise UnknownNameError("encoder", kind, _ENCODERS)
+    module, _, name = _ENCODERS[kind].partition(":")
+    home = importlib.import_module(f"discreet.privacy.mechanisms.{module}")
+    encoder: Encoder = getattr(home, name).from_dict(data)
+    return encoder
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
