@@ -161,3 +161,12 @@ def test_random_tables_are_never_underestimated(seed):
     )
     found = delta_of_moves(noise, ups, downs, epsilon)
     assert brute - 1e-12 <= found <= brute + 1e-3
+
+
+def test_noise_that_is_too_narrow_hides_nothing():
+    constant = table_pmf(np.array([1]), 0)
+    assert delta_of_moves(constant, 1, 1, 5.0) == 1.0
+    assert epsilon_of_moves(constant, 1, 1, 0.5) == math.inf
+    assert delta_of_moves(binomial_pmf(3, 0.5), 1, 0, 1.0, pile=9) == 1.0
+    even = table_pmf(np.array([1, 0, 1, 0, 1]), 0)  # a shift by one lands between the values
+    assert delta_of_moves(even, 1, 1, 1.0) == 1.0

@@ -115,10 +115,14 @@ class _Grid:
 class _Composition:
     step: float
     grids: tuple[_Grid, ...]
+    hopeless: bool = False
+    """True if P and Q have no value in common: the noise is too narrow for the shift."""
 
     @classmethod
     def of(cls, shifts: Sequence[Shift]) -> "_Composition":
         atoms = [(*_atoms(s.noise, s.by), s.times) for s in shifts if s.times and s.by]
+        if not all(losses.size for losses, *_ in atoms):
+            return cls(1.0, (), hopeless=True)
         count = sum(times for *_, times in atoms)
         square = sum(times * float(mass @ loss**2) for loss, mass, _, times in atoms)
         step = _RESOLUTION * math.sqrt(square / count) if count and square else 1.0
@@ -130,6 +134,8 @@ class _Composition:
     @property
     def infinite(self) -> float:
         """Probability that some loss is infinite."""
+        if self.hopeless:
+            return 1.0
         return -math.expm1(sum(g.times * math.log1p(-g.infinite) for g in self.grids))
 
     @property
@@ -147,7 +153,7 @@ class _Composition:
         above = losses > epsilon
         gains = -np.expm1(epsilon - losses[above])
         finite = float((masses[above] * np.exp(tilt * (epsilon - losses[above]))) @ gains)
-        untilt = math.exp(min(0.0, self._cumulant(tilt) - tilt * epsilon))
+        untilt = math.exp(self._cumulant(tilt) - tilt * epsilon)
         return min(1.0, self.infinite + untilt * (max(0.0, finite) + 2 * _OUTSIDE_WINDOW))
 
     def _cumulant(self, tilt: float) -> float:
