@@ -60,7 +60,8 @@ class PaperElimination:
 
     def learn(self, part: str, batch: CountPool, length: float, rng: np.random.Generator) -> None:
         """Take the private counts of a batch of a stage of this length."""
-        if part == "layer 0" and self.settings.forgets:
+        new_stage = part != "fine" and self.refined.users > 0
+        if new_stage and self.settings.forgets:
             self.crude = CountPool.empty(self.problem.shape)
             self.refined = CountPool.empty(self.problem.shape)
         if part == "fine":

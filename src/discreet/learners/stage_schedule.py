@@ -62,11 +62,17 @@ def staged_schedule(
         if tail and left - size < size / 4:
             break
         if size >= left:
-            parts, size = split_evenly(left, len(shares)), left
+            parts, size = _in_proportion(left, shares), left
         stages.append(parts)
         left -= size
         length *= growth
     return Schedule(tuple(stages), left)
+
+
+def _in_proportion(total: int, shares: tuple[float, ...]) -> tuple[int, ...]:
+    """Integers in proportion to ``shares`` that sum to ``total``; the last takes the rest."""
+    parts = [int(total * share / sum(shares)) for share in shares[:-1]]
+    return (*parts, total - sum(parts))
 
 
 def split_evenly(total: int, parts: int) -> tuple[int, ...]:
