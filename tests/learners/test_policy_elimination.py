@@ -196,6 +196,8 @@ def test_settings_are_checked():
         make(SMALL, 100, structure="book")
     with pytest.raises(UnsupportedError, match="too many to list"):
         make(RiverSwim(states=6, horizon=20), 100, structure="paper")
+    with pytest.raises(UnsupportedError, match="use 'flow-ucb'"):
+        make(RiverSwim(states=300, horizon=40), 100)
 
 
 def test_settings_are_reported_in_full():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import UnsupportedError
 from discreet.learners.absorbing_model import (
     AbsorbingModel,
     CountPool,
@@ -27,10 +28,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
+MOST_DECISIONS = 2**27
+"""Decisions (a gigabyte) of all exploration policies together: one policy per (h, x, a)."""
+
+
 class ImplicitElimination:
     """Explores and learns; `policy_elimination` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
+        _check_size(problem)
         self.problem = problem
         self.settings = settings
         self.constants = Constants(problem, settings)
@@ -100,6 +106,17 @@ class ImplicitElimination:
         """The inverse of `state`."""
         self.pool = CountPool.from_dict(state["pool"])
         self.length = float(state["length"])
+
+
+def _check_size(problem: Problem) -> None:
+    shape = problem.shape
+    tuples = shape.horizon * shape.states * shape.actions
+    decisions = tuples * shape.horizon * shape.states
+    if decisions > MOST_DECISIONS:
+        raise UnsupportedError(
+            f"Policy elimination plans one policy for each of {tuples} (step, state, action): "
+            f"{decisions} decisions are more than {MOST_DECISIONS}; use 'flow-ucb' at this size."
+        )
 
 
 def certificate(design: Design) -> dict[str, float]:
