@@ -165,6 +165,21 @@ def test_printed_constants_are_inert_under_privacy(structure):
     assert (model.transitions == 0).all()
 
 
+def test_with_printed_constants_the_data_has_no_influence():
+    runs = [
+        learn(
+            SMALL,
+            learner="sdp-pe",
+            trust=Central(epsilon, 1e-5),
+            episodes=5_000,
+            structure="paper",
+            constants="theory",
+        )
+        for epsilon in (1, 0.1)
+    ]
+    assert runs[0].regret.values.tolist() == runs[1].regret.values.tolist()
+
+
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(1, 1e-5)], ids=lambda t: t.notion)
 def test_printed_constants_drop_no_policy_even_without_noise(trust):
     learner = make(SMALL, 20_000, trust, structure="paper", constants="theory")
