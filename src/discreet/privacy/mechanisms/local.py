@@ -116,10 +116,11 @@ def bounded_law(trust: "_Private", reach: Reach) -> _Design:
 
 @lru_cache(maxsize=256)
 def bounded_radius(units: int, epsilon: float, delta: float) -> int:
-    """The least radius (up to half a percent) for which ``units`` unit shifts keep the promise.
+    """The least radius, up to half a percent, for which ``units`` unit shifts keep the promise.
 
     The noise is symmetric, so shifts up and down lose the same. The logarithm of delta is almost
-    linear in the radius: secant steps between a radius that is too small and one that is not.
+    linear in the radius: secant steps between a radius that is too small and one that is not, until
+    the delivered delta is between 97% and 100% of the wanted one.
     """
 
     def excess(radius: int) -> float:
@@ -128,27 +129,27 @@ def bounded_radius(units: int, epsilon: float, delta: float) -> int:
         lost = delta_of_moves(pmf, units - units // 2, units // 2, epsilon)
         return math.log(max(lost, 1e-300) / delta)
 
-    low, above = 2, excess(2)
-    if above <= 0:
-        return low
-    high = max(4, math.ceil(4 * gaussian_sigma(units**0.5, epsilon, delta)))
+    sigma = gaussian_sigma(units**0.5, epsilon, delta)
+    low, above = 1, math.log(1 / delta)  # no noise at all: delta is one
+    high = max(2, math.ceil(5 * sigma))
     while (below := excess(high)) > 0:
-        low, above, high = high, below, 2 * high
+        low, above = high, below
+        high = math.ceil(high + max(1.0, 0.6 * below) * sigma)
         if high > 10**7:
             raise CalibrationError(
                 f"Bounded noise for epsilon={epsilon:g} needs a radius above 1e7; ask for a "
                 f"larger epsilon or use mechanism='gaussian'."
             )
-    while high - low > max(1, high // 200):
-        guess = math.ceil(low + (high - low) * above / (above - below))
+    delivered_excess = below
+    while high - low > 1 and delivered_excess < -0.03:
+        guess = math.ceil(low + (high - low) * (above + 0.01) / (above - below))
         middle = min(max(guess, low + 1), high - 1)
         value = excess(middle)
         if value > 0:
-            low, above = middle, value
-            below /= 2  # the Illinois rule: do not creep towards the end that stays
+            low, above, below = middle, value, below / 2  # the Illinois rule: do not creep
         else:
-            high, below = middle, value
-            above /= 2
+            high, below, above = middle, value, above / 2
+            delivered_excess = value
     return high
 
 
