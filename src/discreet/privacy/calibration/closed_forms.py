@@ -7,6 +7,7 @@ Phi(D/(2 sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·s
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
@@ -59,9 +60,17 @@ def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
 
 
 def laplace_scale(l1: float, epsilon: float) -> float:
-    """The Laplace scale that delivers a pure epsilon at this L1 sensitivity."""
+    """The Laplace scale that delivers a pure epsilon at this L1 sensitivity, rounded up.
+
+    >>> laplace_scale(36, 1), Fraction(laplace_scale(36, 0.7)) * Fraction(7, 10) >= 36
+    (36.0, True)
+    """
     _validate.positive(l1=l1, epsilon=epsilon)
-    return float(l1 / epsilon)
+    promised = min(_validate.exact(epsilon), Fraction(float(epsilon)))  # type: ignore[arg-type]
+    scale = float(l1 / epsilon)
+    while Fraction(scale) * promised < Fraction(l1):
+        scale = math.nextafter(scale, math.inf)
+    return scale
 
 
 def laplace_epsilon(scale: float, l1: float) -> float:

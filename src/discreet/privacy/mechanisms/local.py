@@ -33,7 +33,12 @@ import numpy as np
 from discreet.errors import CalibrationError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import gaussian_delta, gaussian_sigma, need_delta
+from discreet.privacy.calibration.closed_forms import (
+    gaussian_delta,
+    gaussian_sigma,
+    laplace_scale,
+    need_delta,
+)
 from discreet.privacy.calibration.distributions import table_pmf
 from discreet.privacy.calibration.lattice import discrete_gaussian_delta
 from discreet.privacy.calibration.losses import delta_of_moves
@@ -79,7 +84,8 @@ def laplace_law(trust: "_Private", reach: Reach) -> _Design:
         scale = 3 * reach.horizon / float(trust.epsilon)
         guarantee = delivered(trust, "papers 003 and 004 (local)", reach.l1 / scale)
         return LaplaceLaw(scale), guarantee
-    return LaplaceLaw(reach.l1 / float(trust.epsilon)), promise(trust, trust.epsilon, 0.0)
+    law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
+    return law, promise(trust, trust.epsilon, 0.0)
 
 
 def gaussian_law(trust: "_Private", reach: Reach) -> _Design:

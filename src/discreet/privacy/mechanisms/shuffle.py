@@ -45,7 +45,7 @@ from discreet.privacy.release import (
     batch_release,
     check_played,
     flatten,
-    noisy_batch,
+    randomised_batch,
     split,
 )
 from discreet.privacy.sensitivity import sensitivity
@@ -140,11 +140,12 @@ class ShuffleBatch(BatchPlan):
         each = self.bits(counts.users)
         trials = counts.users * each.bits
 
-        def draw(_: str, cells: int) -> FloatArray:
-            noise = sampler.binomial(trials, each.probability, cells)
-            return np.asarray(noise - trials * each.probability)
+        def randomise(_: str, raw: IntArray) -> FloatArray:
+            # The sums first, as integers: their low-order bits must not tell data from noise.
+            sums = raw + sampler.binomial(trials, each.probability, raw.size)
+            return np.asarray(sums - trials * each.probability)
 
-        return noisy_batch(self, counts, draw, secure=sampler.secure, played=played)
+        return randomised_batch(self, counts, randomise, secure=sampler.secure, played=played)
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> "ShuffleEncoder":
         """What runs on the device of each of ``users`` users."""

@@ -21,8 +21,9 @@ Policies computed from the releases are JDP by the billboard lemma (Hsu et al. 2
 
 **Honaker** (2015): every node's value is also the sum of its children, so the two are averaged with
 inverse-variance weights, bottom up (a release knows only what is below its nodes). The estimate of
-a node at level j has variance 2^j/(2^(j+1)-1) of its own noise. It is post-processing of *all*
-nodes, right children included; each user still lies in L of them.
+a node at level j has variance 2^j/(2^(j+1)-1) of its own noise. What is released is rounded to an
+integer (1/12 of variance), so that no floating-point number betrays the count behind it. It is
+post-processing of *all* nodes, right children included; each user still lies in L of them.
 
 **I.i.d.-shaped** (004, Algorithm 4): each release is padded with fresh noise to the same number of
 terms, so that its noise is a sum of i.i.d. draws at all times. It serves that paper's proof and
@@ -39,6 +40,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet.errors import CalibrationError
+from discreet.privacy.calibration.closed_forms import laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
@@ -194,7 +196,8 @@ class HonakerNoise(TreeNoise):
         self.check_episode(episode)
         weights = own_weights(self.levels)
         used = prefix_levels(episode, self.levels)
-        return float(sum(weights[level] for level in used)) * self.law.variance
+        rounding = 1 / 12 if max(used) > 0 else 0.0
+        return float(sum(weights[level] for level in used)) * self.law.variance + rounding
 
     def bound(self, episode: int, failure: float) -> float:
         """Chernoff bound over all nodes below the prefix, with their weights."""
@@ -210,7 +213,10 @@ class HonakerNoise(TreeNoise):
         return self._bounds_at(used, failure)
 
     def _bounds_at(self, used: IntArray, failure: float) -> FloatArray:
-        """For prefixes with ``used[i, j]`` nodes of level j."""
+        """For prefixes with ``used[i, j]`` nodes of level j; rounding adds at most a half."""
+        return self._unrounded(used, failure) + 0.5 * used[:, 1:].any(axis=1)
+
+    def _unrounded(self, used: IntArray, failure: float) -> FloatArray:
         check_failure(failure)
         if isinstance(self.law, GaussianLaw):
             squares = used @ own_weights(self.levels)
@@ -263,7 +269,9 @@ class _HonakerRun(_TreeRun):
         fresh = self._noise.law.draw(self.sampler, (closing, self.cells))
         out = np.empty((rows, self.cells))
         honaker_prefix(fresh, first, own_weights(levels), self._nodes, self._total, out)
-        return out
+        # Averages are floating-point numbers. Rounded to integers they are released as functions of
+        # the noisy nodes: rint(count + noise) = count + rint(noise), because counts are integers.
+        return np.rint(out)
 
 
 class _Tree(AdditiveStream):
@@ -289,7 +297,7 @@ class _Tree(AdditiveStream):
             scale = printed_scale(reach.horizon, episodes, trust.epsilon, log_base)
             guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
         else:
-            scale = moved / float(trust.epsilon)
+            scale = laplace_scale(moved, trust.epsilon)
             guarantee = promise(trust, trust.epsilon, 0.0)
         return cls.noise_type(episodes=episodes, law=LaplaceLaw(scale)), guarantee
 
