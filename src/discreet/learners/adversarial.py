@@ -32,6 +32,7 @@ from discreet.privacy.layered import (
     Feedback,
     LayeredPlan,
     LayeredSize,
+    LossRelease,
     calibrate_layered,
 )
 from discreet.privacy.noise import SimulationSampler
@@ -172,6 +173,8 @@ def make_world(
     losses: LossSequence | str,
     public_losses: bool,
     error_scale: float,
+    loss_release: LossRelease = "one-shot",
+    loss_share: float = 1 / 3,
 ) -> World:
     """Check the inputs of a run and calibrate its release."""
     layered = LayeredMDP.from_tabular(mdp) if isinstance(mdp, TabularMDP) else mdp
@@ -183,7 +186,15 @@ def make_world(
             f"must be below one), got episodes={episodes}; run longer."
         )
     sequence = _sequence(mdp, layered, losses, episodes, seeds)
-    plan = calibrate_layered(trust, size, episodes, feedback=feedback, public_losses=public_losses)
+    plan = calibrate_layered(
+        trust,
+        size,
+        episodes,
+        feedback=feedback,
+        public_losses=public_losses,
+        loss_release=loss_release,
+        loss_share=loss_share,
+    )
     return World(layered, sequence, plan, seeds, error_scale)
 
 

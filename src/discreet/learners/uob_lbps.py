@@ -26,6 +26,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet.errors import InvalidInputError
 from discreet.learners.adversarial import (
     Multipliers,
     RegretMeter,
@@ -39,12 +40,13 @@ from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.layered import LossRelease
 from discreet.privacy.trust import TrustModel
 
 NAME = "private-uob-lbps"
 
 
-PRACTICAL = {"confidence": 0.01}
+PRACTICAL = {"confidence": 0.01, "rate": 3.0, "limit": 0.5, "loss_share": 0.8}
 """Chosen on random MDPs other than the reported ones; the same for all trust models."""
 
 
@@ -54,13 +56,24 @@ class Settings(Multipliers):
 
     Attributes:
         loss_estimator: "centred" or "paper".
+        loss_release: "stream" (increments of private sums; `Central` only, else one-shot) or
+            "one-shot" (the paper's). The printed estimator always takes one-shot losses.
+        loss_share: of the privacy budget, for one-shot losses.
+        limit: multiplier on E', where losses are clipped.
     """
 
     loss_estimator: Literal["centred", "paper"] = "centred"
+    loss_release: LossRelease = "one-shot"
+    loss_share: float = 1 / 3
+    limit: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _validate.choice(("centred", "paper"), loss_estimator=self.loss_estimator)
+        _validate.choice(("stream", "one-shot"), loss_release=self.loss_release)
+        _validate.positive(limit=self.limit, loss_share=self.loss_share)
+        if self.loss_share >= 1:
+            raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
 
 
 def learning_rate(world: World, settings: Settings, limit: float) -> float:
@@ -100,6 +113,7 @@ def run(
     from discreet.learners.uob_lbps_kernels import run_block
 
     chosen = resolve(Settings, PRACTICAL, settings)
+    centred = chosen.loss_estimator == "centred"
     world = make_world(
         mdp,
         trust,
@@ -109,12 +123,15 @@ def run(
         losses=losses,
         public_losses=chosen.public_losses,
         error_scale=chosen.error,
+        loss_release=chosen.loss_release if centred else "one-shot",
+        loss_share=chosen.loss_share,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
     counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
     boxes = Boxes(widths.copy(), np.zeros(shape.transitions), np.ones(shape.transitions))
     state, meter = barrier_state(widths, shape.actions), RegretMeter(world)
     limit = world.plan.loss_bound(world.failure / (world.plan.size.pairs * episodes))
+    limit *= chosen.limit
     rate, worst, steps = learning_rate(world, chosen, limit), 0.0, 0
     for block in world.blocks():
         paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
@@ -126,7 +143,7 @@ def run(
             chosen.confidence,
             rate,
             limit,
-            chosen.loss_estimator == "centred",
+            centred,
             counts,
             boxes,
             state,

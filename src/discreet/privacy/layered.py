@@ -5,19 +5,24 @@ What a user hands over besides the trajectory depends on the feedback:
 * *full information*: a loss for **every** (x, a). The vector is dense: replacing the user can move
   each of its X·A entries by one, L1 = X·A and L2 = sqrt(X·A), not H. It enters a cumulative sum.
 * *bandit*: the losses of the H visited pairs: L1 = 2H. They enter an importance-weighted estimate
-  one episode at a time, so each episode's vector is released once, with one-shot noise.
+  one episode at a time. The paper releases each episode's vector once, with one-shot noise, whose
+  sum grows like sqrt(K) (``loss_release="one-shot"``, the only way in the local model). With a
+  trusted learner the cumulative observed losses can join the stream instead
+  (``loss_release="stream"``, ours): the estimate takes *increments* of the released sums, whose
+  noise is larger in one episode but cancels over many.
 * *public* losses (a price, a weather cost) are no personal data and carry no noise; then only the
   trajectories are protected, and the guarantee says so.
 
 Transitions and visits move by 4H units together (see `sensitivity`).
 
-**Proof.** Full information: all counters form one stream of reach 4H + X·A, to which the stream
-mechanism's own proof applies. Bandit: counters and losses are two releases about the same user. The
-stream is calibrated as if it had reach 6H, of which its 4H units use two thirds of the budget (of
-epsilon for Laplace noise, which adds up; of the squared ratio of sensitivity to noise for Gaussian
-noise, whose composition is again Gaussian), and one-shot noise calibrated at 6H on the 2H units of
-the losses uses the last third. Both notions are the stream's: JDP by the billboard lemma, LDP
-because every report is private by itself.
+**Proof.** Full information and streamed bandit losses: all counters form one stream of reach
+4H + X·A, or 6H, to which the stream mechanism's own proof applies; increments are post-processing.
+One-shot bandit losses: counters and losses are two releases about the same user. The
+stream is calibrated as if it had reach 4H/(1-s), of which its 4H units use the share 1-s of the
+budget (of epsilon for Laplace noise, which adds up; of the squared ratio of sensitivity to noise
+for Gaussian noise, whose composition is again Gaussian), and one-shot noise calibrated at 2H/s on
+the 2H units of the losses uses the share s (both 6H for s = 1/3, as printed). Both notions are the
+stream's: JDP by the billboard lemma, LDP because every report is private by itself.
 
 Losses are counted in units of 1/1024 (rounded to the nearest), with integer noise 1024 times as
 large: no floating-point noise, and no extra variance from rounding to bits.
@@ -52,6 +57,7 @@ from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
 
 Feedback = Literal["full", "bandit"]
+LossRelease = Literal["stream", "one-shot"]
 
 LOSS_UNITS = 1024
 """A loss of one in released units."""
@@ -129,6 +135,7 @@ class LayeredPlan:
         guarantee: what it delivers.
         noise: noise over time on one cumulative counter, None without privacy.
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
+        streamed_losses: losses are part of the stream.
         public_losses: losses carry no noise.
     """
 
@@ -138,6 +145,7 @@ class LayeredPlan:
     guarantee: Guarantee
     noise: CumulativeNoise | None = None
     loss_law: NoiseLaw | None = None
+    streamed_losses: bool = False
     public_losses: bool = False
 
     def error_bounds(self, failure: float) -> FloatArray:
@@ -145,15 +153,23 @@ class LayeredPlan:
         return np.zeros(self.episodes) if self.noise is None else self.noise.bounds(failure)
 
     def loss_bound(self, failure: float) -> float:
-        """What |noise| on one observed loss exceeds with probability ``failure`` (bandit)."""
-        return (
-            0.0 if self.loss_law is None else self.loss_law.bound({1.0: 1.0}, failure) / LOSS_UNITS
-        )
+        """What |noise| on one episode's loss exceeds with probability ``failure`` (bandit)."""
+        if self.loss_law is not None:
+            return self.loss_law.bound({1.0: 1.0}, failure) / LOSS_UNITS
+        if self.streamed_losses and self.noise is not None:
+            law, terms = increment_law(self.noise)
+            return law.bound({1.0: terms}, failure)
+        return 0.0
 
     @property
     def loss_std(self) -> float:
-        """Standard deviation of the noise on one observed loss (bandit)."""
-        return 0.0 if self.loss_law is None else math.sqrt(self.loss_law.variance) / LOSS_UNITS
+        """Standard deviation of the noise on one episode's loss (bandit), at its largest."""
+        if self.loss_law is not None:
+            return math.sqrt(self.loss_law.variance) / LOSS_UNITS
+        if self.streamed_losses and self.noise is not None:
+            law, terms = increment_law(self.noise)
+            return math.sqrt(terms * law.variance)
+        return 0.0
 
     @property
     def rounds_losses(self) -> bool:
@@ -179,10 +195,9 @@ class LayeredNoise:
         self._pair, self._triple = np.flatnonzero(pair), np.flatnonzero(triple)
         self._shapes = (pair.shape, triple.shape)
         self._counts = self._start(plan.noise, self._triple.size + self._pair.size)
-        cumulative = plan.feedback == "full" and plan.rounds_losses
-        self._losses = self._start(
-            in_loss_units(plan.noise) if cumulative else None, self._pair.size
-        )
+        in_units = in_loss_units(plan.noise) if plan.streamed_losses else None
+        self._losses = self._start(in_units, self._pair.size)
+        self._last = np.zeros(self._pair.size)
 
     def _start(self, noise: CumulativeNoise | None, cells: int) -> NoiseRun | None:
         return None if noise is None else noise.start(cells, self._sampler)
@@ -201,7 +216,7 @@ class LayeredNoise:
             transitions[:, self._triple] = drawn[:, : self._triple.size]
             visits[:, self._pair] = drawn[:, self._triple.size :]
         if self._losses is not None:
-            losses[:, self._pair] = self._losses.block(episodes) / LOSS_UNITS
+            losses[:, self._pair] = self._streamed(self._losses.block(episodes) / LOSS_UNITS)
         elif self.plan.loss_law is not None:
             fresh = self.plan.loss_law.draw(self._sampler, (episodes, self._pair.size))
             losses[:, self._pair] = fresh / LOSS_UNITS
@@ -211,6 +226,14 @@ class LayeredNoise:
             losses.reshape(episodes, *pair_shape),
         )
 
+    def _streamed(self, sums: FloatArray) -> FloatArray:
+        """Cumulative noise as it is (full information), or its increments (bandit)."""
+        if self.plan.feedback == "full":
+            return sums
+        increments = np.diff(sums, axis=0, prepend=self._last[None])
+        self._last = sums[-1].copy()
+        return increments
+
 
 def calibrate_layered(
     trust: TrustModel,
@@ -219,6 +242,8 @@ def calibrate_layered(
     *,
     feedback: Feedback,
     public_losses: bool = False,
+    loss_release: LossRelease = "one-shot",
+    loss_share: float = 1 / 3,
 ) -> LayeredPlan:
     """Noise on counts and losses that delivers the trust model's promise.
 
@@ -228,6 +253,8 @@ def calibrate_layered(
         episodes: K.
         feedback: "full" or "bandit".
         public_losses: the losses are no personal data; only trajectories are protected.
+        loss_release: of bandit losses; streams need a trusted learner and exact calibration.
+        loss_share: of the budget, for one-shot losses (the paper's is a third).
     """
     _validate.count(2, episodes=episodes)
     if isinstance(trust, NoPrivacy):
@@ -235,14 +262,19 @@ def calibrate_layered(
     private = cast("_Private", trust)
     name = _additive_name(private)
     losses = loss_reach(size, feedback, public=public_losses)
+    central = not isinstance(private, Local) and private.calibration == "exact"
+    streamed = losses > 0 and (feedback == "full" or (loss_release == "stream" and central))
     reach = Reach(units=4 * size.horizon + losses, horizon=size.horizon)
+    if losses and not streamed and private.calibration == "exact":
+        units = math.ceil(4 * size.horizon / (1 - loss_share) - 1e-9)
+        reach = Reach(units=units, horizon=size.horizon)
     if private.calibration == "paper":
         noise, guarantee = _printed(private, size, episodes, feedback, name, reach)
     else:
         noise, guarantee = _mechanism(private, name).design(private, reach, episodes)
     loss_law = None
-    if losses and feedback == "bandit":
-        loss_law = _one_shot(private, noise, reach, size)
+    if losses and not streamed:
+        loss_law = _one_shot(private, noise, reach, 2 * size.horizon / loss_share)
     if public_losses:
         note = "losses are public: only trajectories (states and actions) are protected"
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, note))
@@ -253,8 +285,28 @@ def calibrate_layered(
         guarantee=guarantee,
         noise=noise,
         loss_law=loss_law,
+        streamed_losses=streamed,
         public_losses=public_losses,
     )
+
+
+def increment_law(noise: CumulativeNoise) -> tuple[NoiseLaw, float]:
+    """Noise on the difference of two consecutive releases, at its largest: a law, and how often.
+
+    Tree: the nodes of two consecutive prefixes differ in at most L + 1 places. Toeplitz: the
+    increment is sum over j of (b_j - b_{j-1})·z_{t-j}, Gaussian.
+    """
+    if isinstance(noise, ToeplitzNoise):
+        weights, decays = noise.factors.weights, noise.factors.decays
+        times = np.arange(min(noise.episodes, 1 << 16))[:, None]
+        decoder = (weights * decays**times).sum(axis=1)
+        squares = float((np.diff(decoder, prepend=0.0) ** 2).sum())
+        return GaussianLaw(noise.sigma * math.sqrt(squares)), 1.0
+    if isinstance(noise, TreeNoise):
+        return noise.law, float(noise.levels + 1)
+    if isinstance(noise, IndependentNoise):
+        return noise.law, 1.0
+    raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
 
 
 def in_loss_units(noise: CumulativeNoise | None) -> CumulativeNoise:
@@ -301,16 +353,20 @@ def _mechanism(trust: _Private, name: str) -> type[AdditiveStream]:
     return cast("type[AdditiveStream]", found)
 
 
-def _one_shot(trust: _Private, noise: CumulativeNoise, reach: Reach, size: LayeredSize) -> NoiseLaw:
-    """Noise on one episode's observed losses, of the same family as the stream's."""
+def _one_shot(trust: _Private, noise: CumulativeNoise, reach: Reach, units: float) -> NoiseLaw:
+    """Noise on one episode's observed losses as if they had reach ``units``, of one family.
+
+    With the stream's noise calibrated at ``reach`` the two together spend the whole budget.
+    """
     if trust.calibration == "paper":
-        return _scaled(LaplaceLaw(3 * size.horizon / float(trust.epsilon)))
+        return _scaled(LaplaceLaw(3 * reach.horizon / float(trust.epsilon)))
     if isinstance(noise, ToeplitzNoise):  # the one-shot sigma behind it, reserves included
-        return _scaled(GaussianLaw(noise.sigma / math.sqrt(noise.factors.squares)))
+        sigma = noise.sigma / math.sqrt(noise.factors.squares)
+        return _scaled(GaussianLaw(sigma * math.sqrt(units / reach.l1)))
     law = getattr(noise, "law", None)
     if isinstance(law, LaplaceLaw):
-        return _scaled(LaplaceLaw(reach.l1 / float(trust.epsilon)))
-    return _scaled(GaussianLaw(gaussian_sigma(reach.l2, trust.epsilon, trust.delta)))
+        return _scaled(LaplaceLaw(units / float(trust.epsilon)))
+    return _scaled(GaussianLaw(gaussian_sigma(math.sqrt(units), trust.epsilon, trust.delta)))
 
 
 def _printed(
