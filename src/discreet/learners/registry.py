@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from discreet.errors import UnknownNameError
+from discreet.errors import InvalidInputError, UnknownNameError
 
 _MODULES: dict[str, str] = {
     "dp-ucbvi": "discreet.learners.ucbvi",
@@ -52,14 +52,29 @@ class LearnerSpec:
     run: Callable[..., Any] | None = None
 
 
+_REGISTERED: dict[str, LearnerSpec] = {}
+"""Learners that a user registered in this process."""
+
+
+def register(spec: LearnerSpec) -> None:
+    """Add a learner of your own to the roster of this process."""
+    if spec.name in _MODULES:
+        raise InvalidInputError(
+            f"Expected a new learner name, got {spec.name!r}, which discreet ships; choose another."
+        )
+    _REGISTERED[spec.name] = spec
+
+
 def learner_names() -> list[str]:
     """All registered names."""
-    return sorted(_MODULES)
+    return sorted({*_MODULES, *_REGISTERED})
 
 
 def get_learner(name: str) -> LearnerSpec:
     """The specification of one learner, or an error with a suggestion."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     if name not in _MODULES:
-        raise UnknownNameError("learner", name, _MODULES)
+        raise UnknownNameError("learner", name, learner_names())
     specs: dict[str, LearnerSpec] = importlib.import_module(_MODULES[name]).SPECS
     return specs[name]
