@@ -134,7 +134,10 @@ def _p_value(difference: FloatArray) -> float:
         return 1.0
     if runs >= _ENOUGH_FLIPS:
         flipped = np.abs(_signs(runs) @ difference) / runs
-        return float((flipped >= abs(mean) * (1 - 1e-12)).mean())
+        extreme = int((flipped >= abs(mean) * (1 - 1e-12)).sum())
+        # A sample of flips does not contain the observed one: count it, so that p is never zero.
+        sampled = int(2**runs > _DRAWS)
+        return (extreme + sampled) / (len(flipped) + sampled)
     from scipy import stats
 
     error = float(difference.std(ddof=1)) / np.sqrt(runs)
