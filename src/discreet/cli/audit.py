@@ -59,7 +59,7 @@ def _show(rows: "list[AuditRow]") -> None:
 
 
 def _cells(row: "AuditRow") -> tuple[str, ...]:
-    pair = f"{row.epsilon:g}" + (f", {row.delta:g}" if row.delta else "")
+    pair = f"{row.epsilon:g}, {row.delta:g}"
     return (
         row.mechanism,
         row.calibration,

@@ -92,6 +92,13 @@ def test_subsets_of_statistics(statistics, epsilon):
     assert 0.99 * epsilon < additive(loose).epsilon(1e-5) <= epsilon * (1 + 1e-9)
 
 
+def test_reports_pooled_after_the_noise():
+    plan = Local(epsilon=1, delta=1e-5, mechanism="bounded").calibrate(
+        Shape(1, 2, 2), rhythm="stream", episodes=2, stationary=True, statistics=("visits",)
+    )
+    assert 0.1 < additive(plan).epsilon(1e-5) <= 1.0
+
+
 def test_local_reports_are_listed_one_by_one():
     plan = Local(epsilon=2).calibrate(Shape(1, 2, 2))
     seen = Enumerated(plan)

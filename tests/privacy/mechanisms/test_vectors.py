@@ -30,13 +30,13 @@ def sampler(seed=0):
     ],
 )
 def test_add_is_totals_plus_noise(trust):
-    plan = vector_stream(trust, SIZES, Reach(units=10, horizon=2), episodes=6)
+    plan = vector_stream(trust, SIZES, Reach(units=22, pile=2, horizon=2), episodes=6)
     noise = plan.open(sampler()).noise_block(6)
     release = plan.open(sampler())
     for k in range(6):
         out = release.add({"counts": np.arange(3), "losses": np.ones(8, np.int64)})
-        assert np.allclose(out["counts"], (k + 1) * np.arange(3) + noise[k, :3])
-        assert np.allclose(out["losses"], k + 1 + noise[k, 3:])
+        assert np.array_equal(out["counts"], (k + 1) * np.arange(3) + np.rint(noise[k, :3]))
+        assert np.array_equal(out["losses"], k + 1 + np.rint(noise[k, 3:]))
 
 
 def test_noise_follows_the_reach():
@@ -66,3 +66,22 @@ def test_rounding_is_unbiased():
     bits = round_to_bits(np.full(4000, 0.3), sampler(1))
     assert set(bits) == {0, 1}
     assert abs(bits.mean() - 0.3) < 6 * math.sqrt(0.21 / 4000)
+
+
+def test_a_user_who_reaches_further_than_the_plan_is_refused():
+    plan = vector_stream(Central(1), {"x": 6}, Reach(units=4), episodes=3)
+    release = plan.open(SimulationSampler(np.random.default_rng(0)))
+    with pytest.raises(InvalidInputError, match="half of the plan's reach"):
+        release.add({"x": np.array([1, 1, 1, 0, 0, 0])})
+    with pytest.raises(InvalidInputError, match="from 0 to 1"):
+        release.add({"x": np.array([2, 0, 0, 0, 0, 0])})
+    release.add({"x": np.array([1, 1, 0, 0, 0, 0])})
+
+
+def test_only_integers_are_released():
+    plan = vector_stream(Central(1, 1e-6), {"x": 6}, Reach(units=6), episodes=3)
+    assert plan.mechanism == "toeplitz"
+    release = plan.open(SimulationSampler(np.random.default_rng(0)))
+    for _ in range(3):
+        released = release.add({"x": np.ones(6, np.int64)})["x"]
+        assert np.array_equal(released, np.rint(released))

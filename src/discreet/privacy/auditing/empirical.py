@@ -96,7 +96,8 @@ def samples(plan: Plan, sampler: Sampler, runs: int, *, users: int = 1) -> tuple
 
     The outputs are, per release and statistic, what went up minus what went down: noise that is
     shared between counters cancels in it. Streams differ in their first user and are watched to
-    the end; users of a local mechanism send a report made on their own device.
+    the end; users of a local mechanism send a report made on their own device, users of a shuffle
+    mechanism send messages through encoder, shuffler and analyser.
     """
     one, other = opposites(plan.shape)
     if isinstance(plan, StreamPlan) and plan.response == "unit":
@@ -105,6 +106,8 @@ def samples(plan: Plan, sampler: Sampler, runs: int, *, users: int = 1) -> tuple
         watch = _watch_stream(plan, sampler)
     elif plan.guarantee.notion == "LDP":
         watch = _watch_reports(plan, sampler)
+    elif plan.guarantee.notion == "SDP":
+        watch = _watch_messages(plan, sampler, users)
     else:
         watch = _watch_batch(plan, sampler, users)
     sums = _signed_sums(plan, one.counts(plan.shape), other.counts(plan.shape))
@@ -152,6 +155,20 @@ def _watch_reports(plan: BatchPlan, sampler: Sampler) -> _Watch:
     def watch(user: Episode) -> list[PrivateCounts]:
         report = encoder.encode(user.states, user.actions, user.rewards, sampler)
         return [plan.release_reports(report, 1, secure=sampler.secure)]
+
+    return watch
+
+
+def _watch_messages(plan: BatchPlan, sampler: Sampler, users: int) -> _Watch:
+    """Encoder, shuffler and analyser, as they would be deployed."""
+    encoder, usual = plan.encoder(users), opposites(plan.shape)[0]
+
+    def watch(user: Episode) -> list[PrivateCounts]:
+        crowd = [user] + [usual] * (users - 1)
+        sent = [encoder.encode(u.states, u.actions, u.rewards, sampler) for u in crowd]
+        messages = np.concatenate(sent)
+        mixed = messages[sampler.permutation(len(messages))]
+        return [plan.release_reports(mixed, users, secure=sampler.secure)]
 
     return watch
 

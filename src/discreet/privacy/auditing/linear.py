@@ -46,8 +46,6 @@ Matrix = NDArray[np.float64]
 _SAME = 1e-6
 _HEIGHT = 1 << 20
 """Of impulses: high, so that a mechanism's own rounding does not matter."""
-_FINE = 1e4
-"""Discrete noise of so many steps is continuous to nine digits of epsilon."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +113,22 @@ class Additive:
         return shifts if short < _SAME else None
 
     def integer_shifts(self, move: Vector) -> NDArray[np.int64] | None:
-        """The one c with B·c = D, if there is only one and it is an integer vector."""
+        """The one c with B·c = D, if there is only one and it is an integer vector.
+
+        Of bounded noise several may be summed; then the shortest c will do, as a bound.
+        """
         shifts = self._shifts(move)
-        if shifts is None or np.linalg.matrix_rank(self.response) < len(self.laws):
+        bounded = all(law.kind == "table" for law in self.laws)
+        if shifts is None or not (bounded or self._one_to_one):
             return None
         whole = np.rint(shifts)
         if np.abs(shifts - whole).max(initial=0.0) > _SAME * max(1.0, np.abs(whole).max()):
             return None
         return whole.astype(np.int64)
+
+    @functools.cached_property
+    def _one_to_one(self) -> bool:
+        return bool(np.linalg.matrix_rank(self.response) == len(self.laws))
 
     def _integer_views(self, move: Vector) -> Composition | None:
         counted = self._counted(move)
@@ -133,7 +139,7 @@ class Additive:
     def _counted(self, move: Vector) -> Counter[tuple[Law, int]] | None:
         """How often each law hides each shift."""
         whole = self.integer_shifts(move)
-        if whole is None or any(law.copies > 1 or law.scale > _FINE for law in self.laws):
+        if whole is None or not all(law.exact for law in self.laws):
             return None
         return Counter((self.laws[i], self._signed(i, whole)) for i in np.flatnonzero(whole))
 
@@ -144,6 +150,8 @@ class Additive:
     def _least_absolute(self, move: Vector) -> float:
         from scipy.optimize import linprog
 
+        if any(law.kind != "laplace" for law in self.laws):
+            raise UnsupportedError("Only Laplace and Gaussian noise can be audited in mixtures.")
         prices = np.array([1 / law.scale for law in self.laws])
         found = linprog(
             np.r_[prices, prices], A_eq=np.hstack([self.response, -self.response]), b_eq=move

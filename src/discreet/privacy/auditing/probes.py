@@ -18,6 +18,8 @@ from discreet.errors import UnsupportedError
 from discreet.privacy.auditing import pairs
 from discreet.privacy.noise import IntArray, Size
 
+_FINE = 1e4
+
 
 @dataclass(frozen=True)
 class Law:
@@ -29,14 +31,22 @@ class Law:
     trials: int = 0
     table: bytes = b""
 
+    @property
+    def exact(self) -> bool:
+        """Whether `pair` serves. Noise of very many steps is continuous to nine digits."""
+        return self.kind == "table" or (self.copies == 1 and self.scale <= _FINE)
+
     def pair(self, shift: int) -> pairs.Pair:
         """What an attacker learns when this noise hides a move by ``shift``."""
-        if self.copies > 1:
-            raise UnsupportedError("Sums of draws are audited as bounds only.")
         if self.kind == "binomial":
             return pairs.binomial(self.trials, self.scale, shift)
         if self.kind == "table":
-            return pairs.table(np.frombuffer(self.table), shift)
+            masses = np.ones(1)
+            for _ in range(self.copies):
+                masses = np.convolve(masses, np.frombuffer(self.table))
+            return pairs.table(masses, shift)
+        if self.copies > 1:
+            raise UnsupportedError("Sums of unbounded draws are audited as bounds only.")
         maker = {"laplace": pairs.laplace, "gaussian": pairs.gaussian}[self.kind]
         return maker(self.scale, abs(shift))
 

@@ -48,8 +48,12 @@ class Entry:
         return self._calibrate(SMALL if small else BATCH, STATISTICS)
 
     def target(self) -> Plan:
-        """The same mechanism where it is easiest to attack: one step, one statistic."""
-        return self._calibrate(TINY, ("visits",), 256 if self.trust == "central" else EPISODES)
+        """The same mechanism where it is easiest to attack: one step, one statistic.
+
+        Printed constants do not follow the statistics: they are attacked on all three.
+        """
+        statistics = ("visits",) if self.calibration == "exact" else STATISTICS
+        return self._calibrate(TINY, statistics, 256 if self.trust == "central" else EPISODES)
 
     def _calibrate(
         self, shape: Shape, statistics: tuple[str, ...], episodes: int = EPISODES

@@ -37,6 +37,7 @@ class VectorPlan:
         mechanism: its name.
         noise: noise over time on one counter.
         guarantee: one promise for all vectors together.
+        reach: how far replacing one user may move all vectors together.
     """
 
     sizes: Mapping[str, int]
@@ -44,6 +45,7 @@ class VectorPlan:
     mechanism: str
     noise: CumulativeNoise
     guarantee: Guarantee
+    reach: Reach
 
     @property
     def cells(self) -> int:
@@ -88,9 +90,25 @@ class VectorRelease:
                     f"Expected {name} to be {size} integers, got {value.dtype} {value.shape}; "
                     f"round numbers in [0, 1] with `round_to_bits`."
                 )
-        noise = self.noise_block(1)[0]
-        self._totals += np.concatenate([vectors[name] for name in plan.sizes])
+        user = np.concatenate([vectors[name] for name in plan.sizes])
+        _check_reach(user, plan.reach)
+        # Rounded, because sums of floating-point numbers betray what was added to what.
+        noise = np.rint(self.noise_block(1)[0])
+        self._totals += user
         return plan.split(self._totals + noise)
+
+
+def _check_reach(user: IntArray, reach: Reach) -> None:
+    """Refuse a vector that, in place of another, could move further than the plan covers."""
+    if ((user < 0) | (user > reach.pile)).any():
+        raise InvalidInputError(
+            f"Expected values from 0 to {reach.pile}, as the plan's reach says; nothing was added."
+        )
+    if reach.pile * user.size > reach.units < 2 * int(user.sum()):
+        raise InvalidInputError(
+            f"Expected a total of at most {reach.units // 2}, half of the plan's reach, got "
+            f"{int(user.sum())}; nothing was added."
+        )
 
 
 def vector_stream(
@@ -120,7 +138,12 @@ def vector_stream(
         )
     noise, guarantee = kind.design(trust, reach, episodes)
     return VectorPlan(
-        sizes=dict(sizes), episodes=episodes, mechanism=name, noise=noise, guarantee=guarantee
+        sizes=dict(sizes),
+        episodes=episodes,
+        mechanism=name,
+        noise=noise,
+        guarantee=guarantee,
+        reach=reach,
     )
 
 
