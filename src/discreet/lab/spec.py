@@ -65,7 +65,7 @@ class TrustRow:
         if self.model != "none" and not self.epsilon:
             raise InvalidInputError(
                 f"Expected at least one epsilon for trust model {self.model!r}, got none; "
-                f"write epsilon = [1.0]."
+                f"give one: --epsilon 1, or epsilon = [1.0] in a file."
             )
 
     def models(self) -> Iterator[TrustModel]:
