@@ -14,11 +14,12 @@ A round:
 
    is the variance of the estimated Q: sampling, the noise on the S transition counters of that row
    (it moves P·V only as far as V differs between states), the noise on its reward counter, and a
-   lower-order term for rows seen a few times. ``width`` = ``confidence``·sqrt(2·ln(t + HSA)) grows
-   with the users t so far, so no action is given up for good.
+   lower-order term for rows seen a few times. ``width`` = ``confidence``·ln(t + HSA) grows with the
+   users t so far: caution is dear at first and cheap later, and no action is given up for good.
 2. *Size the batch by what it can teach.* The expected bonus along the policy is what the learner
    does not know about it. The batch is the smallest that is predicted to shrink it to ``shrink``
-   times its size, and no larger than all batches before it together. So the first batch comes out
+   times its size (to sqrt(``shrink``) where noise grows with the users, as in local reports), and
+   no larger than all batches before it together. So the first batch comes out
    of the noise level, exploration of a new action costs what it needs at any K, and well-known
    policies are played in growing batches.
 3. *Release* transitions and rewards of the played actions only; visits follow from the flow
@@ -32,6 +33,7 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -48,7 +50,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-CONFIDENCE = {False: 0.22, True: 0.35}
+CONFIDENCE = {False: 0.09, True: 0.1}
 """Default width of the bonuses, without and with pooling over steps."""
 
 
@@ -78,7 +80,7 @@ class FlowUCB(BatchLearner):
         problem: public facts.
         plan: a calibrated batch release of transitions and rewards.
         rng: breaks ties.
-        confidence: the one multiplier on all bonuses; by default 0.22, or 0.35 if the problem is
+        confidence: the one multiplier on all bonuses; by default 0.09, or 0.1 if the problem is
             declared stationary (pooled evidence makes caution cheap).
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
         ease: variance per visit against which noise is weighed in a batch's credit.
@@ -93,8 +95,8 @@ class FlowUCB(BatchLearner):
         rng: np.random.Generator,
         *,
         confidence: float | None = None,
-        shrink: float = 0.6,
-        ease: float = 0.3,
+        shrink: float = 0.7,
+        ease: float = 0.1,
     ) -> None:
         super().__init__(problem, plan, rng)
         if confidence is None:
@@ -185,7 +187,7 @@ class FlowUCB(BatchLearner):
 
     def _width(self) -> float:
         rows = math.prod(self.problem.shape.visits)
-        return float(self.settings["confidence"] * math.sqrt(2 * math.log(self._told + rows)))
+        return float(self.settings["confidence"] * math.log(self._told + rows))
 
     def _next_request(self) -> Request:
         from discreet.learners import flow_ucb_kernels as kernels
@@ -198,7 +200,7 @@ class FlowUCB(BatchLearner):
         tie = self.rng.random(self.problem.shape.visits)
         width = self._width()
         actions, occupancy, values, bonus = self._plan(probabilities, width, tie)
-        known = float((occupancy * bonus).sum())
+        unknown = float((occupancy * bonus).sum())
 
         def shrunk(users: float) -> bool:
             after = kernels.uncertainty_after(
@@ -212,14 +214,38 @@ class FlowUCB(BatchLearner):
                 width,
                 values,
             )
-            return bool(after <= self.settings["shrink"] * known)
+            return bool(after <= goal)
 
+        goal = self._shrink() * unknown
         left = self.problem.episodes - self._told
-        users = _rounded(_smallest(shrunk, left, self._told), left)
+        users = _rounded(self._size(shrunk, left), left)
         if left - users < users / 2:
-            actions, occupancy, _, _ = self._plan(probabilities, 0.0, tie)
+            actions, occupancy, _, _ = self._plan(probabilities, self._last_width(width), tie)
             users = left
         return Request(actions, users, occupancy)
+
+    def _shrink(self) -> float:
+        """``shrink``, or its root where noise grows with the batch (local): the same growth."""
+        one, two = self._noise_at(10)[0], self._noise_at(11)[0]
+        growth = math.log2(two / one) if one > 0 else 0.0
+        return float(self.settings["shrink"] ** (1 - min(max(growth, 0.0), 1.0) / 2))
+
+    def _size(self, enough: Callable[[int], bool], left: int) -> int:
+        """The smallest batch that is ``enough``, no larger than all before it together.
+
+        The first batch has nothing to double: it may take a tenth of all users at most.
+        """
+        low, high = 1, max(1, min(left, self._told or left // 10))
+        if not enough(high):
+            return high
+        while high - low > max(1, low // 100):
+            middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
+    def _last_width(self, width: float) -> float:
+        """The last batch teaches nobody: it plays the greedy policy (``width`` is not used)."""
+        return 0.0 * width
 
     def _noise(self, users: float) -> tuple[float, float]:
         """Variances of the two statistics, interpolated between powers of two.
@@ -274,20 +300,6 @@ class FlowUCB(BatchLearner):
             actions, users, occupancy = state["request"]
             self._request = Request(np.array(actions, np.int64), int(users), np.array(occupancy))
         self.rng.bit_generator.state = state["rng"]
-
-
-def _smallest(enough: Any, left: int, told: int) -> int:
-    """The smallest number of users that is ``enough``, at most ``left`` and at most doubling.
-
-    The first batch has nothing to double: it may take a tenth of all users at most.
-    """
-    low, high = 1, max(1, min(left, told if told else left // 10))
-    if not enough(high):
-        return high
-    while high - low > max(1, low // 100):
-        middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
 
 
 def _rounded(users: int, left: int) -> int:
