@@ -50,8 +50,11 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-CONFIDENCE = {False: 0.09, True: 0.1}
-"""Default width of the bonuses, without and with pooling over steps."""
+DEFAULTS = {
+    False: {"confidence": 0.09, "shrink": 0.7},
+    True: {"confidence": 0.1, "shrink": 0.65},
+}
+"""Settings without and with pooling over steps; how they were chosen is on the docs page."""
 
 
 class Evidence(NamedTuple):
@@ -80,8 +83,7 @@ class FlowUCB(BatchLearner):
         problem: public facts.
         plan: a calibrated batch release of transitions and rewards.
         rng: breaks ties.
-        confidence: the one multiplier on all bonuses; by default 0.09, or 0.1 if the problem is
-            declared stationary (pooled evidence makes caution cheap).
+        confidence: the one multiplier on all bonuses (see `DEFAULTS`).
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
         ease: variance per visit against which noise is weighed in a batch's credit.
     """
@@ -95,12 +97,13 @@ class FlowUCB(BatchLearner):
         rng: np.random.Generator,
         *,
         confidence: float | None = None,
-        shrink: float = 0.7,
+        shrink: float | None = None,
         ease: float = 0.1,
     ) -> None:
         super().__init__(problem, plan, rng)
-        if confidence is None:
-            confidence = CONFIDENCE[problem.stationary]
+        defaults = DEFAULTS[problem.stationary]
+        confidence = defaults["confidence"] if confidence is None else confidence
+        shrink = defaults["shrink"] if shrink is None else shrink
         _validate.positive(confidence=confidence, shrink=shrink, ease=ease)
         _validate.probability(shrink=shrink)
         self.settings: dict[str, Any] = {
