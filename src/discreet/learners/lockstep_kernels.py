@@ -31,19 +31,20 @@ def _estimate(row: Floats, seen: Floats, model: Floats, pairs: int, states: int)
             moved = seen[i * states + t]
             for j in range(runs):
                 for_p[j] += moved[j]
+        for j in range(runs):
+            for_r = visits[j] + row[_SHIFT_R]
+            inverse = 1.0 / for_r
+            smaller = for_r if for_r < for_p[j] else for_p[j]
+            beta_r = row[_ROOT_R] * np.sqrt(inverse) + row[_LINEAR_R] * inverse
+            optimism[j] = earned[j] * inverse + beta_r if smaller > 0.0 else np.inf
+            least = smaller if smaller < least else least
+            for_p[j] = 1.0 / for_p[j]
         for t in range(states):
             moved, out = seen[i * states + t], model[i, t]
             for j in range(runs):
-                out[j] = moved[j] / for_p[j]
+                out[j] = moved[j] * for_p[j]
         for j in range(runs):
-            for_r = visits[j] + row[_SHIFT_R]
-            beta_r = row[_ROOT_R] / np.sqrt(for_r) + row[_LINEAR_R] / for_r
-            smaller = for_r if for_r < for_p[j] else for_p[j]
-            optimism[j] = earned[j] / for_r + beta_r if smaller > 0.0 else np.inf
-            least = smaller if smaller < least else least
-        for j in range(runs):
-            inverse = 1.0 / for_p[j]
-            for_p[j] = row[_ROOT_P] * np.sqrt(inverse) + row[_LINEAR_P] * inverse
+            for_p[j] = row[_ROOT_P] * np.sqrt(for_p[j]) + row[_LINEAR_P] * for_p[j]
     return least <= 0.0
 
 

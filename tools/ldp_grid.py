@@ -1,0 +1,51 @@
+"""The grid of Garcelon et al. (2021), figure 1: LDP-OBI on a random MDP S=A=H=2, in lockstep.
+
+Usage: ``python tools/ldp_grid.py [--episodes 100000000] [--runs 20] [--constants theory]``. One
+process per epsilon uses one core; all runs of an epsilon go in lockstep. Prints mean, least and
+largest regret over the runs at powers of ten, the share of the uniform policy's, and the time.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from discreet import Local
+from discreet._seeds import RunSeeds
+from discreet.learners.lockstep import run_lockstep
+from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--episodes", type=float, default=1e8)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--constants", nargs="+", default=["theory"])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 2, 20])
+    options = parser.parse_args()
+    mdp, K = RandomMDP(states=2, actions=2, horizon=2), int(options.episodes)
+    gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    seeds = [RunSeeds(0, run) for run in range(options.runs)]
+    print("| constants | eps | K | regret, mean (least to largest) | of uniform | ns per episode |")
+    print("|---|---|---|---|---|---|")
+    for constants in options.constants:
+        for epsilon in options.epsilons:
+            trust = Local(epsilon, mechanism="laplace")
+            start = time.process_time()
+            results = run_lockstep([mdp] * len(seeds), trust, K, seeds, constants=constants)
+            speed = (time.process_time() - start) / K / len(seeds) * 1e9
+            for mark in 10 ** np.arange(4, int(np.log10(K)) + 1):
+                at = int(np.searchsorted(results[0].regret.episodes, mark))
+                values = np.array([result.regret.values[at] for result in results])
+                k = int(results[0].regret.episodes[at])
+                share = f"{values.mean() / (k * gap):.0%}"
+                print(
+                    f"| {constants} | {epsilon:g} | {k:,} | {values.mean():,.0f} "
+                    f"({values.min():,.0f} to {values.max():,.0f}) | {share} | {speed:.0f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
