@@ -87,7 +87,7 @@ def _plain(quick: bool) -> dict:
 
 
 def _rlberry(mdp):
-    from rlberry.envs.finite import FiniteMDP
+    from rlberry.envs.finite_mdp import FiniteMDP
     from rlberry_scool.agents.ucbvi import UCBVIAgent
 
     env = FiniteMDP(np.array(mdp.rewards[0]), np.array(mdp.transitions[0]), 0)
