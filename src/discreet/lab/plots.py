@@ -15,6 +15,8 @@ from discreet.lab.statistics import band
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
+_INSIDE = 6  # a longer legend stands beside the axes
+_STRENGTH = ("epsilon", "delta", "calibration")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -50,11 +52,34 @@ def pair_of(promise: Mapping[str, Any]) -> str:
     return f"({epsilon:.4g}, {promise['delta']:.2g})-{promise['notion']}"
 
 
+def looks_of(series: Sequence[Series]) -> list[tuple[str, Any]]:
+    """Colour and line style of each line: colour by learner and mechanism, style by epsilon.
+
+    With at most one epsilon per family every line has a style of its own as well, for printers
+    without colours.
+    """
+    families: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    keys = [(_pick(s, "label", "mechanism", "trust"), _pick(s, *_STRENGTH)) for s in series]
+    for family, strength in keys:
+        families.setdefault(family, []).append(strength)
+    single = all(len(strengths) == 1 for strengths in families.values())
+    names = list(families)
+    looks = []
+    for family, strength in keys:
+        number = names.index(family)
+        style = number if single else families[family].index(strength)
+        looks.append((COLOURS[number % 8], STYLES[style % 8]))
+    return looks
+
+
+def _pick(series: Series, *names: str) -> tuple[Any, ...]:
+    return tuple(series.facts[name] for name in names)
+
+
 def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
     """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
     longest = max(series, key=lambda s: s.episodes[-1])
-    for index, one in enumerate(series):
-        colour, style = COLOURS[index % 8], STYLES[index % 8]
+    for one, (colour, style) in zip(series, looks_of(series), strict=True):
         limits = band(one.regret, positive=True)
         axes.plot(one.episodes, limits.mean, color=colour, ls=style, lw=1.8, label=label_of(one))
         axes.fill_between(one.episodes, limits.low, limits.high, color=colour, alpha=0.15, lw=0)
@@ -65,11 +90,9 @@ def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
 
 def plot_per_episode(axes: Any, series: Sequence[Series]) -> Any:
     """Mean regret per episode so far: a line that falls is a learner that learns."""
-    for index, one in enumerate(series):
+    for one, (colour, style) in zip(series, looks_of(series), strict=True):
         mean = one.regret.mean(axis=0) / one.episodes
-        axes.plot(
-            one.episodes, mean, color=COLOURS[index % 8], ls=STYLES[index % 8], label=label_of(one)
-        )
+        axes.plot(one.episodes, mean, color=colour, ls=style, label=label_of(one))
     level = series[0].uniform[-1] / series[0].episodes[-1]
     axes.axhline(level, color="0.6", lw=1, ls=":", label="uniform policy")
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="regret per episode")
@@ -120,14 +143,9 @@ def plot_noise(axes: Any, series: Sequence[Series]) -> Any:
     """Noise against signal: expected visits of every counter, and the noise on one of them."""
     signal = series[0].signal
     axes.step(np.arange(1, len(signal) + 1), signal, where="mid", color="black", label="visits")
-    for index, one in enumerate(series):
+    for one, (colour, style) in zip(series, looks_of(series), strict=True):
         if one.noise_std > 0:
-            axes.axhline(
-                one.noise_std,
-                color=COLOURS[index % 8],
-                ls=STYLES[index % 8],
-                label=f"noise, {label_of(one)}",
-            )
+            axes.axhline(one.noise_std, color=colour, ls=style, label=f"noise, {label_of(one)}")
     axes.set(yscale="log", xlabel="counter (h, s, a), by rank", ylabel="visits, noise std")
     axes.xaxis.get_major_locator().set_params(integer=True)
     return axes
@@ -172,10 +190,15 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
         series = [s for s in series if s.facts["episodes"] == longest]
     drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
     PLOTS[name](axes, series)
+    entries = len(axes.get_legend_handles_labels()[1])
+    axes.set_axisbelow(True)
     axes.grid(True, which="major", color="0.9", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{TITLES[name]}: {series[0].facts['environment']}", loc="left", fontsize=11)
-    if name != "cost":
+    if entries > _INSIDE:
+        drawn.set_size_inches(9.6, 4.4)
+        drawn.legend(fontsize=7.5, frameon=False, loc="outside right upper")
+    elif name != "cost":
         axes.legend(fontsize=7.5, frameon=False)
     return drawn
 
