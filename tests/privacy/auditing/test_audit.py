@@ -12,6 +12,7 @@ from discreet.privacy import Central, Local, Shuffle, check_mechanism
 from discreet.privacy.auditing.empirical import epsilon_low
 from discreet.privacy.auditing.linear import additive, bitwise
 from discreet.privacy.auditing.neighbours import opposites
+from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.probes import outcomes
 from discreet.privacy.auditing.reports import Enumerated
 from discreet.privacy.auditing.roster import entries, find
@@ -54,6 +55,16 @@ def test_printed_constants():
     assert delivered["central/tree-laplace"] == pytest.approx(2.0)  # K = 8: L = log2 K
     assert delivered["local/gaussian"] > 4
     assert delivered["shuffle/bits"] < 0.06  # far too much noise, in the view of sums
+
+
+def test_integer_messages_as_printed_deliver_nothing():
+    """H = 2, epsilon = 1, n = 597,240: delta 0.05 and 0.95, whatever the epsilon."""
+    alone, crowd = (IntegerMessages(1.0, 1e-6, crowd=crowd) for crowd in (0, 1))
+    assert crowd.users == 597_240
+    assert alone.delta(30.0) == pytest.approx(0.05)
+    assert crowd.delta(30.0) == pytest.approx(0.95)
+    row = audit(["shuffle/integers"], quick=True)[0]
+    assert not row.holds and row.exact_epsilon == math.inf and row.empirical_epsilon_low > 2
 
 
 def test_printed_tree_at_the_length_of_the_papers():

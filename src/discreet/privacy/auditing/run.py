@@ -14,6 +14,7 @@ from discreet.privacy.auditing.conformance import TOLERANCE
 from discreet.privacy.auditing.empirical import epsilon_low, samples
 from discreet.privacy.auditing.linear import Additive, additive
 from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.reports import Enumerated
 from discreet.privacy.auditing.roster import Entry, entries, find
 from discreet.privacy.noise import SimulationSampler
@@ -21,6 +22,8 @@ from discreet.privacy.release import BatchPlan, StreamPlan
 
 _BATCHES = (1, 1000, 100_000)
 """Batch sizes at which shuffled noise is audited: many, one and rare bits per user."""
+INTEGERS = "shuffle/integers"
+"""The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
 _RUNS, _QUICK_RUNS = 5_000, 500
 
 
@@ -92,11 +95,17 @@ def audit(
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
-    chosen = [e for name in mechanisms for e in find(name, epsilon=epsilon, delta=delta)]
+    names = [name for name in mechanisms if name != INTEGERS]
+    chosen = [e for name in names for e in find(name, epsilon=epsilon, delta=delta)]
     rows = []
-    for entry in dict.fromkeys(chosen or entries(epsilon=epsilon, delta=delta)):
+    if not mechanisms:
+        chosen = list(entries(epsilon=epsilon, delta=delta))
+    for entry in dict.fromkeys(chosen):
         progress(f"{entry.name} ({entry.calibration})")
         rows.append(_row(entry, _QUICK_RUNS if quick else _RUNS, seed))
+    if not mechanisms or {INTEGERS, "shuffle", "bits"} & set(mechanisms):
+        progress(f"{INTEGERS} (paper)")
+        rows.append(_printed_messages(epsilon, delta, _QUICK_RUNS if quick else _RUNS, seed))
     return rows
 
 
@@ -128,6 +137,22 @@ def _row(entry: Entry, runs: int, seed: int) -> AuditRow:
         exact_delta=max(view.delta(epsilon) for view in views),
         empirical_epsilon_low=_attack(entry.target(), delta, runs, seed),
         notion=plan.guarantee.notion,
+    )
+
+
+def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> AuditRow:
+    """The protocol that the papers print, at its worse crowd."""
+    view = IntegerMessages(epsilon, delta, crowd=1)
+    sampler = SimulationSampler(np.random.default_rng([seed, 1]))
+    return AuditRow(
+        mechanism=INTEGERS,
+        calibration="paper",
+        epsilon=epsilon,
+        delta=delta,
+        exact_epsilon=view.epsilon(delta),
+        exact_delta=view.delta(epsilon),
+        empirical_epsilon_low=epsilon_low(*view.samples(sampler, runs), delta),
+        notion="SDP",
     )
 
 
