@@ -104,6 +104,19 @@ def test_it_is_continuous():
 
 
 @pytest.mark.core
+def test_ends_where_an_entry_sits_on_the_boundary():
+    # Entries that the shift brings to zero up to rounding once made the passes alternate for ever.
+    rng = np.random.default_rng(8)
+    for states in (3, 5, 9):
+        counts = np.sort(rng.random((20_000, states)) * 100, axis=1)[:, ::-1].copy()
+        totals = rng.random(20_000) * counts[:, 0]
+        kept = states - 2
+        counts[:, kept] = (counts[:, :kept].sum(axis=1) - totals) / kept
+        x = valid_transitions(counts, totals, 0.0)
+        np.testing.assert_allclose(x.sum(axis=1), totals, rtol=1e-9)
+
+
+@pytest.mark.core
 def test_noiseless_counts_are_kept():
     counts = np.arange(24.0).reshape(2, 3, 4)
     np.testing.assert_array_equal(valid_transitions(counts, counts.sum(axis=-1), 0.0), counts)
