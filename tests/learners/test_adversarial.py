@@ -131,7 +131,7 @@ def test_estimators_by_hand():
     reported, noise = np.array([[[0.25, 0.5]]]), np.array([[[-3.0, 0.25]]])
     bounds, widths, out = np.array([[[0.5, 0.25]]]), np.array([1, 1]), np.zeros((1, 1, 2))
     estimate_losses(path, reported, noise, bounds, widths, 2.0, True, out)
-    np.testing.assert_allclose(out, [[[-2.0 / 0.5, 0.75 / 0.25]]])
+    np.testing.assert_allclose(out, [[[-2.5 / 0.5, 0.25 / 0.25]]])
     estimate_losses(path, reported, noise, bounds, widths, 2.0, False, out)
     np.testing.assert_allclose(out, [[[0.0, (2.75 / 5) / 0.25]]])
 

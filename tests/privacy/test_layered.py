@@ -25,7 +25,7 @@ from discreet.privacy.trust import Central, Local, NoPrivacy
 SIZE = LayeredSize((1, 4, 4, 4, 4, 4, 1), 2)
 
 
-def all_statistics(size, feedback):
+def all_statistics(size, feedback, shift=0.0):
     """Every possible user of a tiny problem: trajectory counts, and losses in {0, 1}."""
     horizon, width, actions = size.padded
     users = []
@@ -47,7 +47,7 @@ def all_statistics(size, feedback):
             for bits in itertools.product((0, 1), repeat=len(seen)):
                 losses = np.zeros(visits.shape)
                 for where, bit in zip(seen, bits, strict=True):
-                    losses[where] = bit
+                    losses[where] = bit - shift
                 users.append(np.concatenate([a.ravel() for a in (transitions, visits, losses)]))
     return np.array(users)
 
@@ -61,6 +61,15 @@ def test_reach_is_the_largest_change_over_all_pairs_of_users(feedback):
     squares = max(((users - user) ** 2).sum(axis=1).max() for user in users)
     reach = 4 * size.horizon + loss_reach(size, feedback, public=False)
     assert largest == squares == reach
+
+
+@pytest.mark.core
+def test_centred_observed_losses_have_half_the_reach():
+    size = LayeredSize((1, 2, 1), 2)
+    losses = all_statistics(size, "bandit", shift=0.5)[:, -8:]
+    reach = loss_reach(size, "bandit", public=False, centred=True)
+    assert max(np.abs(losses - user).sum(axis=1).max() for user in losses) == reach == 2
+    assert max(((losses - user) ** 2).sum(axis=1).max() for user in losses) == reach
 
 
 @pytest.mark.core

@@ -175,6 +175,7 @@ def make_world(
     error_scale: float,
     loss_release: LossRelease = "one-shot",
     loss_share: float = 1 / 3,
+    centred_losses: bool = False,
 ) -> World:
     """Check the inputs of a run and calibrate its release."""
     layered = LayeredMDP.from_tabular(mdp) if isinstance(mdp, TabularMDP) else mdp
@@ -194,6 +195,7 @@ def make_world(
         public_losses=public_losses,
         loss_release=loss_release,
         loss_share=loss_share,
+        centred_losses=centred_losses,
     )
     return World(layered, sequence, plan, seeds, error_scale)
 

@@ -11,9 +11,10 @@ Two loss estimators:
   pushed away further, and with all losses zero the policy still collapses. The proof of Theorem 4.2
   hides this in BIAS_2, where sum of q/u is replaced by sum of 1/u in a *negative* term although
   q <= 1.
-* ``"centred"`` (default, ours): clip(l, -E', 1 + E')/u, unbiased up to the clipping, with
-  eta = min(1/(2E'), sqrt(X/K)/sd), sd the noise on one loss (1 without privacy). The first bound
-  keeps eta·loss + 1/q positive, since u >= q. No regret bound is proven.
+* ``"centred"`` (default, ours): users report l - 1/2 on the visited pairs (half the sensitivity; a
+  constant per layer changes no regret), estimated by clip(l - 1/2, -1/2 - E', 1/2 + E')/u with
+  eta = min(1/(2E' + 1), sqrt(X/K)/sd), sd the noise on one loss (at least 1). The first bound keeps
+  eta·loss + 1/q positive, since u >= q. No regret bound is proven.
 
 Settings. ``constants="theory"``: every multiplier one. ``"practical"``: the multipliers below.
 """
@@ -82,7 +83,7 @@ def learning_rate(world: World, settings: Settings, limit: float) -> float:
     base = settings.rate * math.sqrt(sum(size.widths[:-1]) / world.episodes)
     if settings.loss_estimator == "paper":
         return base
-    safe = 1 / (2 * limit) if limit > 0 else math.inf
+    safe = 1 / (2 * limit + 1)
     return min(safe, base / max(world.plan.loss_std, 1.0))
 
 
@@ -125,6 +126,7 @@ def run(
         error_scale=chosen.error,
         loss_release=chosen.loss_release if centred else "one-shot",
         loss_share=chosen.loss_share,
+        centred_losses=centred,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
     counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))

@@ -29,8 +29,9 @@ def estimate_losses(
 ) -> None:
     """Importance-weighted losses of one episode.
 
-    ``centred``: clip(l, -E', 1 + E')/u. Otherwise (4.1) and (4.2): (l + E')/(2E' + 1)/u, clipped to
-    [0, 1] before the division (the printed scaling reaches beyond with probability delta).
+    ``centred``: clip(l - 1/2, -1/2 - E', 1/2 + E')/u. Otherwise (4.1) and (4.2),
+    (l + E')/(2E' + 1)/u, clipped to [0, 1] before the division (the printed scaling reaches beyond
+    with probability delta).
     """
     horizon, _, actions = reported.shape
     for h in range(horizon):
@@ -39,12 +40,12 @@ def estimate_losses(
                 out[h, x, a] = noise[h, x, a]
     for h in range(horizon):
         x, a = path[h]
-        out[h, x, a] += reported[h, x, a]
+        out[h, x, a] += reported[h, x, a] - (0.5 if centred else 0.0)
     for h in range(horizon):
         for x in range(widths[h]):
             for a in range(actions):
                 if centred:
-                    value = min(max(out[h, x, a], -limit), 1.0 + limit)
+                    value = min(max(out[h, x, a], -0.5 - limit), 0.5 + limit)
                 else:
                     value = min(max((out[h, x, a] + limit) / (2.0 * limit + 1.0), 0.0), 1.0)
                 out[h, x, a] = value / max(bounds[h, x, a], LEAST_BOUND)

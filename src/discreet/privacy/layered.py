@@ -9,7 +9,8 @@ What a user hands over besides the trajectory depends on the feedback:
   sum grows like sqrt(K) (``loss_release="one-shot"``, the only way in the local model). With a
   trusted learner the cumulative observed losses can join the stream instead
   (``loss_release="stream"``, ours): the estimate takes *increments* of the released sums, whose
-  noise is larger in one episode but cancels over many.
+  noise is larger in one episode but cancels over many. Users who report l - 1/2 halve the
+  sensitivity: L1 = H (see `loss_reach`).
 * *public* losses (a price, a weather cost) are no personal data and carry no noise; then only the
   trajectories are protected, and the guarantee says so.
 
@@ -97,11 +98,19 @@ class LayeredSize:
         return self.horizon, max(self.widths), self.actions
 
 
-def loss_reach(size: LayeredSize, feedback: Feedback, *, public: bool) -> int:
-    """How far one user can move the losses: sum of absolute changes, each of at most one."""
+def loss_reach(
+    size: LayeredSize, feedback: Feedback, *, public: bool, centred: bool = False
+) -> int:
+    """How far one user can move the losses: sum of absolute changes, each of at most one.
+
+    ``centred`` bandit losses, l - 1/2 on the visited pairs, lie within 1/2 of the zeros elsewhere:
+    a step moves one entry by at most one, or two by at most 1/2 each. H instead of 2H.
+    """
     if public:
         return 0
-    return size.pairs if feedback == "full" else 2 * size.horizon
+    if feedback == "full":
+        return size.pairs
+    return size.horizon if centred else 2 * size.horizon
 
 
 def printed_epsilon(
@@ -244,6 +253,7 @@ def calibrate_layered(
     public_losses: bool = False,
     loss_release: LossRelease = "one-shot",
     loss_share: float = 1 / 3,
+    centred_losses: bool = False,
 ) -> LayeredPlan:
     """Noise on counts and losses that delivers the trust model's promise.
 
@@ -255,13 +265,14 @@ def calibrate_layered(
         public_losses: the losses are no personal data; only trajectories are protected.
         loss_release: of bandit losses; streams need a trusted learner and exact calibration.
         loss_share: of the budget, for one-shot losses (the paper's is a third).
+        centred_losses: bandit users report l - 1/2 on the visited pairs: half the sensitivity.
     """
     _validate.count(2, episodes=episodes)
     if isinstance(trust, NoPrivacy):
         return LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
     private = cast("_Private", trust)
     name = _additive_name(private)
-    losses = loss_reach(size, feedback, public=public_losses)
+    losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
     central = not isinstance(private, Local) and private.calibration == "exact"
     streamed = losses > 0 and (feedback == "full" or (loss_release == "stream" and central))
     reach = Reach(units=4 * size.horizon + losses, horizon=size.horizon)
@@ -274,7 +285,7 @@ def calibrate_layered(
         noise, guarantee = _mechanism(private, name).design(private, reach, episodes)
     loss_law = None
     if losses and not streamed:
-        loss_law = _one_shot(private, noise, reach, 2 * size.horizon / loss_share)
+        loss_law = _one_shot(private, noise, reach, losses / loss_share)
     if public_losses:
         note = "losses are public: only trajectories (states and actions) are protected"
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, note))
@@ -387,7 +398,7 @@ def _printed(
         law = LaplaceLaw(scale * math.log2(episodes))
         tree = PaddedTreeNoise if name == "tree-iid" else TreeNoise
         noise = tree(episodes=episodes, law=law)
-        once = 2 * size.horizon if feedback == "bandit" and reach.l1 > 4 * size.horizon else 0
+        once = reach.l1 - 4 * size.horizon if feedback == "bandit" else 0
         delivered = (reach.l1 - once) * tree_levels(episodes) / law.scale + once / scale
     claim = f"({float(trust.epsilon):g})-{trust.notion}"
     warnings.warn(
