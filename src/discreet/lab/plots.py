@@ -79,11 +79,16 @@ def _pick(series: Series, *names: str) -> tuple[Any, ...]:
 def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
     """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
     longest = max(series, key=lambda s: s.episodes[-1])
+    late = longest.episodes >= longest.episodes[-1] ** (1 / 3)  # before, all lines are one
     for one, (colour, style) in zip(series, looks_of(series), strict=True):
-        limits = band(one.regret, positive=True)
-        axes.plot(one.episodes, limits.mean, color=colour, ls=style, lw=1.8, label=label_of(one))
-        axes.fill_between(one.episodes, limits.low, limits.high, color=colour, alpha=0.15, lw=0)
-    axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label="uniform policy")
+        limits, shown = band(one.regret, positive=True), one.episodes >= longest.episodes[late][0]
+        x, mean, low, high = (
+            values[shown] for values in (one.episodes, limits.mean, limits.low, limits.high)
+        )
+        axes.plot(x, mean, color=colour, ls=style, lw=1.8, label=label_of(one))
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+    x, uniform = longest.episodes[late], longest.uniform[late]
+    axes.plot(x, uniform, color="0.6", lw=1, ls=":", label="uniform policy")
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="cumulative regret")
     return axes
 
@@ -185,7 +190,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
         raise UnknownNameError("plot", name, PLOTS)
     plt = _pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
-    if name in ("regret", "per-episode", "cost", "noise"):
+    if name != "by-episodes":
         longest = max(s.facts["episodes"] for s in series)
         series = [s for s in series if s.facts["episodes"] == longest]
     drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
