@@ -51,10 +51,12 @@ IntArray = NDArray[np.int64]
 
 
 DEFAULTS = {
-    False: {"confidence": 0.09, "shrink": 0.7},
-    True: {"confidence": 0.1, "shrink": 0.65},
+    False: {"confidence": 0.034, "shrink": 0.7},
+    True: {"confidence": 0.06, "shrink": 0.65},
 }
-"""Settings without and with pooling over steps; how they were chosen is on the docs page."""
+"""Settings without and with pooling over steps; ``confidence`` is multiplied by the fourth root of
+the number of rows: the more of them, the more chances to be misled. How these values were chosen is
+on the docs page."""
 
 
 class Evidence(NamedTuple):
@@ -102,7 +104,9 @@ class FlowUCB(BatchLearner):
     ) -> None:
         super().__init__(problem, plan, rng)
         defaults = DEFAULTS[problem.stationary]
-        confidence = defaults["confidence"] if confidence is None else confidence
+        if confidence is None:
+            rows = problem.shape.visits[1:] if problem.stationary else problem.shape.visits
+            confidence = defaults["confidence"] * math.prod(rows) ** 0.25
         shrink = defaults["shrink"] if shrink is None else shrink
         _validate.positive(confidence=confidence, shrink=shrink, ease=ease)
         _validate.probability(shrink=shrink)
