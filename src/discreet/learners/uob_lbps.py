@@ -48,7 +48,7 @@ NAME = "private-uob-lbps"
 
 
 PRACTICAL = {"confidence": 0.01, "rate": 3.0, "limit": 0.5, "loss_share": 0.8}
-"""Chosen on random MDPs other than the reported ones; the same for all trust models."""
+"""The same for all trust models; how they were chosen: docs/learners/adversarial.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
