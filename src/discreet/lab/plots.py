@@ -204,7 +204,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
         drawn.set_size_inches(9.6, 4.4)
         drawn.legend(fontsize=7.5, frameon=False, loc="outside right upper")
     elif name != "cost":
-        axes.legend(fontsize=7.5, frameon=False)
+        axes.legend(fontsize=7.5, framealpha=0.9, edgecolor="none")
     return drawn
 
 
