@@ -80,13 +80,14 @@ def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
     """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
     longest = max(series, key=lambda s: s.episodes[-1])
     late = longest.episodes >= longest.episodes[-1] ** (1 / 3)  # before, all lines are one
+    shade = 0.15 if len(series) <= len(COLOURS) else 0.05
     for one, (colour, style) in zip(series, looks_of(series), strict=True):
         limits, shown = band(one.regret, positive=True), one.episodes >= longest.episodes[late][0]
         x, mean, low, high = (
             values[shown] for values in (one.episodes, limits.mean, limits.low, limits.high)
         )
         axes.plot(x, mean, color=colour, ls=style, lw=1.8, label=label_of(one))
-        axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+        axes.fill_between(x, low, high, color=colour, alpha=shade, lw=0)
     x, uniform = longest.episodes[late], longest.uniform[late]
     axes.plot(x, uniform, color="0.6", lw=1, ls=":", label="uniform policy")
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="cumulative regret")
