@@ -104,7 +104,7 @@ def _project(
                 if counts[g, s, a, t] + shift > 0.0:
                     kept += 1
                     total += counts[g, s, a, t]
-            if kept in (active, 0):
+            if kept >= active or kept == 0:  # rounding can bring an entry at zero back
                 break
             active = kept
     for t in range(states):
