@@ -149,21 +149,22 @@ def _cells(*cells: tuple[str, str]) -> str:
 
 
 def _regret_table(rows: Sequence[Row]) -> str:
+    several = len({row.facts["environment"] for row in rows}) > 1
     head = (
-        "<tr><th>environment</th><th>learner</th><th>guarantee delivered</th>"
-        '<th class="n">K</th><th class="n">runs</th><th class="n">regret</th>'
-        '<th class="n">95% interval</th><th class="n">of uniform</th></tr>'
+        f"<tr>{'<th>environment</th>' if several else ''}<th>learner</th><th>guarantee</th>"
+        '<th class="n">K</th><th class="n">regret</th><th class="n">of uniform</th>'
+        '<th class="n">95% interval</th><th class="n">runs</th></tr>'
     )
     body = "".join(
         _cells(
-            ("", escape(row.facts["environment"])),
+            *([("", escape(row.facts["environment"]))] if several else []),
             ("", escape(row.facts["label"])),
             ("", escape(pair_of(row.guarantee))),
             ("n", f"{row.facts['episodes']:,}"),
-            ("n", str(row.runs)),
             ("n", f"{row.mean:,.0f}"),
-            ("n", f"{row.low:,.0f} to {row.high:,.0f}"),
             ("n", row.share_text),
+            ("n", f"{row.low:,.0f} to {row.high:,.0f}"),
+            ("n", str(row.runs)),
         )
         for row in rows
     )
