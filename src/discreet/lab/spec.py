@@ -14,14 +14,8 @@ from typing import Any
 from discreet import _validate
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.lab import _toml
-from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
+from discreet.privacy.trust import TRUST_MODELS, NoPrivacy, TrustModel
 
-TRUST_MODELS: dict[str, type[TrustModel]] = {
-    "none": NoPrivacy,
-    "central": Central,
-    "local": Local,
-    "shuffle": Shuffle,
-}
 _VARIANT_KEYS = ("runs", "episodes")
 
 

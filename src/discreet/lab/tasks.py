@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from discreet.errors import DiscreetError, UnsupportedError
-from discreet.lab.spec import TRUST_MODELS, EnvironmentRow, Experiment, LearnerRow
+from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
-from discreet.privacy.trust import TrustModel
+from discreet.privacy.trust import TrustModel, trust_name
 
 SCHEMA_VERSION = 1
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
@@ -36,7 +36,7 @@ class Cell:
     @property
     def trust_name(self) -> str:
         """The trust model's short name."""
-        return next(name for name, cls in TRUST_MODELS.items() if type(self.trust) is cls)
+        return trust_name(self.trust)
 
     @property
     def key(self) -> str:

@@ -12,10 +12,7 @@ from discreet.learners.loop import public_facts, run_batches
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.trust import NoPrivacy, TrustModel
-
-TRUST_NAMES = {"Central": "central", "Local": "local", "Shuffle": "shuffle", "NoPrivacy": "none"}
-"""Class of a trust model -> its name in the roster."""
+from discreet.privacy.trust import NoPrivacy, TrustModel, trust_name
 
 
 def learn(
@@ -59,7 +56,7 @@ def learn(
 
 def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:
     """Refuse a trust model that the learner cannot use."""
-    name = TRUST_NAMES.get(type(trust).__name__, type(trust).__name__)
+    name = trust_name(trust)
     if name not in spec.trusts:
         raise UnsupportedError(
             f"Learner {spec.name!r} does not run under trust model {name!r}; "

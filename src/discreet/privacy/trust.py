@@ -196,3 +196,22 @@ class NoPrivacy(TrustModel):
         "batch": {"none": "none:ExactBatch"},
         "stream": {"none": "none:ExactStream"},
     }
+
+
+TRUST_MODELS: dict[str, type[TrustModel]] = {
+    "none": NoPrivacy,
+    "central": Central,
+    "local": Local,
+    "shuffle": Shuffle,
+}
+"""What trust models are called in the roster, in experiment files and on the command line."""
+
+
+def trust_name(trust: TrustModel) -> str:
+    """The short name of a trust model.
+
+    >>> trust_name(Central(epsilon=1))
+    'central'
+    """
+    known = {model: name for name, model in TRUST_MODELS.items()}
+    return known.get(type(trust), type(trust).__name__)
