@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.lab.engines import get_engine
 from discreet.lab.results import ResultFolder, Results
 from discreet.lab.spec import Experiment
-from discreet.lab.tasks import Outcome, tasks_of
+from discreet.lab.tasks import Outcome, bundles, tasks_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def run_experiment(
     kept = len(tasks) - len(missing)
     failures: list[Outcome] = []
     progress(None, kept, len(tasks))
-    outcomes = execute(missing, jobs=jobs)
+    outcomes = execute(bundles(missing), jobs=jobs)
     for finished, outcome in enumerate(outcomes, start=kept + 1):
         if outcome.error is None:
             folder.keep(outcome)

@@ -86,6 +86,8 @@ class LearnerRow:
         trusts: trust models by name; empty means all of the experiment's that it can use.
         environments: environments by label; empty means all.
         max_episodes: skip longer runs (a stream learner pays per episode, a batch one does not).
+        lockstep: simulate runs side by side, several times faster, where the learner offers it;
+            the law of the results is the same, the random numbers are not.
         label: shown in tables and legends.
     """
 
@@ -94,6 +96,7 @@ class LearnerRow:
     trusts: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     max_episodes: int = 0
+    lockstep: bool = False
     label: str = ""
 
     @property
@@ -207,7 +210,7 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
 _KINDS: dict[str, tuple[str, ...]] = {
     "number": ("delta",),
     "integer": ("seed", "runs", "max_episodes"),
-    "true or false": ("relabel",),
+    "true or false": ("relabel", "lockstep"),
     "a table": ("parameters", "settings"),
     "a list of words": ("plots", "trusts", "environments"),
 }

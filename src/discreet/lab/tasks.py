@@ -1,15 +1,17 @@
 """From an experiment to independent tasks, and the pure function that executes one of them.
 
 A task is one run of one learner under one trust model on one environment. Its result depends on
-nothing but the task, so it is the same on any machine, with any number of workers, in any order.
+nothing but the task, so it is the same on any machine, with any number of workers, in any order,
+and also in any bundle: runs of a cell with ``lockstep`` are simulated side by side.
 """
 
 import hashlib
+import itertools
 import json
 import time
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from discreet.learners.registry import get_learner
 from discreet.privacy.trust import TrustModel, trust_name
 
 SCHEMA_VERSION = 1
+_LANES = 10  # runs side by side: fills vector registers, loses little when killed
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
 
@@ -44,12 +47,16 @@ class Cell:
         content = {
             "schema": SCHEMA_VERSION,
             "environment": asdict(self.environment) | {"label": ""},
-            "learner": [self.learner.name, dict(self.learner.settings)],
+            "learner": [self.learner.name, dict(self.learner.settings), *self._lockstep],
             "trust": [self.trust_name, asdict(self.trust)],
             "rest": [self.episodes, self.seed],
         }
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def _lockstep(self) -> list[str]:
+        return ["lockstep"] if self.learner.lockstep else []
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,12 @@ def expand(experiment: Experiment) -> list[Cell]:
 
 
 def _uses(learner: LearnerRow, model: str) -> bool:
-    supported = get_learner(learner.name).trusts
+    spec = get_learner(learner.name)
+    if learner.lockstep and spec.run_lockstep is None:
+        raise UnsupportedError(
+            f"Learner {learner.name!r} has no lockstep form; remove lockstep = true from its table."
+        )
+    supported = spec.trusts
     wrong = [name for name in learner.trusts if name not in supported]
     if wrong:
         raise UnsupportedError(
@@ -115,38 +127,83 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     return [Task(cell, run) for cell in expand(experiment) for run in range(experiment.runs)]
 
 
-def execute(task: Task) -> Outcome:
-    """Run one task; an exception becomes an error record, so that others go on."""
+Bundle = tuple[Task, ...]
+"""Tasks that one worker executes in one go."""
+
+
+def bundles(tasks: Sequence[Task]) -> list[Bundle]:
+    """Single tasks, and the runs of lockstep cells together. No result depends on the bundle."""
+    found: list[Bundle] = []
+    for cell, group in itertools.groupby(tasks, key=lambda task: task.cell):
+        size = _LANES if cell.learner.lockstep else 1
+        members = tuple(group)
+        found += [members[i : i + size] for i in range(0, len(members), size)]
+    return found
+
+
+def execute(bundle: Bundle) -> list[Outcome]:
+    """Run a bundle; an exception becomes an error record of its run, so that others go on."""
     start = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
-            record = _record(task)
-    except DiscreetError as error:
-        return Outcome(task, time.perf_counter() - start, error=str(error))
+            records = _records(bundle)
     except Exception as error:  # a learner's bug must not take the others down
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error} (in {where.name}, line {where.lineno})"
-        return Outcome(task, time.perf_counter() - start, error=text)
-    return Outcome(task, time.perf_counter() - start, record=record)
+        if len(bundle) > 1:
+            return [outcome for task in bundle for outcome in execute((task,))]
+        return [Outcome(bundle[0], time.perf_counter() - start, error=_sentence(error))]
+    each = (time.perf_counter() - start) / len(bundle)
+    return [Outcome(task, each, record) for task, record in zip(bundle, records, strict=True)]
 
 
-def _record(task: Task) -> dict[str, Any]:
+def lost(bundle: Bundle, reason: str) -> list[Outcome]:
+    """The outcomes of a bundle whose worker did not answer."""
+    return [Outcome(task, 0.0, error=reason) for task in bundle]
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, DiscreetError):
+        return str(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} (in {where.name}, line {where.lineno})"
+
+
+def _records(bundle: Bundle) -> list[dict[str, Any]]:
+    cell = bundle[0].cell
+    mdps = [build_environment(cell.environment, cell.seed, task.run) for task in bundle]
+    results = _learn(cell, mdps, [task.run for task in bundle])
+    return [_record(cell, mdp, result) for mdp, result in zip(mdps, results, strict=True)]
+
+
+def _learn(cell: Cell, mdps: list[Any], runs: list[int]) -> list[Any]:
+    """One result per run, simulated side by side or one by one."""
+    from discreet._seeds import RunSeeds
     from discreet.learners.learn import learn
+
+    settings = cell.learner.settings
+    run_lockstep = get_learner(cell.learner.name).run_lockstep
+    if cell.learner.lockstep and run_lockstep is not None:
+        seeds = [RunSeeds(cell.seed, run) for run in runs]
+        together: list[Any] = run_lockstep(mdps, cell.trust, cell.episodes, seeds, **settings)
+        return together
+    return [
+        learn(
+            mdp,
+            learner=cell.learner.name,
+            trust=cell.trust,
+            episodes=cell.episodes,
+            seed=cell.seed,
+            run=run,
+            **settings,
+        )
+        for mdp, run in zip(mdps, runs, strict=True)
+    ]
+
+
+def _record(cell: Cell, mdp: Any, result: Any) -> dict[str, Any]:
     from discreet.mdp.planning import evaluate, plan
     from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 
-    cell = task.cell
-    mdp = build_environment(cell.environment, cell.seed, task.run)
-    result = learn(
-        mdp,
-        learner=cell.learner.name,
-        trust=cell.trust,
-        episodes=cell.episodes,
-        seed=cell.seed,
-        run=task.run,
-        **cell.learner.settings,
-    )
     policy = result.policy
     actions = policy.actions if isinstance(policy, DeterministicPolicy) else None
     uniform_gap = result.extras.get("uniform_regret_per_episode")

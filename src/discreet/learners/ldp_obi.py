@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learners.registry import LearnerSpec
+from discreet.learners.result import Result
 from discreet.learners.stream_loop import StreamLearner, choose, run_stream, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.release import PrivateCounts
@@ -147,6 +148,12 @@ def _time_grid(episodes: int) -> Ints:
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
 
 
+def _run_lockstep(*arguments: Any, **settings: Any) -> list[Result]:
+    from discreet.learners.lockstep import run_lockstep
+
+    return run_lockstep(*arguments, **settings)
+
+
 def _bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
     return H**3 * S**2 * A * math.sqrt(K) / epsilon
 
@@ -161,5 +168,6 @@ SPECS = {
         bound="H³·S²·A·sqrt(K)/eps (Laplace)",
         bound_shape=_bound,
         run=functools.partial(run_stream, LdpObi),
+        run_lockstep=_run_lockstep,
     ),
 }

@@ -3,7 +3,8 @@
 The runs share nothing but the clock: each has its own generators, so its result does not depend on
 which runs go along. The noise is the discrete Laplace noise of the release, drawn run by run in
 vector instructions (see `privacy.mechanisms.lane_kernels`). For small problems with the Laplace
-randomiser; everything else runs one by one through `discreet.learn`.
+randomiser or no privacy; everything else runs one by one through `discreet.learn`. The random
+numbers are others than those of `discreet.learn`, so single runs differ; their law does not.
 """
 
 import itertools
@@ -24,7 +25,7 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.mechanisms.laws import LaplaceLaw
-from discreet.privacy.trust import Local
+from discreet.privacy.trust import TrustModel
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ _BLOCK = 1 << 15
 
 def run_lockstep(
     mdps: Sequence[TabularMDP],
-    trust: Local,
+    trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
     **settings: Any,
@@ -43,7 +44,7 @@ def run_lockstep(
 
     Args:
         mdps: one stationary MDP per run, of one shape (repeat one MDP for repetitions).
-        trust: local, with the Laplace randomiser.
+        trust: local with the Laplace randomiser, or no privacy.
         episodes: K, of each run.
         seeds: one per run.
         settings: of ``ldp-obi``.
@@ -52,11 +53,11 @@ def run_lockstep(
 
     _validate.count(episodes=episodes)
     learner = _learner(mdps, trust, episodes, seeds, settings)
+    scale = _scale(learner)
     lanes = _Lanes(mdps, seeds, record_points(episodes))
-    noise: Any = learner.plan.noise  # type: ignore[attr-defined]
     for first in range(0, episodes, _BLOCK):
         rows = learner.rows(np.arange(first, min(first + _BLOCK, episodes)))
-        arguments = (rows, noise.law.scale, *lanes.arrays(), first, *lanes.records())
+        arguments = (rows, scale, *lanes.arrays(), first, *lanes.records())
         run_lanes(*arguments)
     return [
         Result(
@@ -75,7 +76,7 @@ def run_lockstep(
 
 def _learner(
     mdps: Sequence[TabularMDP],
-    trust: Local,
+    trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
     settings: dict[str, Any],
@@ -91,15 +92,22 @@ def _learner(
             f"Lockstep runs tabulate the regret of every policy: {policies} are more than "
             f"{_MOST_POLICIES}; run them one by one with discreet.learn."
         )
-    learner = make_learner(
+    return make_learner(  # type: ignore[return-value]
         LdpObi, mdps[0], trust, episodes, np.random.default_rng(0), {**settings, "stationary": True}
     )
-    if not isinstance(getattr(getattr(learner.plan, "noise", None), "law", None), LaplaceLaw):
+
+
+def _scale(learner: LdpObi) -> float:
+    """Of the Laplace noise; 0 without privacy."""
+    if learner.plan.guarantee.notion == "none":
+        return 0.0
+    law = getattr(getattr(learner.plan, "noise", None), "law", None)
+    if not isinstance(law, LaplaceLaw):
         raise UnsupportedError(
-            f"Lockstep runs use the Laplace randomiser, got {learner.plan.mechanism!r}; run others "
-            f"one by one with discreet.learn."
+            f"Lockstep runs use the Laplace randomiser or no privacy, got "
+            f"{learner.plan.mechanism!r}; run others one by one with discreet.learn."
         )
-    return learner  # type: ignore[return-value]
+    return law.scale
 
 
 class _Lanes:

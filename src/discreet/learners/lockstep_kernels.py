@@ -141,7 +141,7 @@ def run_lanes(
 
     Args:
         rows: coefficients per episode (`LdpObi.rows`).
-        scale: of the discrete Laplace noise.
+        scale: of the discrete Laplace noise; 0 for none.
         cumulative: ``[S, A, S, runs]``, cumulative transition probabilities.
         means: ``[S, A, runs]``, mean rewards.
         start: ``[S, runs]``, cumulative initial distribution.
@@ -174,12 +174,16 @@ def run_lanes(
     n0, n1, n2, n3 = noise_state[0], noise_state[1], noise_state[2], noise_state[3]
     w0, w1, w2, w3 = world_state[0], world_state[1], world_state[2], world_state[3]
     point = np.searchsorted(points, first + 1)
+    silent = scale == 0.0
     for k in range(rows.shape[0]):
         unknown = _estimate(rows[k], seen, model, pairs, states)
-        if unknown:  # where nothing is known Q values are infinite, and only then can they tie
+        # Q values tie where nothing is known (infinite), and without noise (equal counts).
+        can_tie = unknown or silent
+        if unknown:
             _forget_unknown(model, pairs, states)
+        if can_tie:
             draw_uniforms(tie_state[0], tie_state[1], tie_state[2], tie_state[3], tied)
-        _plan(model, q, values, actions, horizon, ties, unknown)
+        _plan(model, q, values, actions, horizon, ties, can_tie)
         draw_uniforms(w0, w1, w2, w3, drawn)
         for j in range(runs):
             number = 0
@@ -201,7 +205,8 @@ def run_lanes(
                 bit = np.int64(uniforms[2 + 2 * h, j] < means[s, a, j])
                 true[pairs * (states + 1) + i, j] += bit
                 s = t
-        add_laplace(n0, n1, n2, n3, scale, flat_noise)
+        if not silent:
+            add_laplace(n0, n1, n2, n3, scale, flat_noise)
         for j in range(flat_seen.size):
             flat_seen[j] = flat_true[j] + flat_noise[j]
         if point < points.size and points[point] == first + k + 1:

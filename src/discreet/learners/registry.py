@@ -39,6 +39,8 @@ class LearnerSpec:
         bound_shape: the bound up to constants as a function of (S, A, H, K, epsilon), or None.
         make: batch learners: ``(problem, plan, rng, **settings) -> BatchLearner``.
         run: other rhythms: ``(mdp, trust, episodes, seeds, **settings) -> Result``.
+        run_lockstep: many runs at once: ``(mdps, trust, episodes, [seeds], **settings) ->
+            [Result]``; a run must not depend on which others go along.
     """
 
     name: str
@@ -50,6 +52,7 @@ class LearnerSpec:
     bound_shape: Callable[[int, int, int, float, float], float] | None = None
     make: Callable[..., Any] | None = None
     run: Callable[..., Any] | None = None
+    run_lockstep: Callable[..., Any] | None = None
 
 
 _REGISTERED: dict[str, LearnerSpec] = {}

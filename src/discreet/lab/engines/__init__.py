@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from discreet.errors import UnknownNameError
-from discreet.lab.tasks import Outcome, Task
+from discreet.lab.tasks import Bundle, Outcome
 
 
 class Engine(Protocol):
-    """Executes independent tasks and yields their outcomes in any order."""
+    """Executes independent bundles of tasks and yields the tasks' outcomes in any order."""
 
-    def __call__(self, tasks: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
-        """Run all ``tasks`` on ``jobs`` workers."""
+    def __call__(self, work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
+        """Run all of ``work`` on ``jobs`` workers."""
 
 
 def _local(address: str | None) -> Engine:

@@ -6,23 +6,24 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from discreet.lab.tasks import Outcome, Task, execute
+from discreet.lab.tasks import Bundle, Outcome, execute, lost
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def run_local(tasks: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+def run_local(work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
     """Yield outcomes as they finish. Leaving the iteration early cancels what has not started."""
-    if jobs == 1 or len(tasks) <= 1:
-        yield from map(execute, tasks)
+    if jobs == 1 or len(work) <= 1:
+        for bundle in work:
+            yield from execute(bundle)
         return
     # One thread per worker: the workers are the parallelism.
     saved = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max_workers=min(jobs, len(tasks)), mp_context=context)
+    pool = ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context)
     try:
-        yield from _as_completed(pool, tasks)
+        yield from _as_completed(pool, work)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         for name, value in saved.items():
@@ -32,14 +33,14 @@ def run_local(tasks: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
                 os.environ[name] = value
 
 
-def _as_completed(pool: ProcessPoolExecutor, tasks: Sequence[Task]) -> Iterator[Outcome]:
-    pending: dict[Future[Outcome], Task] = {pool.submit(execute, task): task for task in tasks}
+def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Bundle]) -> Iterator[Outcome]:
+    pending: dict[Future[list[Outcome]], Bundle] = {pool.submit(execute, b): b for b in work}
     while pending:
         done, _ = wait(pending, return_when=FIRST_COMPLETED)
         for future in done:
-            task = pending.pop(future)
+            bundle = pending.pop(future)
             try:
-                yield future.result()
+                yield from future.result()
             except BrokenProcessPool:
                 # The worker was killed (out of memory, a signal); the run can be repeated.
-                yield Outcome(task, 0.0, error="its worker process died; run again to repeat it")
+                yield from lost(bundle, "its worker process died; run again to repeat it")

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 
 from discreet.errors import DiscreetError, MissingExtraError
 from discreet.lab.engines import Engine
-from discreet.lab.tasks import Outcome, Task, execute
+from discreet.lab.tasks import Bundle, Outcome, execute, lost
 
 
 def ray_engine(address: str | None) -> Engine:
     """An engine that joins the cluster at ``address``, or starts a local one."""
 
-    def run(tasks: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+    def run(work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
         try:
             import ray
         except ImportError:
@@ -20,7 +20,7 @@ def ray_engine(address: str | None) -> Engine:
         if started:
             _connect(ray, address, jobs)
         try:
-            yield from _outcomes(ray, tasks)
+            yield from _outcomes(ray, work)
         finally:
             if started:
                 ray.shutdown()
@@ -41,15 +41,14 @@ def _connect(ray: object, address: str | None, jobs: int) -> None:
         ) from None
 
 
-def _outcomes(ray: object, tasks: Sequence[Task]) -> Iterator[Outcome]:
+def _outcomes(ray: object, work: Sequence[Bundle]) -> Iterator[Outcome]:
     remote = ray.remote(num_cpus=1, max_retries=2)(execute)  # type: ignore[attr-defined]
-    pending = {remote.remote(task): task for task in tasks}
+    pending = {remote.remote(bundle): bundle for bundle in work}
     while pending:
         done, _ = ray.wait(list(pending), num_returns=1)  # type: ignore[attr-defined]
         for reference in done:
-            task = pending.pop(reference)
+            bundle = pending.pop(reference)
             try:
-                yield ray.get(reference)  # type: ignore[attr-defined]
+                yield from ray.get(reference)  # type: ignore[attr-defined]
             except ray.exceptions.RayError as error:  # type: ignore[attr-defined]
-                text = str(error).splitlines()[0]
-                yield Outcome(task, 0.0, error=f"its Ray worker failed: {text}")
+                yield from lost(bundle, f"its Ray worker failed: {str(error).splitlines()[0]}")
