@@ -1,6 +1,11 @@
 """Sphinx configuration: `make docs` builds the site with warnings as errors."""
 
+import sys
+from pathlib import Path
+
 import discreet
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "discreet"
 author = "The discreet authors"
@@ -11,8 +16,9 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
 ]
+html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
