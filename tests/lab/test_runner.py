@@ -134,7 +134,7 @@ def test_full_disk_keeps_finished_runs(small, tmp_path, monkeypatch):
 
     def fsync(descriptor):
         written.append(descriptor)
-        if len(written) > 4:  # the two files of the start and two parts
+        if len(written) > 8:  # the two files of the start and two parts, each and its folder
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(descriptor)
 

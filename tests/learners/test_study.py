@@ -237,7 +237,7 @@ def test_a_failed_write_leaves_the_study_as_it_was(tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(study_file.json, "dump", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="no space"):
         study.tell(data, users=users)
     monkeypatch.undo()

@@ -10,9 +10,7 @@ from discreet.cli._console import echo_json, print_table, say
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
-    from discreet.privacy.trust import Rhythm, TrustModel
-
-_TRUST = ("central", "local", "shuffle", "none")
+    from discreet.privacy.trust import Rhythm
 
 
 def command(
@@ -85,34 +83,25 @@ class _Request:
     def report(self, trust: str, rhythm: str) -> "CalibrationReport":
         from discreet.mdp.shape import Shape
         from discreet.privacy.costs import calibrate
+        from discreet.privacy.trust import make_trust
 
         states, actions, horizon = self.size
+        options: dict[str, Any] = {"honest": self.honest} if trust == "shuffle" else {}
         return calibrate(
-            self._trust(trust),
+            make_trust(
+                trust,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                mechanism=self.mechanism,
+                calibration=self.calibration,
+                **options,
+            ),
             Shape(states=states, actions=actions, horizon=horizon),
             users=self.users,
             rhythm=cast("Rhythm", rhythm),
             statistics=self.statistics,
             stationary=self.stationary,
             verify=self.verify,
-        )
-
-    def _trust(self, name: str) -> "TrustModel":
-        from discreet.errors import UnknownNameError
-        from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
-
-        options: dict[str, Any] = {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "mechanism": self.mechanism,
-            "calibration": self.calibration,
-        }
-        if name not in _TRUST:
-            raise UnknownNameError("trust model", name, _TRUST)
-        if name == "shuffle":
-            return Shuffle(**options, honest=self.honest)
-        return (
-            {"central": Central, "local": Local}[name](**options) if name != "none" else NoPrivacy()
         )
 
 

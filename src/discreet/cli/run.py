@@ -182,11 +182,12 @@ def _single(
     settings: list[str],
 ) -> Any:
     """An experiment with one learner, one environment and one trust model."""
+    from discreet.cli._settings import parse_settings
     from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow, TrustRow
     from discreet.learners.registry import get_learner
     from discreet.mdp.environments.registry import get_environment
 
-    values = dict(_setting(text) for text in settings)
+    values = parse_settings(settings)
     parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
     own = {k: v for k, v in values.items() if not k.startswith("env.")}
     name = get_learner(learner).name
@@ -207,18 +208,6 @@ def _single(
             ),
         ),
     )
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    import tomllib
-
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise InvalidInputError(f"Expected --set name=value, got {text!r}.")
-    try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return name.strip(), value.strip()  # a bare word is text
 
 
 class _Display:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from discreet.lab.plots import TITLES, figure, pair_of, plot_policy
-from discreet.lab.results import Results, write_atomically
+from discreet.lab.results import Results, write_file
 from discreet.lab.summary import Row, summarise, warnings_of, winners
 
 _STYLE = """
@@ -75,9 +75,7 @@ def write_figures(results: Results) -> list[Path]:
         stem = f"{name}-{_slug(environment)}"
         drawn.savefig(folder / f"{stem}.png", dpi=150)
         plt.close(drawn)
-        write_atomically(
-            folder / f"{stem}.svg", svg_of(figure(results, name, environment)).encode()
-        )
+        write_file(folder / f"{stem}.svg", svg_of(figure(results, name, environment)).encode())
         paths += [folder / f"{stem}.svg", folder / f"{stem}.png"]
     return paths
 
@@ -85,7 +83,7 @@ def write_figures(results: Results) -> list[Path]:
 def write_report(results: Results) -> Path:
     """Write ``report.html`` into the result folder and return its path."""
     path = results.path / "report.html"
-    write_atomically(path, render(results).encode())
+    write_file(path, render(results).encode())
     return path
 
 

@@ -6,7 +6,6 @@
 """
 
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet._files import write_atomically
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
 from discreet.lab.tasks import SCHEMA_VERSION, Outcome, Task
@@ -45,16 +45,11 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; a full disk or a read-only folder is one clear sentence."""
-    temporary = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        write_atomically(path, content)
     except OSError as error:
         raise DiscreetError(
             f"Cannot write {str(path)!r}: {error.strerror or error}. Finished runs are kept; make "
@@ -63,7 +58,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    write_atomically(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+    write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
 
 class ResultFolder:
@@ -75,7 +70,7 @@ class ResultFolder:
 
     def begin(self, experiment: Experiment) -> None:
         """Write the resolved experiment and the versions; proves that the folder is writable."""
-        write_atomically(self.path / "spec.toml", experiment.to_toml().encode())
+        write_file(self.path / "spec.toml", experiment.to_toml().encode())
         _write_json(self.path / "environment.json", _versions())
 
     def finished(self, task: Task) -> Mapping[str, Any] | None:
@@ -90,7 +85,7 @@ class ResultFolder:
     def keep(self, outcome: Outcome) -> None:
         """Store the record of one finished task."""
         record = {"schema": SCHEMA_VERSION, "seconds": outcome.seconds, **(outcome.record or {})}
-        write_atomically(
+        write_file(
             self.parts / f"{outcome.task.name}.json", json.dumps(record, sort_keys=True).encode()
         )
 
@@ -101,7 +96,7 @@ class ResultFolder:
         arrow = _arrow()
         sink = arrow.BufferOutputStream()
         arrow.parquet.write_table(_table(experiment, done), sink, compression="zstd")
-        write_atomically(self.path / "results.parquet", sink.getvalue().to_pybytes())
+        write_file(self.path / "results.parquet", sink.getvalue().to_pybytes())
         _write_json(self.path / "guarantees.json", _guarantees(done))
         timings = {task.name: record["seconds"] for task, record in done}
         _write_json(self.path / "timings.json", timings)

@@ -14,7 +14,7 @@ from typing import Any
 from discreet import _validate
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.lab import _toml
-from discreet.privacy.trust import TRUST_MODELS, NoPrivacy, TrustModel
+from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 
 _VARIANT_KEYS = ("runs", "episodes")
 
@@ -64,16 +64,14 @@ class TrustRow:
 
     def models(self) -> Iterator[TrustModel]:
         """One configured trust model per epsilon."""
-        if self.model == "none":
-            yield NoPrivacy()
-            return
-        for epsilon in self.epsilon:
-            yield TRUST_MODELS[self.model](
+        for epsilon in self.epsilon if self.model != "none" else (0.0,):
+            yield make_trust(
+                self.model,
                 epsilon=epsilon,
                 delta=self.delta,
                 mechanism=self.mechanism,
                 calibration=self.calibration,
-            )  # type: ignore[call-arg]
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,9 +87,14 @@ class Psrl(StreamLearner):
         rows[:, 0] = self.settings["prior"]
         scale = self.settings.get("privacy_scale", 0.0)
         if scale:
-            variances = [self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in users]
-            rows[:, 1] = scale * np.array(variances)
+            rows[:, 1] = scale * self._noise_variances(users)
         return rows
+
+    def _noise_variances(self, users: Ints) -> Floats:
+        """Of one visit counter; under local privacy every user adds the same noise."""
+        if self.plan.guarantee.notion == "LDP":
+            return users.astype(np.float64) * self.plan.noise_variance(1)["visits"]
+        return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in users])
 
     def planner(self) -> Any:
         """The compiled form of `next_policy`."""

@@ -2,12 +2,11 @@
 
 import contextlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from discreet._files import write_atomically
 from discreet.errors import StudyError
 
 FORMAT = "discreet-study-1"
@@ -27,29 +26,8 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file: write a temporary neighbour, flush it to the disk, rename it into place."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
-    _flush_directory(path.parent)
-
-
-def _flush_directory(folder: Path) -> None:
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Replace the file; only its owner can read it, for it holds the state of the noise."""
+    write_atomically(path, json.dumps(content).encode(), private=True)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ for one problem size, into a plan with its noise and its guarantee.
 
 import importlib
 from dataclasses import dataclass
-from typing import ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 from discreet import _validate
 from discreet.errors import UnknownNameError, UnsupportedError
@@ -205,6 +205,17 @@ TRUST_MODELS: dict[str, type[TrustModel]] = {
     "shuffle": Shuffle,
 }
 """What trust models are called in the roster, in experiment files and on the command line."""
+
+
+def make_trust(name: str, **options: Any) -> TrustModel:
+    """The trust model of a short name; no privacy has no options, and takes any.
+
+    >>> make_trust("local", epsilon=1)
+    Local(epsilon=1, delta=0.0, mechanism='auto', calibration='exact')
+    """
+    if name not in TRUST_MODELS:
+        raise UnknownNameError("trust model", name, TRUST_MODELS)
+    return NoPrivacy() if name == "none" else TRUST_MODELS[name](**options)
 
 
 def trust_name(trust: TrustModel) -> str:

@@ -1,0 +1,56 @@
+"""Atomic writes: the old content or the new, never a part, and nothing left behind."""
+
+import os
+import stat
+
+import pytest
+
+from discreet._files import write_atomically
+
+
+@pytest.mark.core
+def test_writes_and_replaces(tmp_path):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("step", ["open", "fsync", "replace"])
+def test_a_failure_leaves_the_old_content_and_no_litter(tmp_path, monkeypatch, step):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def broken(*_):
+        raise OSError("no space left")
+
+    if step == "open":
+        monkeypatch.setattr(os, "open", broken)
+    elif step == "fsync":
+        monkeypatch.setattr(os, "fsync", broken)
+    else:
+        monkeypatch.setattr(type(path), "replace", broken)
+    with pytest.raises(OSError, match="no space"):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file modes are those of POSIX")
+def test_a_private_file_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        write_atomically(tmp_path / "secret", b"", private=True)
+        write_atomically(tmp_path / "open", b"")
+    finally:
+        os.umask(before)
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
+    assert modes == {"secret": 0o600, "open": 0o644}
+
+
+def test_the_folder_must_exist(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "missing" / "file", b"")
