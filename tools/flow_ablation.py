@@ -24,7 +24,7 @@ class NoFlow(FlowUCB):
     """Noisy counts as they are; visits are their sums."""
 
     def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
-        return np.asarray(counts.transitions, np.float64)
+        return np.asarray(counts.row_transitions, np.float64)
 
 
 class SignedFlow(FlowUCB):
@@ -32,7 +32,7 @@ class SignedFlow(FlowUCB):
 
     def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
         flow = consistent_flow(
-            np.asarray(counts.transitions, np.float64),
+            np.asarray(counts.row_transitions, np.float64),
             users=counts.users,
             played=counts.played,
             start=self.problem.start,

@@ -94,7 +94,9 @@ def test_the_flow_uses_the_rows_of_its_step():
     rewards = np.zeros(mdp.shape.visits, np.int64)
     model = (mdp.rows, mdp.initial, mdp.full_rewards)
     chosen = uniform_policy(mdp.shape).probabilities
-    _kernels.flow(model, chosen, 1000, np.random.default_rng(0), (transitions, rewards))
+    numbers = np.arange(rewards.size).reshape(rewards.shape)
+    rows = (numbers, transitions.reshape(rewards.size, -1), rewards.ravel())
+    _kernels.flow(model, chosen, 1000, np.random.default_rng(0), rows)
     assert transitions[0, 0, :, 1].sum() == transitions[1, 1, :, 2].sum() == 1000
     assert transitions.sum() == 2000
     np.testing.assert_array_equal(rewards, transitions.sum(axis=-1))

@@ -187,3 +187,14 @@ def test_bad_input_is_refused(change):
     arguments = {"transitions": np.ones((2, 2, 1, 2)), "users": 4} | change
     with pytest.raises(InvalidInputError):
         consistent_flow(arguments.pop("transitions"), **arguments)
+
+
+def test_rows_give_what_dense_arrays_give():
+    _, noisy, played, start = random_batch(np.random.default_rng(5), 4, 3, 5, 500.0, 20.0)
+    arguments = {"users": 500, "played": played, "start": start, "variance": 400.0}
+    dense = consistent_flow(noisy, **arguments)
+    rows = consistent_flow(noisy[played], **arguments)
+    np.testing.assert_array_equal(rows.transitions, dense.transitions[played])
+    np.testing.assert_array_equal(rows.visits, dense.visits[played])
+    with pytest.raises(InvalidInputError, match="rows of played"):
+        consistent_flow(noisy[played][1:], **arguments)

@@ -60,14 +60,57 @@ on the docs page."""
 
 
 class Evidence(NamedTuple):
-    """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps."""
+    """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps.
 
+    Only ``transitions[R, S]`` has no such axis: it is filled row by row, as (h, s, a) are visited
+    for the first time, and ``number[h, s, a]`` says where (-1: nowhere). The room for all rows is
+    reserved, the memory is used as rows are filled.
+    """
+
+    number: IntArray
     transitions: FloatArray
     rewards: FloatArray
     visits: FloatArray
     sampling: FloatArray
     noise: FloatArray
     reward_noise: FloatArray
+
+    @classmethod
+    def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
+        """No users yet."""
+        rows = (layers, states, actions)
+        return cls(
+            np.full(rows, -1, np.int64),
+            np.zeros((math.prod(rows), states)),
+            *(np.zeros(rows) for _ in cls._fields[2:]),
+        )
+
+    @property
+    def known(self) -> FloatArray:
+        """The rows of ``transitions`` that are in use."""
+        return self.transitions[: self.number.max() + 1]
+
+    def places(self, rows: tuple[IntArray, ...], filled: NDArray[np.bool_]) -> IntArray:
+        """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
+        fresh = np.zeros(self.number.shape, np.bool_)
+        fresh[tuple(axis[filled] for axis in rows)] = True
+        fresh &= self.number < 0
+        self.number[fresh] = len(self.known) + np.arange(fresh.sum())
+        return self.number[rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, without the rows that are not in use."""
+        arrays = self._asdict() | {"transitions": self.known}
+        return {name: array.tolist() for name, array in arrays.items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Evidence":
+        """The inverse of `to_dict`."""
+        fresh = cls.empty(*np.shape(data["number"]))
+        for name, array in fresh._asdict().items():
+            values = np.array(data[name], array.dtype)
+            array[: len(values)] = values.reshape(len(values), *array.shape[1:])
+        return fresh
 
 
 class Request(NamedTuple):
@@ -118,10 +161,7 @@ class FlowUCB(BatchLearner):
         }
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
-        rows = (layers, shape.states, shape.actions)
-        self._evidence = Evidence(
-            np.zeros((*rows, shape.states)), *(np.zeros(rows) for _ in Evidence._fields[1:])
-        )
+        self._evidence = Evidence.empty(layers, shape.states, shape.actions)
         self._initial = problem.start / problem.start.sum()
         self._told = 0
         self._noise_table: dict[int, tuple[float, float]] = {}
@@ -137,28 +177,22 @@ class FlowUCB(BatchLearner):
         """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
         noise = dict(counts.noise_variance)
-        flow = self._flow(counts, noise["transitions"])
-        played = counts.played & ((np.arange(len(counts.played)) > 0)[:, None, None] | self._start)
-        steps, states, actions = np.nonzero(played)
+        flow, rewards = self._flow(counts, noise["transitions"]), np.asarray(counts.row_rewards)
+        steps, states, actions = np.nonzero(counts.played)
+        begun = (steps > 0) | self.problem.start[states]
+        if not begun.all():
+            flow, rewards = flow[begun], rewards[begun]
+            steps, states, actions = steps[begun], states[begun], actions[begun]
         expected = request.users * request.occupancy[steps, states]
         weight = self._credit(expected, noise["transitions"])
-        self._add(
-            (steps * 0 if self.problem.stationary else steps, states, actions),
-            weight,
-            flow[steps, states, actions],
-            np.asarray(counts.rewards)[steps, states, actions],
-            expected,
-            noise,
-        )
+        rows = (steps * 0 if self.problem.stationary else steps, states, actions)
+        self._add(rows, weight, flow, rewards, expected, noise)
         self._told += request.users
         self._request = None
 
-    @property
-    def _start(self) -> NDArray[np.bool_]:
-        return self.problem.start[None, :, None]
-
     def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
-        transitions = np.asarray(counts.transitions, np.float64)
+        """The transitions of the played rows ``[R, S]``, made consistent."""
+        transitions = np.asarray(counts.row_transitions)
         if variance == 0:
             return transitions
         return consistent_flow(
@@ -184,8 +218,11 @@ class FlowUCB(BatchLearner):
         expected: FloatArray,
         noise: dict[str, float],
     ) -> None:
+        from discreet.learners import flow_ucb_kernels as kernels
+
         evidence, visits = self._evidence, transitions.sum(axis=-1)
-        np.add.at(evidence.transitions, rows, weight[:, None] * transitions)
+        places = evidence.places(rows, np.asarray(transitions.any(axis=-1)))
+        kernels.add_rows(places, weight, transitions, evidence.transitions)
         np.add.at(evidence.rewards, rows, weight * rewards)
         np.add.at(evidence.visits, rows, weight * visits)
         np.add.at(evidence.sampling, rows, weight**2 * np.maximum(visits, expected))
@@ -200,10 +237,8 @@ class FlowUCB(BatchLearner):
         from discreet.learners import flow_ucb_kernels as kernels
 
         evidence = self._evidence
-        probabilities = np.empty_like(evidence.transitions)
-        kernels.model(
-            evidence.transitions, evidence.visits, probabilities, np.empty(len(self._initial))
-        )
+        probabilities = np.empty_like(evidence.known)
+        kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
         tie = self.rng.random(self.problem.shape.visits)
         width = self._width()
         actions, occupancy, values, bonus = self._plan(probabilities, width, tie)
@@ -216,8 +251,9 @@ class FlowUCB(BatchLearner):
                 self.settings["ease"],
                 occupancy,
                 actions,
+                evidence.number,
                 probabilities,
-                *evidence[1:],
+                *evidence[2:],
                 width,
                 values,
             )
@@ -281,10 +317,11 @@ class FlowUCB(BatchLearner):
         actions = np.zeros((horizon, states), np.int64)
         values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
         occupancy = np.zeros((horizon, states))
+        number = self._evidence.number
         kernels.optimistic(
-            probabilities, *self._evidence[1:], width, horizon, tie, actions, values, bonus
+            number, probabilities, *self._evidence[2:], width, horizon, tie, actions, values, bonus
         )
-        kernels.state_occupancy(probabilities, actions, self._initial, occupancy)
+        kernels.state_occupancy(number, probabilities, actions, self._initial, occupancy)
         return actions, occupancy, values, bonus
 
     def state(self) -> dict[str, Any]:
@@ -292,7 +329,7 @@ class FlowUCB(BatchLearner):
         request = self._request
         return {
             "told": self._told,
-            "evidence": {k: v.tolist() for k, v in self._evidence._asdict().items()},
+            "evidence": self._evidence.to_dict(),
             "request": request
             and [request.actions.tolist(), request.users, request.occupancy.tolist()],
             "rng": self.rng.bit_generator.state,
@@ -301,7 +338,7 @@ class FlowUCB(BatchLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`."""
         self._told = int(state["told"])
-        self._evidence = Evidence(**{k: np.array(v, float) for k, v in state["evidence"].items()})
+        self._evidence = Evidence.from_dict(state["evidence"])
         self._request = None
         if state["request"]:
             actions, users, occupancy = state["request"]

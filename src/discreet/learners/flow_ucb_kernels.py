@@ -1,7 +1,8 @@
 """Compiled planning of flow-ucb (equations in `flow_ucb`).
 
-Evidence arrays have a leading axis of length H, or 1 where counts are pooled over steps. Rows that
-were never played have ``visits`` zero.
+Evidence has a leading axis of length H, or 1 where counts are pooled over steps. Transitions are
+kept for the rows that some batch has visited: ``number[h, s, a]`` says where, -1 for nowhere. Rows
+that were never played have ``visits`` zero.
 """
 
 import numpy as np
@@ -17,20 +18,32 @@ TIE = 1e-9
 
 
 @kernel
-def model(
-    transitions: FloatArray, visits: FloatArray, probabilities: FloatArray, row: FloatArray
+def add_rows(
+    numbers: IntArray, weight: FloatArray, transitions: FloatArray, total: FloatArray
 ) -> None:
-    """Transition probabilities: the valid distribution nearest to each row of counts."""
+    """Add each row, times its weight, to row ``numbers[i]`` of the total; -1 for nowhere."""
+    for i in range(numbers.size):
+        if numbers[i] >= 0:
+            for j in range(total.shape[1]):
+                total[numbers[i], j] += weight[i] * transitions[i, j]
+
+
+@kernel
+def model(
+    number: IntArray, transitions: FloatArray, visits: FloatArray, probabilities: FloatArray
+) -> None:
+    """Transition probabilities of the rows kept: the valid distribution nearest to their counts."""
     layers, states, actions = visits.shape
+    row = np.empty(states)
     for h in range(layers):
         for s in range(states):
             for a in range(actions):
-                total = visits[h, s, a]
-                if total > 0.0:
-                    valid_row(transitions[h, s, a], total, total, row)
-                    probabilities[h, s, a] = row / total
-                else:
-                    probabilities[h, s, a] = 1.0 / states
+                total, i = visits[h, s, a], number[h, s, a]
+                if i >= 0 and total > 0.0:
+                    valid_row(transitions[i], total, total, row)
+                    probabilities[i] = row / total
+                elif i >= 0:
+                    probabilities[i] = 1.0 / states
 
 
 @kernel
@@ -71,6 +84,7 @@ def deviation_of(
 
 @kernel
 def optimistic(
+    number: IntArray,
     probabilities: FloatArray,
     reward_sums: FloatArray,
     visits: FloatArray,
@@ -100,7 +114,7 @@ def optimistic(
                 else:
                     reward = min(max(reward_sums[layer, s, a] / n, 0.0), 1.0)
                     mean, variance, deviation = spread(
-                        probabilities[layer, s, a], values[h + 1], reward
+                        probabilities[number[layer, s, a]], values[h + 1], reward
                     )
                     extra = width * deviation_of(
                         n,
@@ -123,18 +137,27 @@ def optimistic(
 
 @kernel
 def state_occupancy(
-    probabilities: FloatArray, actions: IntArray, initial: FloatArray, out: FloatArray
+    number: IntArray,
+    probabilities: FloatArray,
+    actions: IntArray,
+    initial: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy."""
+    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy.
+
+    A row that nobody has visited leads anywhere.
+    """
     horizon, states = actions.shape
-    layers = probabilities.shape[0]
+    layers = number.shape[0]
     out[:] = 0.0
     out[0] = initial
     for h in range(horizon - 1):
         layer = h if layers > 1 else 0
         for s in range(states):
+            i = number[layer, s, actions[h, s]]
             for j in range(states):
-                out[h + 1, j] += out[h, s] * probabilities[layer, s, actions[h, s], j]
+                chance = probabilities[i, j] if i >= 0 else 1.0 / states
+                out[h + 1, j] += out[h, s] * chance
 
 
 @kernel
@@ -153,6 +176,7 @@ def uncertainty_after(
     ease: float,
     occupancy: FloatArray,
     actions: IntArray,
+    number: IntArray,
     probabilities: FloatArray,
     reward_sums: FloatArray,
     visits: FloatArray,
@@ -189,7 +213,8 @@ def uncertainty_after(
             n = old + cell[0]
             if old > 0.0:
                 reward = min(max(reward_sums[layer, s, a] / old, 0.0), 1.0)
-                _, variance, deviation = spread(probabilities[layer, s, a], values[h + 1], reward)
+                row = probabilities[number[layer, s, a]]
+                _, variance, deviation = spread(row, values[h + 1], reward)
             else:
                 reward, variance, deviation = 0.0, 0.25, 0.0
             extra = width * deviation_of(

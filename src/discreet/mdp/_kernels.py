@@ -208,15 +208,16 @@ def flow(
     chosen: Floats,
     users: int,
     rng: Any,
-    counts: tuple[Ints, Ints],
+    counts: tuple[Ints, Ints, Ints],
 ) -> None:
     """All users of a batch at once, step by step, under a stochastic policy ``chosen[H, S, A]``.
 
-    ``model`` is (rows, initial, mean rewards); ``counts`` is (transitions[H, S, A, S],
-    rewards[H, S, A]), which are added to. The cost does not depend on the number of users.
+    ``model`` is (rows, initial, mean rewards); ``counts`` is (numbers[H, S, A], transitions[R, S],
+    rewards[R]): (h, s, a) is added to row ``numbers[h, s, a]``. The cost does not depend on the
+    number of users.
     """
     rows, initial, means = model
-    transitions, rewards = counts
+    numbers, transitions, rewards = counts
     horizon, states, actions = chosen.shape
     here = np.zeros(states, np.int64)
     split(users, initial, rng, here)
@@ -232,12 +233,13 @@ def flow(
             for a in range(actions):
                 if visits[a] == 0:
                     continue
-                rewards[h, s, a] += rng.binomial(visits[a], means[h, s, a])
+                number = numbers[h, s, a]
+                rewards[number] += rng.binomial(visits[a], means[h, s, a])
                 row = rows.numbers[_step(rows, h), s, a]
                 first, stop = rows.pointers[row], rows.pointers[row + 1]
                 shares[: stop - first] = 0
                 split(visits[a], rows.entries[first:stop], rng, shares)
                 for i in range(first, stop):
-                    transitions[h, s, a, rows.columns[i]] += shares[i - first]
+                    transitions[number, rows.columns[i]] += shares[i - first]
                     ahead[rows.columns[i]] += shares[i - first]
         here = ahead

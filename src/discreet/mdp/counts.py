@@ -1,7 +1,13 @@
-"""`Counts`: the raw statistics of one batch of users, before any release."""
+"""`Counts`: the raw statistics of one batch of users, before any release.
+
+A batch is played with a public policy, so most counters cannot be touched: a deterministic policy
+has H·S rows (h, s, a) of S counters each, not H·S·A. Counts are therefore kept as *rows*: a mask
+``played[H, S, A]`` and, in the order of ``np.nonzero(played)``, one entry per marked row. Dense
+arrays are made where somebody asks for them.
+"""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,51 +15,148 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 
-@dataclass(frozen=True, eq=False)
+
+def rows_of(dense: NDArray[Any], played: BoolArray) -> NDArray[Any]:
+    """The marked rows ``[R, ...]`` of an array ``[H, S, A, ...]``; a view if all are marked."""
+    if played.all():
+        return dense.reshape(played.size, *dense.shape[3:])
+    return dense[played]
+
+
+def dense_of(rows: NDArray[Any], played: BoolArray) -> NDArray[Any]:
+    """The array ``[H, S, A, ...]`` with these rows and zeros elsewhere; the inverse of `rows_of`.
+
+    >>> dense_of(np.array([7, 8]), np.array([[[True, False], [False, True]]])).tolist()
+    [[[7, 0], [0, 8]]]
+    """
+    shape = (*played.shape, *rows.shape[1:])
+    if len(rows) == played.size:
+        return rows.reshape(shape)
+    dense = np.zeros(shape, rows.dtype)
+    dense[played] = rows
+    return dense
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Counts:
     """Sums over the whole episodes of ``users`` distinct users. Raw personal data: never released.
 
+    ``Counts(users, transitions, rewards)`` takes dense arrays ``[H, S, A, S]`` and ``[H, S, A]``;
+    ``Counts(users, transitions, rewards, played)`` takes the marked rows, ``[R, S]`` and ``[R]``.
+
     Attributes:
         users: number of users (= episodes) in the batch.
-        transitions: ``int64[H, S, A, S]``, how often (h, s, a) was followed by s'.
-        rewards: ``int64[H, S, A]``, sums of reward *bits*. A reward in [0, 1] is rounded to a bit
+        played: ``bool[H, S, A]``, the R rows that are kept; all others are zero.
+        row_transitions: ``int64[R, S]``, how often the row (h, s, a) was followed by s'.
+        row_rewards: ``int64[R]``, sums of reward *bits*. A reward in [0, 1] is rounded to a bit
             that is one with probability equal to the reward: unbiased, it keeps every guarantee by
             convexity, adds at most 1/4 of variance per visit, and lets all mechanisms see integers.
     """
 
     users: int
-    transitions: NDArray[np.int64]
-    rewards: NDArray[np.int64]
+    played: BoolArray
+    row_transitions: IntArray
+    row_rewards: IntArray
 
-    def __post_init__(self) -> None:
-        if self.transitions.ndim != 4 or self.transitions.shape[:3] != self.rewards.shape:
-            raise InvalidInputError(
-                f"Expected transitions (H,S,A,S) and rewards (H,S,A), got shapes "
-                f"{self.transitions.shape} and {self.rewards.shape}."
-            )
+    def __init__(
+        self,
+        users: int,
+        transitions: IntArray,
+        rewards: IntArray,
+        played: BoolArray | None = None,
+    ) -> None:
+        if played is None:
+            if transitions.ndim != 4 or transitions.shape[:3] != rewards.shape:
+                raise InvalidInputError(
+                    f"Expected transitions (H,S,A,S) and rewards (H,S,A), got shapes "
+                    f"{transitions.shape} and {rewards.shape}."
+                )
+            played = np.ones(rewards.shape, np.bool_)
+            transitions, rewards = rows_of(transitions, played), rows_of(rewards, played)
+        else:
+            _check_rows(transitions, rewards, played)
+        put = object.__setattr__
+        put(self, "users", users)
+        put(self, "played", played)
+        put(self, "row_transitions", transitions)
+        put(self, "row_rewards", rewards)
 
     @property
-    def visits(self) -> NDArray[np.int64]:
-        """``int64[H, S, A]``, how often (h, s, a) was visited."""
-        total: NDArray[np.int64] = self.transitions.sum(axis=-1)
+    def row_visits(self) -> IntArray:
+        """``int64[R]``, how often each row was visited."""
+        total: IntArray = self.row_transitions.sum(axis=-1)
         return total
+
+    @property
+    def transitions(self) -> IntArray:
+        """``int64[H, S, A, S]``, dense."""
+        return dense_of(self.row_transitions, self.played)
+
+    @property
+    def visits(self) -> IntArray:
+        """``int64[H, S, A]``, how often (h, s, a) was visited."""
+        return dense_of(self.row_visits, self.played)
+
+    @property
+    def rewards(self) -> IntArray:
+        """``int64[H, S, A]``, dense."""
+        return dense_of(self.row_rewards, self.played)
 
     @property
     def shape(self) -> Shape:
         """The problem's size."""
-        horizon, states, actions = self.rewards.shape
+        horizon, states, actions = self.played.shape
         return Shape(states=states, actions=actions, horizon=horizon)
+
+    def at(self, played: BoolArray) -> "Counts":
+        """The same counts in other rows: those not kept so far are zero, those left out are lost.
+
+        >>> one = Counts(1, np.ones((1, 1, 2, 1), np.int64), np.zeros((1, 1, 2), np.int64))
+        >>> one.at(np.array([[[False, True]]])).visits.tolist()
+        [[[0, 1]]]
+        """
+        if np.array_equal(played, self.played):
+            return self
+        both = played & self.played
+        kept, taken = both[played], both[self.played]
+        transitions = np.zeros((len(kept), self.row_transitions.shape[1]), np.int64)
+        rewards = np.zeros(len(kept), np.int64)
+        transitions[kept] = self.row_transitions[taken]
+        rewards[kept] = self.row_rewards[taken]
+        return Counts(self.users, transitions, rewards, played)
 
     def __add__(self, other: Self) -> "Counts":
         """Counts of two disjoint groups of users."""
+        if self.shape != other.shape:
+            raise InvalidInputError(f"Expected counts of {self.shape}, got {other.shape}.")
+        played = self.played | other.played
+        one, two = self.at(played), other.at(played)
         return Counts(
             self.users + other.users,
-            self.transitions + other.transitions,
-            self.rewards + other.rewards,
+            one.row_transitions + two.row_transitions,
+            one.row_rewards + two.row_rewards,
+            played,
         )
 
     @classmethod
-    def zeros(cls, shape: Shape) -> "Counts":
-        """No users yet."""
-        return cls(0, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
+    def zeros(cls, shape: Shape, played: BoolArray | None = None) -> "Counts":
+        """No users yet, in all rows or in those of ``played``."""
+        rows = np.ones(shape.visits, np.bool_) if played is None else played
+        count = int(rows.sum())
+        return cls(0, np.zeros((count, shape.states), np.int64), np.zeros(count, np.int64), rows)
+
+
+def _check_rows(transitions: IntArray, rewards: IntArray, played: BoolArray) -> None:
+    if played.ndim != 3 or played.dtype != np.bool_:
+        raise InvalidInputError(
+            f"Expected played to be bool[H, S, A], got {played.dtype}{list(played.shape)}."
+        )
+    rows, states = int(played.sum()), played.shape[1]
+    if transitions.shape != (rows, states) or rewards.shape != (rows,):
+        raise InvalidInputError(
+            f"Expected transitions ({rows}, {states}) and rewards ({rows},), one row for each of "
+            f"played, got shapes {transitions.shape} and {rewards.shape}."
+        )

@@ -34,13 +34,13 @@ def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Gener
     if users > _MOST_USERS:
         raise InvalidInputError(f"Expected at most 10^18 users (64-bit counts), got users={users}.")
     chosen = as_policy(policy, mdp.shape)
-    counts = Counts.zeros(mdp.shape)
+    counts = Counts.zeros(mdp.shape, chosen.played(mdp.shape, mdp.start))
     if isinstance(chosen, MixturePolicy):
         for component, share in zip(chosen.components, _shares(chosen, users, rng), strict=True):
             _add_users(counts, mdp, component, int(share), rng)
     else:
         _add_users(counts, mdp, chosen, int(users), rng)
-    return Counts(int(users), counts.transitions, counts.rewards)
+    return Counts(int(users), counts.row_transitions, counts.row_rewards, counts.played)
 
 
 def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> Ints:
@@ -63,7 +63,8 @@ def _add_users(
 
     model = (mdp.rows, mdp.initial, mdp.full_rewards)
     choose = policy.distribution(mdp.shape)
-    _kernels.flow(model, choose, users, rng, (counts.transitions, counts.rewards))
+    numbers = (np.cumsum(counts.played) - 1).reshape(counts.played.shape)
+    _kernels.flow(model, choose, users, rng, (numbers, counts.row_transitions, counts.row_rewards))
 
 
 def sample_trajectories(

@@ -69,14 +69,19 @@ class Trajectories:
         self.check(shape)
         steps = np.broadcast_to(np.arange(shape.horizon), self.actions.shape)
         pairs = np.ravel_multi_index((steps, self.states[:, :-1], self.actions), shape.visits)
-        moves = pairs * shape.states + self.states[:, 1:]
+        played = np.zeros(shape.visits, np.bool_)
+        played.ravel()[pairs] = True
+        rows = (np.cumsum(played) - 1)[pairs]
+        moves = rows * shape.states + self.states[:, 1:]
         bits = rng.random(self.rewards.shape) < self.rewards
-        transitions = np.bincount(moves.ravel(), minlength=int(np.prod(shape.transitions)))
-        rewards = np.bincount(pairs[bits], minlength=int(np.prod(shape.visits)))
+        count = int(played.sum())
+        transitions = np.bincount(moves.ravel(), minlength=count * shape.states)
+        rewards = np.bincount(rows[bits], minlength=count)
         return Counts(
             len(self),
-            transitions.astype(np.int64).reshape(shape.transitions),
-            rewards.astype(np.int64).reshape(shape.visits),
+            transitions.astype(np.int64).reshape(count, shape.states),
+            rewards.astype(np.int64),
+            played,
         )
 
     def check(self, shape: Shape) -> None:

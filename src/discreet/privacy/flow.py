@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet import _validate
 from discreet.errors import InvalidInputError, SolverError
+from discreet.mdp.counts import dense_of, rows_of
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -39,7 +40,8 @@ class Flow(NamedTuple):
     """Flow-consistent counts with the certificate of the solve.
 
     Attributes:
-        transitions: ``[H, S, A, S]``, zero outside the played cells.
+        transitions: ``[H, S, A, S]``, zero outside the played cells, or ``[R, S]`` if the noisy
+            counts were given as rows.
         imbalance: the largest violation of a flow equation, in users.
         iterations: Newton steps.
     """
@@ -50,7 +52,7 @@ class Flow(NamedTuple):
 
     @property
     def visits(self) -> FloatArray:
-        """``[H, S, A]``."""
+        """``[H, S, A]`` or ``[R]``."""
         total: FloatArray = self.transitions.sum(axis=-1)
         return total
 
@@ -67,7 +69,7 @@ def consistent_flow(
     """Project noisy counts of one batch (or of a sum of batches) onto consistent flows.
 
     Args:
-        transitions: noisy counts ``[H, S, A, S]``.
+        transitions: noisy counts ``[H, S, A, S]``, or the rows ``[R, S]`` that ``played`` marks.
         users: how many users they come from.
         played: ``bool[H, S, A]``, the cells their policies can play (all by default).
         start: ``bool[S]``, the states an episode can begin in (all by default).
@@ -86,37 +88,44 @@ def consistent_flow(
     [[8.0, 0.0], [7.429, 0.571]]
     """
     noisy = np.asarray(transitions, dtype=np.float64)
-    rows = _rows(noisy, users, played, start)
-    spread = np.broadcast_to(np.asarray(variance, np.float64), noisy.shape[:3])[rows]
+    _validate.positive(users=users)
+    kept = _kept(noisy, played)
+    y = rows_of(noisy, kept) if noisy.ndim == 4 else noisy
+    cells = _cells(kept, start)
+    inside = cells[kept]
+    spread = np.broadcast_to(np.asarray(variance, np.float64), cells.shape)[cells]
     if not (np.isfinite(spread).all() and (spread > 0).all()):
         raise InvalidInputError("Expected variance > 0 and finite in every played cell.")
-    solved, imbalance, iterations = project(
-        noisy[rows], spread / spread.max(), rows, users, float(np.sqrt(spread.max())), signed
-    )
-    out = np.zeros_like(noisy)
-    out[rows] = solved
-    return Flow(out, imbalance, iterations)
+    given = y if inside.all() else y[inside]
+    if not np.isfinite(given).all():
+        raise InvalidInputError("Expected finite counts, got NaN or infinity.")
+    rows, imbalance, iterations = project(given, spread, np.nonzero(cells), users, signed)
+    if not inside.all():
+        out = np.zeros_like(y)
+        out[inside] = rows
+        rows = out
+    return Flow(dense_of(rows, kept) if noisy.ndim == 4 else rows, imbalance, iterations)
 
 
 def project(
     y: FloatArray,
-    weights: FloatArray,
-    rows: tuple[IntArray, IntArray, IntArray],
+    variance: FloatArray,
+    rows: tuple[IntArray, ...],
     users: float,
-    deviation: float,
-    signed: bool = False,
+    signed: bool,
 ) -> tuple[FloatArray, float, int]:
     """The projection of compressed rows ``y[R, S]`` of the played (h, s, a) in ``rows``."""
     from discreet.privacy.flow_kernels import project_rows
 
     steps, state, _ = rows
     first = np.searchsorted(steps, np.arange(steps[-1] + 2))
-    tolerance = max(1e-6 * deviation, 1e-12 * users)
+    largest = float(variance.max())
+    tolerance = max(1e-6 * float(np.sqrt(largest)), 1e-12 * users)
     solved = np.empty_like(y)
     iterative = y.shape[1] > DIRECT_STATES
     floor = -np.inf if signed else 0.0
     worst, iterations = project_rows(
-        y, weights, state, first, float(users), tolerance, iterative, floor, solved
+        y, variance / largest, state, first, float(users), tolerance, iterative, floor, solved
     )
     if not worst <= tolerance:
         raise SolverError(
@@ -126,22 +135,32 @@ def project(
     return solved, float(worst), int(iterations)
 
 
-def _rows(
-    noisy: FloatArray, users: float, played: BoolArray | None, start: BoolArray | None
-) -> tuple[IntArray, IntArray, IntArray]:
+def _kept(noisy: FloatArray, played: BoolArray | None) -> BoolArray:
+    """``bool[H, S, A]``, the rows that the noisy counts hold or that are taken of them."""
+    if noisy.ndim == 2 and played is not None:
+        kept = np.asarray(played, bool)
+        if kept.ndim != 3 or noisy.shape != (kept.sum(), kept.shape[1]):
+            raise InvalidInputError(
+                f"Expected the {kept.sum()} rows of played, got transitions of shape {noisy.shape} "
+                f"and played of shape {kept.shape}."
+            )
+        return kept
     if noisy.ndim != 4 or noisy.shape[1] != noisy.shape[3] or 0 in noisy.shape:
         raise InvalidInputError(f"Expected transitions [H, S, A, S], got shape {noisy.shape}.")
-    _validate.positive(users=users)
-    cells = np.ones(noisy.shape[:3], bool) if played is None else np.array(played, bool)
-    if cells.shape != noisy.shape[:3]:
+    kept = np.ones(noisy.shape[:3], bool) if played is None else np.asarray(played, bool)
+    if kept.shape != noisy.shape[:3]:
         raise InvalidInputError(
-            f"Expected played of shape {noisy.shape[:3]}, got shape {cells.shape}."
+            f"Expected played of shape {noisy.shape[:3]}, got shape {kept.shape}."
         )
+    return kept
+
+
+def _cells(kept: BoolArray, start: BoolArray | None) -> BoolArray:
+    """The rows that can carry flow: those kept, at the first step in start states only."""
+    cells = kept
     if start is not None:
+        cells = kept.copy()
         cells[0] &= np.asarray(start, bool)[:, None]
     if not cells[1:].any(axis=2).all() or not cells[0].any():
         raise InvalidInputError("Expected at least one played action in every state of every step.")
-    if not np.isfinite(noisy[cells]).all():
-        raise InvalidInputError("Expected finite counts, got NaN or infinity.")
-    steps, states, actions = np.nonzero(cells)
-    return steps, states, actions
+    return cells

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
-from discreet.mdp.counts import Counts
+from discreet.mdp.counts import Counts, dense_of, rows_of
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import IntArray, Sampler
@@ -29,18 +29,20 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class PrivateCounts:
     """Noisy statistics: the only thing a learner ever sees of its users.
 
     Values are unbiased estimates of the raw counts (integers with integer noise, debiased where the
-    mechanism needs it). A statistic that the plan does not release is None.
+    mechanism needs it). A statistic that the plan does not release is None. Statistics are given
+    and read dense, or as the rows that ``played`` marks (see `Counts`), whichever suits.
 
     Attributes:
         users: users behind the statistics (public).
-        transitions: ``[H, S, A, S]`` or None. With stationary counts the first axis has length 1.
-        visits: ``[H, S, A]`` or None.
-        rewards: ``[H, S, A]`` or None.
+        row_transitions: ``[R, S]`` or None; dense, ``transitions`` is ``[H, S, A, S]``. With
+            stationary counts the first axis has length 1.
+        row_visits: ``[R]`` or None; dense, ``visits`` is ``[H, S, A]``.
+        row_rewards: ``[R]`` or None; dense, ``rewards`` is ``[H, S, A]``.
         noise_variance: statistic -> variance of the noise on one of its released counters.
         played: ``bool[H, S, A]``, the counters that the batch's public policy can touch; all others
             are exactly zero and carry no noise.
@@ -48,12 +50,64 @@ class PrivateCounts:
     """
 
     users: int
-    transitions: FloatArray | None
-    visits: FloatArray | None
-    rewards: FloatArray | None
+    row_transitions: FloatArray | None
+    row_visits: FloatArray | None
+    row_rewards: FloatArray | None
     noise_variance: Mapping[str, float]
     played: BoolArray
     guarantee: Guarantee
+
+    def __init__(
+        self,
+        users: int,
+        transitions: FloatArray | None,
+        visits: FloatArray | None,
+        rewards: FloatArray | None,
+        noise_variance: Mapping[str, float],
+        played: BoolArray,
+        guarantee: Guarantee,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "users", users)
+        put(self, "row_transitions", _as_rows(transitions, played, 1))
+        put(self, "row_visits", _as_rows(visits, played, 0))
+        put(self, "row_rewards", _as_rows(rewards, played, 0))
+        put(self, "noise_variance", noise_variance)
+        put(self, "played", played)
+        put(self, "guarantee", guarantee)
+
+    @property
+    def transitions(self) -> FloatArray | None:
+        """``[H, S, A, S]`` or None."""
+        return _as_dense(self.row_transitions, self.played)
+
+    @property
+    def visits(self) -> FloatArray | None:
+        """``[H, S, A]`` or None."""
+        return _as_dense(self.row_visits, self.played)
+
+    @property
+    def rewards(self) -> FloatArray | None:
+        """``[H, S, A]`` or None."""
+        return _as_dense(self.row_rewards, self.played)
+
+
+def _as_rows(values: FloatArray | None, played: BoolArray, axes: int) -> FloatArray | None:
+    """Rows ``[R, ...]`` with ``axes`` more axes, from rows or from a dense array."""
+    if values is None:
+        return None
+    if values.ndim == 3 + axes and values.shape[:3] == played.shape:
+        return rows_of(values, played)
+    if values.ndim != 1 + axes or len(values) != played.sum():
+        raise InvalidInputError(
+            f"Expected a statistic of shape {played.shape} or the {played.sum()} rows of played, "
+            f"got shape {values.shape}."
+        )
+    return values
+
+
+def _as_dense(rows: FloatArray | None, played: BoolArray) -> FloatArray | None:
+    return None if rows is None else dense_of(rows, played)
 
 
 @dataclass(frozen=True)
@@ -325,14 +379,14 @@ def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> N
     _validate.count(users=counts.users)
     if users is not None and counts.users != users:
         raise InvalidInputError(f"Expected the counts of {users} user(s), got {counts.users}.")
-    if (counts.transitions < 0).any() or (counts.rewards < 0).any():
+    if (counts.row_transitions < 0).any() or (counts.row_rewards < 0).any():
         raise InvalidInputError("Expected nonnegative counts; a count is below zero.")
-    if (counts.transitions.sum(axis=(1, 2, 3)) > counts.users).any():
+    if (counts.visits.sum(axis=(1, 2)) > counts.users).any():
         raise InvalidInputError(
             f"Expected at most {counts.users} transitions per step, one per user; "
             f"a user was counted twice, or `users` is wrong."
         )
-    if (counts.rewards > counts.visits).any():
+    if (counts.row_rewards > counts.row_visits).any():
         raise InvalidInputError(
             "Expected rewards in [0, 1] per visit; a reward sum exceeds its visits. "
             "Scale rewards to [0, 1] first."
@@ -349,6 +403,16 @@ def check_played(played: BoolArray | None, shape: Shape) -> BoolArray:
             f"Expected played to be bool{list(shape.visits)}, got {mask.dtype}{list(mask.shape)}."
         )
     return mask
+
+
+def played_counts(counts: Counts, shape: Shape, played: BoolArray) -> Counts:
+    """Valid counts, with exactly the rows of the public mask ``played``, visited or not."""
+    check_counts(counts, shape)
+    if counts.row_visits[~played[counts.played]].any():
+        raise InvalidInputError(
+            "Expected no visits outside `played`; the users ran another policy than the public one."
+        )
+    return counts.at(played)
 
 
 def noisy_batch(
@@ -382,18 +446,13 @@ def randomised_batch(
     played: BoolArray | None,
 ) -> PrivateCounts:
     """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise."""
-    check_counts(counts, plan.shape)
     mask = check_played(played, plan.shape)
-    if counts.visits[~mask].any():
-        raise InvalidInputError(
-            "Expected no visits outside `played`; the users ran another policy than the public one."
-        )
+    kept = played_counts(counts, plan.shape, mask)
     released: dict[str, FloatArray] = {}
-    for name, raw in raw_statistics(counts, plan.statistics).items():
-        where = np.broadcast_to(mask[..., None], raw.shape) if raw.ndim == 4 else mask
-        values = np.zeros(raw.shape)
-        values[where] = randomise(name, raw[where])
-        released[name] = values
+    for name in plan.statistics:
+        raw: IntArray = getattr(kept, f"row_{name}")
+        values = np.asarray(randomise(name, raw.ravel()), np.float64)
+        released[name] = values.reshape(raw.shape)
     return batch_release(plan, released, counts.users, mask, secure=secure)
 
 
@@ -405,7 +464,7 @@ def batch_release(
     *,
     secure: bool,
 ) -> PrivateCounts:
-    """`PrivateCounts` of a batch from its released statistics by name."""
+    """`PrivateCounts` of a batch from its released statistics by name, dense or as rows."""
     return PrivateCounts(
         users=users,
         transitions=released.get("transitions"),
@@ -421,6 +480,24 @@ def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) ->
     """The statistics in order, each flattened (summed over steps first if ``stationary``)."""
     parts = raw_statistics(counts, statistics).values()
     return np.concatenate([(p.sum(axis=0) if stationary else p).ravel() for p in parts])
+
+
+def flatten_rows(counts: Counts, statistics: tuple[str, ...]) -> IntArray:
+    """As `flatten`, of the rows that are kept: all played counters and no others."""
+    return np.concatenate([getattr(counts, f"row_{name}").ravel() for name in statistics])
+
+
+def split_rows(
+    values: FloatArray, played: BoolArray, statistics: tuple[str, ...]
+) -> dict[str, FloatArray]:
+    """The statistics as rows, from a vector laid out as `flatten_rows` does."""
+    rows, states = int(played.sum()), played.shape[1]
+    sizes = [rows * states if name == "transitions" else rows for name in statistics]
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    return {
+        name: part.reshape(rows, states) if name == "transitions" else part
+        for name, part in zip(statistics, parts, strict=True)
+    }
 
 
 def split(

@@ -46,6 +46,12 @@ def cell_mask(played: BoolArray, statistics: tuple[str, ...], *, stationary: boo
     return np.concatenate(parts)
 
 
+def played_cells(played: BoolArray, statistics: tuple[str, ...]) -> int:
+    """How many counters `cell_mask` marks."""
+    each = (played.shape[1] if name == "transitions" else 1 for name in statistics)
+    return int(played.sum()) * sum(each)
+
+
 @dataclass(frozen=True, eq=False)
 class CounterEncoder(ABC):
     """Reports perturbed counters.

@@ -57,6 +57,7 @@ from discreet.privacy.mechanisms.encoders import (
     CounterEncoder,
     cell_mask,
     check_reports,
+    played_cells,
 )
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
@@ -69,6 +70,7 @@ from discreet.privacy.release import (
     batch_release,
     check_played,
     noisy_batch,
+    split_rows,
     unflatten,
 )
 
@@ -175,10 +177,8 @@ class CounterBatch(BatchPlan):
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> CounterEncoder:
         """What runs on each device; it does not depend on ``users``."""
-        return self.device(np.flatnonzero(self._mask(played)))
-
-    def _mask(self, played: BoolArray | None) -> BoolArray:
-        return cell_mask(check_played(played, self.shape), self.statistics, stationary=False)
+        mask = check_played(played, self.shape)
+        return self.device(np.flatnonzero(cell_mask(mask, self.statistics, stationary=False)))
 
     def release_reports(
         self,
@@ -189,16 +189,10 @@ class CounterBatch(BatchPlan):
         played: BoolArray | None = None,
     ) -> PrivateCounts:
         """Add up the reports of ``users`` distinct users."""
-        mask = self._mask(played)
-        sums = check_reports(reports, users, int(mask.sum())).sum(axis=0)
-        flat = np.zeros(mask.size)
-        flat[mask] = self.estimate(sums, users)
-        released, start = {}, 0
-        for name in self.statistics:
-            shape = self.shape.transitions if name == "transitions" else self.shape.visits
-            released[name] = flat[start : start + int(np.prod(shape))].reshape(shape)
-            start += int(np.prod(shape))
-        return batch_release(self, released, users, check_played(played, self.shape), secure=secure)
+        mask = check_played(played, self.shape)
+        sums = check_reports(reports, users, played_cells(mask, self.statistics)).sum(axis=0)
+        released = split_rows(self.estimate(sums, users), mask, self.statistics)
+        return batch_release(self, released, users, mask, secure=secure)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

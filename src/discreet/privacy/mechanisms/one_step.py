@@ -52,8 +52,8 @@ from discreet.privacy.release import (
     StreamPlan,
     Traffic,
     batch_release,
-    check_counts,
     check_played,
+    played_counts,
 )
 from discreet.privacy.sensitivity import sensitivity
 
@@ -87,12 +87,17 @@ def statistics_of(
     """Counters from category estimates ``[..., 2·S·A·S]``."""
     lead = categories.shape[:-1]
     cube = categories.reshape(*lead, shape.states, shape.actions, shape.states, 2)
+    return _counters(cube, statistics)
+
+
+def _counters(cube: FloatArray, statistics: tuple[str, ...]) -> dict[str, FloatArray]:
+    """Counters from category estimates ``[..., S, 2]`` of each (s, a)."""
     everything = {
-        "transitions": cube.sum(axis=-1),
-        "visits": cube.sum(axis=(-2, -1)),
-        "rewards": cube[..., 1].sum(axis=-1),
+        "transitions": lambda: cube.sum(axis=-1),
+        "visits": lambda: cube.sum(axis=(-2, -1)),
+        "rewards": lambda: cube[..., 1].sum(axis=-1),
     }
-    return {name: everything[name] for name in statistics}
+    return {name: everything[name]() for name in statistics}
 
 
 def categories_per_counter(shape: Shape, statistic: str) -> int:
@@ -208,8 +213,7 @@ class OneStepBatch(BatchPlan):
         """Split the users over the steps, run each group, randomise its categories."""
         _validate.count(users=users)
         mask = check_played(played, self.shape)
-        allowed = category_mask(mask)
-        sums = np.zeros(allowed.shape, np.int64)
+        sums = np.zeros((int(mask.sum()), self.shape.states, 2), np.int64)
         groups, rest = np.zeros(self.shape.horizon, np.int64), users
         dealer = np.random.default_rng(sampler.table(np.ones(256, np.int64), 16))
         for step in range(self.shape.horizon):
@@ -217,43 +221,37 @@ class OneStepBatch(BatchPlan):
             size = rest if left == 1 else int(sampler.binomial(rest, 1 / left, 1)[0])
             groups[step], rest = size, rest - size
             if size:
-                truth = self._categories(draw(size), step, mask, dealer)[allowed[step]]
+                truth = self._categories(draw(size), step, mask, dealer)
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
-                sums[step, allowed[step]] = kept + false
+                sums[_rows_of_step(mask, step)] = kept + false
         return self._released(sums, groups, users, mask, secure=sampler.secure)
 
     def _categories(
         self, counts: Counts, step: int, played: BoolArray, dealer: np.random.Generator
     ) -> IntArray:
-        """Users per category: reward bits are dealt to next states at random."""
-        check_counts(counts, self.shape)
-        if counts.visits[~played].any():
-            raise InvalidInputError(
-                "Expected no visits outside `played`; the users ran another policy than the "
-                "public one."
-            )
-        moves = counts.transitions[step].reshape(-1, self.shape.states)
+        """Users per category ``[rows, S, 2]``: reward bits are dealt to next states at random."""
+        kept, rows = played_counts(counts, self.shape, played), _rows_of_step(played, step)
+        moves = kept.row_transitions[rows]
         if moves.sum() >= 10**9:
             raise UnsupportedError(
                 "Expected fewer than 1e9 users per step in a simulated one-step batch; "
                 "use smaller batches."
             )
-        rewarded = np.array(
-            [
-                dealer.multivariate_hypergeometric(row, ones, method="marginals")
-                for row, ones in zip(moves, counts.rewards[step].ravel(), strict=True)
-            ]
-        )
-        return np.stack([moves - rewarded, rewarded], axis=-1).ravel()
+        rewarded = np.zeros_like(moves)
+        for i, ones in enumerate(kept.row_rewards[rows]):
+            if ones:
+                rewarded[i] = dealer.multivariate_hypergeometric(moves[i], ones, method="marginals")
+        return np.stack([moves - rewarded, rewarded], axis=-1)
 
     def _released(
         self, sums: IntArray, groups: IntArray, users: int, played: BoolArray, *, secure: bool
     ) -> PrivateCounts:
+        """From the ones per category ``sums[R, S, 2]`` of the played rows."""
         scale = self.shape.horizon / (KEEP - self.flip)
-        estimates = scale * (sums - groups[:, None] * self.flip)
-        estimates[~category_mask(played)] = 0.0
-        released = statistics_of(estimates, self.shape, self.statistics)
+        reporters = groups[np.nonzero(played)[0]]
+        estimates = scale * (sums - reporters[:, None, None] * self.flip)
+        released = _counters(estimates, self.statistics)
         return batch_release(self, released, users, played, secure=secure)
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
@@ -274,7 +272,14 @@ class OneStepBatch(BatchPlan):
         sums = np.zeros((self.shape.horizon, category_count(self.shape)), np.int64)
         np.add.at(sums, rows[:, 0], rows[:, 1:])
         groups = np.bincount(rows[:, 0], minlength=self.shape.horizon)
-        return self._released(sums, groups, users, mask, secure=secure)
+        cube = sums.reshape(*self.shape.transitions, 2)
+        return self._released(cube[mask], groups, users, mask, secure=secure)
+
+
+def _rows_of_step(played: BoolArray, step: int) -> slice:
+    """Where the played rows of ``step`` are among all."""
+    first = int(played[:step].sum())
+    return slice(first, first + int(played[step].sum()))
 
 
 def _check_rows(reports: IntArray, users: int, shape: Shape) -> IntArray:

@@ -35,7 +35,7 @@ from discreet.privacy.calibration.routes import Route, binomial_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
-from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts
+from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts, played_cells
 from discreet.privacy.noise import FloatArray, IntArray, Sampler
 from discreet.privacy.release import (
     BatchPlan,
@@ -44,9 +44,9 @@ from discreet.privacy.release import (
     Traffic,
     batch_release,
     check_played,
-    flatten,
+    flatten_rows,
     randomised_batch,
-    split,
+    split_rows,
 )
 from discreet.privacy.sensitivity import sensitivity
 
@@ -169,8 +169,8 @@ class ShuffleBatch(BatchPlan):
         mask = check_played(played, self.shape)
         cells = cell_mask(mask, self.statistics, stationary=False)
         sums = _sums(np.asarray(reports), cells, users * (1 + each.bits))
-        values = np.where(cells, sums - users * each.bits * each.probability, 0.0)
-        released = split(values, self.shape, self.statistics, steps=self.shape.horizon)
+        values = np.asarray(sums[cells] - users * each.bits * each.probability)
+        released = split_rows(values, mask, self.statistics)
         return batch_release(self, released, users, mask, secure=secure)
 
 
@@ -187,7 +187,7 @@ class ShuffleEncoder:
     @property
     def traffic(self) -> Traffic:
         """One message per counter and bit; a message holds the counter's number and the bit."""
-        cells = int(cell_mask(self.played, self.statistics, stationary=False).sum())
+        cells = played_cells(self.played, self.statistics)
         messages = cells * (1 + self.bits)
         width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
         return Traffic(messages, messages * width)
@@ -202,7 +202,7 @@ class ShuffleEncoder:
         """
         counts = episode_counts(self.shape, states, actions, rewards, sampler)
         counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
-        own = flatten(counts, self.statistics, stationary=False)[counters]
+        own = flatten_rows(counts.at(self.played), self.statistics)
         ones = own + sampler.binomial(self.bits, self.probability, counters.size)
         bits = np.arange(1 + self.bits) < ones[:, None]
         return np.stack([np.repeat(counters, 1 + self.bits), bits.ravel()], axis=1).astype(np.int64)

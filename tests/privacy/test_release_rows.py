@@ -1,0 +1,148 @@
+"""Releases in rows: the draws, the values and the refusals of dense releases."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.errors import InvalidInputError
+from discreet.mdp import RandomMDP, Shape, make
+from discreet.mdp.counts import Counts
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.mdp.simulation import sample_counts
+from discreet.privacy.guarantee import NO_GUARANTEE
+from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.release import PrivateCounts, flatten_rows, split_rows
+
+STATISTICS = ("transitions", "rewards")
+MDP = make("RiverSwim", states=4, horizon=6)
+POLICY = DeterministicPolicy(np.random.default_rng(5).integers(0, 2, (6, 4)))
+PLAYED = POLICY.played(MDP.shape, MDP.start)
+TRUSTS = {
+    "none": discreet.NoPrivacy(),
+    "gaussian": discreet.Central(1, 1e-6),
+    "laplace": discreet.Central(1, mechanism="laplace"),
+    "shuffle": discreet.Shuffle(1, 1e-6),
+    "local": discreet.Local(1, mechanism="laplace"),
+    "flips": discreet.Local(1, mechanism="randomized-response"),
+}
+
+
+def noise_of(plan, users, sampler):
+    """The mechanism's noise on each of n counters, for one that only adds noise."""
+    match plan.mechanism:
+        case "none":
+            return np.zeros
+        case "gaussian":
+            return lambda n: sampler.discrete_gaussian(plan.sigma, n)
+        case "laplace" if plan.guarantee.notion == "JDP":
+            return lambda n: sampler.discrete_laplace(plan.scale, n)
+        case "laplace":
+            return lambda n: plan.law.draw_sum(sampler, users, n)
+    each = plan.bits(users)
+    trials = users * each.bits
+    return lambda n: sampler.binomial(trials, each.probability, n) - trials * each.probability
+
+
+@pytest.mark.parametrize("name", [n for n in TRUSTS if n != "flips"])
+def test_a_release_is_the_dense_one_draw_for_draw(name):
+    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
+    counts = sample_counts(MDP, POLICY, 10_000, np.random.default_rng(1))
+    released = plan.release(
+        counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED
+    )
+    draw = noise_of(plan, 10_000, SimulationSampler(np.random.default_rng(2)))
+    for statistic in STATISTICS:
+        raw = getattr(counts, statistic)
+        where = np.broadcast_to(PLAYED[..., None], raw.shape) if raw.ndim == 4 else PLAYED
+        expected = np.zeros(raw.shape)
+        expected[where] = raw[where] + draw(int(where.sum()))
+        np.testing.assert_array_equal(getattr(released, statistic), expected)
+    assert released.visits is None
+
+
+@pytest.mark.parametrize("name", TRUSTS)
+def test_the_form_of_the_raw_counts_does_not_matter(name):
+    # Every played counter gets its noise, also in rows that raw counts leave out.
+    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
+    rows = sample_counts(MDP, POLICY, 50, np.random.default_rng(1))
+    visited = rows.at(rows.visits > 0)
+    dense = Counts(50, rows.transitions, rows.rewards)
+    assert len(visited.row_rewards) < len(rows.row_rewards) < len(dense.row_rewards)
+    released = [
+        plan.release(c, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED)
+        for c in (rows, visited, dense)
+    ]
+    for other in released[1:]:
+        np.testing.assert_array_equal(other.transitions, released[0].transitions)
+        np.testing.assert_array_equal(other.rewards, released[0].rewards)
+        np.testing.assert_array_equal(other.played, PLAYED)
+
+
+@pytest.mark.core
+def test_private_counts_take_rows_or_dense_arrays():
+    rng = np.random.default_rng(0)
+    transitions = rng.normal(size=MDP.shape.transitions) * PLAYED[..., None]
+    rewards = rng.normal(size=MDP.shape.visits) * PLAYED
+    rest = ({"transitions": 1.0, "rewards": 1.0}, PLAYED, NO_GUARANTEE)
+    dense = PrivateCounts(5, transitions, None, rewards, *rest)
+    rows = PrivateCounts(5, transitions[PLAYED], None, rewards[PLAYED], *rest)
+    for counts in (dense, rows):
+        np.testing.assert_array_equal(counts.transitions, transitions)
+        np.testing.assert_array_equal(counts.rewards, rewards)
+        np.testing.assert_array_equal(counts.row_transitions, transitions[PLAYED])
+        assert counts.visits is None
+    with pytest.raises(InvalidInputError, match="rows of played"):
+        PrivateCounts(5, transitions[PLAYED][1:], None, rewards, *rest)
+    with pytest.raises(InvalidInputError, match="rows of played"):
+        PrivateCounts(5, transitions, None, transitions[PLAYED], *rest)
+
+
+@pytest.mark.core
+def test_visits_outside_the_public_policy_are_refused_in_rows():
+    plan = TRUSTS["gaussian"].calibrate(MDP.shape, statistics=STATISTICS)
+    other = DeterministicPolicy(1 - POLICY.actions)
+    counts = sample_counts(MDP, other, 50, np.random.default_rng(1))
+    with pytest.raises(InvalidInputError, match="another policy than the public one"):
+        plan.release(counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED)
+
+
+@pytest.mark.core
+def test_flat_rows_come_back():
+    counts = sample_counts(MDP, POLICY, 50, np.random.default_rng(1))
+    names = ("transitions", "visits", "rewards")
+    parts = split_rows(flatten_rows(counts, names).astype(float), counts.played, names)
+    for name in names:
+        np.testing.assert_array_equal(parts[name], getattr(counts, f"row_{name}"))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "shuffle", "one-step"])
+def test_memory_of_a_release_does_not_grow_with_the_actions(name):
+    trust = TRUSTS.get(name) or discreet.Local(1, mechanism="one-step")
+
+    def peak(actions):
+        shape = Shape(states=40, actions=actions, horizon=5)
+        mdp = RandomMDP(states=40, actions=actions, horizon=5, seed=0)
+        policy = DeterministicPolicy(np.zeros((5, 40), np.int64))
+        played = policy.played(shape, mdp.start)
+        plan = trust.calibrate(shape, statistics=STATISTICS)
+        rng, noise = (np.random.default_rng(seed) for seed in (1, 2))
+
+        def once():
+            plan.simulate(
+                lambda n: sample_counts(mdp, policy, n, rng),
+                10_000,
+                sampler=SimulationSampler(noise),
+                played=played,
+            )
+
+        once()
+        tracemalloc.start()
+        once()
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    small = 5 * 40 * 20 * 8  # one array [H, S, A]
+    assert peak(20) < 1.2 * peak(2) + 8 * small
