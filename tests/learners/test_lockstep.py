@@ -49,26 +49,25 @@ class Streams:
         return sign * np.maximum(0, np.floor(-scale * np.log(tail)))
 
 
-class TiesFrom:
-    """A generator that hands out given numbers."""
+class OneByOne:
+    """The generator of one lane's ties, as the reference learner asks it."""
 
-    def __init__(self, numbers):
-        self.numbers = list(numbers)
+    def __init__(self, seeds):
+        self.streams = Streams(seeds, "policy", 1)
 
     def random(self):
-        return self.numbers.pop(0)
+        return float(self.streams.uniforms()[0])
 
 
-def step_by_step(mdp, seeds, episodes):
+def step_by_step(mdp, seeds, episodes, constants):
     """The reference learner on the random numbers of one lane."""
     S, A, H = 2, 2, 2
     noise, world = (
         Streams(seeds, "noise", S * A * (S + 2)),
         Streams(seeds, "environment", 2 * H + 1),
     )
-    ties = Streams(seeds, "policy", H * S).uniforms().reshape(H, S)
     learner = make_learner(
-        LdpObi, mdp, LAPLACE, episodes, TiesFrom(ties[::-1].ravel()), {"constants": "theory"}
+        LdpObi, mdp, LAPLACE, episodes, OneByOne(seeds), {"constants": constants}
     )
     counts, total = no_counts(learner.plan), np.zeros(S * A * (S + 2))
     meter, regrets = RegretMeter(mdp), []
@@ -90,10 +89,12 @@ def step_by_step(mdp, seeds, episodes):
     return np.cumsum(regrets)
 
 
-def test_a_lane_is_the_printed_algorithm():
+@pytest.mark.parametrize("constants", ["theory", "practical"])
+def test_a_lane_is_the_printed_algorithm(constants):
+    """With practical constants unknown pairs, hence ties, come and go for long."""
     seeds = [RunSeeds(5, run) for run in range(3)]
-    results = run_lockstep([MDP] * 3, LAPLACE, 400, seeds, constants="theory")
-    expected = step_by_step(MDP, seeds[1], 400)
+    results = run_lockstep([MDP] * 3, LAPLACE, 400, seeds, constants=constants)
+    expected = step_by_step(MDP, seeds[1], 400, constants)
     curve = results[1].regret
     np.testing.assert_allclose(curve.values, expected[curve.episodes - 1], atol=1e-9)
     assert len(np.unique(np.diff(expected).round(9))) > 1

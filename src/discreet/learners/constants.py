@@ -81,7 +81,7 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "ldp-obi": {
         "theory": {**_THEORY, "alpha": 2.0, "stationary": None},
-        "practical": {"bonus_scale": 0.05, "privacy_scale": 0.05, "error_scale": 0.2},
+        "practical": {"bonus_scale": 0.02, "privacy_scale": 0.1, "error_scale": 0.01},
     },
     "psrl": {"theory": {"prior": 1.0, "stationary": False}, "practical": {}},
     "ldp-psrl": {

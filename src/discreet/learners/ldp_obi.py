@@ -12,6 +12,15 @@ Stationary counts R, N^r and N^p, summed over the steps. Before episode k (equat
 and with h from 0 (equation 5): Q = r + p·V + (H-h)·beta_p + beta_r, greedy without a cap,
 V = min(H - h, max Q). Where a denominator is not positive nothing is known and Q is infinite.
 
+**What the multipliers may scale.** In beta_r, c2 + c1 pays for the noise; alpha·c2 pays for the
+alpha·c2 visits that the denominator has too many, and these bias r downwards in every run. The same
+holds for S·c4 + c3 and alpha·c3. ``privacy_scale`` multiplies what pays for noise and never what
+pays for the bias. So the visits that nobody made count as visits of the largest value,
+
+    r + alpha·c2/(N~^r + alpha·c2) = (R~ + alpha·c2)/(N~^r + alpha·c2),
+
+and a pair that nobody has tried is worth the cap, whatever the multipliers.
+
 **The constants c1..c4** (the paper's appendix F is not part of its text). c1, c2, c4 bound the
 noise on one cumulative counter, c3 the noise on a sum of S of them, all counters, all episodes
 together with probability 1 - failure. A union bound over the K episodes (K is known; the paper
@@ -78,9 +87,8 @@ class LdpObi(StreamLearner):
     def estimates(self, counts: PrivateCounts) -> tuple[Floats, Floats, Floats, Floats]:
         """r, p, beta_r and beta_p; an infinite beta_r where a denominator is not positive."""
         steps, visits, sums = three_statistics(counts)
-        shift_r, shift_p, root_r, linear_r, root_p, linear_p = self.rows(np.array([counts.users]))[
-            0
-        ]
+        row = self.rows(np.array([counts.users]))[0]
+        shift_r, shift_p, root_r, linear_r, root_p, linear_p = row
         D_r, D_p = visits + shift_r, steps.sum(axis=-1) + shift_p
         known = (D_r > 0) & (D_p > 0)
         D_r, D_p = np.where(known, D_r, 1.0), np.where(known, D_p, 1.0)
@@ -107,25 +115,22 @@ class LdpObi(StreamLearner):
         return scale * one[at], scale * many[at]
 
     def rows(self, users: Ints) -> Floats:
-        """alpha·c2, alpha·c3 and the factors of beta_r and beta_p, root and linear."""
+        """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
         shape, settings = self.problem.shape, self.settings
         S, A, H = shape.states, shape.actions, shape.horizon
         c, c3 = self.noise_bounds(users)
         k = users + 1.0
         log = np.log(4 * math.pi**2 * S * A * H * k**3 / (3 * settings["failure"]))
-        alpha, bonus, privacy = (
-            settings["alpha"],
-            settings["bonus_scale"],
-            settings["privacy_scale"],
-        )
+        alpha = settings["alpha"]
+        bonus, privacy = settings["bonus_scale"], settings["privacy_scale"]
         return np.stack(
             [
                 alpha * c,
                 alpha * c3,
                 bonus * np.sqrt(2 * log),
-                privacy * ((alpha + 1) * c + c),
+                alpha * c + privacy * (c + c),
                 bonus * np.sqrt(14 * S * log),
-                privacy * (S * c + (alpha + 1) * c3),
+                alpha * c3 + privacy * (S * c + c3),
             ],
             axis=1,
         )

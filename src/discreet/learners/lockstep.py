@@ -131,7 +131,7 @@ class _Lanes:
             for purpose, width in (
                 ("noise", cells),
                 ("environment", 2 * H + 1),
-                ("policy", H * S),
+                ("policy", 1),
             )
         )
         self.actions = np.zeros((H, S, runs), np.int64)

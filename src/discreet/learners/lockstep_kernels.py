@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet._jit import kernel
-from discreet.learners.stream_kernels import inlined
-from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_uniforms
+from discreet.learners.stream_kernels import TIE, inlined
+from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_uniform, draw_uniforms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,21 +60,35 @@ def _forget_unknown(model: Floats, pairs: int, states: int) -> None:
 
 
 @inlined
+def _break_ties(q: Floats, s: int, pick: Ints, tie_state: Words) -> None:
+    """A random one of the best actions where several are, from the generator of that run."""
+    choices, runs = q.shape[1:]
+    for j in range(runs):
+        best = q[s, pick[j], j]
+        ties = 0
+        for a in range(choices):
+            ties += int(q[s, a, j] >= best - TIE)
+        if ties > 1:
+            rank = int(ties * draw_uniform(tie_state, j))
+            for a in range(choices):
+                if q[s, a, j] >= best - TIE:
+                    if rank == 0:
+                        pick[j] = a
+                    rank -= 1
+
+
+@inlined
 def _plan(
-    model: Floats,
-    q: Floats,
-    values: Floats,
-    actions: Ints,
-    horizon: int,
-    uniforms: Floats,
-    tied: bool,
+    model: Floats, q: Floats, values: Floats, actions: Ints, horizon: int, tie_state: Words
 ) -> None:
-    """Equation 5 for all runs; ``actions[h, s, run]``. ``tied``: Q values may be equal."""
+    """Equation 5 for all runs; ``actions[h, s, run]``."""
     states, choices, runs = q.shape
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         ahead = float(horizon - h)
         for s in range(states):
+            pick, value = actions[h, s], values[h, s]
+            close = 0
             for a in range(choices):
                 i = s * choices + a
                 out, optimism, beta_p = q[s, a], model[i, states], model[i, states + 1]
@@ -84,34 +98,21 @@ def _plan(
                     p, v = model[i, t], values[h + 1, t]
                     for j in range(runs):
                         out[j] += p[j] * v[j]
-            if choices == 2 and not tied:
-                zero, one, pick, value = q[s, 0], q[s, 1], actions[h, s], values[h, s]
+                if a == 0:
+                    for j in range(runs):
+                        value[j] = out[j]
+                        pick[j] = 0
+                    continue
                 for j in range(runs):
-                    better = one[j] > zero[j]
-                    pick[j] = np.int64(better)
-                    best = one[j] if better else zero[j]
-                    value[j] = best if best < ahead else ahead
-                continue
+                    # Not "at most TIE": infinity minus infinity must count as a tie.
+                    close += int(not abs(out[j] - value[j]) > TIE)
+                    better = out[j] > value[j]
+                    pick[j] = a if better else pick[j]
+                    value[j] = out[j] if better else value[j]
+            if close > 0:
+                _break_ties(q, s, pick, tie_state)
             for j in range(runs):
-                best = q[s, 0, j]
-                chosen = 0
-                ties = 1
-                for a in range(1, choices):
-                    if q[s, a, j] > best:
-                        best = q[s, a, j]
-                        chosen = a
-                        ties = 1
-                    elif q[s, a, j] == best:
-                        ties += 1
-                if ties > 1:
-                    rank = int(uniforms[h * states + s, j] * ties)
-                    for a in range(choices):
-                        if q[s, a, j] == best:
-                            if rank == 0:
-                                chosen = a
-                            rank -= 1
-                actions[h, s, j] = chosen
-                values[h, s, j] = best if best < ahead else ahead
+                value[j] = value[j] if value[j] < ahead else ahead
 
 
 @kernel
@@ -151,7 +152,7 @@ def run_lanes(
         seen: ``[cells, runs]``, their sum.
         noise_state: ``[4, cells·runs]``; the users' generators.
         world_state: ``[4, (2H + 1)·runs]``; the environment's generators.
-        tie_state: ``[4, H·S·runs]``; the learner's generators.
+        tie_state: ``[4, runs]``; the learner's generators.
         model: ``[S·A, S + 2, runs]``, scratch; ``q[S, A, runs]``, ``values[H + 1, S, runs]``,
             ``actions[H, S, runs]`` likewise.
         q: scratch.
@@ -167,8 +168,6 @@ def run_lanes(
     pairs = states * choices
     drawn = np.zeros((2 * horizon + 1) * runs)
     uniforms = drawn.reshape(2 * horizon + 1, runs)
-    tied = np.zeros(horizon * states * runs)
-    ties = tied.reshape(horizon * states, runs)
     flat_noise = noise.reshape(noise.size)
     flat_true, flat_seen = true.reshape(true.size), seen.reshape(seen.size)
     n0, n1, n2, n3 = noise_state[0], noise_state[1], noise_state[2], noise_state[3]
@@ -176,14 +175,9 @@ def run_lanes(
     point = np.searchsorted(points, first + 1)
     silent = scale == 0.0
     for k in range(rows.shape[0]):
-        unknown = _estimate(rows[k], seen, model, pairs, states)
-        # Q values tie where nothing is known (infinite), and without noise (equal counts).
-        can_tie = unknown or silent
-        if unknown:
+        if _estimate(rows[k], seen, model, pairs, states):
             _forget_unknown(model, pairs, states)
-        if can_tie:
-            draw_uniforms(tie_state[0], tie_state[1], tie_state[2], tie_state[3], tied)
-        _plan(model, q, values, actions, horizon, ties, can_tie)
+        _plan(model, q, values, actions, horizon, tie_state)
         draw_uniforms(w0, w1, w2, w3, drawn)
         for j in range(runs):
             number = 0

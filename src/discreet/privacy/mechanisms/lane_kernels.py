@@ -69,6 +69,13 @@ def draw_uniforms(s0: Words, s1: Words, s2: Words, s3: Words, out: Floats) -> No
         out[j] = _as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE
 
 
+@numba.njit(forceinline=True)
+def draw_uniform(state: Words, j: int) -> float:
+    """A uniform in (0, 1) from generator j of ``state[4, generators]``."""
+    word = _step(state[0], state[1], state[2], state[3], j)
+    return float(_as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE)
+
+
 @kernel
 def add_laplace(s0: Words, s1: Words, s2: Words, s3: Words, scale: float, total: Floats) -> None:
     """total[j] += a discrete Laplace draw from generator j."""
