@@ -6,23 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.cli import app as cli
 from discreet.cli._settings import parse_settings, parse_value
+from discreet.cli.list_ import _first_line
 from discreet.errors import InvalidInputError
-
-
-@pytest.fixture
-def discreet(monkeypatch, capsys):
-    """Run the command line in this process; returns (exit code, output, errors)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["discreet", *arguments])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return run
 
 
 @pytest.mark.core
@@ -210,3 +196,55 @@ def test_bench_reports_ratios(discreet, monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
     assert json.loads(discreet("bench", "--json")[1]) == {"results": [row]}
     monkeypatch.delitem(sys.modules, "benchmarks")
+
+
+def test_one_section_of_the_list(discreet):
+    _, out, _ = discreet("list", "mechanisms", "--json")
+    found = json.loads(out)
+    assert list(found) == ["mechanisms"]
+    assert {entry["trust"] for entry in found["mechanisms"]} == {"central", "local", "shuffle"}
+    code, _, err = discreet("list", "learner")
+    assert code == 2
+    assert "did you mean 'learners'" in err
+
+
+def test_a_mechanism_that_cannot_be_imported_is_still_listed():
+    assert _first_line("nowhere:Nothing") == "(not available)"
+
+
+def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch):
+    from discreet.learners import check
+
+    report = check.LearnerReport("ucbvi", ("determinism",), ("It looks at raw counts.",), {})
+    asked = {}
+
+    def checked(name, **settings):
+        asked.update({"name": name, **settings})
+        return report
+
+    monkeypatch.setattr(check, "check_learner", checked)
+    code, out, err = discreet("check", "learner", "ucbvi", "--set", "bonus_scale=0.5")
+    assert (code, asked) == (1, {"name": "ucbvi", "bonus_scale": 0.5})
+    assert "determinism" in out
+    assert err == "It looks at raw counts.\n"
+    code, out, _ = discreet("check", "learner", "ucbvi", "--json")
+    assert code == 1
+    assert json.loads(out)["problems"] == ["It looks at raw counts."]
+
+
+def test_check_mechanism_exits_with_one_if_privacy_is_lost(discreet, monkeypatch):
+    from types import SimpleNamespace
+
+    from discreet.privacy.auditing import conformance
+
+    monkeypatch.setattr(
+        conformance, "check_mechanism", lambda plan: SimpleNamespace(problems=("Shared noise.",))
+    )
+    code, out, _ = discreet("check", "mechanism", "central/gaussian")
+    assert code == 1
+    assert "Shared noise." in out
+    code, out, _ = discreet("check", "mechanism", "central/gaussian", "--json")
+    assert json.loads(out) == {"name": "central/gaussian", "problems": ["Shared noise."]}
+    code, _, err = discreet("check", "mechanism")
+    assert code == 2
+    assert "--all" in err

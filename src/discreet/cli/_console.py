@@ -1,9 +1,13 @@
 """How the command line speaks: tables to standard output, notes and errors to standard error."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
+
+_SHORT = 18  # a cell as short as a guarantee stays on one line
 
 
 def echo_json(value: Any) -> None:
@@ -13,12 +17,31 @@ def echo_json(value: Any) -> None:
 
 def say(text: str) -> None:
     """A plain sentence on standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(_fitted(text, sys.stdout) + "\n")
 
 
 def warn(text: str) -> None:
     """A plain sentence on standard error."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(_fitted(text, sys.stderr) + "\n")
+
+
+def _fitted(text: str, stream: TextIO) -> str:
+    """Wrapped between words on a terminal; elsewhere one line, for whatever reads it."""
+    if not stream.isatty():
+        return text
+    return textwrap.fill(
+        text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def compact(number: float) -> str:
+    """How people write numbers of users.
+
+    >>> [compact(n) for n in (300, 10_000, 2.5e5, 12_345, 10**9)]
+    ['300', '1e4', '2.5e5', '12,345', '1e9']
+    """
+    short = f"{number:.1e}".replace(".0e", "e").replace("e+0", "e").replace("e+", "e")
+    return short if number >= 10_000 and float(short) == number else f"{number:,.0f}"
 
 
 def print_table(
@@ -35,13 +58,23 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
-    )
+    # Redirected output has no width of its own; 120 columns keep rows on one line.
+    console = Console()
+    console = Console(width=None if console.is_terminal else 120)
+    widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
+    narrow = sum(widths) + 2 * len(widths) > console.width
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for index, name in enumerate(columns):
-        table.add_column(name, justify="right" if index in right else "left", overflow="fold")
+        words = [word for row in rows for word in row[index].split()]
+        table.add_column(
+            name.replace(" ", "\n") if narrow else name,
+            justify="right" if index in right else "left",
+            min_width=max(map(len, words), default=None),  # wrap between words, never inside
+            no_wrap=all(len(row[index]) <= _SHORT for row in rows),
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console()
-    # Redirected output has no width of its own; 120 columns keep rows on one line.
-    Console(width=None if console.is_terminal else 120).print(table)
+    console.print(Text(title, style="bold"))
+    console.print(table)
+    if caption:
+        console.print(Text(caption, style="italic"))

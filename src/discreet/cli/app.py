@@ -1,11 +1,11 @@
 """The `discreet` command: one file per command; heavy modules load when a command is called."""
 
 import importlib
-import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from discreet.cli._console import say, warn
 from discreet.errors import DiscreetError
 
 _COMMANDS: dict[str, str] = {
@@ -26,11 +26,11 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 def _command_line() -> typer.Typer:
     commands = typer.Typer(
-        help="Reinforcement learning from people's data, without collecting it.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
     )
+    commands.callback()(_options)
     for name, module in _COMMANDS.items():
         part = importlib.import_module(module)
         if hasattr(part, "app"):
@@ -38,6 +38,23 @@ def _command_line() -> typer.Typer:
         else:
             commands.command(name)(part.command)
     return commands
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import discreet
+
+        say(f"discreet {discreet.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Reinforcement learning from people's data, without collecting it."""
 
 
 app = _command_line()
@@ -60,5 +77,5 @@ def main() -> NoReturn:
 
 def _fail(sentence: str) -> NoReturn:
     if sentence:  # a command without arguments has shown its help instead
-        sys.stderr.write(f"Error: {sentence}\n")
+        warn(f"Error: {sentence}")
     raise SystemExit(2) from None

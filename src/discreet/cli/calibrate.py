@@ -121,7 +121,15 @@ def _compare(request: _Request, rhythm: str, *, as_json: bool) -> None:
         return
     print_table(
         f"Noise on one counter after {request.users:,} users",
-        ("trust", "rhythm", "mechanism", "guarantee", "noise std", "of a visit count", "papers"),
+        (
+            "trust",
+            "rhythm",
+            "mechanism",
+            "guarantee",
+            "noise std",
+            "of a visit count",
+            "papers' noise",
+        ),
         [_comparison_row(r) for r in reports],
         right=(4, 5, 6),
         caption=_relation(reports[0]),
@@ -182,11 +190,8 @@ def _details(report: "CalibrationReport") -> list[str]:
             f"fair bits in all)."
         )
     if report.messages_per_user is not None:
-        count = (
-            "one message"
-            if report.messages_per_user == 1
-            else (f"{report.messages_per_user:,} messages")
-        )
+        several = f"{report.messages_per_user:,} messages"
+        count = "one message" if report.messages_per_user == 1 else several
         lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes.")
     if report.delivered_by_paper:
         epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]

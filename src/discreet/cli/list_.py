@@ -6,11 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli._console import echo_json, print_table
+from discreet.errors import UnknownNameError
 
 Section = list[dict[str, Any]]
 
 
 def command(
+    section: Annotated[
+        str, typer.Argument(help="environments, learners, mechanisms or experiments; all if none.")
+    ] = "",
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """List environments, learners, mechanisms and experiments, each with one line."""
@@ -20,7 +24,9 @@ def command(
         "mechanisms": _mechanisms,
         "experiments": _experiments,
     }
-    found = {title: entries() for title, entries in sections.items()}
+    if section and section not in sections:
+        raise UnknownNameError("section", section, sections)
+    found = {title: sections[title]() for title in ([section] if section else sections)}
     if json:
         echo_json(found)
         return
@@ -55,14 +61,14 @@ def _learners() -> Section:
 
 
 def _mechanisms() -> Section:
-    from discreet.privacy import trust
+    from discreet.privacy.trust import TRUST_MODELS
 
     entries: dict[tuple[str, str], dict[str, Any]] = {}
-    for model in (trust.Central, trust.Local, trust.Shuffle):
-        for rhythm, table in model.mechanisms.items():
+    for trust, model in TRUST_MODELS.items():
+        for rhythm, table in model.mechanisms.items() if trust != "none" else ():
             for name, where in table.items():
-                key = (model.__name__, name)
-                entry = {"trust": model.__name__, "name": name, "rhythms": []}
+                key = (trust, name)
+                entry = {"trust": trust, "name": name, "rhythms": []}
                 entries.setdefault(key, entry)["rhythms"].append(rhythm)
                 entries[key].setdefault("summary", _first_line(where))
     return list(entries.values())

@@ -1,13 +1,14 @@
 """`discreet run`: an experiment file, a shipped experiment, or one learner."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.cli._console import compact, echo_json, print_table, say, warn
 from discreet.errors import InvalidInputError
 
 
@@ -17,15 +18,19 @@ def command(
     ] = None,
     learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None,
     environment: Annotated[
-        str, typer.Option(help="With --learner: the environment.")
-    ] = "RiverSwim",
+        str | None, typer.Option(help="With --learner: the environment (RiverSwim).")
+    ] = None,
     trust: Annotated[
-        str, typer.Option(help="With --learner: none, central, local or shuffle.")
-    ] = "none",
+        str | None, typer.Option(help="With --learner: none, central, local or shuffle (none).")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="With --learner.")] = None,
-    delta: Annotated[float, typer.Option(help="With --learner.")] = 0.0,
-    mechanism: Annotated[str, typer.Option(help="With --learner.")] = "auto",
-    calibration: Annotated[str, typer.Option(help="With --learner: exact or paper.")] = "exact",
+    delta: Annotated[float | None, typer.Option(help="With --learner (0).")] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="With --learner (the best for the trust model).")
+    ] = None,
+    calibration: Annotated[
+        str | None, typer.Option(help="With --learner: exact or paper (exact).")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="With --learner: a setting, name=value; env.name=value."),
@@ -46,19 +51,28 @@ def command(
     from discreet.lab.spec import load_experiment
     from discreet.lab.summary import summarise
 
+    options = {
+        "environment": environment,
+        "trust": trust,
+        "epsilon": epsilon,
+        "delta": delta,
+        "mechanism": mechanism,
+        "calibration": calibration,
+        "set": settings or None,
+    }
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    _refuse_mixtures(experiment, learner, given, quick)
     if learner is not None:
-        chosen = _single(
-            learner, environment, trust, epsilon, delta, mechanism, calibration, settings or []
-        )
-    elif experiment is None:
-        raise InvalidInputError(_offer())
+        chosen = _single(learner, **given)
     else:
+        if experiment is None:
+            experiment = _offer()
+            quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
         chosen = load_experiment(experiment)
-    if quick:
-        chosen = chosen.variant("quick")
+        chosen = chosen.variant("quick") if quick else chosen
     chosen = _override(chosen, runs, episodes, seed)
     folder = output or Path("results") / (chosen.name + ("-quick" if quick else ""))
-    with _Display(chosen.title, quiet=json) as display:
+    with _Display(chosen.name, quiet=json) as display:
         report = run_experiment(
             chosen,
             folder,
@@ -93,34 +107,32 @@ def show(results: Any) -> None:
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
+    places = {row.facts["environment"] for row in rows}
+    several = len(places) > 1  # one environment stands in the title instead of every row
+    columns = ["learner", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
+    cells = [
+        [
+            row.facts["label"],
+            pair_of(row.guarantee),
+            compact(row.facts["episodes"]),
+            str(row.runs),
+            f"{row.mean:,.0f}",
+            f"{row.std:,.0f}",
+            row.share_text,
+            f"{row.seconds:.2f}",
+        ]
+        for row in rows
+    ]
+    if several:
+        columns.insert(0, "environment")
+        for row, line in zip(rows, cells, strict=True):
+            line.insert(0, row.facts["environment"])
+    title = results.experiment.title
     print_table(
-        results.experiment.title,
-        [
-            "environment",
-            "learner",
-            "guarantee",
-            "K",
-            "runs",
-            "regret",
-            "± sd",
-            "of uniform",
-            "s/run",
-        ],
-        [
-            [
-                row.facts["environment"],
-                row.facts["label"],
-                pair_of(row.guarantee),
-                f"{row.facts['episodes']:,}",
-                str(row.runs),
-                f"{row.mean:,.0f}",
-                f"{row.std:,.0f}",
-                row.share_text,
-                f"{row.seconds:.2f}",
-            ]
-            for row in rows
-        ],
-        right=(3, 4, 5, 6, 7, 8),
+        title if several else f"{title}: {places.pop()}",
+        columns,
+        cells,
+        right=range(2 + several, 8 + several),
         caption="Exact expected regret; guarantees: one user's whole episode, replace-one.",
     )
     for text in warnings_of(results):
@@ -138,14 +150,39 @@ def _failure(outcome: Any) -> str:
     )
 
 
-def _offer() -> str:
-    from discreet.lab.spec import experiment_names
+def _refuse_mixtures(
+    experiment: str | None, learner: str | None, given: dict[str, Any], quick: bool
+) -> None:
+    """No option is ever ignored."""
+    if learner is None and given:
+        raise InvalidInputError(
+            f"--{next(iter(given))} belongs to --learner; an experiment file sets its own."
+        )
+    if learner is not None and experiment is not None:
+        raise InvalidInputError(
+            f"Expected an experiment or --learner, got {experiment!r} and --learner {learner}."
+        )
+    if learner is not None and quick:
+        raise InvalidInputError(
+            "--quick belongs to shipped experiments; with --learner choose --episodes and --runs."
+        )
 
-    names = ", ".join(experiment_names())
-    return (
-        f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
-        f"{names}. Try `discreet run price-of-trust --quick`."
-    )
+
+def _offer() -> str:
+    """Ask on a terminal; elsewhere say what could have been asked for."""
+    from discreet.lab.spec import experiment_names, load_experiment
+
+    names = experiment_names()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInputError(
+            f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
+            f"{', '.join(names)}. Try `discreet run price-of-trust --quick`."
+        )
+    rows = [[str(i), name, load_experiment(name).title] for i, name in enumerate(names, start=1)]
+    print_table("Experiments", ["", "name", "what it shows"], rows, right=(0,))
+    answer: str = typer.prompt("Which one (number or name)")
+    in_list = answer.isdigit() and 1 <= int(answer) <= len(names)
+    return names[int(answer) - 1] if in_list else answer
 
 
 def _override(chosen: Any, runs: int | None, episodes: str | None, seed: int | None) -> Any:
@@ -173,13 +210,11 @@ def _whole(text: str) -> int:
 
 def _single(
     learner: str,
-    environment: str,
-    trust: str,
-    epsilon: float | None,
-    delta: float,
-    mechanism: str,
-    calibration: str,
-    settings: list[str],
+    *,
+    environment: str = "RiverSwim",
+    trust: str = "none",
+    epsilon: float | None = None,
+    **options: Any,
 ) -> Any:
     """An experiment with one learner, one environment and one trust model."""
     from discreet.cli._settings import parse_settings
@@ -187,33 +222,26 @@ def _single(
     from discreet.learners.registry import get_learner
     from discreet.mdp.environments.registry import get_environment
 
-    values = parse_settings(settings)
+    values = parse_settings(options.pop("set", []))
     parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
     own = {k: v for k, v in values.items() if not k.startswith("env.")}
     name = get_learner(learner).name
     place = get_environment(environment).name
+    strengths = () if epsilon is None else (epsilon,)
     return Experiment(
         name=f"{name}-{place.lower()}-{trust}",
         title=f"{name} on {place}",
         runs=5,
         environments=(EnvironmentRow(name=place, parameters=parameters),),
         learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
-        trusts=(
-            TrustRow(
-                model=trust,
-                epsilon=() if epsilon is None else (epsilon,),
-                delta=delta,
-                mechanism=mechanism,
-                calibration=calibration,
-            ),
-        ),
+        trusts=(TrustRow(model=trust, epsilon=strengths, **options),),
     )
 
 
 class _Display:
     """Live progress on a terminal, plain lines elsewhere, always on standard error."""
 
-    def __init__(self, title: str, *, quiet: bool) -> None:
+    def __init__(self, name: str, *, quiet: bool) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -221,7 +249,7 @@ class _Display:
         self._live = self._console.is_terminal and not quiet
         self._bar = Progress(
             "{task.description}",
-            BarColumn(),
+            BarColumn(bar_width=20),
             MofNCompleteColumn(),
             "runs",
             "{task.fields[rate]}",
@@ -229,7 +257,7 @@ class _Display:
             console=self._console,
             disable=not self._live,
         )
-        self._task = self._bar.add_task(title, total=None, rate="")
+        self._task = self._bar.add_task(name, total=None, rate="")
         self._users = 0
         self._started = self._last = 0.0
 
@@ -248,8 +276,10 @@ class _Display:
         self._started = self._started or now
         if outcome is not None:
             self._users += outcome.task.cell.episodes
-        rate = f"{self._users / max(now - self._started, 1e-9):.3g} users/s"
+        speed = float(f"{self._users / max(now - self._started, 1e-9):.2g}")
+        rate = f"{compact(speed)} users/s" if self._users else ""
         self._bar.update(self._task, completed=finished, total=total, rate=rate)
         if not self._live and (now - self._last > 5 or finished == total):
             self._last = now
-            self._console.print(f"{finished} of {total} runs, {rate}", highlight=False)
+            line = f"{finished} of {total} runs, {rate}".rstrip(", ")
+            self._console.print(line, highlight=False)

@@ -7,7 +7,7 @@
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -252,7 +252,7 @@ def load(path: str | Path) -> Results:
             f"Expected a result folder, got {str(folder)!r}: it has no results.parquet. Make one "
             f"with `discreet run NAME --output {folder}`."
         )
-    table = _arrow().parquet.read_table(folder / "results.parquet")
+    table = _read(folder / "results.parquet", _arrow().parquet.read_table)
     found = (table.schema.metadata or {}).get(b"schema_version", b"none").decode()
     if found != str(SCHEMA_VERSION):
         raise InvalidInputError(
@@ -260,11 +260,25 @@ def load(path: str | Path) -> Results:
             f"discreet reads {SCHEMA_VERSION}. Run the experiment again, or install the version "
             f"that wrote it (see environment.json)."
         )
-    return Results(
-        path=folder,
-        experiment=parse_experiment((folder / "spec.toml").read_text("utf-8"), "spec.toml"),
-        table=table,
-        guarantees=json.loads((folder / "guarantees.json").read_text("utf-8")),
-        timings=json.loads((folder / "timings.json").read_text("utf-8")),
-        policies=json.loads((folder / "policies.json").read_text("utf-8")),
+    spec = _read(folder / "spec.toml", _text)
+    guarantees, timings, policies = (
+        _read(folder / f"{name}.json", lambda path: json.loads(_text(path)))
+        for name in ("guarantees", "timings", "policies")
     )
+    experiment = parse_experiment(spec, str(folder / "spec.toml"))
+    return Results(folder, experiment, table, guarantees, timings, policies)
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise InvalidInputError(
+            f"Cannot read {str(path)!r}: {reason}. Run the experiment again into that folder; "
+            f"finished runs are kept."
+        ) from None

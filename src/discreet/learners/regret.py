@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
+
+_MOST = 10**15  # counts and episode numbers stay exact in double precision
 
 
 def record_points(episodes: int, per_decade: int = 20) -> NDArray[np.int64]:
@@ -18,6 +21,8 @@ def record_points(episodes: int, per_decade: int = 20) -> NDArray[np.int64]:
     [1, 2, 5, 10]
     """
     _validate.count(episodes=episodes, per_decade=per_decade)
+    if episodes > _MOST:
+        raise InvalidInputError(f"Expected episodes <= {_MOST:.0e}, got episodes={episodes:.3g}.")
     decades = np.log10(episodes)
     grid = np.logspace(0, decades, int(np.ceil(decades * per_decade)) + 1)
     return np.unique(np.append(np.rint(grid).astype(np.int64), episodes))

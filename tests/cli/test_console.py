@@ -1,0 +1,103 @@
+"""What a person sees: tables that fit, sentences that wrap between words."""
+
+import io
+import re
+import sys
+
+import pytest
+
+from discreet.cli import _console
+from discreet.cli._console import compact, echo_json, print_table, say, warn
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard output is a terminal of the width that the test asks for."""
+
+    def open_terminal(width):
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "xterm")
+        return lambda: [
+            re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in screen.getvalue().splitlines()
+        ]
+
+    return open_terminal
+
+
+ROWS = [
+    ["flow-ucb", "(1, 1e-06)-JDP", "100,000,000", "5,000,000", "a summary of quite a few words"],
+    ["dp-ucbvi", "(1, 0)-LDP", "1", "2", "short"],
+]
+COLUMNS = ["learner", "guarantee", "noise of a count", "regret so far", "summary"]
+
+
+@pytest.mark.parametrize("width", [66, 80, 160])
+def test_a_table_fits_and_no_number_is_broken(terminal, width):
+    lines = terminal(width)
+    print_table("Title", COLUMNS, ROWS, right=(2, 3), caption="A caption.")
+    shown = lines()
+    assert shown[0] == "Title"
+    assert shown[-1] == "A caption."
+    assert max(map(len, shown)) <= width
+    text = "\n".join(shown)
+    for cell in ("flow-ucb", "(1, 1e-06)-JDP", "100,000,000", "5,000,000"):
+        assert cell in text
+    assert "…" not in text
+
+
+def test_a_wide_table_keeps_rows_and_headings_on_one_line(terminal):
+    lines = terminal(160)
+    print_table("Title", COLUMNS, ROWS)
+    assert sum(1 for line in lines() if line) == 1 + 1 + 1 + 2  # title, head, rule, rows
+    assert any("noise of a count" in line for line in lines())
+
+
+def test_markup_in_a_cell_is_text(capsys):
+    print_table("[bold]t[/bold]", ["a"], [["[red]x[/red]"]])
+    out = capsys.readouterr().out
+    assert "[red]x[/red]" in out
+    assert "[bold]t[/bold]" in out
+
+
+def test_an_empty_table_is_its_head(capsys):
+    print_table("Nothing", ["a", "b"], [])
+    assert "Nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("speak", [say, warn])
+def test_a_sentence_wraps_between_words_on_a_terminal(terminal, speak):
+    lines = terminal(30)
+    speak("A sentence that does not fit into thirty columns, with discreet/privacy inside.")
+    assert len(lines()) == 3
+    assert max(map(len, lines())) <= 30
+    assert "discreet/privacy" in " ".join(lines())
+
+
+def test_a_sentence_stays_one_line_for_a_script(capsys):
+    say("word " * 60)
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_json_has_no_infinity():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        echo_json({"epsilon": float("inf")})
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (9_999, "9,999"), (1e5, "1e5"), (1e12, "1e12"), (20_001, "20,001")],
+)
+def test_compact_numbers_are_exact(number, text):
+    assert compact(number) == text
+
+
+def test_short_cells_are_those_of_a_guarantee():
+    assert len("(0.3333, 1e-06)-SDP") > _console._SHORT >= len("(0.1, 1e-06)-SDP")

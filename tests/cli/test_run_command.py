@@ -1,0 +1,179 @@
+"""`discreet run`, `plot` and `report`: what a person types, mistypes and gets."""
+
+import json
+import sys
+
+import pytest
+import typer
+
+from discreet.cli import run
+from discreet.lab.results import load
+
+FILE = """
+name = "tiny"
+title = "Tiny"
+runs = 2
+episodes = [30]
+[[environments]]
+name = "RandomMDP"
+parameters = {states = 2, actions = 2, horizon = 2}
+[[learners]]
+name = "flow-ucb"
+[[trusts]]
+model = "none"
+[[trusts]]
+model = "central"
+epsilon = [1.0]
+delta = 1e-6
+[variants.quick]
+runs = 1
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(FILE)
+    return tmp_path
+
+
+def test_a_file_gives_a_table_a_sentence_and_a_report(discreet, here):
+    code, out, err = discreet("run", "tiny.toml", "--jobs", "1")
+    assert code == 0
+    assert "Tiny: RandomMDP" in out
+    assert "(1, 1e-06)-JDP" in out
+    assert "Note: Noise came from the seeded simulation sampler" in out
+    assert "p = " in out
+    assert out.splitlines()[-1] == "Report: results/tiny/report.html"
+    assert (here / "results/tiny/report.html").is_file()
+    assert err.splitlines()[0] == "0 of 4 runs"
+    assert err.splitlines()[-1].startswith("4 of 4 runs, ")
+    again = discreet("run", "tiny.toml", "--jobs", "1")
+    assert again[1] == out
+    assert again[2].splitlines() == ["4 of 4 runs"]
+
+
+def test_json_is_the_only_output(discreet, here):
+    code, out, err = discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
+    answer = json.loads(out)
+    assert (code, err) == (0, "")
+    assert answer["output"] == "results/tiny-quick"
+    assert answer["failures"] == []
+    assert [row["runs"] for row in answer["results"]] == [1, 1]
+    assert answer["results"][0]["epsilon"] is None  # no privacy: nothing is promised
+    assert answer["results"][1]["epsilon"] == 1.0
+
+
+def test_overrides_are_kept_in_the_resolved_file(discreet, here):
+    discreet(
+        "run", "tiny.toml", "--episodes", "20,1e1", "--runs", "1", "--seed", "7", "--jobs", "1"
+    )
+    resolved = load(here / "results/tiny").experiment
+    assert (resolved.episodes, resolved.runs, resolved.seed) == ((20, 10), 1, 7)
+
+
+def test_several_environments_stand_in_a_column(discreet, here):
+    second = '[[environments]]\nname = "RiverSwim"\nparameters = {states = 3, horizon = 3}\n'
+    text = FILE.replace("[[learners]]", second + "[[learners]]")
+    (here / "two.toml").write_text(text.replace('model = "none"', 'model = "local"\nepsilon = 1'))
+    _, out, _ = discreet("run", "two.toml", "--quick", "--jobs", "1")
+    assert out.splitlines()[0].strip() == "Tiny"
+    rows = [line.split()[0] for line in out.splitlines() if "flow-ucb  (1" in line]
+    assert sorted(rows) == ["RandomMDP", "RandomMDP", "RiverSwim", "RiverSwim"]
+
+
+def test_failures_are_named_and_exit_with_one(discreet, here):
+    text = FILE.replace("states = 2, ", "").replace("[[learners]]", 'vary = "states"\n[[learners]]')
+    (here / "broken.toml").write_text(text)
+    code, out, err = discreet("run", "broken.toml", "--jobs", "1")
+    assert code == 1
+    assert "Report: " in out
+    assert "Run 0 of flow-ucb (none) on RandomMDP failed: Expected states" in err
+    code, out, _ = discreet("run", "broken.toml", "--jobs", "1", "--json")
+    assert code == 1
+    assert len(json.loads(out)["failures"]) == 2
+
+
+def test_one_learner_with_settings(discreet, here):
+    arguments = ["run", "--learner", "flow-ucb", "--environment", "RiverSwim", "--trust", "central"]
+    arguments += ["--epsilon", "2", "--delta", "1e-6", "--episodes", "50", "--runs", "1", "--json"]
+    arguments += ["--set", "stationary=true", "--set", "env.states=3", "--set", "env.horizon=3"]
+    code, out, _ = discreet(*arguments)
+    row = json.loads(out)["results"][0]
+    assert code == 0
+    assert (row["trust"], row["epsilon"], row["delta"]) == ("central", 2.0, 1e-6)
+    resolved = load(here / "results/flow-ucb-riverswim-central").experiment
+    assert resolved.learners[0].settings == {"stationary": True}
+    assert resolved.environments[0].parameters == {"states": 3, "horizon": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tiny.toml", "--epsilon", "2"], "--epsilon belongs to --learner"),
+        (["tiny.toml", "--set", "a=1"], "--set belongs to --learner"),
+        (["tiny.toml", "--learner", "ucbvi"], "'tiny.toml' and --learner ucbvi"),
+        (["--learner", "ucbvi", "--quick"], "--quick belongs to shipped experiments"),
+        (["--learner", "ucbvi", "--environment", "River"], "Unknown environment"),
+        (["--learner", "ucbvi", "--trust", "shuffle", "--epsilon", "1"], "cannot run under"),
+        (["tiny.toml", "--episodes", "1.5"], "whole numbers such as 2e5"),
+        (["tiny.toml", "--episodes", "inf"], "whole numbers such as 2e5"),
+        (["tiny.toml", "--episodes", "0"], "integer >= 1"),
+        (["tiny.toml", "--episodes", "1e99", "--jobs", "1"], "episodes <= 1e+15"),
+        (["tiny.toml", "--jobs", "-1"], "jobs=-1"),
+        (["tiny.toml", "--engine", "slurm"], "known: local, ray"),
+        ([], "Try `discreet run price-of-trust --quick`"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_exit_code_two(discreet, here, arguments, sentence):
+    code, out, err = discreet("run", *arguments)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith("Error: ")
+    assert sentence in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("answer", "name"), [("1", "adversarial"), ("price-of-trust",) * 2])
+def test_on_a_terminal_the_list_is_offered(monkeypatch, capsys, answer, name):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(typer, "prompt", lambda question: answer)
+    assert run._offer() == name
+    assert "shuffle-riverswim" in capsys.readouterr().out
+
+
+def test_the_offered_experiment_runs_its_quick_variant(discreet, here, monkeypatch):
+    monkeypatch.setattr(run, "_offer", lambda: "tiny.toml")
+    monkeypatch.setattr(typer, "confirm", lambda question, default: default)
+    code, _, _ = discreet("run", "--jobs", "1")
+    assert code == 0
+    assert load(here / "results/tiny-quick").experiment.runs == 1
+
+
+def test_plot_and_report_from_a_folder(discreet, here):
+    discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
+    folder = here / "results/tiny-quick"
+    (folder / "report.html").unlink()
+    assert discreet("report", str(folder))[:2] == (0, f"{folder}/report.html\n")
+    assert (folder / "report.html").is_file()
+    assert json.loads(discreet("report", str(folder), "--json")[1]) == {
+        "report": f"{folder}/report.html"
+    }
+    figures = json.loads(discreet("plot", str(folder), "--json")[1])["figures"]
+    assert [name.rpartition(".")[2] for name in figures] == ["svg", "png"]
+    assert discreet("plot", str(folder))[1].splitlines() == figures
+
+
+@pytest.mark.core
+def test_version(discreet):
+    from discreet import __version__
+
+    assert discreet("--version") == (0, f"discreet {__version__}\n", "")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
+def test_an_interruption_is_quiet(discreet, here, monkeypatch, error):
+    def interrupted():
+        raise error
+
+    monkeypatch.setattr(run, "_offer", interrupted)
+    assert discreet("run") == (130, "", "")
