@@ -1,5 +1,6 @@
 """Experiment files: what is read is what was meant, and mistakes are named."""
 
+import re
 import tomllib
 
 import pytest
@@ -67,6 +68,66 @@ def test_mistakes_are_named(change, error, words):
     assert change[0] in MINIMAL
     with pytest.raises(error, match=words):
         parse_experiment(MINIMAL.replace(*change, 1))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("name = 1", "expected name to be text, got 1"),
+        ("description = []", "expected description to be text"),
+        ("expect = true", "expected expect to be text"),
+        ("paper = 2", "expected paper to be text"),
+        ('plots = "regret"', "expected plots to be a list of words"),
+        ("plots = [1]", "expected plots to be a list of words"),
+        ("seed = 1.5", "expected seed to be integer"),
+        ("seed = true", "expected seed to be integer"),
+        ("seed = -1", "integer >= 0, got seed=-1"),
+        ("runs = 0", "integer >= 1, got runs=0"),
+        ('runs = "20"', "expected runs to be integer"),
+        ("episodes = true", "integer >= 1"),
+        ("[[environments]]\nname = 3", "expected name to be text"),
+        ('[[environments]]\nparameters = "x"', "expected parameters to be a table"),
+        ("[[environments]]\nrelabel = 1", "expected relabel to be true or false"),
+        ("[[environments]]\nvary = 1", "expected vary to be text"),
+        ("[[environments]]\nparameters = {}", "needs the key 'name'"),
+        ("[[learners]]\nsettings = []", "expected settings to be a table"),
+        ("[[learners]]\ntrusts = 'none'", "expected trusts to be a list of words"),
+        ("[[learners]]\nenvironments = 1", "expected environments to be a list of words"),
+        ("[[learners]]\nmax_episodes = 1e6", "expected max_episodes to be integer"),
+        ('[[learners]]\nlockstep = "yes"', "expected lockstep to be true or false"),
+        ("[[trusts]]\ndelta = 'small'", "expected delta to be number"),
+        ("[[trusts]]\nmechanism = 1", "expected mechanism to be text"),
+        ("[[trusts]]\nepsilon = 1", "needs the key 'model'"),
+        ("[[trusts]]\nmodel = 'local'", "at least one epsilon for trust model 'local'"),
+    ],
+)
+def test_every_key_of_the_wrong_kind_is_named(line, words):
+    head = "" if line.startswith("name") else 'name = "x"'
+    with pytest.raises(InvalidInputError, match=re.escape(words)):
+        parse_experiment(f'{head}\ntitle = "X"\n{line}')
+
+
+@pytest.mark.parametrize(
+    ("kept", "missing"), [("learners", "environments"), ("environments", "learners")]
+)
+def test_an_experiment_without_a_part_is_named(kept, missing):
+    with pytest.raises(InvalidInputError, match=f"no {missing}; add a"):
+        parse_experiment(f'name = "x"\ntitle = "X"\n[[{kept}]]\nname = "y"')
+
+
+def test_an_unknown_variant_is_named():
+    with pytest.raises(UnknownNameError, match="did you mean 'quick'"):
+        parse_experiment(MINIMAL).variant("quik")
+
+
+def test_a_variant_may_change_the_episodes():
+    text = MINIMAL.replace("runs = 2", "episodes = 1e3")
+    assert parse_experiment(text).variant("quick").episodes == (1000,)
+
+
+def test_no_privacy_is_one_model_and_takes_no_epsilon():
+    rows = parse_experiment(MINIMAL + '[[trusts]]\nmodel = "none"\n').trusts
+    assert [len(list(row.models())) for row in rows] == [1, 1]
 
 
 def test_missing_file_and_unknown_name():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.lab.statistics import band, compare, holm, verdicts
+from discreet.lab.statistics import Comparison, band, compare, holm, verdicts
 
 
 def correlated_curves(rng, runs, points=30):
@@ -85,3 +85,84 @@ def test_verdicts_name_the_best():
     answers = verdicts(["x", "y", "z"], finals)
     assert [c.first for c in answers] == ["y", "y"]
     assert all(c.significant for c in answers)
+
+
+def test_the_sign_test_is_exact_for_ten_runs():
+    """All ten differences of one sign: two of 1,024 flips are as extreme."""
+    answer = compare("a", np.arange(10.0), "b", np.arange(10.0) + 1)
+    assert answer.p_value == pytest.approx(2 / 1024)
+    assert (answer.difference, answer.runs) == (-1.0, 10)
+
+
+def test_few_runs_use_students_t():
+    from scipy import stats
+
+    difference = np.array([1.0, 2.0, 3.0, 4.0, 2.5])
+    answer = compare("a", difference, "b", np.zeros(5))
+    known = stats.ttest_1samp(difference, 0.0)
+    assert answer.p_value == pytest.approx(known.pvalue)
+    interval = known.confidence_interval()
+    assert (answer.low, answer.high) == pytest.approx((interval.low, interval.high))
+    assert "a has more regret than b" in str(answer)
+
+
+def test_a_sampled_sign_test_never_says_zero():
+    """Twenty runs have more flips than are drawn; the observed one is counted in."""
+    answer = compare("a", np.ones(20), "b", np.zeros(20))
+    assert 0 < answer.p_value <= 2 / 4001
+
+
+def test_the_sampled_sign_test_agrees_with_the_exact_one():
+    """Thirteen runs: 8,192 flips, of which 4,000 are drawn; compared within 5.5 deviations."""
+    import itertools
+
+    difference = np.random.default_rng(8).normal(0.5, 1.0, 13)
+    flips = np.array(list(itertools.product((-1, 1), repeat=13))) @ difference
+    exact = np.mean(np.abs(flips) >= abs(difference.sum()) * (1 - 1e-12))
+    assert 0.01 < exact < 0.5
+    sampled = compare("a", difference, "b", np.zeros(13)).p_value
+    assert abs(sampled - exact) < 5.5 * np.sqrt(exact * (1 - exact) / 4000)
+
+
+@pytest.mark.parametrize("runs", [1, 3, 12])
+def test_equal_runs_are_no_difference(runs):
+    answer = compare("a", np.ones(runs), "b", np.ones(runs))
+    assert answer.p_value == 1.0
+    assert str(answer).startswith("No significant difference between a and b")
+
+
+def test_a_constant_difference_of_few_runs_is_certain():
+    assert compare("a", np.ones(3), "b", np.zeros(3)).p_value == 0.0
+
+
+def test_holm_on_known_values():
+    known = [Comparison("a", "b", 0, 0, 0, p, 10) for p in (0.01, 0.04, 0.03)]
+    assert [c.p_value for c in holm(known)] == pytest.approx([0.03, 0.06, 0.06])
+    assert [c.significant for c in holm(known)] == [True, False, False]
+
+
+def test_verdicts_leave_out_those_with_missing_runs():
+    answers = verdicts(["x", "y", "z"], [np.zeros(10), np.ones(9), np.ones(10)])
+    assert [c.second for c in answers] == ["z"]
+
+
+def test_positive_band_has_the_same_mean_and_is_symmetric_in_logarithms():
+    values = np.random.default_rng(5).lognormal(0, 0.5, (20, 4))
+    limits, plain = band(values, positive=True), band(values)
+    np.testing.assert_allclose(limits.low * limits.high, limits.mean**2)
+    factor = (plain.high - plain.mean) / plain.mean
+    np.testing.assert_allclose(np.log(limits.high / limits.mean), factor)
+
+
+def test_a_level_is_a_level():
+    values = correlated_curves(np.random.default_rng(6), 20)
+    widths = [float((b.high - b.low).mean()) for b in (band(values, 0.5), band(values, 0.99))]
+    assert widths[0] < widths[1]
+
+
+def test_a_point_without_spread_has_no_width():
+    values = np.ones((8, 2))
+    values[:, 1] = np.arange(8)
+    limits = band(values)
+    assert limits.low[0] == limits.high[0] == 1.0
+    assert limits.low[1] < 3.5 < limits.high[1]

@@ -1,0 +1,80 @@
+"""`discreet calibrate`: what a person reads, for every trust model."""
+
+import json
+
+import pytest
+
+SMALL = ["--states", "2", "--actions", "2", "--horizon", "2", "--users", "2000"]
+
+
+def test_all_trust_models_side_by_side(discreet):
+    code, out, err = discreet("calibrate", *SMALL)
+    assert (code, err) == (0, "")
+    assert "Noise on one counter after 2,000 users" in out
+    for word in ("central", "shuffle", "local", "batch", "stream", "(1, 1e-06)-SDP"):
+        assert word in out
+    rows = json.loads(discreet("calibrate", *SMALL, "--json")[1])["results"]
+    assert [(row["trust"], row["rhythm"]) for row in rows] == [
+        ("central", "batch"),
+        ("shuffle", "batch"),
+        ("local", "batch"),
+        ("central", "stream"),
+        ("local", "stream"),
+    ]
+
+
+def test_one_rhythm_only(discreet):
+    rows = json.loads(discreet("calibrate", *SMALL, "--rhythm", "stream", "--json")[1])["results"]
+    assert {row["rhythm"] for row in rows} == {"stream"}
+
+
+def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
+    _, out, _ = discreet("calibrate", *SMALL, "--trust", "shuffle", "--verify")
+    assert "Noise bits per user and counter: " in out
+    assert "Each user sends " in out
+    assert "assuming that the shuffler does not collude" in out
+    assert "The papers' constants claim" in out
+    assert out.count("Accounting by ") >= 2
+
+
+def test_local_says_what_one_report_carries(discreet):
+    _, out, _ = discreet("calibrate", *SMALL, "--trust", "local")
+    assert "One user's report: noise std " in out
+    assert "Each user sends one message, " in out
+    _, out, _ = discreet("calibrate", *SMALL, "--trust", "local", "--mechanism", "laplace")
+    assert "Guarantee: (1, 0)-LDP" in out
+
+
+def test_without_privacy_there_is_no_noise(discreet):
+    report = json.loads(discreet("calibrate", *SMALL, "--trust", "none", "--json")[1])
+    assert set(report["noise_std"].values()) == {0.0}
+    assert "no privacy" in discreet("calibrate", *SMALL, "--trust", "none")[1]
+
+
+def test_fewer_honest_users_need_more_noise(discreet):
+    def noise(*more):
+        answer = discreet("calibrate", *SMALL, "--trust", "shuffle", "--json", *more)[1]
+        return json.loads(answer)["noise_std"]["visits"]
+
+    assert noise("--honest", "0.5") > noise()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--trust", "centrl"], "did you mean 'central'"),
+        (["--mechanism", "laplace"], "give --trust as well"),
+        (["--rhythm", "daily"], "rhythm='daily'"),
+        (["--trust", "shuffle", "--rhythm", "stream"], "Shuffle has no stream release"),
+        (["--epsilon", "0"], "epsilon > 0"),
+        (["--delta", "2"], "delta"),
+        (["--users", "0"], "integer >= 1"),
+        (["--trust", "local", "--statistics", "visit"], "statistics='visit'"),
+        (["--trust", "local", "--calibration", "folklore"], "calibration"),
+    ],
+)
+def test_mistakes_get_one_sentence(discreet, arguments, sentence):
+    code, out, err = discreet("calibrate", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ")
+    assert sentence in err
