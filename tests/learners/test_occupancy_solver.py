@@ -6,8 +6,9 @@ from scipy import optimize, sparse
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.learners.barrier_kernels import barrier_state, barrier_step
-from discreet.learners.entropy_kernels import entropy_state, solve_entropy
-from discreet.learners.occupancy_kernels import box_softmax, marginal_entry, sort_descending
+from discreet.learners.box_kernels import box_scale, marginal_entry
+from discreet.learners.entropy_kernels import entropy_state, row_major, solve_entropy
+from discreet.learners.occupancy_kernels import sort_descending
 from discreet.learners.occupancy_solver import (
     barrier_update,
     check_gap,
@@ -194,7 +195,7 @@ def test_entropy_never_fails_over_the_range_of_noise(scale):
                 costs = centre + 0.3 * scale * rng.standard_normal(centre.shape)
                 gap, _ = solve_entropy(costs, boxes, state, k > 0)
                 assert gap < 1e-6
-                inside = state.transitions[1:, : widths[1]]
+                inside = row_major(state)[1:, : widths[1]]
                 assert np.isfinite(state.policy).all()
                 assert (inside >= boxes.lower[1:, : widths[1]] - 1e-15).all()
 
@@ -281,22 +282,21 @@ def test_upper_occupancy_bounds_equal_the_linear_program(visits):
             assert ours[h, x, 1] == pytest.approx(-found.fun, abs=1e-9)
 
 
-def test_box_softmax_is_the_maximiser():
+def test_box_scale_gives_a_distribution():
     rng = np.random.default_rng(2)
     for _ in range(300):
         n = int(rng.integers(1, 7))
         p = rng.dirichlet(np.ones(n))
         width = rng.random(n) * rng.choice([1e-3, 0.1, 1])
-        lower, upper = np.maximum(p - width, 0)[None], np.minimum(p + width, 1)[None]
+        lower, upper = np.maximum(p - width, 0), np.minimum(p + width, 1)
         nu = rng.standard_normal(n) * 3
-        weights, out = np.exp(nu - nu.max()), np.zeros((1, n))
-        t = box_softmax(weights, lower, upper, 0, n, 1.0, out)
-        assert out.sum() == pytest.approx(1, abs=1e-12)
-        np.testing.assert_allclose(out, np.clip(t * weights, lower, upper), atol=1e-15)
-        order = np.empty(n, np.int64)
+        weights, order = np.exp(nu - nu.max()), np.empty(n, np.int64)
+        column = lower[None, :, None], upper[None, :, None]
+        t = box_scale(0, weights, *column, 0, n, 1.0)
+        assert np.clip(t * weights, lower, upper).sum() == pytest.approx(1, abs=1e-12)
         sort_descending(nu, n, order)
         assert np.array_equal(nu[order], np.sort(nu)[::-1])
-        assert 0 <= marginal_entry(order, lower, upper, 0, n) < n
+        assert 0 <= marginal_entry(0, order, *column, 0, n) < n
 
 
 @pytest.mark.core

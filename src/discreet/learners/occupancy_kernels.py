@@ -16,9 +16,6 @@ from discreet._jit import kernel
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LINEAR_RANGE = 600.0
-"""Differences of log weights up to this size are safe in plain floating point (e^600 < 1e261)."""
-
 
 class Boxes(NamedTuple):
     """Confidence boxes ``lower <= P(x'|x,a) <= upper``, one per (h, x, a, x')."""
@@ -47,75 +44,6 @@ def empty_tridiagonal(layers: int, width: int) -> Tridiagonal:
 def rows(blocks: Floats) -> Floats:
     """``[H, X, A, X]`` as a matrix: block (h, x, a) is row (h·X + x)·A + a."""
     return blocks.reshape(-1, blocks.shape[3])
-
-
-@kernel
-def box_softmax(
-    weights: Floats, lower: Floats, upper: Floats, row: int, n: int, scale: float, out: Floats
-) -> float:
-    """The point p = clip(t·weights, lower, upper) of the simplex, into ``out[row]``; returns t.
-
-    Blocks are rows of matrices (views of single rows would cost more than the arithmetic). The sum
-    is increasing and piecewise linear in t: Newton's method inside a bracket from t = ``scale``; it
-    walks to the next breakpoint where nothing is free to move.
-    """
-    low, high, t = 0.0, np.inf, scale
-    tolerance = 1e-14 + 2e-16 * n
-    for _ in range(40 + 2 * n):
-        total, slope = 0.0, 0.0
-        for j in range(n):
-            value = t * weights[j]
-            if value <= lower[row, j]:
-                total += lower[row, j]
-            elif value >= upper[row, j]:
-                total += upper[row, j]
-            else:
-                total += value
-                slope += weights[j]
-        missing = 1.0 - total
-        if abs(missing) <= tolerance:
-            break
-        if missing > 0.0:
-            low = t
-        else:
-            high = t
-        step = t + missing / slope if slope > 0.0 else -1.0
-        if not low < step < high:
-            step = _next_breakpoint(weights, lower, upper, row, n, t, missing > 0.0)
-            if not low < step < high:
-                step = 0.5 * (low + high)
-        if step == t or step == np.inf:  # noqa: PLR1714
-            break
-        t = step
-    for j in range(n):
-        out[row, j] = min(max(t * weights[j], lower[row, j]), upper[row, j])
-    return t
-
-
-@kernel
-def _next_breakpoint(
-    weights: Floats, lower: Floats, upper: Floats, row: int, n: int, t: float, upwards: bool
-) -> float:
-    """The nearest t at which an entry starts or stops to be clipped, and a hair beyond it."""
-    best = np.inf if upwards else 0.0
-    for j in range(n):
-        for point in (lower[row, j] / weights[j], upper[row, j] / weights[j]):
-            if (upwards and t < point < best) or (not upwards and best < point < t):
-                best = point
-    return best * (1.0 + 1e-12) if upwards else best * (1.0 - 1e-12)
-
-
-@kernel
-def marginal_entry(order: Integers, lower: Floats, upper: Floats, row: int, n: int) -> int:
-    """The entry at which the mass runs out when it is given to the best entries first."""
-    spare = 1.0
-    for j in range(n):
-        spare -= lower[row, j]
-    for k in range(n):
-        spare -= upper[row, order[k]] - lower[row, order[k]]
-        if spare <= 0.0:
-            return int(order[k])
-    return int(order[n - 1])
 
 
 @kernel

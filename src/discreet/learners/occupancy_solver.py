@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.learners.barrier_kernels import barrier_state, barrier_step
-from discreet.learners.entropy_kernels import entropy_state, solve_entropy
+from discreet.learners.entropy_kernels import entropy_state, row_major, solve_entropy
 from discreet.learners.occupancy_kernels import Boxes, state_action_occupancy, upper_occupancy
 
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ def confidence_boxes(widths: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> B
         upper: the same shape.
     """
     boxes = Boxes(
-        np.ascontiguousarray(widths, np.int64),
+        np.array(widths, np.int64),
         np.ascontiguousarray(lower, np.float64),
         np.ascontiguousarray(upper, np.float64),
     )
@@ -84,7 +84,7 @@ def entropy_ftrl(costs: ArrayLike, boxes: Boxes) -> OccupancySolution:
     given = _checked_costs(costs, boxes)
     state = entropy_state(boxes.widths, given.shape[2])
     gap, steps = solve_entropy(given, boxes, state, False)
-    return _solution(state.policy, state.transitions, boxes, gap, steps)
+    return _solution(state.policy, row_major(state), boxes, gap, steps)
 
 
 def barrier_update(
