@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 
-from discreet import Local, NoPrivacy, learn
+from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError
+from discreet.learners import lockstep_kernels
 from discreet.learners.ldp_obi import LdpObi
 from discreet.learners.lockstep import all_regrets, run_lockstep
-from discreet.learners.stream_loop import make_learner, no_counts
+from discreet.learners.lockstep_kernels import run_lanes
+from discreet.learners.stream_loop import CompiledRun, make_learner, no_counts
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
-from discreet.privacy.mechanisms.lane_kernels import add_laplace
+from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_table
+from discreet.privacy.mechanisms.lane_noise import alias_table
 from discreet.privacy.release import unflatten
 
 LAPLACE = Local(2, mechanism="laplace")
@@ -151,7 +154,88 @@ def test_what_lockstep_cannot_do_gets_one_sentence():
     seeds = [RunSeeds(0)]
     with pytest.raises(DiscreetError, match="one by one"):
         run_lockstep([RiverSwim(states=4, horizon=6)], LAPLACE, 10, seeds)
-    with pytest.raises(DiscreetError, match="Laplace"):
-        run_lockstep([MDP], Local(2, 1e-6, mechanism="gaussian"), 10, seeds)
+    with pytest.raises(DiscreetError, match="got 'toeplitz' under JDP; run others one by one"):
+        run_lockstep([MDP], Central(2, 1e-6), 10, seeds)
     with pytest.raises(DiscreetError, match="one MDP per seed"):
         run_lockstep([MDP, MDP], LAPLACE, 10, seeds)
+
+
+RANDOMISERS = [
+    LAPLACE,
+    Local(2, 0.1, mechanism="gaussian"),
+    Local(2, 0.1, mechanism="bounded"),
+    Local(2, mechanism="randomized-response"),
+    Local(20, mechanism="randomized-response"),
+    Local(2, mechanism="one-step"),
+    NoPrivacy(),
+]
+
+
+def released_in_lockstep(trust, runs, episodes):
+    """Counters that the learner sees after all episodes, ``[runs, cells]``."""
+    seen = []
+
+    def keep(*arguments):
+        run_lanes(*arguments)
+        seen[:] = [arguments[12].T.copy()]
+
+    kernel = pytest.MonkeyPatch()
+    kernel.setattr(lockstep_kernels, "run_lanes", keep)
+    run_lockstep([MDP] * runs, trust, episodes, [RunSeeds(3, run) for run in range(runs)])
+    kernel.undo()
+    return seen[0]
+
+
+def released_one_by_one(trust, runs, episodes):
+    rows = []
+    for run in range(runs):
+        seeds = RunSeeds(4, run)
+        learner = make_learner(LdpObi, MDP, trust, episodes, seeds.generator("policy"), {})
+        world = CompiledRun(MDP, learner, seeds)
+        for _ in world.blocks():
+            pass
+        rows.append(np.concatenate([part.ravel() for part in world._counts[3:]]))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("trust", RANDOMISERS, ids=str)
+def test_released_counters_have_the_law_of_the_plain_loop(trust):
+    """Mean, spread and the correlation of counters, each within 5.5 standard errors."""
+    runs, episodes = 300, 40
+    ours, plain = released_in_lockstep(trust, runs, episodes), released_one_by_one(trust, runs, 40)
+    assert ours.shape == plain.shape == (runs, 16)
+    centre, spread = plain.mean(axis=0), plain.std(axis=0) + 1e-9
+    a, b = (ours - centre) / spread, (plain - centre) / spread
+    for power in (lambda x: x, lambda x: x**2, lambda x: x * np.roll(x, 1, axis=1)):
+        one, two = power(a), power(b)
+        error = np.sqrt((one.var(axis=0) + two.var(axis=0)) / runs)
+        assert (np.abs(one.mean(axis=0) - two.mean(axis=0)) < 5.5 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("trust", RANDOMISERS, ids=str)
+def test_any_company_gives_the_same_run(trust):
+    seeds = [RunSeeds(5, run) for run in range(5)]
+    together = run_lockstep([MDP] * 5, trust, 300, seeds)
+    alone = run_lockstep([MDP], trust, 300, seeds[3:4])
+    assert (alone[0].regret.values == together[3].regret.values).all()
+    assert alone[0].guarantee == together[3].guarantee
+
+
+def test_an_alias_table_has_its_weights():
+    weights = np.array([0.5, 3.0, 0.01, 2.0, 1.49])
+    cut, other = alias_table(weights)
+    mass = cut.copy()
+    np.add.at(mass, other.astype(int), 1 - cut)
+    np.testing.assert_allclose(mass / len(cut), weights / weights.sum())
+
+
+def test_draws_from_a_table_have_its_weights():
+    weights = np.array([1.0, 5.0, 2.0, 2.0])
+    width, rounds = 1000, 100
+    state = np.random.SeedSequence(7).generate_state(4 * width, np.uint64).reshape(4, width)
+    parts, drawn = [row.copy() for row in state], np.zeros((rounds, width))
+    for row in drawn:
+        draw_table(*parts, *alias_table(weights), row)
+    observed = np.bincount(drawn.ravel().astype(int), minlength=4)
+    expected = weights / weights.sum() * drawn.size
+    assert ((observed - expected) ** 2 / expected).sum() < 40  # 4 cells: below 1e-7

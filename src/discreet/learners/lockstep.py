@@ -1,10 +1,10 @@
 """Many runs of LDP-OBI at once: the paper's grid (1e8 episodes, 20 runs) in minutes.
 
 The runs share nothing but the clock: each has its own generators, so its result does not depend on
-which runs go along. The noise is the discrete Laplace noise of the release, drawn run by run in
-vector instructions (see `privacy.mechanisms.lane_kernels`). For small problems with the Laplace
-randomiser or no privacy; everything else runs one by one through `discreet.learn`. The random
-numbers are others than those of `discreet.learn`, so single runs differ; their law does not.
+which runs go along. The noise has the law of the release, drawn run by run in vector instructions
+where possible (see `privacy.mechanisms.lane_noise`). For small problems with any local randomiser
+or no privacy; everything else runs one by one through `discreet.learn`. The random numbers are
+others than those of `discreet.learn`, so single runs differ; their law does not.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from discreet.learners.stream_loop import make_learner
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.mechanisms.laws import LaplaceLaw
+from discreet.privacy.mechanisms.lane_noise import LaneNoise, lane_noise
 from discreet.privacy.trust import TrustModel
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ def run_lockstep(
 
     Args:
         mdps: one stationary MDP per run, of one shape (repeat one MDP for repetitions).
-        trust: local with the Laplace randomiser, or no privacy.
+        trust: local with any randomiser, or no privacy.
         episodes: K, of each run.
         seeds: one per run.
         settings: of ``ldp-obi``.
@@ -53,11 +53,12 @@ def run_lockstep(
 
     _validate.count(episodes=episodes)
     learner = _learner(mdps, trust, episodes, seeds, settings)
-    scale = _scale(learner)
-    lanes = _Lanes(mdps, seeds, record_points(episodes))
+    noise = lane_noise(learner.plan)
+    law = (noise.kind, noise.scale, noise.low, noise.cut, noise.other)
+    lanes = _Lanes(mdps, seeds, noise, record_points(episodes))
     for first in range(0, episodes, _BLOCK):
         rows = learner.rows(np.arange(first, min(first + _BLOCK, episodes)))
-        arguments = (rows, scale, *lanes.arrays(), first, *lanes.records())
+        arguments = (rows, *law, *lanes.arrays(), first, *lanes.records())
         run_lanes(*arguments)
     return [
         Result(
@@ -97,24 +98,15 @@ def _learner(
     )
 
 
-def _scale(learner: LdpObi) -> float:
-    """Of the Laplace noise; 0 without privacy."""
-    if learner.plan.guarantee.notion == "none":
-        return 0.0
-    law = getattr(getattr(learner.plan, "noise", None), "law", None)
-    if not isinstance(law, LaplaceLaw):
-        raise UnsupportedError(
-            f"Lockstep runs use the Laplace randomiser or no privacy, got "
-            f"{learner.plan.mechanism!r}; run others one by one with discreet.learn."
-        )
-    return law.scale
-
-
 class _Lanes:
     """The arrays of all runs, the run as the last axis."""
 
     def __init__(
-        self, mdps: Sequence[TabularMDP], seeds: Sequence[RunSeeds], points: NDArray[np.int64]
+        self,
+        mdps: Sequence[TabularMDP],
+        seeds: Sequence[RunSeeds],
+        noise: LaneNoise,
+        points: NDArray[np.int64],
     ) -> None:
         shape, runs = mdps[0].shape, len(seeds)
         S, A, H = shape.states, shape.actions, shape.horizon
@@ -126,16 +118,16 @@ class _Lanes:
             _stack([all_regrets(mdp) for mdp in mdps]),
         )
         self.counts = tuple(np.zeros((cells, runs)) for _ in range(3))
-        self.generators = tuple(
-            _states(seeds, purpose, width)
-            for purpose, width in (
-                ("noise", cells),
-                ("environment", 2 * H + 1),
-                ("policy", 1),
-            )
+        users = _states(seeds, "noise", noise.draws + noise.answers)
+        self.generators = (
+            np.ascontiguousarray(users[:, : noise.draws * runs]),
+            np.ascontiguousarray(users[:, noise.draws * runs :]),
+            _states(seeds, "environment", 2 * H + 1),
+            _states(seeds, "policy", 1),
         )
         self.actions = np.zeros((H, S, runs), np.int64)
         self.scratch = (
+            np.zeros((noise.draws, runs)),
             np.zeros((S * A, S + 2, runs)),
             np.zeros((S, A, runs)),
             np.zeros((H + 1, S, runs)),

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from discreet._jit import kernel
 from discreet.learners.stream_kernels import TIE, inlined
-from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_uniform, draw_uniforms
+from discreet.privacy.mechanisms.lane_kernels import (
+    add_laplace,
+    draw_table,
+    draw_uniform,
+    draw_uniforms,
+)
+from discreet.privacy.mechanisms.lane_noise import FLIPS, LAPLACE, ONE_STEP, TABLE
+from discreet.privacy.mechanisms.one_step import KEEP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,10 +122,67 @@ def _plan(
                 value[j] = value[j] if value[j] < ahead else ahead
 
 
+@inlined
+def _draw_noise(
+    kind: int,
+    scale: float,
+    low: float,
+    cut: Floats,
+    other: Floats,
+    state: Words,
+    fresh: Floats,
+    noise: Floats,
+    horizon: int,
+    pairs: int,
+) -> None:
+    """What every user's report adds whatever she did; ``fresh`` keeps the draws of this episode."""
+    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    runs = noise.shape[1]
+    flat, total = fresh.reshape(fresh.size), noise.reshape(noise.size)
+    if kind == LAPLACE:
+        add_laplace(s0, s1, s2, s3, scale, total)
+    elif kind == TABLE:
+        draw_table(s0, s1, s2, s3, cut, other, flat)
+        for j in range(flat.size):
+            total[j] += low + flat[j]
+    elif kind == FLIPS:
+        draw_table(s0, s1, s2, s3, cut, other, flat)
+        unit = 1.0 / (1.0 - 2.0 * scale)
+        for j in range(flat.size):
+            total[j] += unit * (flat[j] - horizon * scale)
+    elif kind == ONE_STEP:
+        draw_uniforms(s0, s1, s2, s3, flat)
+        states = fresh.shape[0] // (2 * pairs)
+        unit = horizon / (KEEP - scale)
+        for category in range(fresh.shape[0]):
+            move, bit = category // 2, category % 2
+            pair = move // states
+            false = fresh[category]
+            for j in range(runs):
+                false[j] = 1.0 if false[j] < scale else 0.0
+                offset = unit * (false[j] - scale)
+                noise[move, j] += offset
+                noise[pairs * states + pair, j] += offset
+                noise[pairs * (states + 1) + pair, j] += bit * offset
+
+
+@inlined
+def _answer(flips: Floats, asked: Floats, cell: int, j: int, u: float, horizon: int) -> float:
+    """1 if the next true bit of a counter is kept, -1 if it is one of its flipped bits."""
+    flipped = u * (horizon - asked[cell, j]) < flips[cell, j]
+    asked[cell, j] += 1.0
+    flips[cell, j] -= 1.0 if flipped else 0.0
+    return -1.0 if flipped else 1.0
+
+
 @kernel
 def run_lanes(
     rows: Floats,
+    kind: int,
     scale: float,
+    low: float,
+    cut: Floats,
+    other: Floats,
     cumulative: Floats,
     means: Floats,
     start: Floats,
@@ -127,8 +191,10 @@ def run_lanes(
     noise: Floats,
     seen: Floats,
     noise_state: Words,
+    answer_state: Words,
     world_state: Words,
     tie_state: Words,
+    fresh: Floats,
     model: Floats,
     q: Floats,
     values: Floats,
@@ -142,7 +208,11 @@ def run_lanes(
 
     Args:
         rows: coefficients per episode (`LdpObi.rows`).
-        scale: of the discrete Laplace noise; 0 for none.
+        kind: of the noise, with ``scale``, ``low``, ``cut`` and ``other``: see `lane_noise`.
+        scale: of the noise.
+        low: of its table.
+        cut: of its table.
+        other: of its table.
         cumulative: ``[S, A, S, runs]``, cumulative transition probabilities.
         means: ``[S, A, runs]``, mean rewards.
         start: ``[S, runs]``, cumulative initial distribution.
@@ -150,9 +220,11 @@ def run_lanes(
         true: ``[cells, runs]``, cumulative counts.
         noise: ``[cells, runs]``, cumulative noise.
         seen: ``[cells, runs]``, their sum.
-        noise_state: ``[4, cells·runs]``; the users' generators.
+        noise_state: ``[4, draws·runs]``; the users' generators.
+        answer_state: ``[4, answers·runs]``; the same, for what their steps ask.
         world_state: ``[4, (2H + 1)·runs]``; the environment's generators.
         tie_state: ``[4, runs]``; the learner's generators.
+        fresh: ``[draws, runs]``, scratch.
         model: ``[S·A, S + 2, runs]``, scratch; ``q[S, A, runs]``, ``values[H + 1, S, runs]``,
             ``actions[H, S, runs]`` likewise.
         q: scratch.
@@ -168,17 +240,23 @@ def run_lanes(
     pairs = states * choices
     drawn = np.zeros((2 * horizon + 1) * runs)
     uniforms = drawn.reshape(2 * horizon + 1, runs)
+    answers = np.zeros(answer_state.shape[1])
+    asks = answers.reshape(answers.size // runs, runs)
+    asked = np.zeros(true.shape if kind == FLIPS else (0, runs))
     flat_noise = noise.reshape(noise.size)
     flat_true, flat_seen = true.reshape(true.size), seen.reshape(seen.size)
-    n0, n1, n2, n3 = noise_state[0], noise_state[1], noise_state[2], noise_state[3]
+    a0, a1, a2, a3 = answer_state[0], answer_state[1], answer_state[2], answer_state[3]
     w0, w1, w2, w3 = world_state[0], world_state[1], world_state[2], world_state[3]
+    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
     point = np.searchsorted(points, first + 1)
-    silent = scale == 0.0
     for k in range(rows.shape[0]):
         if _estimate(rows[k], seen, model, pairs, states):
             _forget_unknown(model, pairs, states)
         _plan(model, q, values, actions, horizon, tie_state)
         draw_uniforms(w0, w1, w2, w3, drawn)
+        _draw_noise(kind, scale, low, cut, other, noise_state, fresh, noise, horizon, pairs)
+        draw_uniforms(a0, a1, a2, a3, answers)
+        asked[:] = 0.0
         for j in range(runs):
             number = 0
             for h in range(horizon):
@@ -194,13 +272,30 @@ def run_lanes(
                 for x in range(states - 1):
                     t += int(uniforms[1 + 2 * h, j] >= cumulative[s, a, x, j])
                 i = s * choices + a
-                true[i * states + t, j] += 1.0
-                true[pairs * states + i, j] += 1.0
                 bit = np.int64(uniforms[2 + 2 * h, j] < means[s, a, j])
-                true[pairs * (states + 1) + i, j] += bit
+                move, visit = i * states + t, pairs * states + i
+                earn = pairs * (states + 1) + i
+                if kind == FLIPS:
+                    true[move, j] += unit * _answer(fresh, asked, move, j, asks[3 * h, j], horizon)
+                    true[visit, j] += unit * _answer(
+                        fresh, asked, visit, j, asks[3 * h + 1, j], horizon
+                    )
+                    if bit:
+                        true[earn, j] += unit * _answer(
+                            fresh, asked, earn, j, asks[3 * h + 2, j], horizon
+                        )
+                elif kind == ONE_STEP:
+                    if h == int(asks[0, j] * horizon):
+                        kept = 1.0 if asks[1, j] < KEEP else 0.0
+                        gain = unit * (kept - fresh[2 * move + bit, j])
+                        true[move, j] += gain
+                        true[visit, j] += gain
+                        true[earn, j] += bit * gain
+                else:
+                    true[move, j] += 1.0
+                    true[visit, j] += 1.0
+                    true[earn, j] += bit
                 s = t
-        if not silent:
-            add_laplace(n0, n1, n2, n3, scale, flat_noise)
         for j in range(flat_seen.size):
             flat_seen[j] = flat_true[j] + flat_noise[j]
         if point < points.size and points[point] == first + k + 1:

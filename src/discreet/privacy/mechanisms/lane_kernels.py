@@ -1,4 +1,4 @@
-"""Discrete Laplace noise for many streams in lockstep, so that the compiler can vectorise it.
+"""Noise for many streams in lockstep, so that the compiler can vectorise it.
 
 Every stream has its own xoshiro256++ generator (Blackman and Vigna, 2021); one call draws once from
 all of them. A draw is inverted from one uniform u in (0, 1): with q = exp(-1/scale),
@@ -94,3 +94,15 @@ def add_laplace(s0: Words, s1: Words, s2: Words, s3: Words, scale: float, total:
         log = (exponent + 0.5) * _LN2 + 2.0 * z * (1.0 + w * series)
         magnitude = np.floor(-scale * (log + half))
         total[j] += sign * (magnitude if magnitude > 0.0 else 0.0)
+
+
+@kernel
+def draw_table(
+    s0: Words, s1: Words, s2: Words, s3: Words, cut: Floats, other: Floats, out: Floats
+) -> None:
+    """out[j] = a column of an alias table (see `lane_noise`) from generator j."""
+    for j in range(out.size):
+        word = _step(s0, s1, s2, s3, j)
+        place = (_as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE) * cut.size
+        column = int(place)
+        out[j] = float(column) if place - column < cut[column] else other[column]
