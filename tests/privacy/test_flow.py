@@ -139,14 +139,48 @@ def test_signed_flows_are_linear_and_unbiased():
     assert one.min() < 0
 
 
-def test_conjugate_gradients_agree_with_the_factorisation(monkeypatch):
+@pytest.mark.parametrize("users", [3.0, 5000.0, 1e9])
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("uneven", [False, True])
+def test_the_sparse_solver_agrees_with_the_factorisation(monkeypatch, users, signed, uneven):
     rng = np.random.default_rng(3)
-    _, noisy, played, start = random_batch(rng, 12, 2, 6, 5000.0, 20.0)
-    arguments = {"users": 5000, "played": played, "start": start, "variance": 400.0}
-    direct = consistent_flow(noisy, **arguments)
+    for states, actions, horizon in [(30, 1, 6), (12, 2, 4), (7, 1, 1)]:
+        _, noisy, played, start = random_batch(rng, states, actions, horizon, users, 20.0)
+        variance = 400.0 * (rng.uniform(0.1, 1.0, played.shape) if uneven else 1.0)
+        arguments = {"users": users, "played": played, "start": start, "variance": variance}
+        with monkeypatch.context() as patched:
+            direct = consistent_flow(noisy, signed=signed, **arguments)
+            patched.setattr(flow_module, "DIRECT_STATES", 1)
+            sparse = consistent_flow(noisy, signed=signed, **arguments)
+        np.testing.assert_allclose(
+            sparse.transitions, direct.transitions, atol=1e-3 + 1e-11 * users
+        )
+        gap, lowest = violation(sparse.transitions, users, start)
+        assert gap <= 2 * max(1e-6 * 20.0, 1e-12 * users)
+        assert signed or lowest >= 0
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0, 1e4])
+def test_hostile_noise_still_meets_the_certificate_sparsely(monkeypatch, shift):
     monkeypatch.setattr(flow_module, "DIRECT_STATES", 1)
-    iterative = consistent_flow(noisy, **arguments)
-    np.testing.assert_allclose(iterative.transitions, direct.transitions, atol=1e-3)
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        noisy = rng.normal(scale=50.0, size=(6, 4, 1, 4)) - shift
+        flow = consistent_flow(noisy, users=3, variance=2500.0)
+        gap, lowest = violation(flow.transitions, 3, np.ones(4, bool))
+        assert gap <= 5e-4
+        assert lowest >= 0
+
+
+def test_a_large_problem_with_few_users():
+    # 144,000 cells for 1,000 users: nearly all of them end at zero.
+    rng = np.random.default_rng(6)
+    _, noisy, played, start = random_batch(rng, 150, 1, 6, 1000.0, 20.0)
+    flow = consistent_flow(noisy, users=1000, played=played, start=start, variance=400.0)
+    gap, lowest = violation(flow.transitions, 1000, start)
+    assert gap <= 2e-5
+    assert lowest >= 0
+    assert (flow.transitions > 0).mean() < 0.02
 
 
 def test_hostile_noise_still_meets_the_certificate():

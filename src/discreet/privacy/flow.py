@@ -14,7 +14,8 @@ With one potential u_h(s) per constraint (u_H = 0) the minimiser is
 x(h,s,a,s') = max(0, y + variance·(u_h(s) - u_{h+1}(s'))), and the potentials maximise a concave,
 piecewise quadratic dual whose gradient is inflow minus outflow and whose Hessian is a
 block-tridiagonal graph Laplacian. Newton's method with a line search takes 1 to 25 iterations of
-O(H·S^3) (direct) or O(H·S^2) per conjugate-gradient step (large S). Because x has the form above by
+O(H·S^3) (direct), or, with many states, of a time that grows with the cells that carry flow
+(`sparse_flow`). Because x has the form above by
 construction, it satisfies every optimality condition except the flow equations; so their residual
 is a complete certificate, and it is checked in every call.
 """
@@ -33,7 +34,8 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 DIRECT_STATES = 128
-"""Up to this many states the Newton systems are factorised; beyond, conjugate gradients."""
+"""Up to this many states the Newton systems are factorised; beyond, only cells that carry flow are
+worked on, by conjugate gradients."""
 
 
 class Flow(NamedTuple):
@@ -115,18 +117,25 @@ def project(
     signed: bool,
 ) -> tuple[FloatArray, float, int]:
     """The projection of compressed rows ``y[R, S]`` of the played (h, s, a) in ``rows``."""
-    from discreet.privacy.flow_kernels import project_rows
-
     steps, state, _ = rows
     first = np.searchsorted(steps, np.arange(steps[-1] + 2))
-    largest = float(variance.max())
-    tolerance = max(1e-6 * float(np.sqrt(largest)), 1e-12 * users)
-    solved = np.empty_like(y)
-    iterative = y.shape[1] > DIRECT_STATES
-    floor = -np.inf if signed else 0.0
-    worst, iterations = project_rows(
-        y, variance / largest, state, first, float(users), tolerance, iterative, floor, solved
-    )
+    deviation = float(np.sqrt(variance.max()))
+    tolerance = max(1e-6 * deviation, 1e-12 * users)
+    solved, floor, weight = np.empty_like(y), -np.inf if signed else 0.0, variance / variance.max()
+    if y.shape[1] <= DIRECT_STATES:
+        from discreet.privacy import flow_kernels
+
+        worst, iterations = flow_kernels.project_rows(
+            y, weight, state, first, float(users), tolerance, floor, solved
+        )
+    else:
+        from discreet.privacy.sparse_flow import project_large
+        from discreet.privacy.sparse_flow_kernels import Rows
+
+        played = Rows(weight, np.where(steps > 0, state, 0), first)
+        worst, iterations = project_large(
+            y, played, float(users), tolerance, deviation, floor, solved
+        )
     if not worst <= tolerance:
         raise SolverError(
             f"The flow projection stopped with an imbalance of {worst:.3g} users after "

@@ -71,7 +71,7 @@ def diagonal(
 
 
 @kernel
-def newton_direct(
+def newton(
     x: FloatArray,
     variance: FloatArray,
     state: IntArray,
@@ -170,66 +170,6 @@ def _eliminate(
 
 
 @kernel
-def newton_iterative(
-    x: FloatArray,
-    variance: FloatArray,
-    state: IntArray,
-    first: IntArray,
-    floor: float,
-    ridge: FloatArray,
-    g: FloatArray,
-    step: FloatArray,
-) -> None:
-    """The same system by conjugate gradients with a diagonal preconditioner: no S x S block."""
-    scale = np.empty_like(g)
-    diagonal(x, variance, state, first, floor, scale)
-    scale += ridge
-    step[:] = 0.0
-    residual = g.copy()
-    z = residual / scale
-    direction = z.copy()
-    product = np.empty_like(g)
-    rho = np.sum(residual * z)
-    goal = 1e-4 * np.sqrt(rho)
-    for _ in range(200):
-        if np.sqrt(rho) <= goal:
-            break
-        _laplacian(x, variance, state, first, floor, direction, product)
-        product += ridge * direction
-        alpha = rho / np.sum(direction * product)
-        step += alpha * direction
-        residual -= alpha * product
-        z = residual / scale
-        fresh = np.sum(residual * z)
-        direction = z + (fresh / rho) * direction
-        rho = fresh
-
-
-@kernel
-def _laplacian(
-    x: FloatArray,
-    variance: FloatArray,
-    state: IntArray,
-    first: IntArray,
-    floor: float,
-    v: FloatArray,
-    out: FloatArray,
-) -> None:
-    out[:] = 0.0
-    steps = first.size - 1
-    for h in range(steps):
-        for r in range(first[h], first[h + 1]):
-            s = state[r] if h > 0 else 0
-            for j in range(x.shape[1]):
-                if x[r, j] > floor:
-                    below = v[h + 1, j] if h + 1 < steps else 0.0
-                    flow = variance[r] * (v[h, s] - below)
-                    out[h, s] += flow
-                    if h + 1 < steps:
-                        out[h + 1, j] -= flow
-
-
-@kernel
 def project_rows(
     y: FloatArray,
     variance: FloatArray,
@@ -237,7 +177,6 @@ def project_rows(
     first: IntArray,
     users: float,
     tolerance: float,
-    iterative: bool,
     floor: float,
     x: FloatArray,
 ) -> tuple[float, int]:
@@ -259,10 +198,7 @@ def project_rows(
         diagonal(x, variance, state, first, floor, ridge)
         ridge *= 1e-10
         ridge += 1e-8 * np.max(variance)
-        if iterative:
-            newton_iterative(x, variance, state, first, floor, ridge, g, step)
-        else:
-            newton_direct(x, variance, state, first, floor, ridge, g, step)
+        newton(x, variance, state, first, floor, ridge, g, step)
         if iteration > 0:
             slope = np.sum(g * step)
             length = _line_search(
