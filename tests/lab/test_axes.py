@@ -171,6 +171,17 @@ def test_a_figure_shows_the_largest_k_with_a_title():
     plt.close(drawn)
 
 
+def test_a_learner_that_is_too_slow_for_the_largest_k_keeps_its_curve():
+    short, long = series(label="slow", episodes=10), series(label="fast")
+    drawn = figure(Folder(short, series(label="fast", episodes=10), long), "per-episode")
+    ends = [float(line.get_xdata()[-1]) for line in drawn.axes[0].lines[:-1]]
+    assert ends == [10, 1000]
+    plt.close(drawn)
+    drawn = figure(Folder(short, long), "cost")  # bars are compared at one K
+    assert len(drawn.axes[0].patches) == 1
+    plt.close(drawn)
+
+
 def test_a_long_legend_stands_beside_the_axes():
     group = [series("local", float(e), label=str(e)) for e in range(1, 9)]
     drawn = figure(Folder(*group), "regret")

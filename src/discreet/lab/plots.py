@@ -16,6 +16,7 @@ from discreet.lab.statistics import band
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
 _INSIDE = 6  # a longer legend stands beside the axes
+_CURVES = ("regret", "per-episode")  # lines along the episodes may end where they like
 _STRENGTH = ("epsilon", "delta", "calibration")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -192,8 +193,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
     plt = _pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
     if name != "by-episodes":
-        longest = max(s.facts["episodes"] for s in series)
-        series = [s for s in series if s.facts["episodes"] == longest]
+        series = _longest(series, per_learner=name in _CURVES)
     drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
     PLOTS[name](axes, series)
     entries = len(axes.get_legend_handles_labels()[1])
@@ -207,6 +207,19 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
     elif name != "cost":
         axes.legend(fontsize=7.5, framealpha=0.9, edgecolor="none")
     return drawn
+
+
+def _longest(series: Sequence[Series], *, per_learner: bool) -> list[Series]:
+    """The largest studies of all, or of each learner (one may be too slow for the largest)."""
+    largest: dict[str, int] = {}
+    for one in series:
+        learner = one.facts["label"] if per_learner else ""
+        largest[learner] = max(largest.get(learner, 0), one.facts["episodes"])
+    return [
+        one
+        for one in series
+        if one.facts["episodes"] == largest[one.facts["label"] if per_learner else ""]
+    ]
 
 
 def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
