@@ -65,12 +65,14 @@ def print_table(
     narrow = sum(widths) + 2 * len(widths) > console.width
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for index, name in enumerate(columns):
-        words = [word for row in rows for word in row[index].split()]
+        cells = [row[index] for row in rows]
+        longest = max(map(len, cells), default=0)
+        words = [len(word) for cell in cells for word in cell.split()]
         table.add_column(
-            name.replace(" ", "\n") if narrow else name,
+            name.replace(" ", "\n") if narrow and len(name) > longest else name,
             justify="right" if index in right else "left",
-            min_width=max(map(len, words), default=None),  # wrap between words, never inside
-            no_wrap=all(len(row[index]) <= _SHORT for row in rows),
+            min_width=max(words, default=None),  # wrap between words, never inside
+            no_wrap=longest <= _SHORT,
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
