@@ -9,7 +9,7 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.learners import uc_o_reps, uob_lbps
-from discreet.learners.adversarial import checked_losses, make_world
+from discreet.learners.adversarial import Multipliers, checked_losses, make_world
 from discreet.learners.adversarial_kernels import (
     TrueCounts,
     expected_loss,
@@ -159,8 +159,8 @@ def test_true_transitions_stay_inside_the_boxes():
     """Lemma 3.1 on a private stream: the true P is in every box (failure < 1e-6 here)."""
     mdp = random_layered(5)
     world = make_world(
-        mdp, Central(1.0, 1e-6), 400, RunSeeds(0),
-        feedback="full", losses="stochastic", public_losses=False, error_scale=1.0,
+        mdp, Central(1.0, 1e-6), 400, RunSeeds(0), Multipliers(),
+        feedback="full", losses="stochastic",
     )  # fmt: skip
     uniform, counts = (
         np.full(mdp.shape.visits, 0.5),

@@ -189,16 +189,3 @@ def test_any_share_of_the_budget_spends_all_of_it(share):
     counts = 24 * noise.factors.squares / noise.sigma**2
     ratio = math.sqrt(counts + 12 * (LOSS_UNITS / gaussian.loss_law.sigma) ** 2)
     assert gaussian_delta(1.0, ratio, 1.0) <= 1e-6 * (1 + 1e-6)
-
-
-def test_streamed_bandit_losses_are_increments_of_bounded_sums():
-    trust = Central(1.0, 1e-6)
-    plan = calibrate_layered(trust, SIZE, 3000, feedback="bandit", loss_release="stream")
-    assert plan.loss_law is None and plan.streamed_losses
-    stream = plan.open(SimulationSampler(np.random.default_rng(1)))
-    losses = np.concatenate([stream.block(n)[2] for n in (1000, 2000)])[:, 1]
-    assert losses.std() == pytest.approx(plan.loss_std, rel=0.1)
-    final = losses.sum(axis=0)
-    assert 0.3 < final.std() / math.sqrt(plan.noise.variance(3000)) < 2.5
-    local = calibrate_layered(Local(1.0), SIZE, 3000, feedback="bandit", loss_release="stream")
-    assert local.loss_law is not None  # nobody can add up reports before the noise

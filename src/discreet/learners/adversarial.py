@@ -32,7 +32,6 @@ from discreet.privacy.layered import (
     Feedback,
     LayeredPlan,
     LayeredSize,
-    LossRelease,
     calibrate_layered,
 )
 from discreet.privacy.noise import SimulationSampler
@@ -168,12 +167,10 @@ def make_world(
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
+    settings: Multipliers,
     *,
     feedback: Feedback,
     losses: LossSequence | str,
-    public_losses: bool,
-    error_scale: float,
-    loss_release: LossRelease = "one-shot",
     loss_share: float = 1 / 3,
     centred_losses: bool = False,
 ) -> World:
@@ -192,12 +189,11 @@ def make_world(
         size,
         episodes,
         feedback=feedback,
-        public_losses=public_losses,
-        loss_release=loss_release,
+        public_losses=settings.public_losses,
         loss_share=loss_share,
         centred_losses=centred_losses,
     )
-    return World(layered, sequence, plan, seeds, error_scale)
+    return World(layered, sequence, plan, seeds, settings.error)
 
 
 def _sequence(
@@ -277,13 +273,34 @@ class RegretMeter:
         return float(paid - least_loss(moves, widths, self._total))
 
 
-def finish(
-    name: str, world: World, meter: RegretMeter, policy: FloatArray, **report: Any
+Episodes = Callable[[Block, FloatArray, FloatArray], int]
+"""Plays the episodes of a block, fills what each paid and its gap, returns Newton steps."""
+
+
+def play(
+    name: str, world: World, policy: FloatArray, settings: dict[str, Any], episodes: Episodes
 ) -> Result:
-    """The result of a run: padding becomes uniform, so that the policy is valid everywhere."""
-    probabilities = np.where(world.mdp.present[..., None], policy, 1 / world.mdp.shape.actions)
+    """Play all blocks and make the result of the run.
+
+    Args:
+        name: of the learner.
+        world: where it runs.
+        policy: ``[H, W, A]``, of the next episode; ``episodes`` updates it in place.
+        settings: for the result.
+        episodes: the learner.
+    """
+    from discreet.learners.occupancy_solver import check_gap
+
+    meter, worst, steps = RegretMeter(world), 0.0, 0
+    for block in world.blocks():
+        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
+        steps += episodes(block, paid, gaps)
+        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
+        worst = max(worst, float(gaps.max()))
+        meter.add(block.losses, paid)
     uniform = meter.uniform_regret()
-    settings = report.pop("settings")
+    # padding becomes uniform, so that the policy is valid everywhere
+    probabilities = np.where(world.mdp.present[..., None], policy, 1 / world.mdp.shape.actions)
     return Result(
         learner=name,
         regret=meter.curve(),
@@ -295,6 +312,7 @@ def finish(
         extras={
             "uniform_regret": uniform,
             "uniform_regret_per_episode": uniform / world.episodes,
-            **report,
+            "largest_gap": worst,
+            "newton_steps_per_episode": steps / world.episodes,
         },
     )

@@ -17,6 +17,11 @@ class TrueCounts(NamedTuple):
     visits: Floats
 
 
+def no_counts(shape: tuple[int, ...]) -> TrueCounts:
+    """Before the first episode; ``shape`` is (H, W, A, W)."""
+    return TrueCounts(np.zeros(shape), np.zeros(shape[:3]))
+
+
 @kernel
 def sample_episode(
     transitions: Floats,

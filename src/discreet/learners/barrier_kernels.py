@@ -138,33 +138,36 @@ def _share_out(
 def cone_minimum(
     slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, guess: float, q: Floats
 ) -> float:
-    """Minimise g·q - sum ln q over the cone of one block; returns S = sum q, or -1 if unbounded.
+    """Minimise g·q - sum ln q over the cone of one block; returns S = sum q, or -1 if unbounded."""
+    total = _unclipped(slopes, lower, upper, row, n, q)
+    if total > 0.0 or n == 1:
+        return total
+    return _clipped(slopes, lower, upper, row, n, guess, q)
 
-    Without clipping q = 1/g. Otherwise q = S·p with p from `_share_out` and S the root of
-    S·(g·p) = n, found by a bracketed Newton's method.
-    """
-    inside, total = True, 0.0
+
+@kernel
+def _unclipped(slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, q: Floats) -> float:
+    """Fill q = 1/g; its sum if that lies in the cone, else -1."""
+    total = 0.0
     for j in range(n):
         if slopes[j] <= 0.0:
-            inside = False
-            break
+            return -1.0
         q[row, j] = 1.0 / slopes[j]
         total += q[row, j]
-    if n == 1:
-        return total if inside else -1.0
-    if inside:
+    if n > 1:
         for j in range(n):
-            share = q[row, j] / total
-            if share < lower[row, j] or share > upper[row, j]:
-                inside = False
-                break
-        if inside:
-            return total
+            if not lower[row, j] <= q[row, j] / total <= upper[row, j]:
+                return -1.0
+    return total
+
+
+@kernel
+def _clipped(
+    slopes: Floats, lower: Floats, upper: Floats, row: int, n: int, guess: float, q: Floats
+) -> float:
+    """Fill q = S·p with p from `_share_out` and S the root of S·(g·p) = n: bracketed Newton."""
     s, low, high = guess if guess > 0.0 else 1.0 / n, 0.0, np.inf
-    flattest = slopes[0]
-    for j in range(1, n):
-        flattest = min(flattest, slopes[j])
-    y = s * flattest - 1.0
+    y = s * slopes[:n].min() - 1.0
     for _ in range(100):
         y, mean, slope = _share_out(slopes, lower, upper, row, n, s, y, q)
         if mean <= 0.0:
@@ -223,70 +226,64 @@ def dual_value(costs: Floats, boxes: Boxes, nu: Floats, state: BarrierState) -> 
 
 @kernel
 def dual_hessian(boxes: Boxes, state: BarrierState) -> None:
-    """Minus the Hessian of the dual into ``state.system``.
-
-    In a block, q = E·f with f its entries off the bounds and the clipped ones r·sum(f); then
-    K = E·M^-1·E' with M = diag(1/f²) + k·1·1', k = clipped/sum(f)², is the response -dq/dg. If all
-    are clipped only the mass can move: K = q·q'/n.
-    """
+    """Minus the Hessian of the dual into ``state.system``: the responses -dq/dg of all blocks."""
     horizon, width, actions = state.masses.shape
     widths, diagonal, coupling = boxes.widths, state.system.diagonal, state.system.coupling
     lower, upper, q = rows(boxes.lower), rows(boxes.upper), rows(state.blocks)
-    lift, free = np.empty(width), np.empty(width, np.bool_)
+    parts = np.empty((4, width))
     diagonal[:] = 0.0
     coupling[:] = 0.0
     for h in range(horizon):
         n = widths[h + 1]
-        target = diagonal[h + 1]
         for x in range(widths[h]):
             for a in range(actions):
                 row, s = (h * width + x) * actions + a, state.masses[h, x, a]
-                count, total, squares = 0, 0.0, 0.0
+                squares, shares = _response(q, lower, upper, row, n, s, parts)
+                f, r, to_f, to_r = parts
                 for j in range(n):
-                    share = q[row, j] / s
-                    free[j] = n == 1 or (
-                        lower[row, j] * (1 + 1e-11) < share < upper[row, j] * (1 - 1e-11)
-                    )
-                    if free[j]:
-                        count += 1
-                        total += q[row, j]
-                        squares += q[row, j] ** 2
-                # K = scale·lift·lift' + diag(q² on the free entries)
-                if count == 0:
-                    scale = 1.0 / n
-                    for j in range(n):
-                        lift[j] = q[row, j]
-                else:
-                    kappa = (n - count) / (total * total)
-                    denominator = 1.0 + kappa * squares
-                    scale = -kappa / denominator
-                    for j in range(n):
-                        lift[j] = q[row, j] ** 2
-                for j in range(n):
-                    response = 0.0
-                    if count == 0:
-                        response = q[row, j] * s / n
-                    elif free[j]:
-                        response = s / total * lift[j] / denominator
-                    else:
-                        response = s / total * (q[row, j] / total) * squares / denominator
+                    response = f[j] + squares * to_f[j] + shares * to_r[j]
                     diagonal[h, x, x] += response
-                    if h + 1 < horizon:
-                        coupling[h, x, j] -= response
+                    coupling[h, x, j] -= response
                 if h + 1 < horizon:
                     for i in range(n):
+                        diagonal[h + 1, i, i] += f[i]
                         for j in range(i + 1):
-                            if count == 0 or (free[i] and free[j]):
-                                k = scale * lift[i] * lift[j]
-                                if count > 0 and i == j:
-                                    k += lift[i]
-                            elif free[i]:
-                                k = lift[i] / denominator * q[row, j] / total
-                            elif free[j]:
-                                k = lift[j] / denominator * q[row, i] / total
-                            else:
-                                k = squares / denominator * q[row, i] * q[row, j] / total**2
-                            target[i, j] += k
+                            diagonal[h + 1, i, j] += f[i] * to_f[j] + r[i] * to_r[j]
+
+
+@kernel
+def _response(
+    q: Floats, lower: Floats, upper: Floats, row: int, n: int, s: float, parts: Floats
+) -> tuple[float, float]:
+    """K = -dq/dg of one block as diag(f) + f·to_f' + r·to_r'; returns (sum f, sum r).
+
+    Entries off their bounds move freely, clipped ones keep their share r = q/T of the free total T.
+    With f = q² on the free entries (0 elsewhere), F = sum f and k = clipped/T²,
+    K = diag(f) + (f·(r - k·f)' + r·(f + F·r)')/(1 + k·F). If all entries are clipped only the mass
+    can move: K = q·q'/n.
+    """
+    f, r, to_f, to_r = parts
+    count, total, squares = 0, 0.0, 0.0
+    for j in range(n):
+        value = q[row, j]
+        share = value / s
+        free = n == 1 or lower[row, j] * (1 + 1e-11) < share < upper[row, j] * (1 - 1e-11)
+        f[j] = value * value if free else 0.0
+        r[j] = 0.0 if free else value
+        count += free
+        total += value if free else 0.0
+        squares += f[j]
+    if count == 0:
+        for j in range(n):
+            to_f[j], to_r[j] = 0.0, r[j] / n
+        return 0.0, s
+    kappa = (n - count) / (total * total)
+    denominator = 1.0 + kappa * squares
+    for j in range(n):
+        r[j] /= total
+        to_f[j] = (r[j] - kappa * f[j]) / denominator
+        to_r[j] = (f[j] + squares * r[j]) / denominator
+    return squares, (s - total) / total
 
 
 @kernel

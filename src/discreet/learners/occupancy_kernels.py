@@ -25,6 +25,11 @@ class Boxes(NamedTuple):
     upper: Floats
 
 
+def open_boxes(widths: Integers, shape: tuple[int, ...]) -> Boxes:
+    """Boxes that exclude nothing; ``shape`` is (H, X, A, X)."""
+    return Boxes(widths.copy(), np.zeros(shape), np.ones(shape))
+
+
 class Tridiagonal(NamedTuple):
     """Workspace of a block-tridiagonal Newton system, one block per layer."""
 

@@ -23,19 +23,13 @@ from typing import Any
 import numpy as np
 
 from discreet._seeds import RunSeeds
-from discreet.learners.adversarial import (
-    Multipliers,
-    RegretMeter,
-    World,
-    finish,
-    make_world,
-    resolve,
-)
+from discreet.learners.adversarial import Block, Multipliers, World, make_world, play, resolve
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import TrustModel
 
 NAME = "private-uc-o-reps"
@@ -70,33 +64,21 @@ def run(
             the rewards of a tabular MDP.
         settings: see `adversarial.Multipliers`.
     """
-    from discreet.learners.adversarial_kernels import TrueCounts
+    from discreet.learners.adversarial_kernels import no_counts
     from discreet.learners.entropy_kernels import entropy_state
-    from discreet.learners.occupancy_kernels import Boxes
-    from discreet.learners.occupancy_solver import check_gap
+    from discreet.learners.occupancy_kernels import open_boxes
     from discreet.learners.uc_o_reps_kernels import run_block
 
     chosen = resolve(Multipliers, PRACTICAL, settings)
-    world = make_world(
-        mdp,
-        trust,
-        episodes,
-        seeds,
-        feedback="full",
-        losses=losses,
-        public_losses=chosen.public_losses,
-        error_scale=chosen.error,
-    )
+    world = make_world(mdp, trust, episodes, seeds, chosen, feedback="full", losses=losses)
     shape, widths = world.mdp.shape, world.mdp.widths
-    counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
-    boxes = Boxes(widths.copy(), np.zeros(shape.transitions), np.ones(shape.transitions))
-    state = entropy_state(widths, shape.actions)
+    counts, boxes = no_counts(shape.transitions), open_boxes(widths, shape.transitions)
+    total, state = np.zeros(shape.visits), entropy_state(widths, shape.actions)
     state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
-    total, meter = np.zeros(shape.visits), RegretMeter(world)
-    rate, worst, steps = chosen.rate * learning_rate(world), 0.0, 0
-    for block in world.blocks():
-        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
-        steps += run_block(
+    rate = chosen.rate * learning_rate(world)
+
+    def block_of_episodes(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
+        return run_block(
             world.mdp.transitions,
             widths,
             *block[1:],
@@ -111,18 +93,9 @@ def run(
             paid,
             gaps,
         )
-        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
-        worst = max(worst, float(gaps.max()))
-        meter.add(block.losses, paid)
-    return finish(
-        NAME,
-        world,
-        meter,
-        state.policy,
-        settings=asdict(chosen) | {"learning_rate": rate},
-        largest_gap=worst,
-        newton_steps_per_episode=steps / episodes,
-    )
+
+    shown = asdict(chosen) | {"learning_rate": rate}
+    return play(NAME, world, state.policy, shown, block_of_episodes)
 
 
 SPECS = {

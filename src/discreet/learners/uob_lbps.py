@@ -23,25 +23,16 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError
-from discreet.learners.adversarial import (
-    Multipliers,
-    RegretMeter,
-    World,
-    finish,
-    make_world,
-    resolve,
-)
+from discreet.learners.adversarial import Block, Multipliers, World, make_world, play, resolve
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.layered import LossRelease
+from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import TrustModel
 
 NAME = "private-uob-lbps"
@@ -57,21 +48,17 @@ class Settings(Multipliers):
 
     Attributes:
         loss_estimator: "centred" or "paper".
-        loss_release: "stream" (increments of private sums; `Central` only, else one-shot) or
-            "one-shot" (the paper's). The printed estimator always takes one-shot losses.
-        loss_share: of the privacy budget, for one-shot losses.
+        loss_share: of the privacy budget, for the losses (the rest is for the counts).
         limit: multiplier on E', where losses are clipped.
     """
 
     loss_estimator: Literal["centred", "paper"] = "centred"
-    loss_release: LossRelease = "one-shot"
     loss_share: float = 1 / 3
     limit: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _validate.choice(("centred", "paper"), loss_estimator=self.loss_estimator)
-        _validate.choice(("stream", "one-shot"), loss_release=self.loss_release)
         _validate.positive(limit=self.limit, loss_share=self.loss_share)
         if self.loss_share >= 1:
             raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
@@ -107,10 +94,9 @@ def run(
             the rewards of a tabular MDP.
         settings: see `Settings`.
     """
-    from discreet.learners.adversarial_kernels import TrueCounts
+    from discreet.learners.adversarial_kernels import no_counts
     from discreet.learners.barrier_kernels import barrier_state
-    from discreet.learners.occupancy_kernels import Boxes
-    from discreet.learners.occupancy_solver import check_gap
+    from discreet.learners.occupancy_kernels import open_boxes
     from discreet.learners.uob_lbps_kernels import run_block
 
     chosen = resolve(Settings, PRACTICAL, settings)
@@ -120,24 +106,21 @@ def run(
         trust,
         episodes,
         seeds,
+        chosen,
         feedback="bandit",
         losses=losses,
-        public_losses=chosen.public_losses,
-        error_scale=chosen.error,
-        loss_release=chosen.loss_release if centred else "one-shot",
         loss_share=chosen.loss_share,
         centred_losses=centred,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
-    counts = TrueCounts(np.zeros(shape.transitions), np.zeros(shape.visits))
-    boxes = Boxes(widths.copy(), np.zeros(shape.transitions), np.ones(shape.transitions))
-    state, meter = barrier_state(widths, shape.actions), RegretMeter(world)
-    limit = world.plan.loss_bound(world.failure / (world.plan.size.pairs * episodes))
-    limit *= chosen.limit
-    rate, worst, steps = learning_rate(world, chosen, limit), 0.0, 0
-    for block in world.blocks():
-        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
-        steps += run_block(
+    counts, boxes = no_counts(shape.transitions), open_boxes(widths, shape.transitions)
+    state = barrier_state(widths, shape.actions)
+    failure = world.failure / (world.plan.size.pairs * episodes)
+    limit = chosen.limit * world.plan.loss_bound(failure)
+    rate = learning_rate(world, chosen, limit)
+
+    def block_of_episodes(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
+        return run_block(
             world.mdp.transitions,
             widths,
             *block[1:],
@@ -152,18 +135,9 @@ def run(
             paid,
             gaps,
         )
-        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
-        worst = max(worst, float(gaps.max()))
-        meter.add(block.losses, paid)
-    return finish(
-        NAME,
-        world,
-        meter,
-        state.policy,
-        settings=asdict(chosen) | {"learning_rate": rate, "loss_limit": limit},
-        largest_gap=worst,
-        newton_steps_per_episode=steps / episodes,
-    )
+
+    shown = asdict(chosen) | {"learning_rate": rate, "loss_limit": limit}
+    return play(NAME, world, state.policy, shown, block_of_episodes)
 
 
 SPECS = {

@@ -5,20 +5,15 @@ What a user hands over besides the trajectory depends on the feedback:
 * *full information*: a loss for **every** (x, a). The vector is dense: replacing the user can move
   each of its X·A entries by one, L1 = X·A and L2 = sqrt(X·A), not H. It enters a cumulative sum.
 * *bandit*: the losses of the H visited pairs: L1 = 2H. They enter an importance-weighted estimate
-  one episode at a time. The paper releases each episode's vector once, with one-shot noise, whose
-  sum grows like sqrt(K) (``loss_release="one-shot"``, the only way in the local model). With a
-  trusted learner the cumulative observed losses can join the stream instead
-  (``loss_release="stream"``, ours): the estimate takes *increments* of the released sums, whose
-  noise is larger in one episode but cancels over many. Users who report l - 1/2 halve the
-  sensitivity: L1 = H (see `loss_reach`).
+  one episode at a time: each episode's vector is released once, with one-shot noise. Users who
+  report l - 1/2 halve the sensitivity: L1 = H (see `loss_reach`).
 * *public* losses (a price, a weather cost) are no personal data and carry no noise; then only the
   trajectories are protected, and the guarantee says so.
 
 Transitions and visits move by 4H units together (see `sensitivity`).
 
-**Proof.** Full information and streamed bandit losses: all counters form one stream of reach
-4H + X·A, or 6H, to which the stream mechanism's own proof applies; increments are post-processing.
-One-shot bandit losses: counters and losses are two releases about the same user. The
+**Proof.** Full information: all counters form one stream of reach 4H + X·A, to which the stream
+mechanism's own proof applies. Bandit: counters and losses are two releases about the same user. The
 stream is calibrated as if it had reach 4H/(1-s), of which its 4H units use the share 1-s of the
 budget (of epsilon for Laplace noise, which adds up; of the squared ratio of sensitivity to noise
 for Gaussian noise, whose composition is again Gaussian), and one-shot noise calibrated at 2H/s on
@@ -58,7 +53,6 @@ from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
 
 Feedback = Literal["full", "bandit"]
-LossRelease = Literal["stream", "one-shot"]
 
 LOSS_UNITS = 1024
 """A loss of one in released units."""
@@ -144,7 +138,7 @@ class LayeredPlan:
         guarantee: what it delivers.
         noise: noise over time on one cumulative counter, None without privacy.
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
-        streamed_losses: losses are part of the stream.
+        streamed_losses: losses are part of the stream (full information).
         public_losses: losses carry no noise.
     """
 
@@ -163,22 +157,14 @@ class LayeredPlan:
 
     def loss_bound(self, failure: float) -> float:
         """What |noise| on one episode's loss exceeds with probability ``failure`` (bandit)."""
-        if self.loss_law is not None:
-            return self.loss_law.bound({1.0: 1.0}, failure) / LOSS_UNITS
-        if self.streamed_losses and self.noise is not None:
-            law, terms = increment_law(self.noise)
-            return law.bound({1.0: terms}, failure)
-        return 0.0
+        if self.loss_law is None:
+            return 0.0
+        return self.loss_law.bound({1.0: 1.0}, failure) / LOSS_UNITS
 
     @property
     def loss_std(self) -> float:
-        """Standard deviation of the noise on one episode's loss (bandit), at its largest."""
-        if self.loss_law is not None:
-            return math.sqrt(self.loss_law.variance) / LOSS_UNITS
-        if self.streamed_losses and self.noise is not None:
-            law, terms = increment_law(self.noise)
-            return math.sqrt(terms * law.variance)
-        return 0.0
+        """Standard deviation of the noise on one episode's loss (bandit)."""
+        return 0.0 if self.loss_law is None else math.sqrt(self.loss_law.variance) / LOSS_UNITS
 
     @property
     def rounds_losses(self) -> bool:
@@ -206,7 +192,6 @@ class LayeredNoise:
         self._counts = self._start(plan.noise, self._triple.size + self._pair.size)
         in_units = in_loss_units(plan.noise) if plan.streamed_losses else None
         self._losses = self._start(in_units, self._pair.size)
-        self._last = np.zeros(self._pair.size)
 
     def _start(self, noise: CumulativeNoise | None, cells: int) -> NoiseRun | None:
         return None if noise is None else noise.start(cells, self._sampler)
@@ -225,7 +210,7 @@ class LayeredNoise:
             transitions[:, self._triple] = drawn[:, : self._triple.size]
             visits[:, self._pair] = drawn[:, self._triple.size :]
         if self._losses is not None:
-            losses[:, self._pair] = self._streamed(self._losses.block(episodes) / LOSS_UNITS)
+            losses[:, self._pair] = self._losses.block(episodes) / LOSS_UNITS
         elif self.plan.loss_law is not None:
             fresh = self.plan.loss_law.draw(self._sampler, (episodes, self._pair.size))
             losses[:, self._pair] = fresh / LOSS_UNITS
@@ -235,14 +220,6 @@ class LayeredNoise:
             losses.reshape(episodes, *pair_shape),
         )
 
-    def _streamed(self, sums: FloatArray) -> FloatArray:
-        """Cumulative noise as it is (full information), or its increments (bandit)."""
-        if self.plan.feedback == "full":
-            return sums
-        increments = np.diff(sums, axis=0, prepend=self._last[None])
-        self._last = sums[-1].copy()
-        return increments
-
 
 def calibrate_layered(
     trust: TrustModel,
@@ -251,7 +228,6 @@ def calibrate_layered(
     *,
     feedback: Feedback,
     public_losses: bool = False,
-    loss_release: LossRelease = "one-shot",
     loss_share: float = 1 / 3,
     centred_losses: bool = False,
 ) -> LayeredPlan:
@@ -263,8 +239,7 @@ def calibrate_layered(
         episodes: K.
         feedback: "full" or "bandit".
         public_losses: the losses are no personal data; only trajectories are protected.
-        loss_release: of bandit losses; streams need a trusted learner and exact calibration.
-        loss_share: of the budget, for one-shot losses (the paper's is a third).
+        loss_share: of the budget, for bandit losses (the paper's is a third).
         centred_losses: bandit users report l - 1/2 on the visited pairs: half the sensitivity.
     """
     _validate.count(2, episodes=episodes)
@@ -273,8 +248,7 @@ def calibrate_layered(
     private = cast("_Private", trust)
     name = _additive_name(private)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
-    central = not isinstance(private, Local) and private.calibration == "exact"
-    streamed = losses > 0 and (feedback == "full" or (loss_release == "stream" and central))
+    streamed = losses > 0 and feedback == "full"
     reach = Reach(units=4 * size.horizon + losses, horizon=size.horizon)
     if losses and not streamed and private.calibration == "exact":
         units = math.ceil(4 * size.horizon / (1 - loss_share) - 1e-9)
@@ -299,25 +273,6 @@ def calibrate_layered(
         streamed_losses=streamed,
         public_losses=public_losses,
     )
-
-
-def increment_law(noise: CumulativeNoise) -> tuple[NoiseLaw, float]:
-    """Noise on the difference of two consecutive releases, at its largest: a law, and how often.
-
-    Tree: the nodes of two consecutive prefixes differ in at most L + 1 places. Toeplitz: the
-    increment is sum over j of (b_j - b_{j-1})·z_{t-j}, Gaussian.
-    """
-    if isinstance(noise, ToeplitzNoise):
-        weights, decays = noise.factors.weights, noise.factors.decays
-        times = np.arange(min(noise.episodes, 1 << 16))[:, None]
-        decoder = (weights * decays**times).sum(axis=1)
-        squares = float((np.diff(decoder, prepend=0.0) ** 2).sum())
-        return GaussianLaw(noise.sigma * math.sqrt(squares)), 1.0
-    if isinstance(noise, TreeNoise):
-        return noise.law, float(noise.levels + 1)
-    if isinstance(noise, IndependentNoise):
-        return noise.law, 1.0
-    raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
 
 
 def in_loss_units(noise: CumulativeNoise | None) -> CumulativeNoise:
