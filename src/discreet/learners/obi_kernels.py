@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learners.stream_kernels import choose, inlined, planner
+from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,6 +53,7 @@ def signed_values(
     _estimate(row, transitions, visits, rewards, model)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
+    close = False
     for h in range(horizon - 1, -1, -1):
         g = h if model.shape[0] > 1 else 0
         ahead = horizon - h
@@ -62,5 +63,7 @@ def signed_values(
                 for t in range(states):
                     q += model[g, s, a, t] * values[h + 1, t]
                 memory[0, h, s, a] = q
-            actions[h, s] = choose(memory, h, s, rng)
-            values[h, s] = min(float(ahead), memory[0, h, s, actions[h, s]])
+            close |= greedy(memory, h, s, actions, values)
+            values[h, s] = min(float(ahead), values[h, s])
+    if close:
+        break_ties(memory, actions, rng)

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learners.stream_kernels import choose, inlined, planner
+from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,10 +116,30 @@ def _project(
 def estimate(
     row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
 ) -> None:
-    """``model[g,s,a]`` = (P[0..S-1], r, N) from private counts."""
+    """``model[g,s,a]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
+
+    All that does not depend on the step is computed here, once for all steps of pooled counts.
+    """
+    groups, states, choices = visits.shape
     if row[_MODEL] == 0.0:
         _valid_model(transitions, visits, rewards, row[_ERROR], model)
-        return
+    else:
+        _signed_model(row, transitions, visits, rewards, model)
+    for g in range(groups):
+        for s in range(states):
+            for a in range(choices):
+                n = model[g, s, a, states + 1]
+                if n > row[_MINIMUM]:
+                    linear = (row[_LINEAR] + row[_SQUARE] / n) / n
+                    model[g, s, a, states] += row[_ROOT] / np.sqrt(n - row[_SHIFT]) + linear
+                    model[g, s, a, states + 2] = row[_VARIANCE] / np.sqrt(n)
+
+
+@inlined
+def _signed_model(
+    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
+) -> None:
+    """Plain ratios of noisy counts: model = P, r, N."""
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -135,7 +155,7 @@ def estimate(
 
 @inlined
 def _correction(row: Floats, model: Floats, group: int, s: int, a: int, horizon: int) -> float:
-    """sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) with N'(s') = sum_a N'(s',a)."""
+    """sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²)/N), N' = sum_a N'(s',a)."""
     states, choices = model.shape[1:3]
     following = group + 1 if model.shape[0] > 1 else 0
     total = 0.0
@@ -147,7 +167,7 @@ def _correction(row: Floats, model: Floats, group: int, s: int, a: int, horizon:
         if near > 0.0:
             ceiling = min(ceiling, row[_NEAR] / near + row[_NEAR2] / (near * near))
         total += model[group, s, a, t] * ceiling
-    return total
+    return float(np.sqrt(row[_CORRECTION] * total / model[group, s, a, states + 1]))
 
 
 @inlined
@@ -159,23 +179,21 @@ def _fill_q(
     g = h if model.shape[0] > 1 else 0
     cap = float(horizon - h) if row[_REMAINING] == 1.0 else float(horizon)
     for a in range(model.shape[2]):
-        n = model[g, s, a, states + 1]
         q = cap
-        if n > row[_MINIMUM]:
+        if model[g, s, a, states + 1] > row[_MINIMUM]:
             mean = 0.0
             square = 0.0
             for t in range(states):
-                ahead = values[h + 1, t]
-                mean += model[g, s, a, t] * ahead
-                square += model[g, s, a, t] * (ahead * ahead)
-            bonus = row[_ROOT] / np.sqrt(n - row[_SHIFT]) + (row[_LINEAR] + row[_SQUARE] / n) / n
+                ahead = model[g, s, a, t] * values[h + 1, t]
+                mean += ahead
+                square += ahead * values[h + 1, t]
+            q = model[g, s, a, states] + mean
             spread = square - mean * mean
             if spread > 0.0:
-                bonus += row[_VARIANCE] * np.sqrt(spread / n)
+                q += model[g, s, a, states + 2] * np.sqrt(spread)
             if row[_CORRECTION] > 0.0 and h < horizon - 1:
-                unknown = _correction(row, model, g, s, a, horizon)
-                bonus += np.sqrt(row[_CORRECTION] * unknown / n)
-            q = min(cap, max(0.0, model[g, s, a, states] + mean + bonus))
+                q += _correction(row, model, g, s, a, horizon)
+            q = min(cap, max(0.0, q))
         if row[_CLIP] == 1.0 and q > memory[0, h, s, a]:
             q = memory[0, h, s, a]
         memory[0, h, s, a] = q
@@ -198,11 +216,13 @@ def optimistic_values(
     estimate(row, transitions, visits, rewards, model)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
+    close = False
     for h in range(horizon - 1, -1, -1):
         for s in range(states):
             _fill_q(row, model, memory, values, h, s, horizon)
-            actions[h, s] = choose(memory, h, s, rng)
-            values[h, s] = memory[0, h, s, actions[h, s]]
+            close |= greedy(memory, h, s, actions, values)
+    if close:
+        break_ties(memory, actions, rng)
 
 
 @planner

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learners.stream_kernels import choose, inlined, planner
+from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,6 +65,7 @@ def sampled_values(
     _draw_model(row, transitions, visits, rewards, model, rng)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
+    close = False
     for h in range(horizon - 1, -1, -1):
         g = h if model.shape[0] > 1 else 0
         for s in range(states):
@@ -73,5 +74,6 @@ def sampled_values(
                 for t in range(states):
                     q += model[g, s, a, t] * values[h + 1, t]
                 memory[0, h, s, a] = q
-            actions[h, s] = choose(memory, h, s, rng)
-            values[h, s] = memory[0, h, s, actions[h, s]]
+            close |= greedy(memory, h, s, actions, values)
+    if close:
+        break_ties(memory, actions, rng)

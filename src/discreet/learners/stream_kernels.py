@@ -45,7 +45,7 @@ def planner(function: Callable[..., None]) -> Any:
     - ``transitions[G,S,A,S]``, ``visits[G,S,A]``, ``rewards[G,S,A]``: the cumulative private
       counts, G = H, or 1 for stationary counts;
     - ``memory[M,H,S,A]``: what the learner keeps between episodes;
-    - ``model[G,S,A,S+2]``, ``values[H+1,S]``: scratch;
+    - ``model[G,S,A,S+3]``, ``values[H+1,S]``: scratch;
     - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy (one of the two);
     - ``rng``: ties and draws of the learner.
     """
@@ -53,25 +53,41 @@ def planner(function: Callable[..., None]) -> Any:
 
 
 @inlined
-def choose(q: Floats, h: int, s: int, rng: np.random.Generator) -> int:
-    """An action of the largest ``q[0,h,s]``, ties broken uniformly at random."""
+def greedy(q: Floats, h: int, s: int, actions: Ints, values: Floats) -> bool:
+    """An action of the largest ``q[0,h,s]`` and its value; could there be a tie?"""
     best = q[0, h, s, 0]
-    for a in range(1, q.shape[3]):
-        best = max(best, q[0, h, s, a])
     chosen = 0
-    ties = 0
-    for a in range(q.shape[3]):
-        if q[0, h, s, a] >= best - TIE:
-            chosen = a
-            ties += 1
-    if ties > 1:
-        rank = int(rng.random() * ties)
-        for a in range(q.shape[3]):
-            if q[0, h, s, a] >= best - TIE:
-                if rank == 0:
-                    return a
-                rank -= 1
-    return chosen
+    close = False
+    for a in range(1, q.shape[3]):
+        value = q[0, h, s, a]
+        close |= not abs(value - best) > TIE  # infinity minus infinity is close, too
+        chosen = a if value > best else chosen
+        best = value if value > best else best
+    actions[h, s] = chosen
+    values[h, s] = best
+    return close
+
+
+@numba.njit(types.void(_F4, _I2, _GENERATOR), cache=True)
+def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
+    """A random one of the best actions wherever there are several, from the last step to the first.
+
+    After the induction and not inside: a generator in the inner loop costs more than the loop.
+    """
+    horizon, states, choices = q.shape[1:]
+    for h in range(horizon - 1, -1, -1):
+        for s in range(states):
+            least = q[0, h, s, actions[h, s]] - TIE
+            ties = 0
+            for a in range(choices):
+                ties += int(q[0, h, s, a] >= least)
+            if ties > 1:
+                rank = int(rng.random() * ties)
+                for a in range(choices):
+                    if q[0, h, s, a] >= least:
+                        if rank == 0:
+                            actions[h, s] = a
+                        rank -= 1
 
 
 @inlined
@@ -125,20 +141,11 @@ def _changed(actions: Ints, last: Ints) -> bool:
     return different
 
 
-@inlined
-def _publish(total: Floats, noise: Floats, start: int, released: Floats) -> int:
-    """Released = total + noise[start:start + size], flattened; returns where the noise ends."""
-    flat, out = total.reshape(total.size), released.reshape(total.size)
-    for i in range(total.size):
-        out[i] = flat[i] + noise[start + i]
-    return start + total.size
-
-
 _LOOP = types.void(
     types.FunctionType(_PLANNER),
     *(_F4, _F4, _F3, _F1, _F1),
     *(_F2, _F2, _F2, types.int64[::1], types.int64),
-    *(_F4, _F3, _F3, _F4, _F3, _F3),
+    *(_F1, _F4, _F3, _F3, _F1, _F4, _F3, _F3),
     *(_F4, _F4, _F2, _I2, _I2, _F3),
     *(types.boolean, types.float64, _F1, _F1),
     *(_GENERATOR, _GENERATOR),
@@ -158,9 +165,11 @@ def run_block(
     gains: Floats,
     steps: Ints,
     response: int,
+    total: Floats,
     total_transitions: Floats,
     total_visits: Floats,
     total_rewards: Floats,
+    seen: Floats,
     seen_transitions: Floats,
     seen_visits: Floats,
     seen_rewards: Floats,
@@ -182,7 +191,8 @@ def run_block(
     ``rows[i]`` goes to the planner before episode i of the block; ``noise[i]`` (no columns: no
     noise) is the noise on the cumulative counters after it. ``current[0]`` carries the regret of
     the last policy from block to block (negative: not yet known). ``gains``, ``steps`` and
-    ``response`` are those of `privacy.release.StreamBlock`.
+    ``response`` are those of `privacy.release.StreamBlock`. ``total`` and ``seen`` hold all
+    counters in the order of a release; the arrays after them are views of their parts.
     """
     horizon, states, choices = means.shape
     pooled = total_visits.shape[0] == 1
@@ -217,7 +227,10 @@ def run_block(
                     a += 1
                     below += probabilities[h, s, a]
             step = h if cumulative.shape[0] > 1 else 0
-            t = draw(cumulative[step, s, a], environment.random())
+            u = environment.random()
+            t = 0
+            for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
+                t += int(u >= cumulative[step, s, a, x])
             bit = 1.0 if environment.random() < means[h, s, a] else 0.0
             g = 0 if pooled else h
             move, visit, earn = 1.0, 1.0, bit
@@ -239,6 +252,5 @@ def run_block(
                 seen_rewards[g, s, a] += bit
             s = t
         if private:
-            end = _publish(total_transitions, noise[i], 0, seen_transitions)
-            end = _publish(total_visits, noise[i], end, seen_visits)
-            _publish(total_rewards, noise[i], end, seen_rewards)
+            for cell in range(total.size):
+                seen[cell] = total[cell] + noise[i, cell]

@@ -6,6 +6,7 @@ per release; `stream_kernels.run_block` fuses it with simulation and noise. Test
 walk through the same policies on the same random stream.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -34,8 +35,8 @@ Ints = NDArray[np.int64]
 _RESPONSES = {"unit": 0, "cell": 1, "category": 2}
 """What one step of a user adds to the counters (see `privacy.release.StreamBlock`)."""
 
-_BLOCK_BYTES = 1 << 23
-"""Noise drawn ahead per block; blocks do not change any value."""
+_BLOCK_BYTES = 1 << 20
+"""Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
 
 
 class StreamLearner(ABC):
@@ -207,10 +208,9 @@ class CompiledRun:
         )
         self._optimum = RegretMeter(mdp).optimal.value
         cells = (1 if learner.plan.stationary else shape.horizon, shape.states, shape.actions)
-        sizes = ((*cells, shape.states), cells, cells)
-        self._counts = tuple(np.zeros(size) for _ in ("true", "released") for size in sizes)
+        self._counts = (*_counters(cells), *_counters(cells))  # true, released
         self._memory = learner.memory()
-        self._model = np.zeros((*cells, shape.states + 2))
+        self._model = np.zeros((*cells, shape.states + 3))
         self._values = np.zeros((shape.horizon + 1, shape.states))
         self._actions = np.zeros(shape.visits[:2], np.int64)
         self._last = np.full(shape.visits[:2], -1, np.int64)
@@ -267,6 +267,15 @@ class CompiledRun:
         if self.learner.stochastic:
             return StochasticPolicy(self._probabilities)
         return DeterministicPolicy(self._actions)
+
+
+def _counters(cells: tuple[int, int, int]) -> tuple[Floats, Floats, Floats, Floats]:
+    """All counters of a release in one array, and its parts: transitions, visits, rewards."""
+    pairs, states = math.prod(cells), cells[1]
+    everything = np.zeros(pairs * (states + 2))
+    transitions, visits, rewards = np.split(everything, [pairs * states, pairs * (states + 1)])
+    parts = transitions.reshape(*cells, states), visits.reshape(cells), rewards.reshape(cells)
+    return (everything, *parts)
 
 
 def run_reference(
