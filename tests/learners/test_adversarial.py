@@ -86,28 +86,6 @@ def test_every_trust_model_runs_with_its_certificate(name, trust):
     np.testing.assert_array_equal(again.policy.probabilities, same.policy.probabilities)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_relabelled_actions_give_about_the_same_regret(name):
-    """No action is special; the draws differ, so the regret is only close."""
-    mdp = random_layered(4)
-    means = np.random.default_rng(0).random(mdp.shape.visits)
-    flipped = LayeredMDP(transitions=mdp.transitions[:, :, ::-1], widths=mdp.widths)
-    one = LEARNERS[name](
-        mdp,
-        NoPrivacy(),
-        400,
-        RunSeeds(0),
-        losses=stochastic_losses(mdp, 400, means=means, noisy=False),
-        rate=0.3,
-    )
-    two = LEARNERS[name](
-        flipped, NoPrivacy(), 400, RunSeeds(0),
-        losses=stochastic_losses(flipped, 400, means=means[:, :, ::-1], noisy=False), rate=0.3,
-    )  # fmt: skip
-    assert two.final_regret == pytest.approx(one.final_regret, rel=0.25)
-    assert two.extras["uniform_regret"] == pytest.approx(one.extras["uniform_regret"])
-
-
 def zero_losses(estimator, episodes=4000):
     mdp = LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6))
     nothing = stochastic_losses(mdp, episodes, means=np.zeros(mdp.shape.visits))

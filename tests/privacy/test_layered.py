@@ -72,6 +72,46 @@ def test_centred_observed_losses_have_half_the_reach():
     assert max(((losses - user) ** 2).sum(axis=1).max() for user in losses) == reach
 
 
+def reports(size, feedback, centred):
+    """Every user of a tiny problem whose losses are 0, 1 or between, rounded to integer units."""
+    count = size.pairs if feedback == "full" else size.horizon
+    levels = (0.0, 1.0) if feedback == "full" else (0.0, 0.3337, 1.0)
+    for path in itertools.product(*(range(w) for w in size.widths[:-1])):
+        for choices in itertools.product(range(size.actions), repeat=size.horizon):
+            counts = np.zeros((2, *size.padded))
+            for h in range(size.horizon):
+                counts[:, h, path[h], choices[h]] = 1  # the successor is part of the path
+            for values in itertools.product(levels, repeat=count):
+                units = np.rint(np.array(values) * LOSS_UNITS) - (LOSS_UNITS // 2 if centred else 0)
+                losses = np.zeros(size.padded)
+                if feedback == "full":
+                    losses[0, 0], losses[1] = units[:2], units[2:].reshape(2, 2)
+                else:
+                    losses[range(size.horizon), path, choices] = units
+                yield np.concatenate([counts.ravel(), losses.ravel()])
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("feedback", "centred"), [("full", 0), ("bandit", 0), ("bandit", 1)])
+@pytest.mark.parametrize("trust", [Local(1.0), Central(1.0, mechanism="tree-laplace")])
+def test_no_two_users_can_be_told_apart_by_more_than_epsilon(trust, feedback, centred):
+    """Laplace noise: the sum of |change|/scale over all released numbers, over all pairs."""
+    size = LayeredSize((1, 2, 1) if feedback == "full" else (1, 3, 1), 2)
+    plan = calibrate_layered(
+        trust, size, 1000, feedback=feedback, centred_losses=bool(centred), loss_share=0.5
+    )
+    users = np.array(list(reports(size, feedback, bool(centred))))
+    levels = tree_levels(1000) if isinstance(trust, Central) else 1
+    per_count = per_loss = levels / plan.noise.law.scale
+    if feedback == "bandit":
+        per_loss = LOSS_UNITS / plan.loss_law.scale
+    counts = 2 * math.prod(size.padded)
+    weight = np.full(users.shape[1], per_loss / LOSS_UNITS)
+    weight[:counts] = per_count
+    spent = max((np.abs(users - user) @ weight).max() for user in users)
+    assert spent == pytest.approx(1.0, rel=1e-9)
+
+
 @pytest.mark.core
 def test_golden_values_of_the_printed_constants():
     assert (4 * 6 + 24 * 2) / (3 * 6) == 4.0  # width 4 throughout, X = 24
