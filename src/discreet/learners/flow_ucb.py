@@ -241,7 +241,7 @@ class FlowUCB(BatchLearner):
         kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
         tie = self.rng.random(self.problem.shape.visits)
         width = self._width()
-        actions, occupancy, values, bonus = self._plan(probabilities, width, tie)
+        actions, occupancy, bonus, moments = self._plan(probabilities, width, tie)
         unknown = float((occupancy * bonus).sum())
 
         def shrunk(users: float) -> bool:
@@ -251,11 +251,9 @@ class FlowUCB(BatchLearner):
                 self.settings["ease"],
                 occupancy,
                 actions,
-                evidence.number,
-                probabilities,
-                *evidence[2:],
+                moments,
+                *evidence[3:],
                 width,
-                values,
             )
             return bool(after <= goal)
 
@@ -316,13 +314,11 @@ class FlowUCB(BatchLearner):
         horizon, states = self.problem.shape.horizon, self.problem.shape.states
         actions = np.zeros((horizon, states), np.int64)
         values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
-        occupancy = np.zeros((horizon, states))
-        number = self._evidence.number
-        kernels.optimistic(
-            number, probabilities, *self._evidence[2:], width, horizon, tie, actions, values, bonus
-        )
+        occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
+        number, sums, out = self._evidence.number, self._evidence[2:], (values, bonus, moments)
+        kernels.optimistic(number, probabilities, *sums, width, horizon, tie, actions, *out)
         kernels.state_occupancy(number, probabilities, actions, self._initial, occupancy)
-        return actions, occupancy, values, bonus
+        return actions, occupancy, bonus, moments
 
     def state(self) -> dict[str, Any]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""

@@ -97,8 +97,12 @@ def optimistic(
     actions: IntArray,
     values: FloatArray,
     bonus: FloatArray,
+    moments: FloatArray,
 ) -> None:
-    """Backward induction with bonuses; ``width`` 0 plans greedily and shuns unknown actions."""
+    """Backward induction with bonuses; ``width`` 0 plans greedily and shuns unknown actions.
+
+    ``moments[h, s]``: variance, squared deviations (see `spread`) and reward of the action taken.
+    """
     layers, states, choices = visits.shape
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
@@ -111,6 +115,7 @@ def optimistic(
                 if n <= 0.0:
                     extra = ceiling
                     q = ceiling if width > 0.0 else 0.0
+                    reward, variance, deviation = 0.0, 0.25, 0.0
                 else:
                     reward = min(max(reward_sums[layer, s, a] / n, 0.0), 1.0)
                     mean, variance, deviation = spread(
@@ -132,6 +137,8 @@ def optimistic(
                     best, luck = max(q, best), tie[h, s, a]
                     actions[h, s] = a
                     bonus[h, s] = min(extra, ceiling)
+                    moments[h, s, 0], moments[h, s, 1] = variance, deviation
+                    moments[h, s, 2] = reward
             values[h, s] = best
 
 
@@ -176,15 +183,12 @@ def uncertainty_after(
     ease: float,
     occupancy: FloatArray,
     actions: IntArray,
-    number: IntArray,
-    probabilities: FloatArray,
-    reward_sums: FloatArray,
+    moments: FloatArray,
     visits: FloatArray,
     sampling: FloatArray,
     noise: FloatArray,
     reward_noise: FloatArray,
     width: float,
-    values: FloatArray,
 ) -> float:
     """Expected bonus along the policy once ``users`` more have played it."""
     layers, states, choices = visits.shape
@@ -209,14 +213,8 @@ def uncertainty_after(
                 continue
             a = actions[h, s]
             cell = fresh[layer, s, a]
-            old = visits[layer, s, a]
-            n = old + cell[0]
-            if old > 0.0:
-                reward = min(max(reward_sums[layer, s, a] / old, 0.0), 1.0)
-                row = probabilities[number[layer, s, a]]
-                _, variance, deviation = spread(row, values[h + 1], reward)
-            else:
-                reward, variance, deviation = 0.0, 0.25, 0.0
+            n = visits[layer, s, a] + cell[0]
+            variance, deviation, reward = moments[h, s]
             extra = width * deviation_of(
                 max(n, 1e-9),
                 sampling[layer, s, a] + cell[1],

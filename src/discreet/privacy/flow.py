@@ -33,7 +33,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-DIRECT_STATES = 128
+DIRECT_STATES = 64
 """Up to this many states the Newton systems are factorised; beyond, only cells that carry flow are
 worked on, by conjugate gradients."""
 

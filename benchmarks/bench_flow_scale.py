@@ -1,0 +1,100 @@
+"""flow-ucb on large problems: time per batch and peak memory, each in a process of its own."""
+
+import json
+import subprocess
+import sys
+
+PROBLEMS = {
+    "S=50, A=5, H=20": ("RandomMDP", {"states": 50, "actions": 5, "horizon": 20}),
+    "ICU-Sepsis, S=716, A=25, H=20": ("ICU-Sepsis", {"horizon": 20}),
+}
+
+
+def run(quick: bool) -> list[dict]:
+    """Rows: time per batch against the non-private twin, memory against one dense array."""
+    rows = []
+    for label in list(PROBLEMS)[: 1 if quick else None]:
+        private, plain = _measure(label, "central"), _measure(label, "none")
+        rows += [_time(label, private, plain), _memory(label, private)]
+    return rows
+
+
+def _time(label: str, private: dict, plain: dict) -> dict:
+    return {
+        "task": f"flow-ucb, central, stationary, {label}",
+        "ours": private["seconds"],
+        "peer": plain["seconds"],
+        "peer_name": "the same without privacy (no noise, no projection)",
+        "ratio": plain["seconds"] / private["seconds"],
+        "unit": "s per batch",
+    }
+
+
+def _memory(label: str, private: dict) -> dict:
+    return {
+        "task": f"flow-ucb, central, stationary, {label}",
+        "ours": private["gigabytes"],
+        "peer": private["dense"],
+        "peer_name": "one dense array of counts [H, S, A, S], without anything else",
+        "ratio": private["dense"] / private["gigabytes"],
+        "unit": "GB, peak",
+    }
+
+
+def _measure(label: str, trust: str) -> dict:
+    command = [sys.executable, "-m", "benchmarks.bench_flow_scale", label, trust]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def main(label: str, trust: str, batches: int = 4) -> None:
+    """Print seconds per batch after the first, and the peak memory of this process."""
+    import math
+    import resource
+    import time
+
+    import discreet
+    from discreet._seeds import RunSeeds
+    from discreet.learners.learn import make_batch_learner
+    from discreet.learners.loop import public_facts, run_batches
+    from discreet.learners.registry import get_learner
+
+    class Clock:
+        """Ends a run after some batches."""
+
+        def __init__(self, learner) -> None:
+            self.learner, self.times = learner, []
+            self.problem, self.plan = learner.problem, learner.plan
+
+        def ask(self):
+            self.times.append(time.perf_counter())
+            if len(self.times) > batches + 1:
+                raise StopIteration
+            return self.learner.ask()
+
+        def tell(self, counts) -> None:
+            self.learner.tell(counts)
+
+    name, parameters = PROBLEMS[label]
+    mdp = discreet.make(name, **parameters)
+    model = discreet.NoPrivacy() if trust == "none" else discreet.Central(1, 1e-6)
+    seeds = RunSeeds(0)
+    clock = Clock(
+        make_batch_learner(
+            get_learner("flow-ucb"),
+            public_facts(mdp, 10**8, stationary=True),
+            model,
+            seeds.generator("policy"),
+            {},
+        )
+    )
+    try:
+        run_batches(mdp, clock, seeds)
+    except StopIteration:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    seconds = (clock.times[-1] - clock.times[1]) / (len(clock.times) - 2)
+    dense = 8 * math.prod(mdp.shape.transitions) / 1e9
+    print(json.dumps({"seconds": seconds, "gigabytes": peak, "dense": dense}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
