@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.mdp import RandomMDP, Shape, make, uniform_policy
+from discreet.mdp import RandomMDP, Shape, _kernels, make, uniform_policy
 from discreet.mdp.counts import Counts, dense_of, rows_of
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
 from discreet.mdp.simulation import sample_counts, sample_trajectories
@@ -114,6 +114,22 @@ def test_simulated_batches_keep_what_their_policy_plays():
         np.testing.assert_array_equal(counts.played, policy.played(mdp.shape, mdp.start))
         assert counts.row_visits.sum() == 6000
         assert counts.visits.sum(axis=(1, 2)).tolist() == [1000] * 6
+
+
+def test_simulated_batches_are_those_of_dense_arrays_draw_for_draw():
+    mdp = make("RiverSwim", states=4, horizon=6)
+    policy = DeterministicPolicy(np.random.default_rng(3).integers(0, 2, (6, 4)))
+    rows = sample_counts(mdp, policy, 10**9, np.random.default_rng(4))
+    dense = Counts.zeros(mdp.shape)
+    numbers = np.arange(dense.played.size).reshape(mdp.shape.visits)
+    _kernels.flow(
+        (mdp.rows, mdp.initial, mdp.full_rewards),
+        policy.distribution(mdp.shape),
+        10**9,
+        np.random.default_rng(4),
+        (numbers, dense.row_transitions, dense.row_rewards),
+    )
+    same(rows, Counts(10**9, dense.transitions, dense.rewards))
 
 
 def test_trajectories_count_the_rows_they_visit():
