@@ -6,7 +6,7 @@ long as no difference u_h(s) - u_{h+1}(s') has risen by more than the margin, al
 zero and the restricted dual is the whole one. Newton's method climbs inside this region, each
 system solved by conjugate gradients over the active cells. Then all cells are looked at: if the
 flow equations hold, this is the solution; otherwise candidates are chosen anew, more of them if the
-climb ended at the border.
+climb ended at the border and fewer if it did not.
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ def project_large(
         dual = _Dual(kernels.candidates(y, rows, u, margin), rows, floor, users)
         steps, at_border = _climb(dual, u, max(1e-3 * worst, tolerance / 4), margin)
         iterations += steps
-        margin *= 2 if at_border else 1
+        margin *= 2.0 if at_border else 0.1
 
 
 def _climb(dual: "_Dual", u: FloatArray, goal: float, margin: float) -> tuple[int, bool]:

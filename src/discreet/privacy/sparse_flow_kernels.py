@@ -100,9 +100,10 @@ def gradient(
             own, out = u[h, rows.node[r]], 0.0
             for i in range(cells.pointers[r], cells.pointers[r + 1]):
                 j = cells.columns[i]
-                x = max(floor, cells.counts[i] + rows.variance[r] * (own - u[h + 1, j]))
-                out += x
-                g[h + 1, j] += x
+                x = cells.counts[i] + rows.variance[r] * (own - u[h + 1, j])
+                if x > floor:
+                    out += x
+                    g[h + 1, j] += x
             g[h, rows.node[r]] -= out
     g[0, 0] += users
     g[-1] = 0.0
