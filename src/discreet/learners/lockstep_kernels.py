@@ -40,12 +40,13 @@ def _estimate(row: Floats, seen: Floats, model: Floats, pairs: int, states: int)
                 for_p[j] += moved[j]
         for j in range(runs):
             for_r = visits[j] + row[_SHIFT_R]
-            inverse = 1.0 / for_r
+            both = 1.0 / (for_r * for_p[j])  # one division for two reciprocals
+            inverse = both * for_p[j]
             smaller = for_r if for_r < for_p[j] else for_p[j]
             beta_r = row[_ROOT_R] * np.sqrt(inverse) + row[_LINEAR_R] * inverse
             optimism[j] = earned[j] * inverse + beta_r if smaller > 0.0 else np.inf
             least = smaller if smaller < least else least
-            for_p[j] = 1.0 / for_p[j]
+            for_p[j] = both * for_r
         for t in range(states):
             moved, out = seen[i * states + t], model[i, t]
             for j in range(runs):
@@ -99,9 +100,10 @@ def _plan(
             for a in range(choices):
                 i = s * choices + a
                 out, optimism, beta_p = q[s, a], model[i, states], model[i, states + 1]
+                p, v = model[i, 0], values[h + 1, 0]
                 for j in range(runs):
-                    out[j] = optimism[j] + ahead * beta_p[j]
-                for t in range(states):
+                    out[j] = optimism[j] + ahead * beta_p[j] + p[j] * v[j]
+                for t in range(1, states):
                     p, v = model[i, t], values[h + 1, t]
                     for j in range(runs):
                         out[j] += p[j] * v[j]
@@ -132,13 +134,17 @@ def _draw_noise(
     state: Words,
     fresh: Floats,
     noise: Floats,
+    flat: Floats,
+    total: Floats,
     horizon: int,
     pairs: int,
 ) -> None:
-    """What every user's report adds whatever she did; ``fresh`` keeps the draws of this episode."""
+    """What every user's report adds whatever she did; ``fresh`` keeps the draws of this episode.
+
+    ``flat`` and ``total`` are ``fresh`` and ``noise`` in one dimension.
+    """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     runs = noise.shape[1]
-    flat, total = fresh.reshape(fresh.size), noise.reshape(noise.size)
     if kind == LAPLACE:
         add_laplace(s0, s1, s2, s3, scale, total)
     elif kind == TABLE:
@@ -243,7 +249,7 @@ def run_lanes(
     answers = np.zeros(answer_state.shape[1])
     asks = answers.reshape(answers.size // runs, runs)
     asked = np.zeros(true.shape if kind == FLIPS else (0, runs))
-    flat_noise = noise.reshape(noise.size)
+    flat_noise, flat_fresh = noise.reshape(noise.size), fresh.reshape(fresh.size)
     flat_true, flat_seen = true.reshape(true.size), seen.reshape(seen.size)
     a0, a1, a2, a3 = answer_state[0], answer_state[1], answer_state[2], answer_state[3]
     w0, w1, w2, w3 = world_state[0], world_state[1], world_state[2], world_state[3]
@@ -254,9 +260,13 @@ def run_lanes(
             _forget_unknown(model, pairs, states)
         _plan(model, q, values, actions, horizon, tie_state)
         draw_uniforms(w0, w1, w2, w3, drawn)
-        _draw_noise(kind, scale, low, cut, other, noise_state, fresh, noise, horizon, pairs)
-        draw_uniforms(a0, a1, a2, a3, answers)
-        asked[:] = 0.0
+        _draw_noise(
+            *(kind, scale, low, cut, other, noise_state),
+            *(fresh, noise, flat_fresh, flat_noise, horizon, pairs),
+        )
+        if kind == FLIPS or kind == ONE_STEP:
+            draw_uniforms(a0, a1, a2, a3, answers)
+            asked[:] = 0.0
         for j in range(runs):
             number = 0
             for h in range(horizon):
