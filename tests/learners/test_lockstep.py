@@ -194,7 +194,7 @@ def released_one_by_one(trust, runs, episodes):
         world = CompiledRun(MDP, learner, seeds)
         for _ in world.blocks():
             pass
-        rows.append(np.concatenate([part.ravel() for part in world._counts[3:]]))
+        rows.append(np.concatenate([part.ravel() for part in world._counts[5:]]))
     return np.array(rows)
 
 

@@ -264,7 +264,7 @@ def run_lanes(
             *(kind, scale, low, cut, other, noise_state),
             *(fresh, noise, flat_fresh, flat_noise, horizon, pairs),
         )
-        if kind == FLIPS or kind == ONE_STEP:
+        if kind in (FLIPS, ONE_STEP):
             draw_uniforms(a0, a1, a2, a3, answers)
             asked[:] = 0.0
         for j in range(runs):
