@@ -40,7 +40,7 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
         "bonus_scale": (0.005, 0.02, 0.05),
         "privacy_scale": (3e-3, 1e-2),
         "error_scale": (0.2,),
-        "rate_scale": (5.0, 20.0, 60.0),
+        "rate_scale": (60.0, 20.0, 5.0),
     },
     "pucb": {
         "bonus_scale": (0.005, 0.01, 0.02, 0.05),
@@ -55,7 +55,7 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
     "psrl": {"prior": (0.1, 0.3, 1.0)},
     "ldp-psrl": {"prior": (0.1, 1.0), "privacy_scale": (0.0, 0.03, 0.1, 0.3, 1.0)},
 }
-"""Learner -> setting -> values, from far to near the printed ones where those are larger."""
+"""Learner -> setting -> values, from far from to near the printed ones."""
 
 
 def chain(states: int, horizon: int) -> TabularMDP:
@@ -109,14 +109,15 @@ def study(learner: str) -> None:
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         runs = [shares(learner, {**settings, "stationary": kind}) for kind in kinds]
-        rows.append((float(np.mean(runs)), float(np.max(runs)), values))
+        near = tuple(grid[name].index(value) for name, value in settings.items())
+        rows.append((float(np.mean(runs)), float(np.max(runs)), near, values))
     rows.sort()
     print(f"## {learner}: {', '.join(grid)}")
-    for score, worst, values in rows:
+    for score, worst, _, values in rows:
         print(f"{score:7.2%}  worst run {worst:4.0%}  {values}")
     limit = max(1.1 * rows[0][0], rows[0][0] + 0.005)
     chosen = max((row for row in rows if row[0] <= limit), key=lambda row: row[2])
-    print(f"chosen: {chosen[2]}, {chosen[0]:.2%} (best {rows[0][0]:.2%})", flush=True)
+    print(f"chosen: {chosen[3]}, {chosen[0]:.2%} (best {rows[0][0]:.2%})", flush=True)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     "dp-ucbvi": {
         "theory": {**_THEORY, "terms": TERMS, "clip": True, "cap": "horizon"},
         "practical": {
-            "bonus_scale": 0.05,
-            "privacy_scale": 5e-5,
+            "bonus_scale": 0.1,
+            "privacy_scale": 2e-5,
             "error_scale": 0.2,
             "terms": ("variance", "reward", "privacy"),
             "clip": False,
@@ -65,7 +65,7 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
         "theory": {**_THEORY, "clip": False, "cap": "remaining", "rate_scale": 1.0},
         "practical": {
             "bonus_scale": 0.02,
-            "privacy_scale": 0.01,
+            "privacy_scale": 0.003,
             "error_scale": 0.2,
             "rate_scale": 20.0,
         },
@@ -73,7 +73,7 @@ CONSTANTS: dict[str, dict[str, dict[str, Any]]] = {
     "pucb": {
         "theory": {**_THEORY, "clip": False, "cap": "horizon"},
         "practical": {
-            "bonus_scale": 0.02,
+            "bonus_scale": 0.05,
             "privacy_scale": 0.01,
             "error_scale": 0.05,
             "cap": "remaining",

@@ -76,7 +76,7 @@ def draw_uniform(state: Words, j: int) -> float:
     return float(_as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE)
 
 
-# Fused multiply-adds are the one fast-math licence: a third faster, as exact, the same in all lanes.
+# The one fast-math licence is to fuse multiply and add: a third faster, not less exact.
 @numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
 def add_laplace(s0: Words, s1: Words, s2: Words, s3: Words, scale: float, total: Floats) -> None:
     """total[j] += a discrete Laplace draw from generator j."""
