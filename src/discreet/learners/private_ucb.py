@@ -14,15 +14,24 @@ Q = min(H - h, max(0, r + P·V + bonus)) with the first two lines as bonus. PO *
 current policy with bonus |r - r*| + H·|P - P*|_1, plays it, and then moves it by mirror ascent,
 pi ∝ pi·exp(rate·Q), rate = sqrt(2·ln A/(H²·K)), starting from the uniform policy.
 
-**PUCB** privatises UBEV. Decided from the paper's description (its code is not public):
-P = N~(s,a,s')/N~, r = R~/N~ and
+**PUCB** privatises UBEV. P = N~(s,a,s')/N~, r = R~/N~ and
 
-    Q = H                                                                  if N~ < 2E,
+    Q = H                                                                  if N~ <= 2E,
     Q = min(H, r + P·V + (H+1)·sqrt(2·ln(T/failure')/(N~ - E))
                  + (1 + S·H)·(3E/N~ + 2E²/N~²))                             otherwise,
 
-failure' = failure/(9·S·A·H). In all three E is the exact bound on the actual noise after k users
-(probability failure/(3·counters·K) per counter and time), not the printed worst case.
+failure' = failure/(9·S·A·H). The paper's text was not at hand, so the width does not rest on it:
+where every counter is within E of the truth and N~ > 2E, N >= N~ - E > 0 and for 0 <= V <= H
+
+    |R~/N~ - R/N|             <= |R~ - R|/N~ + (R/N)·|N - N~|/N~        <= 2E/N~,
+    |sum V·(N~(s')/N~ - N(s')/N)| <= H·S·E/N~ + H·E/N~,
+
+together at most (2 + H·(S + 1))·E/N~ <= (1 + S·H)·2E/N~, which the last term exceeds; and by
+Hoeffding R/N and sum V*·N(s')/N are within sqrt(ln(2/f)/(2N)) and H times that of their means, a
+half of the root term. The learner is optimistic whatever the paper printed.
+
+In all three E is the exact bound on the actual noise after k users (probability
+failure/(3·counters·K) per counter and time), not the printed worst case.
 
 Regret up to logarithms, for ``constants="theory"``: VI sqrt(S·A·H³·T) + S²·A·H³/eps, PO and PUCB
 sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps instead of the last term (local).
