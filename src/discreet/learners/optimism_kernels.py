@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
+from discreet.privacy.postprocess_kernels import valid_row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,7 +61,8 @@ def _valid_model(
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
-                _project(transitions, visits[g, s, a], error / 4, model, g, s, a)
+                low, high = visits[g, s, a] - error / 4, visits[g, s, a] + error / 4
+                valid_row(transitions[g, s, a], low, high, model[g, s, a, :states])
                 n = 0.0
                 for t in range(states):
                     model[g, s, a, t] += share
@@ -71,45 +73,6 @@ def _valid_model(
                         model[g, s, a, t] /= n
                     mean = rewards[g, s, a] / n
                     model[g, s, a, states] = min(1.0, max(0.0, mean))
-
-
-@inlined
-def _project(
-    counts: Floats, visits: float, error: float, out: Floats, g: int, s: int, a: int
-) -> None:
-    """`privacy.postprocess_kernels.valid_row` for one (g, s, a), without array views.
-
-    Views cost several times the arithmetic in this loop; a test compares the two.
-    """
-    states = counts.shape[3]
-    low, high = visits - error, visits + error
-    total = 0.0
-    clipped = 0.0
-    for t in range(states):
-        value = counts[g, s, a, t]
-        total += value
-        if value > 0.0:
-            clipped += value
-    shift = 0.0
-    if high <= 0.0:
-        shift = -np.inf
-    elif clipped < low or clipped > high:
-        target = high if clipped > high else low
-        active = states
-        while True:
-            shift = (target - total) / active
-            kept = 0
-            total = 0.0
-            for t in range(states):
-                if counts[g, s, a, t] + shift > 0.0:
-                    kept += 1
-                    total += counts[g, s, a, t]
-            if kept >= active or kept == 0:  # rounding can bring an entry at zero back
-                break
-            active = kept
-    for t in range(states):
-        value = counts[g, s, a, t] + shift
-        out[g, s, a, t] = value if value > 0.0 else 0.0
 
 
 @inlined
