@@ -39,7 +39,9 @@ NAME = "private-uob-lbps"
 
 
 PRACTICAL = {"confidence": 0.01, "rate": 3.0, "limit": 0.5, "loss_share": 0.8}
-"""The same for all trust models; how they were chosen: docs/learners/adversarial.md."""
+"""The same for all trust models. A study on problems that are not reported
+(tools/choose_adversarial_constants.py) finds ``rate=10`` as good under privacy and better without:
+see docs/learners/adversarial.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
