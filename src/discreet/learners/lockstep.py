@@ -30,7 +30,7 @@ from discreet.privacy.trust import TrustModel
 Floats = NDArray[np.float64]
 
 _MOST_POLICIES = 1 << 16
-_BLOCK = 1 << 15
+_BLOCK = 1 << 12
 
 
 def run_lockstep(

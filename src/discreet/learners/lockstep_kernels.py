@@ -181,6 +181,92 @@ def _answer(flips: Floats, asked: Floats, cell: int, j: int, u: float, horizon: 
     return -1.0 if flipped else 1.0
 
 
+@inlined
+def _at(row: int, run: int, runs: int) -> np.uint64:
+    """Where (row, run) is in a flat array; unsigned, so that no check for negatives is compiled."""
+    return np.uint64(row * runs + run)
+
+
+@inlined
+def _play(
+    uniforms: Floats,
+    cumulative: Floats,
+    means: Floats,
+    start: Floats,
+    actions: Ints,
+    true: Floats,
+    sizes: tuple[int, int, int, int],
+) -> None:
+    """One episode of every run, counted exactly. All arrays are flat."""
+    horizon, states, choices, runs = sizes
+    pairs = states * choices
+    for j in range(runs):
+        s = 0
+        for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
+            s += int(uniforms[_at(0, j, runs)] >= start[_at(x, j, runs)])
+        for h in range(horizon):
+            i = s * choices + actions[_at(h * states + s, j, runs)]
+            u, earned = uniforms[_at(1 + 2 * h, j, runs)], uniforms[_at(2 + 2 * h, j, runs)]
+            s = 0
+            for x in range(states - 1):
+                s += int(u >= cumulative[_at(i * states + x, j, runs)])
+            true[_at(i * states + s, j, runs)] += 1.0
+            true[_at(pairs * states + i, j, runs)] += 1.0
+            bit = np.int64(earned < means[_at(i, j, runs)])
+            true[_at(pairs * (states + 1) + i, j, runs)] += bit
+
+
+@inlined
+def _play_asked(
+    kind: int,
+    scale: float,
+    uniforms: Floats,
+    cumulative: Floats,
+    means: Floats,
+    start: Floats,
+    actions: Ints,
+    asks: Floats,
+    fresh: Floats,
+    asked: Floats,
+    true: Floats,
+) -> None:
+    """One episode of every run, counted as users answer: flipped bits, or one step of each."""
+    horizon, states, runs = actions.shape
+    choices = means.shape[1]
+    pairs = states * choices
+    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
+    asked[:] = 0.0
+    for j in range(runs):
+        s = 0
+        for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
+            s += int(uniforms[0, j] >= start[x, j])
+        for h in range(horizon):
+            a = actions[h, s, j]
+            t = 0
+            for x in range(states - 1):
+                t += int(uniforms[1 + 2 * h, j] >= cumulative[s, a, x, j])
+            i = s * choices + a
+            bit = np.int64(uniforms[2 + 2 * h, j] < means[s, a, j])
+            move, visit = i * states + t, pairs * states + i
+            earn = pairs * (states + 1) + i
+            if kind == FLIPS:
+                true[move, j] += unit * _answer(fresh, asked, move, j, asks[3 * h, j], horizon)
+                true[visit, j] += unit * _answer(
+                    fresh, asked, visit, j, asks[3 * h + 1, j], horizon
+                )
+                if bit:
+                    true[earn, j] += unit * _answer(
+                        fresh, asked, earn, j, asks[3 * h + 2, j], horizon
+                    )
+            elif h == int(asks[0, j] * horizon):
+                kept = 1.0 if asks[1, j] < KEEP else 0.0
+                gain = unit * (kept - fresh[2 * move + bit, j])
+                true[move, j] += gain
+                true[visit, j] += gain
+                true[earn, j] += bit * gain
+            s = t
+
+
 @kernel
 def run_lanes(
     rows: Floats,
@@ -253,7 +339,9 @@ def run_lanes(
     flat_true, flat_seen = true.reshape(true.size), seen.reshape(seen.size)
     a0, a1, a2, a3 = answer_state[0], answer_state[1], answer_state[2], answer_state[3]
     w0, w1, w2, w3 = world_state[0], world_state[1], world_state[2], world_state[3]
-    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
+    sizes = (horizon, states, choices, runs)
+    flat_cumulative, flat_means = cumulative.reshape(cumulative.size), means.reshape(means.size)
+    flat_start, flat_actions = start.reshape(start.size), actions.reshape(actions.size)
     point = np.searchsorted(points, first + 1)
     for k in range(rows.shape[0]):
         if _estimate(rows[k], seen, model, pairs, states):
@@ -264,48 +352,20 @@ def run_lanes(
             *(kind, scale, low, cut, other, noise_state),
             *(fresh, noise, flat_fresh, flat_noise, horizon, pairs),
         )
-        if kind in (FLIPS, ONE_STEP):
-            draw_uniforms(a0, a1, a2, a3, answers)
-            asked[:] = 0.0
         for j in range(runs):
             number = 0
             for h in range(horizon):
                 for s in range(states):
                     number = number * choices + actions[h, s, j]
             totals[j] += policy_regrets[number, j]
-            s = 0
-            for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
-                s += int(uniforms[0, j] >= start[x, j])
-            for h in range(horizon):
-                a = actions[h, s, j]
-                t = 0
-                for x in range(states - 1):
-                    t += int(uniforms[1 + 2 * h, j] >= cumulative[s, a, x, j])
-                i = s * choices + a
-                bit = np.int64(uniforms[2 + 2 * h, j] < means[s, a, j])
-                move, visit = i * states + t, pairs * states + i
-                earn = pairs * (states + 1) + i
-                if kind == FLIPS:
-                    true[move, j] += unit * _answer(fresh, asked, move, j, asks[3 * h, j], horizon)
-                    true[visit, j] += unit * _answer(
-                        fresh, asked, visit, j, asks[3 * h + 1, j], horizon
-                    )
-                    if bit:
-                        true[earn, j] += unit * _answer(
-                            fresh, asked, earn, j, asks[3 * h + 2, j], horizon
-                        )
-                elif kind == ONE_STEP:
-                    if h == int(asks[0, j] * horizon):
-                        kept = 1.0 if asks[1, j] < KEEP else 0.0
-                        gain = unit * (kept - fresh[2 * move + bit, j])
-                        true[move, j] += gain
-                        true[visit, j] += gain
-                        true[earn, j] += bit * gain
-                else:
-                    true[move, j] += 1.0
-                    true[visit, j] += 1.0
-                    true[earn, j] += bit
-                s = t
+        if kind in (FLIPS, ONE_STEP):
+            draw_uniforms(a0, a1, a2, a3, answers)
+            _play_asked(
+                *(kind, scale, uniforms, cumulative, means, start),
+                *(actions, asks, fresh, asked, true),
+            )
+        else:
+            _play(drawn, flat_cumulative, flat_means, flat_start, flat_actions, flat_true, sizes)
         for j in range(flat_seen.size):
             flat_seen[j] = flat_true[j] + flat_noise[j]
         if point < points.size and points[point] == first + k + 1:
