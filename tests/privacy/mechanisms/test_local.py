@@ -87,6 +87,26 @@ def test_randomised_response_is_exactly_epsilon():
     assert 2 * 3 * 6 * math.log((1 - q) / q) <= 1.0
 
 
+class Recorder(SimulationSampler):
+    """Remembers which probabilities were asked for."""
+
+    def __init__(self):
+        super().__init__(np.random.default_rng(0))
+        self.asked = set()
+
+    def binomial(self, trials, probability, size):
+        self.asked.add(probability)
+        return super().binomial(trials, probability, size)
+
+
+def test_simulated_bits_flip_with_the_calibrated_probability_both_ways():
+    """At epsilon = 2000, 1 - q rounds to one: true bits would be reported for sure."""
+    plan, recorder = batch("randomized-response", epsilon=2000.0), Recorder()
+    counts = episodes(5).counts(TINY, np.random.default_rng(0))
+    plan.release(counts, sampler=recorder)
+    assert 0 < plan.flip < 1e-17 and recorder.asked == {plan.flip}
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("truths", [(0, 1), (0, None)])
 def test_one_step_reports_are_exactly_epsilon(epsilon, truths):

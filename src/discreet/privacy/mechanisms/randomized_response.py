@@ -6,7 +6,7 @@ probability of what is reported by at most (1-q)/q = e^e0, so the whole report i
 private for e0 = epsilon/(2kH): eps/(6H) for the three statistics. Pure epsilon, no delta.
 
 The analyser takes (y - q)/(1 - 2q), which is unbiased; its variance, q(1-q)/(1-2q)², does not
-depend on the bit. The sum over n users, x of whom hold the bit, is Binomial(x, 1-q) +
+depend on the bit. The sum over n users, x of whom hold the bit, is x - Binomial(x, q) +
 Binomial(n-x, q): that is how a batch is simulated, whatever n is.
 
 *Stationary counts* are sums over steps, not bits: a pooled counter can be H. Reports stay per step,
@@ -104,7 +104,7 @@ class RandomizedResponseBatch(CounterBatch):
         users, q = counts.users, self.flip
 
         def randomise(_: str, raw: IntArray) -> FloatArray:
-            kept = sampler.binomial(raw, 1 - q, raw.shape)
+            kept = raw - sampler.binomial(raw, q, raw.shape)  # 1 - q would round a small q away
             return self.estimate(kept + sampler.binomial(users - raw, q, raw.shape), users)
 
         return randomised_batch(self, counts, randomise, secure=sampler.secure, played=played)
