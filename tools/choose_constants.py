@@ -53,7 +53,7 @@ GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
         "error_scale": (0.003, 0.01, 0.03, 0.1),
     },
     "psrl": {"prior": (0.1, 0.3, 1.0)},
-    "ldp-psrl": {"prior": (0.1, 1.0), "privacy_scale": (0.0, 0.03, 0.1, 0.3, 1.0)},
+    "ldp-psrl": {"prior": (0.1, 1.0), "privacy_scale": (1.0, 0.3, 0.1, 0.03, 0.0)},
 }
 """Learner -> setting -> values, from far from to near the printed ones."""
 
