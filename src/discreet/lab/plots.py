@@ -193,7 +193,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
     plt = _pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
     if name != "by-episodes":
-        series = _longest(series, per_learner=name in _CURVES)
+        series = _longest(series, per_line=name in _CURVES)
     drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
     PLOTS[name](axes, series)
     entries = len(axes.get_legend_handles_labels()[1])
@@ -209,16 +209,16 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
     return drawn
 
 
-def _longest(series: Sequence[Series], *, per_learner: bool) -> list[Series]:
-    """The largest studies of all, or of each learner (one may be too slow for the largest)."""
+def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
+    """The largest studies of all, or of each line (a learner may be too slow for the largest)."""
+    names = [label_of(one) if per_line else "" for one in series]
     largest: dict[str, int] = {}
-    for one in series:
-        learner = one.facts["label"] if per_learner else ""
-        largest[learner] = max(largest.get(learner, 0), one.facts["episodes"])
+    for name, one in zip(names, series, strict=True):
+        largest[name] = max(largest.get(name, 0), one.facts["episodes"])
     return [
         one
-        for one in series
-        if one.facts["episodes"] == largest[one.facts["label"] if per_learner else ""]
+        for name, one in zip(names, series, strict=True)
+        if one.facts["episodes"] == largest[name]
     ]
 
 
