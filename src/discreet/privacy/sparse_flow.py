@@ -17,7 +17,6 @@ from discreet.privacy.flow_kernels import flows, imbalance
 from discreet.privacy.sparse_flow_kernels import Cells, Rows
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def project_large(
