@@ -9,6 +9,7 @@ import pytest
 
 from discreet.errors import InvalidInputError, MissingExtraError, UnsupportedError
 from discreet.lab import results as results_module
+from discreet.lab.plots import name_of
 from discreet.lab.report import render
 from discreet.lab.results import load
 from discreet.lab.runner import run_experiment
@@ -122,6 +123,15 @@ def test_a_share_never_rounds_to_a_bare_zero(alone):
     assert replace(row, mean=0.5, uniform=100.0).share_text == "0.50%"
     assert replace(row, mean=1e-4, uniform=100.0).share_text == "0.0001%"
     assert replace(row, uniform=0.0).share_text == "nan%"
+
+
+def test_tables_tell_mechanisms_apart(alone):
+    (row,) = summarise(alone)
+    assert name_of(row.facts) == "psrl"
+    assert name_of({**row.facts, "mechanism": "laplace"}) == "psrl (laplace)"
+    entry = {**alone.guarantees[0], "mechanism": "laplace"}
+    assert '<td class="">psrl (laplace)</td>' in render(replace(alone, guarantees=[entry]))
+    assert row.to_dict()["mechanism"] == "none"
 
 
 def test_json_has_null_for_what_is_not_promised(alone):

@@ -103,7 +103,7 @@ def command(
 
 def show(results: Any) -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.plots import pair_of
+    from discreet.lab.plots import name_of, pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
@@ -112,7 +112,7 @@ def show(results: Any) -> None:
     columns = ["learner", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
     cells = [
         [
-            row.facts["label"],
+            name_of(row.facts),
             pair_of(row.guarantee),
             compact(row.facts["episodes"]),
             str(row.runs),

@@ -35,14 +35,19 @@ def _pyplot() -> Any:
 def label_of(series: Series, *, environment: bool = False) -> str:
     """A legend entry that says the guarantee: notion, epsilon, delta."""
     facts, promise = series.facts, series.guarantee
-    name = facts["label"]
-    if facts["mechanism"] not in ("auto", "none"):
-        name = f"{name} ({facts['mechanism']})"
+    name = name_of(facts)
     where = f" on {facts['environment']}" if environment else ""
     if promise["notion"] == "none":
         return f"{name}{where}, no privacy"
     printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
     return f"{name}{where}, {pair_of(promise)}{printed}"
+
+
+def name_of(facts: Mapping[str, Any]) -> str:
+    """The learner's label, with the mechanism if one was asked for."""
+    if facts["mechanism"] in ("auto", "none"):
+        return str(facts["label"])
+    return f"{facts['label']} ({facts['mechanism']})"
 
 
 def pair_of(promise: Mapping[str, Any]) -> str:

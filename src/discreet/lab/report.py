@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from discreet.lab.plots import TITLES, figure, pair_of, plot_policy
+from discreet.lab.plots import TITLES, figure, name_of, pair_of, plot_policy
 from discreet.lab.results import Results, write_file
 from discreet.lab.summary import Row, summarise, warnings_of, winners
 
@@ -156,7 +156,7 @@ def _regret_table(rows: Sequence[Row]) -> str:
     body = "".join(
         _cells(
             *([("", escape(row.facts["environment"]))] if several else []),
-            ("", escape(row.facts["label"])),
+            ("", escape(name_of(row.facts))),
             ("", escape(pair_of(row.guarantee))),
             ("n", f"{row.facts['episodes']:,}"),
             ("n", f"{row.mean:,.0f}"),
@@ -207,7 +207,7 @@ def _policies(results: Results) -> str:
 def _guarantee_table(rows: Sequence[Row]) -> str:
     seen: dict[tuple[str, str], Row] = {}
     for row in rows:
-        seen.setdefault((row.facts["label"], pair_of(row.guarantee)), row)
+        seen.setdefault((name_of(row.facts), pair_of(row.guarantee)), row)
     body = "".join(
         _cells(
             ("", escape(label)),

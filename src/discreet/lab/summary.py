@@ -40,6 +40,7 @@ class Row:
             "learner": self.facts["learner"],
             "label": self.facts["label"],
             "trust": self.facts["trust"],
+            "mechanism": self.facts["mechanism"],
             "epsilon": _finite(self.facts["epsilon"]),
             "delta": self.facts["delta"],
             "calibration": self.facts["calibration"],
