@@ -5,7 +5,7 @@ CORE_VENV := .venv-core
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
-STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial
+STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial icu-sepsis
 
 .PHONY: run test lint types imports tests core-tests docs bench study clean help
 
@@ -58,7 +58,7 @@ docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 bench: $(VENV)/.dev  ## speed against peers, as ratios
 	@$(BIN)/python -m benchmarks
 
-study: $(VENV)/.run  ## every shipped experiment in full (hours)
+study: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
 
 clean:
