@@ -6,22 +6,29 @@ released statistics only. **No regret bound is claimed.**
 
 A round:
 
-1. *Plan.* Backward induction with Q = r + P·V + width·sd, capped at H - h; an action that was never
-   played is worth the cap. With weighted visits N = sum w·n, sampling weight M = sum w²·n and
-   noise variances F (transitions) and G (rewards) = sum w²·sigma²,
+1. *Plan.* Backward induction with Q = r + P·V + width·sd, at most 1 + max V (a reward, then the
+   best next state); an action that was never played is worth that much. With weighted visits
+   N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards) and
+   D (visits)
+   = sum w²·sigma²,
 
-       sd² = [M·(Var_P V + r(1-r)) + F·(sum_s' (V(s') - P·V)² + r²·S/2) + G + ((H-h)·M/N)²] / N²
+       sd² = [M·(Var_P V + r(1-r)) + F·sum_s' (V(s') - P·V)² + G + D·r² + (2(H-h)·M/N)²]
+             / (N - sqrt D)²
 
    is the variance of the estimated Q: sampling, the noise on the S transition counters of that row
-   (it moves P·V only as far as V differs between states), the noise on its reward counter, and a
-   lower-order term for rows seen a few times. ``width`` = ``confidence``·ln(t + HSA) grows with the
-   users t so far: caution is dear at first and cheap later, and no action is given up for good.
-2. *Size the batch by what it can teach.* The expected bonus along the policy is what the learner
-   does not know about it. The batch is the smallest that is predicted to shrink it to ``shrink``
-   times its size (to sqrt(``shrink``) where noise grows with the users, as in local reports), and
-   no larger than all batches before it together. So the first batch comes out
-   of the noise level, exploration of a new action costs what it needs at any K, and well-known
-   policies are played in growing batches.
+   (it moves P·V only as far as V differs between states), the noise on its reward counter and on
+   its visits, and a lower-order term for rows seen a few times. Counts that are not negative look
+   like visits even where nobody came, so only the visits above their own noise are certain, and a
+   row without certain visits counts as never played. Where reports show only some of the visits
+   (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
+   ``width`` = ``confidence``·ln(t + HSA)^``growth`` grows with the users t so far: caution is dear
+   at first and cheap later.
+2. *Size the batch by what it can teach.* The expected bonus along the policy, or half the value the
+   policy promises if that is less, is what the learner does not know about it. The batch is the
+   smallest that is predicted to leave ``shrink`` of it (sqrt(``shrink``) where noise grows with the
+   users, as in local reports), and no larger than all batches before it together. So the first
+   batch is large enough to rise above the noise, exploration of a new action costs what it needs at
+   any K, and well-known policies are played in growing batches.
 3. *Release* transitions and rewards of the played actions only; visits follow from the flow
    (L2 = sqrt(4H) instead of sqrt(6H)).
 4. *Project* the transitions onto consistent flows (`discreet.privacy.flow`).
@@ -51,12 +58,16 @@ IntArray = NDArray[np.int64]
 
 
 DEFAULTS = {
-    False: {"confidence": 0.034, "shrink": 0.7},
-    True: {"confidence": 0.06, "shrink": 0.65},
+    False: {"confidence": 0.0088, "growth": 1.5},
+    True: {"confidence": 0.048, "growth": 1.0},
 }
 """Settings without and with pooling over steps; ``confidence`` is multiplied by the fourth root of
 the number of rows: the more of them, the more chances to be misled. How these values were chosen is
 on the docs page."""
+
+PROMISED = 0.5
+"""A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
+against this share of it, not against bonuses that add up to many times what can be earned."""
 
 
 class Evidence(NamedTuple):
@@ -74,6 +85,7 @@ class Evidence(NamedTuple):
     sampling: FloatArray
     noise: FloatArray
     reward_noise: FloatArray
+    visit_noise: FloatArray
 
     @classmethod
     def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
@@ -129,6 +141,7 @@ class FlowUCB(BatchLearner):
         plan: a calibrated batch release of transitions and rewards.
         rng: breaks ties.
         confidence: the one multiplier on all bonuses (see `DEFAULTS`).
+        growth: the width is ``confidence``·ln(users so far + HSA) to this power.
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
         ease: variance per visit against which noise is weighed in a batch's credit.
     """
@@ -142,7 +155,8 @@ class FlowUCB(BatchLearner):
         rng: np.random.Generator,
         *,
         confidence: float | None = None,
-        shrink: float | None = None,
+        growth: float | None = None,
+        shrink: float = 0.8,
         ease: float = 0.1,
     ) -> None:
         super().__init__(problem, plan, rng)
@@ -150,11 +164,12 @@ class FlowUCB(BatchLearner):
         if confidence is None:
             rows = problem.shape.visits[1:] if problem.stationary else problem.shape.visits
             confidence = defaults["confidence"] * math.prod(rows) ** 0.25
-        shrink = defaults["shrink"] if shrink is None else shrink
-        _validate.positive(confidence=confidence, shrink=shrink, ease=ease)
+        growth = defaults["growth"] if growth is None else growth
+        _validate.positive(confidence=confidence, growth=growth, shrink=shrink, ease=ease)
         _validate.probability(shrink=shrink)
         self.settings: dict[str, Any] = {
             "confidence": confidence,
+            "growth": growth,
             "shrink": shrink,
             "ease": ease,
             "stationary": problem.stationary,
@@ -163,6 +178,7 @@ class FlowUCB(BatchLearner):
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
         self._initial = problem.start / problem.start.sum()
+        self._factors = visit_noise_factors(shape.states, shape.horizon, int(problem.start.sum()))
         self._told = 0
         self._noise_table: dict[int, tuple[float, float]] = {}
         self._request: Request | None = None
@@ -186,7 +202,7 @@ class FlowUCB(BatchLearner):
         expected = request.users * request.occupancy[steps, states]
         weight = self._credit(expected, noise["transitions"])
         rows = (steps * 0 if self.problem.stationary else steps, states, actions)
-        self._add(rows, weight, flow, rewards, expected, noise)
+        self._add(rows, steps, weight, flow, rewards, expected, noise)
         self._told += request.users
         self._request = None
 
@@ -206,32 +222,47 @@ class FlowUCB(BatchLearner):
     def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
         if variance == 0:
             return np.ones_like(expected)
-        weight: FloatArray = expected / (expected + variance / self.settings["ease"])
+        weight: FloatArray = expected / (expected + variance / self._ease)
         return weight
+
+    @property
+    def _ease(self) -> float:
+        """``ease`` is for visits that are all reported; thinner reports vary more per visit."""
+        return float(self.settings["ease"] * (1 + self.plan.visit_variance))
 
     def _add(
         self,
         rows: tuple[IntArray, IntArray, IntArray],
+        steps: IntArray,
         weight: FloatArray,
         transitions: FloatArray,
         rewards: FloatArray,
         expected: FloatArray,
         noise: dict[str, float],
     ) -> None:
+        """Weighted sums, and the variances they carry.
+
+        Reports that show only a part of the visits add variance to every visit; half of it is left
+        in a state's total, which the flow measures twice: coming in and going out.
+        """
         from discreet.learners import flow_ucb_kernels as kernels
 
         evidence, visits = self._evidence, transitions.sum(axis=-1)
+        seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
+        doubt = noise["transitions"] * self._factors[steps] + per_visit * seen / 2
         places = evidence.places(rows, np.asarray(transitions.any(axis=-1)))
         kernels.add_rows(places, weight, transitions, evidence.transitions)
         np.add.at(evidence.rewards, rows, weight * rewards)
         np.add.at(evidence.visits, rows, weight * visits)
-        np.add.at(evidence.sampling, rows, weight**2 * np.maximum(visits, expected))
+        np.add.at(evidence.sampling, rows, weight**2 * seen * (1 + per_visit))
         np.add.at(evidence.noise, rows, weight**2 * noise["transitions"])
         np.add.at(evidence.reward_noise, rows, weight**2 * noise["rewards"])
+        np.add.at(evidence.visit_noise, rows, weight**2 * doubt)
 
     def _width(self) -> float:
         rows = math.prod(self.problem.shape.visits)
-        return float(self.settings["confidence"] * math.log(self._told + rows))
+        growth = self.settings["growth"]
+        return float(self.settings["confidence"] * math.log(self._told + rows) ** growth)
 
     def _next_request(self) -> Request:
         from discreet.learners import flow_ucb_kernels as kernels
@@ -241,14 +272,17 @@ class FlowUCB(BatchLearner):
         kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
         tie = self.rng.random(self.problem.shape.visits)
         width = self._width()
-        actions, occupancy, bonus, moments = self._plan(probabilities, width, tie)
+        actions, occupancy, values, bonus, moments = self._plan(probabilities, width, tie)
+        promised = float(self._initial @ values[0])
         unknown = float((occupancy * bonus).sum())
 
         def shrunk(users: float) -> bool:
             after = kernels.uncertainty_after(
                 users,
                 *self._noise(users),
-                self.settings["ease"],
+                self.plan.visit_variance,
+                self._factors,
+                self._ease,
                 occupancy,
                 actions,
                 moments,
@@ -257,19 +291,29 @@ class FlowUCB(BatchLearner):
             )
             return bool(after <= goal)
 
-        goal = self._shrink() * unknown
+        goal = self._goal(unknown, promised)
         left = self.problem.episodes - self._told
         users = _rounded(self._size(shrunk, left), left)
         if left - users < users / 2:
-            actions, occupancy, _, _ = self._plan(probabilities, self._last_width(width), tie)
+            actions, occupancy, *_ = self._plan(probabilities, self._last_width(width), tie)
             users = left
         return Request(actions, users, occupancy)
 
-    def _shrink(self) -> float:
-        """``shrink``, or its root where noise grows with the batch (local): the same growth."""
+    def _goal(self, unknown: float, promised: float) -> float:
+        """What a batch may leave unknown.
+
+        With noise per batch, small batches waste users: all below `PROMISED` is one batch's work.
+        Where noise grows with the batch (local) they waste nothing, and steps are half as large.
+        """
+        growth = self._noise_growth()
+        excess = max(1.0, unknown / (PROMISED * promised)) if promised > 0 else 1.0
+        shrink = self.settings["shrink"] ** (1 - growth / 2)
+        return float(shrink * unknown / excess ** (1 - growth))
+
+    def _noise_growth(self) -> float:
+        """0 where noise is the same for every batch, 1 where its variance grows with the users."""
         one, two = self._noise_at(10)[0], self._noise_at(11)[0]
-        growth = math.log2(two / one) if one > 0 else 0.0
-        return float(self.settings["shrink"] ** (1 - min(max(growth, 0.0), 1.0) / 2))
+        return min(max(math.log2(two / one), 0.0), 1.0) if one > 0 else 0.0
 
     def _size(self, enough: Callable[[int], bool], left: int) -> int:
         """The smallest batch that is ``enough``, no larger than all before it together.
@@ -308,7 +352,7 @@ class FlowUCB(BatchLearner):
 
     def _plan(
         self, probabilities: FloatArray, width: float, tie: FloatArray
-    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         from discreet.learners import flow_ucb_kernels as kernels
 
         horizon, states = self.problem.shape.horizon, self.problem.shape.states
@@ -318,7 +362,7 @@ class FlowUCB(BatchLearner):
         number, sums, out = self._evidence.number, self._evidence[2:], (values, bonus, moments)
         kernels.optimistic(number, probabilities, *sums, width, horizon, tie, actions, *out)
         kernels.state_occupancy(number, probabilities, actions, self._initial, occupancy)
-        return actions, occupancy, bonus, moments
+        return actions, occupancy, values, bonus, moments
 
     def state(self) -> dict[str, Any]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""
@@ -340,6 +384,23 @@ class FlowUCB(BatchLearner):
             actions, users, occupancy = state["request"]
             self._request = Request(np.array(actions, np.int64), int(users), np.array(occupancy))
         self.rng.bit_generator.state = state["rng"]
+
+
+def visit_noise_factors(states: int, horizon: int, starts: int) -> FloatArray:
+    """Variance of a state's visits at each step, after flow consistency, per counter's variance.
+
+    The visits of a layer sum to the users, which leaves 1 - 1/k of the variance with k states. They
+    are measured by the ``states`` counters going out and, from step 1 on, by the counters coming
+    in, one per state of the layer before: with one start, step 0 is exact and step 1 almost.
+
+    >>> visit_noise_factors(states=4, horizon=3, starts=1).tolist()
+    [0.0, 0.6, 1.5]
+    """
+    inside = 1 - 1 / states
+    factors = np.full(horizon, inside * states / 2)
+    factors[0] = (1 - 1 / starts) * states
+    factors[1:2] = inside / (1 / starts + 1 / states)
+    return factors
 
 
 def _rounded(users: int, left: int) -> int:

@@ -69,17 +69,24 @@ def deviation_of(
     sampling: float,
     noise: float,
     reward_noise: float,
+    visit_noise: float,
     variance: float,
     deviation: float,
     reward: float,
-    states: int,
     ceiling: float,
 ) -> float:
-    """Standard deviation of one estimated Q value, from sampling and from privacy noise."""
+    """Standard deviation of one estimated Q value, from sampling and from privacy noise.
+
+    Divided by the visits that are certain, one standard deviation below those counted: where noise
+    alone explains the count, nothing is known and the answer is infinite.
+    """
+    certain = visits - np.sqrt(visit_noise)
+    if certain <= 0.0:
+        return np.inf
     square = sampling * variance
-    square += noise * deviation + reward_noise + noise * reward * reward * states / 2.0
-    square += (ceiling * sampling / visits) ** 2
-    return float(np.sqrt(square) / visits)
+    square += noise * deviation + reward_noise + visit_noise * reward * reward
+    square += (2.0 * ceiling * sampling / visits) ** 2
+    return float(np.sqrt(square) / certain)
 
 
 @kernel
@@ -91,6 +98,7 @@ def optimistic(
     sampling: FloatArray,
     noise: FloatArray,
     reward_noise: FloatArray,
+    visit_noise: FloatArray,
     width: float,
     horizon: int,
     tie: FloatArray,
@@ -101,37 +109,41 @@ def optimistic(
 ) -> None:
     """Backward induction with bonuses; ``width`` 0 plans greedily and shuns unknown actions.
 
+    No action is worth more than a reward of one and then the best state of the next step.
+
     ``moments[h, s]``: variance, squared deviations (see `spread`) and reward of the action taken.
     """
     layers, states, choices = visits.shape
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
-        ceiling = float(horizon - h)
+        ceiling = 1.0 + np.max(values[h + 1])
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
                 n = visits[layer, s, a]
-                if n <= 0.0:
-                    extra = ceiling
-                    q = ceiling if width > 0.0 else 0.0
-                    reward, variance, deviation = 0.0, 0.25, 0.0
-                else:
+                reward, mean, variance, deviation = 0.0, 0.0, 0.25, 0.0
+                if n > 0.0:
                     reward = min(max(reward_sums[layer, s, a] / n, 0.0), 1.0)
                     mean, variance, deviation = spread(
                         probabilities[number[layer, s, a]], values[h + 1], reward
                     )
-                    extra = width * deviation_of(
-                        n,
-                        sampling[layer, s, a],
-                        noise[layer, s, a],
-                        reward_noise[layer, s, a],
-                        variance,
-                        deviation,
-                        reward,
-                        states,
-                        ceiling,
-                    )
+                sd = deviation_of(
+                    n,
+                    sampling[layer, s, a],
+                    noise[layer, s, a],
+                    reward_noise[layer, s, a],
+                    visit_noise[layer, s, a],
+                    variance,
+                    deviation,
+                    reward,
+                    float(horizon - h),
+                )
+                if np.isinf(sd):
+                    extra = ceiling
+                    q = ceiling if width > 0.0 else 0.0
+                else:
+                    extra = width * sd
                     q = min(reward + mean + extra, ceiling)
                 if q > best + TIE or (q > best - TIE and tie[h, s, a] > luck):
                     best, luck = max(q, best), tie[h, s, a]
@@ -180,6 +192,8 @@ def uncertainty_after(
     users: float,
     new_noise: float,
     new_reward_noise: float,
+    per_visit: float,
+    factors: FloatArray,
     ease: float,
     occupancy: FloatArray,
     actions: IntArray,
@@ -188,12 +202,16 @@ def uncertainty_after(
     sampling: FloatArray,
     noise: FloatArray,
     reward_noise: FloatArray,
+    visit_noise: FloatArray,
     width: float,
 ) -> float:
-    """Expected bonus along the policy once ``users`` more have played it."""
+    """Expected bonus along the policy once ``users`` more have played it.
+
+    ``per_visit`` and ``factors``: see `FlowUCB._add`.
+    """
     layers, states, choices = visits.shape
     horizon = actions.shape[0]
-    fresh = np.zeros((layers, states, choices, 4))
+    fresh = np.zeros((layers, states, choices, 5))
     for h in range(horizon):
         layer = h if layers > 1 else 0
         for s in range(states):
@@ -201,9 +219,10 @@ def uncertainty_after(
             w = credit(expected, new_noise, ease)
             cell = fresh[layer, s, actions[h, s]]
             cell[0] += w * expected
-            cell[1] += w * w * expected
+            cell[1] += w * w * expected * (1.0 + per_visit)
             cell[2] += w * w * new_noise
             cell[3] += w * w * new_reward_noise
+            cell[4] += w * w * (new_noise * factors[h] + per_visit * expected / 2.0)
     total = 0.0
     for h in range(horizon):
         layer = h if layers > 1 else 0
@@ -220,10 +239,10 @@ def uncertainty_after(
                 sampling[layer, s, a] + cell[1],
                 noise[layer, s, a] + cell[2],
                 reward_noise[layer, s, a] + cell[3],
+                visit_noise[layer, s, a] + cell[4],
                 variance,
                 deviation,
                 reward,
-                states,
                 ceiling,
             )
             total += occupancy[h, s] * min(extra, ceiling)

@@ -183,6 +183,14 @@ class BatchPlan(ABC):
     def noise_variance(self, users: int) -> dict[str, float]:
         """Noise variance on one counter of each released statistic, for a batch of ``users``."""
 
+    @property
+    def visit_variance(self) -> float:
+        """Variance that each visit adds to its counter, beyond `noise_variance`.
+
+        Zero where every visit is reported; more where a user reports a part of the episode.
+        """
+        return 0.0
+
     @abstractmethod
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None

@@ -193,6 +193,16 @@ class OneStepBatch(BatchPlan):
         one = empty_variance(self.shape, self.statistics, self.flip)
         return {name: users * value for name, value in one.items()}
 
+    @property
+    def visit_variance(self) -> float:
+        """A visit counts H/(p - q) with probability p/H: what that adds to an empty counter.
+
+        With p = 1/2 the second moments (true bit minus false bit) give
+        H·(1/2 - 2q + 2q²)/(p - q)² - 1, which is 2H - 1 without false bits.
+        """
+        second = 0.5 - 2 * self.flip + 2 * self.flip**2
+        return self.shape.horizon * second / (KEEP - self.flip) ** 2 - 1
+
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
