@@ -42,6 +42,21 @@ class SignedFlow(FlowUCB):
         return flow.transitions
 
 
+class CountedVisits(FlowUCB):
+    """All counted visits are believed, also those that noise alone explains."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._factors = np.zeros_like(self._factors)
+
+
+class BonusGoal(FlowUCB):
+    """Batches shrink the bonus, however far it is above what can be earned."""
+
+    def _goal(self, unknown: float, promised: float) -> float:
+        return float(self.settings["shrink"] * unknown)
+
+
 class FixedSchedule(FlowUCB):
     """Batches of 200, then growing by a factor of 1.2, whatever the policy needs."""
 
@@ -67,6 +82,8 @@ VARIANTS: dict[str, tuple[type[FlowUCB], dict[str, Any]]] = {
     "no flow projection": (NoFlow, {}),
     "flow equations without x >= 0": (SignedFlow, {}),
     "no credit (all batches weigh the same)": (FlowUCB, {"ease": 1e15}),
+    "all counted visits are certain": (CountedVisits, {}),
+    "batches sized by the bonus alone": (BonusGoal, {}),
     "fixed batches (200, growth 1.2)": (FixedSchedule, {}),
     "last batch explores": (OptimisticEnd, {}),
     "visits released too": (AllStatistics, {}),

@@ -12,10 +12,11 @@ import argparse
 import numpy as np
 
 import discreet
-from discreet.mdp import uniform_policy
+from discreet.mdp import TabularMDP, uniform_policy
 from discreet.mdp.planning import RegretMeter
 
 NAMES = ("DoubleChain", "GridWorld", "Treatment", "Recommender", "DemandResponse", "RandomMDP")
+RANDOM = {"states": 8, "actions": 4, "horizon": 8, "concentration": 0.5}
 SIZES = (10**5, 10**6, 10**7)
 TRUSTS = {
     "none": discreet.NoPrivacy(),
@@ -25,11 +26,16 @@ TRUSTS = {
 }
 
 
+def problem(name: str, relabel: int | None = None) -> TabularMDP:
+    """An environment with its default parameters (the default random MDP is too small)."""
+    return discreet.make(name, relabel=relabel, **(RANDOM if name == "RandomMDP" else {}))
+
+
 def shares(name: str, trust: str, episodes: int, pooled: bool, seed: int, runs: int) -> np.ndarray:
     """Final regret of each run as a share of the uniform policy's."""
     found = []
     for run in range(runs):
-        mdp = discreet.make(name, relabel=seed + run)
+        mdp = problem(name, relabel=seed + run)
         uniform = RegretMeter(mdp).regret(uniform_policy(mdp.shape)) * episodes
         result = discreet.learn(
             mdp,
@@ -46,7 +52,7 @@ def shares(name: str, trust: str, episodes: int, pooled: bool, seed: int, runs: 
 
 def uniform_row(name: str) -> str:
     """Regret of the uniform policy itself, for each size."""
-    mdp = discreet.make(name)
+    mdp = problem(name)
     each = RegretMeter(mdp).regret(uniform_policy(mdp.shape))
     return f"| {name} | | uniform | " + " | ".join(f"{each * k:,.0f}" for k in SIZES) + " |"
 
@@ -63,7 +69,7 @@ def main() -> None:
     for name in options.names:
         print(uniform_row(name), flush=True)
         for counts in options.counts:
-            if counts == "stationary" and not discreet.make(name).stationary:
+            if counts == "stationary" and not problem(name).stationary:
                 continue
             for trust in options.trusts:
                 cells = [
