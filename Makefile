@@ -46,7 +46,7 @@ imports: $(VENV)/.dev  ## mdp <- privacy <- learners <- lab <- cli
 	@$(BIN)/lint-imports
 
 tests: $(VENV)/.dev  ## tests and doctests, warnings are errors
-	@$(BIN)/pytest -q -n $(JOBS) --minimum-tests=1650
+	@$(BIN)/pytest -q -n $(JOBS) --minimum-tests=2050
 
 core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
 	@$(CORE_VENV)/bin/pytest -q -m core tests
