@@ -15,3 +15,12 @@ def kernel(function: _Function) -> _Function:
     """
     compiled: _Function = numba.njit(cache=True, fastmath=False, error_model="numpy")(function)
     return compiled
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a helper into its callers: a call would cost more than what it does.
+
+    Not cached on its own: a helper that is loaded from the cache is called, not inlined.
+    """
+    compiled: _Function = numba.njit(forceinline=True, error_model="numpy")(function)
+    return compiled

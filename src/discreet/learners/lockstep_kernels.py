@@ -7,8 +7,8 @@ runs. Counters are laid out as in a release: transitions (s,a,s'), visits (s,a),
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet._jit import kernel
-from discreet.learners.stream_kernels import TIE, inlined
+from discreet._jit import inlined, kernel
+from discreet.learners.stream_kernels import TIE
 from discreet.privacy.mechanisms.lane_kernels import (
     add_laplace,
     draw_table,

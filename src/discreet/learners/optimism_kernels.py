@@ -14,7 +14,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
+from discreet._jit import inlined
+from discreet.learners.stream_kernels import break_ties, greedy, planner
 from discreet.privacy.postprocess_kernels import valid_row
 
 Floats = NDArray[np.float64]

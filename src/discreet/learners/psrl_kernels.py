@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learners.stream_kernels import break_ties, greedy, inlined, planner
+from discreet._jit import inlined
+from discreet.learners.stream_kernels import break_ties, greedy, planner
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

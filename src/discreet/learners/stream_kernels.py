@@ -13,6 +13,8 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from discreet._jit import inlined
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -28,12 +30,6 @@ _PLANNER = types.void(_F1, _F4, _F3, _F3, _F4, _F4, _F2, _I2, _F3, _GENERATOR)
 
 TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
-
-
-def inlined(function: _Function) -> _Function:
-    """Compile a helper into its callers: a call would cost more than what it does."""
-    compiled: _Function = numba.njit(forceinline=True, error_model="numpy")(function)
-    return compiled
 
 
 def planner(function: Callable[..., None]) -> Any:

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet._jit import kernel
+from discreet._jit import inlined, kernel
 
 FloatArray = NDArray[np.float64]
 
 
-@kernel
+@inlined
 def valid_row(counts: FloatArray, low: float, high: float, out: FloatArray) -> None:
     """Write max(0, counts + c) with the c of least |c| whose sum lies in [low, high].
 
