@@ -65,17 +65,14 @@ def svg_of(drawn: object) -> str:
 
 def write_figures(results: Results) -> list[Path]:
     """All figures of the experiment as SVG and PNG files in the folder ``figures``."""
-    import matplotlib.pyplot as plt
-
     folder = results.path / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, environment in _figures(results):
         drawn = figure(results, name, environment)
         stem = f"{name}-{_slug(environment)}"
+        write_file(folder / f"{stem}.svg", svg_of(drawn).encode())
         drawn.savefig(folder / f"{stem}.png", dpi=150)
-        plt.close(drawn)
-        write_file(folder / f"{stem}.svg", svg_of(figure(results, name, environment)).encode())
         paths += [folder / f"{stem}.svg", folder / f"{stem}.png"]
     return paths
 

@@ -9,8 +9,7 @@ A round:
 1. *Plan.* Backward induction with Q = r + P·V + width·sd, at most 1 + max V (a reward, then the
    best next state); an action that was never played is worth that much. With weighted visits
    N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards) and
-   D (visits)
-   = sum w²·sigma²,
+   D (visits), each sum w²·sigma²,
 
        sd² = [M·(Var_P V + r(1-r)) + F·sum_s' (V(s') - P·V)² + G + D·r² + (2(H-h)·M/N)²]
              / (N - sqrt D)²
@@ -330,7 +329,7 @@ class FlowUCB(BatchLearner):
 
     def _last_width(self, width: float) -> float:
         """The last batch teaches nobody: it plays the greedy policy (``width`` is not used)."""
-        return 0.0 * width
+        return 0.0
 
     def _noise(self, users: float) -> tuple[float, float]:
         """Variances of the two statistics, interpolated between powers of two.
