@@ -9,11 +9,10 @@ from discreet._import_hook import when_imported as _when_imported
 from discreet._lazy import attach as _attach
 
 if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
-    from discreet import errors, lab, learners, mdp, privacy
+    from discreet import errors, lab, learners, mdp, privacy, study
     from discreet.lab.results import load
     from discreet.learners.check import check_learner
     from discreet.learners.learn import learn
-    from discreet.learners.study import resume, start
     from discreet.mdp.check import check_mdp
     from discreet.mdp.environments.registry import make
     from discreet.mdp.gymnasium_bridge import from_gymnasium, to_gymnasium
@@ -21,6 +20,7 @@ if TYPE_CHECKING:  # what the lazy table below means to type checkers and editor
     from discreet.privacy.auditing.conformance import check_mechanism
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+    from discreet.study.study import resume, start
 
 __version__ = "0.1.0"
 
@@ -43,8 +43,9 @@ _WHERE = {
     "make": "discreet.mdp.environments.registry",
     "mdp": "discreet.mdp",
     "privacy": "discreet.privacy",
-    "resume": "discreet.learners.study",
-    "start": "discreet.learners.study",
+    "resume": "discreet.study.study",
+    "start": "discreet.study.study",
+    "study": "discreet.study",
     "to_gymnasium": "discreet.mdp.gymnasium_bridge",
 }
 
@@ -69,6 +70,7 @@ __all__ = [
     "privacy",
     "resume",
     "start",
+    "study",
     "to_gymnasium",
 ]
 

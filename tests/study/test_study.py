@@ -13,7 +13,6 @@ import pytest
 import discreet
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
-from discreet.learners import study_file
 from discreet.learners.learn import make_batch_learner
 from discreet.learners.loop import public_facts
 from discreet.learners.registry import get_learner
@@ -22,6 +21,7 @@ from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.noise import SimulationSampler
+from discreet.study import study_file
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
 
@@ -278,7 +278,7 @@ WORKER = """
 import os, signal, sys
 import gymnasium, numpy as np
 import discreet
-from discreet.learners import study_file
+from discreet.study import study_file
 from discreet.mdp.trajectories import Trajectories
 
 path, kill_during = sys.argv[1], int(sys.argv[2])

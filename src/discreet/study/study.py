@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError, StudyError
-from discreet.learners import study_file
 from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import get_learner
@@ -36,6 +35,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.release import Encoder, PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel
+from discreet.study import study_file
 
 SamplerName = Literal["secure", "simulation"]
 

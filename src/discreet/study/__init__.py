@@ -1,0 +1,18 @@
+"""A study's life: a learner on real people's episodes, for weeks, in one file."""
+
+from typing import TYPE_CHECKING
+
+from discreet._lazy import attach as _attach
+
+if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
+    from discreet.study.study import Study, resume, start
+
+_WHERE = {
+    "Study": "discreet.study.study",
+    "resume": "discreet.study.study",
+    "start": "discreet.study.study",
+}
+
+__all__ = ["Study", "resume", "start"]
+
+__getattr__, __dir__ = _attach(__name__, _WHERE)
