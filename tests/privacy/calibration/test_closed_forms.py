@@ -1,6 +1,8 @@
 """Formulas against numerical integration, sums and each other."""
 
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -75,3 +77,39 @@ def test_gaussian_noise_needs_a_delta():
 
 def test_least_epsilon_of_a_flat_curve_is_infinite():
     assert cf.least_epsilon(lambda _: 0.5, 1e-6) == math.inf
+
+
+class TestFlipProbability:
+    """The double itself keeps the promise, compared with e^x to 420 digits."""
+
+    @staticmethod
+    def exponential(epsilon, bits):
+        with localcontext() as context:
+            context.prec = 420
+            return (min(Decimal(repr(epsilon)), Decimal(epsilon)) / bits).exp()
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("epsilon", [1e-10, 1e-6, 0.1, 0.7, 1.0, 3, 40.0, 300.0, 699.5])
+    @pytest.mark.parametrize("bits", [1, 4, 36])
+    def test_the_promise_holds_exactly_and_hardly_anything_is_wasted(self, epsilon, bits):
+        q = Fraction(cf.flip_probability(epsilon, bits))
+        exponential = Fraction(self.exponential(epsilon, bits))
+        assert (1 - q) / q <= exponential
+        one_less = Fraction(math.nextafter(float(q), 0.0))
+        assert (1 - one_less) / one_less > exponential
+
+    @pytest.mark.parametrize("seed", range(50))
+    def test_random_epsilons(self, seed):
+        rng = np.random.default_rng(seed)
+        epsilon, bits = float(10 ** rng.uniform(-9, 2.8)), int(rng.integers(1, 300))
+        q = Fraction(cf.flip_probability(epsilon, bits))
+        assert (1 - q) / q <= Fraction(self.exponential(epsilon, bits))
+        assert q < Fraction(1, 2)
+
+    @pytest.mark.parametrize(("epsilon", "bits"), [(1e-13, 1), (1e-13, 36), (1e-11, 36)])
+    def test_what_no_double_represents_is_refused_in_one_sentence(self, epsilon, bits):
+        with pytest.raises(CalibrationError, match=r"Expected epsilon >= .* got epsilon=.* use a"):
+            cf.flip_probability(epsilon, bits)
+
+    def test_a_huge_epsilon_still_flips(self):
+        assert 0 < cf.flip_probability(1e6) == cf.flip_probability(700.0)

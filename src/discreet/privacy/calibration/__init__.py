@@ -22,6 +22,7 @@ _WHERE = {
     "discrete_laplace_pmf": "discreet.privacy.calibration.distributions",
     "epsilon_of_moves": "discreet.privacy.calibration.losses",
     "epsilon_of_shifts": "discreet.privacy.calibration.losses",
+    "flip_probability": "discreet.privacy.calibration.closed_forms",
     "gaussian_delta": "discreet.privacy.calibration.closed_forms",
     "gaussian_epsilon": "discreet.privacy.calibration.closed_forms",
     "gaussian_routes": "discreet.privacy.calibration.routes",

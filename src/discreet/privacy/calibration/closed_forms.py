@@ -3,6 +3,9 @@
 The analytic Gaussian mechanism is Theorem 8 of Balle and Wang (2018): Gaussian noise of standard
 deviation sigma on statistics of L2 sensitivity D is (epsilon, delta)-DP exactly when
 Phi(D/(2 sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·sigma/D) <= delta.
+
+Parameters of pure mechanisms are doubles that keep the promise as exact rational numbers, not up to
+a safety factor: `laplace_scale` and `flip_probability`.
 """
 
 import math
@@ -71,6 +74,68 @@ def laplace_scale(l1: float, epsilon: float) -> float:
     while Fraction(scale) * promised < Fraction(l1):
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+_LEAST_BIT = Fraction(1, 10**12)
+"""Doubles just below 1/2 are 2^-54 apart: from here on rounding costs under 0.03% of epsilon."""
+_LARGEST_BIT = 700
+"""e^-700 is still a normal double; a larger epsilon gets this one's flip, which keeps more."""
+_FRACTION_BITS = 256
+
+
+def flip_probability(epsilon: float, bits: int = 1) -> float:
+    """The least double q with (1-q)/q <= e^(epsilon/bits): what randomised response flips with.
+
+    Proof that the double keeps the promise: `_exp_below` returns a rational E <= e^(epsilon/bits),
+    and q is raised, compared as an exact rational, until q >= 1/(E + 1); then (1-q)/q <= E. That
+    q < 1/2 is checked as well, so reports can always be debiased.
+
+    Args:
+        epsilon: of all bits together.
+        bits: how many bits of a report can differ between two users.
+
+    Raises:
+        CalibrationError: if epsilon/bits is so small that doubles cannot tell q from 1/2.
+
+    >>> flip_probability(1.0, 36) < 0.5
+    True
+    >>> q = Fraction(flip_probability(1.0))
+    >>> float((1 - q) / q) <= math.e
+    True
+    """
+    _validate.positive(epsilon=epsilon)
+    _validate.count(bits=bits)
+    promised = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits  # type: ignore[arg-type]
+    if promised < _LEAST_BIT:
+        raise CalibrationError(
+            f"Expected epsilon >= {float(_LEAST_BIT * bits):.3g} (1e-12 for each of {bits} bits), "
+            f"got epsilon={epsilon!r}: a flip probability that close to 1/2 is no double; use a "
+            f"larger epsilon or mechanism='laplace'."
+        )
+    least = 1 / (_exp_below(min(promised, Fraction(_LARGEST_BIT))) + 1)
+    q = float(least)
+    while Fraction(q) < least:
+        q = math.nextafter(q, 1.0)
+    if not 0.0 < q < 0.5:
+        raise CalibrationError(f"No flip probability below 1/2 delivers epsilon={epsilon!r}.")
+    return q
+
+
+def _exp_below(x: Fraction) -> Fraction:
+    """A rational E <= e^x for x >= 0, with a relative error below 2^-200 for x <= 700.
+
+    e^x = (e^(x/1024))^1024. All terms of the Taylor series are positive, so cutting it off, and
+    rounding every term and every square down to multiples of 2^-256, can only lower the result.
+    """
+    one = 1 << _FRACTION_BITS
+    step = math.floor(x / 1024 * one)
+    total = term = one
+    for k in range(1, 60):
+        term = term * step // (one * k)
+        total += term
+    for _ in range(10):
+        total = total * total // one
+    return Fraction(total, one)
 
 
 def laplace_epsilon(scale: float, l1: float) -> float:
