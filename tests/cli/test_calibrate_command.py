@@ -78,3 +78,15 @@ def test_mistakes_get_one_sentence(discreet, arguments, sentence):
     assert (code, out) == (2, "")
     assert err.startswith("Error: ")
     assert sentence in err
+
+
+def test_an_open_choice_says_what_was_taken_and_why(discreet):
+    words = ("calibrate", *SMALL, "--trust", "central", "--statistics", "transitions,rewards")
+    _, out, _ = discreet(*words, "--epsilon", "10")
+    assert "Mechanism laplace: the least noise here, std 1.0" in out
+    assert "(against gaussian 1.5" in out
+    assert "Guarantee: (10, 0)-JDP" in out
+    _, out, _ = discreet(*words, "--mechanism", "gaussian")
+    assert "least noise here" not in out
+    report = json.loads(discreet(*words, "--json")[1])
+    assert report["alternatives"][report["mechanism"]] == min(report["alternatives"].values())

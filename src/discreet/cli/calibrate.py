@@ -26,7 +26,9 @@ def command(
     rhythm: Annotated[
         str, typer.Option(help="batch (a release per batch) or stream (one per episode).")
     ] = "",
-    mechanism: Annotated[str, typer.Option(help="Mechanism; the best one if left out.")] = "auto",
+    mechanism: Annotated[
+        str, typer.Option(help="Mechanism; the one with the least noise if left out.")
+    ] = "auto",
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the printed constants.")
     ] = "exact",
@@ -178,7 +180,7 @@ def _print_report(report: "CalibrationReport") -> None:
 
 
 def _details(report: "CalibrationReport") -> list[str]:
-    lines = []
+    lines = [_choice(report)] if report.alternatives else []
     if report.noise_std_per_user:
         noise = next(iter(report.noise_std_per_user.values()))
         lines.append(f"One user's report: noise std {_number(noise)} per counter.")
@@ -209,6 +211,15 @@ def _details(report: "CalibrationReport") -> list[str]:
         kind = "at most" if route["bound"] else "epsilon"
         lines.append(f"Accounting by {route['route']}: {kind} {route['epsilon']:.5g}.")
     return lines
+
+
+def _choice(report: "CalibrationReport") -> str:
+    """Which mechanism was taken, and what the others would have cost."""
+    noise = dict(report.alternatives or {})
+    taken = noise.pop(report.mechanism)
+    others = ", ".join(f"{name} {_number(value)}" for name, value in noise.items())
+    against = f" (against {others})" if others else ""
+    return f"Mechanism {report.mechanism}: the least noise here, std {_number(taken)}{against}."
 
 
 def _relation(report: "CalibrationReport") -> str:

@@ -1,15 +1,17 @@
 """What a guarantee costs, before anything is collected: noise, counts, messages, bytes."""
 
+import contextlib
 import importlib.util
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discreet import _validate
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape
+from discreet.privacy.choice import worst_noise
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.release import BatchPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
@@ -44,6 +46,7 @@ class CalibrationReport:
             travelled together, with the bits of this plan.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size.
+        alternatives: noise of every mechanism that was compared, if the choice was left open.
         noise_bits: shuffle only: noise bits per user and counter, and their probability.
         accountings: independent accountings that agree (only if verified).
     """
@@ -65,6 +68,7 @@ class CalibrationReport:
     delta_of_whole_vectors: float | None = None
     messages_per_user: int | None = None
     bytes_per_user: int | None = None
+    alternatives: dict[str, float] | None = None
     noise_bits: dict[str, float] | None = None
     accountings: list[dict[str, Any]] = field(default_factory=list)
 
@@ -117,11 +121,12 @@ def calibrate(
         users=users,
         shape=shape,
         guarantee=plan.guarantee,
-        noise_std=_worst_noise(plan, users),
+        noise_std=worst_noise(plan, users),
         noise_std_per_user=_noise_of_one(plan),
         expected_count=_expected(shape, statistics, users, stationary),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
+        alternatives=_alternatives(trust, shape, rhythm, statistics, users, stationary),
         **_shuffle_facts(trust, plan, users),
         accountings=_accountings(plan, users) if verify else [],
         **_printed(trust, shape, rhythm, statistics, users, stationary),
@@ -145,18 +150,24 @@ def _plan(
     return trust.calibrate(shape, rhythm=rhythm, statistics=statistics)
 
 
-def _worst_noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
-    times = [users] if isinstance(plan, BatchPlan) else _worst_times(users)
-    variances = [plan.noise_variance(time) for time in times]
-    return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
-
-
-def _worst_times(episodes: int) -> Iterator[int]:
-    """The last release, and below it the numbers with the most ones in base two (trees)."""
-    yield episodes
-    for position in range(episodes.bit_length()):
-        if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
-            yield time
+def _alternatives(
+    trust: TrustModel,
+    shape: Shape,
+    rhythm: Rhythm,
+    statistics: tuple[str, ...],
+    users: int,
+    stationary: bool,
+) -> dict[str, float] | None:
+    """The noisiest counter with each candidate of ``mechanism="auto"``, if there are several."""
+    candidates = trust.candidates(rhythm)
+    if len(candidates) < 2:
+        return None
+    found = {}
+    for candidate in candidates:
+        with contextlib.suppress(CalibrationError):
+            plan = _plan(candidate, shape, rhythm, statistics, users, stationary)
+            found[plan.mechanism] = max(worst_noise(plan, users).values())
+    return found
 
 
 def _traffic(plan: BatchPlan | StreamPlan, users: int) -> Traffic | None:
@@ -242,7 +253,7 @@ def _printed(
             continue
         delivered = plan.guarantee
         return {
-            "paper_noise_std": _worst_noise(plan, users),
+            "paper_noise_std": worst_noise(plan, users),
             "delivered_by_paper": {
                 "epsilon": delivered.epsilon if math.isfinite(delivered.epsilon) else None,
                 "delta": delivered.delta,

@@ -5,12 +5,13 @@ for one problem size, into a plan with its noise and its guarantee.
 """
 
 import importlib
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, overload
 
 from discreet import _validate
-from discreet.errors import UnknownNameError, UnsupportedError
+from discreet.errors import CalibrationError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
+from discreet.privacy.choice import least_noise
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.release import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
@@ -63,6 +64,9 @@ class TrustModel:
     ) -> BatchPlan | StreamPlan:
         """Noise for this problem size that delivers this guarantee.
 
+        With ``mechanism="auto"`` every one of `candidates` is calibrated and the one with the least
+        noise (of streams: at the worst time) is taken; the plan's guarantee is its own.
+
         Args:
             shape: states, actions, horizon.
             rhythm: ``"batch"`` (one release per batch of distinct users) or ``"stream"``
@@ -74,16 +78,24 @@ class TrustModel:
         _validate.choice(("batch", "stream"), rhythm=rhythm)
         if rhythm == "stream":
             _validate.count(episodes=episodes)
-        name = self.resolve(rhythm)
-        module, _, attribute = self.mechanisms[rhythm][name].partition(":")
-        mechanism = getattr(importlib.import_module(f"{_HOME}.{module}"), attribute)
-        plan: BatchPlan | StreamPlan = mechanism.calibrate(
-            self, shape, statistics=statistics, episodes=episodes, stationary=stationary
-        )
-        return plan
+        options = {"statistics": statistics, "episodes": episodes, "stationary": stationary}
+        plans = _possible([(c, rhythm) for c in self.candidates(rhythm)], shape, options)
+        return least_noise(plans, episodes or 1)
+
+    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+        """The explicit trust models among which ``mechanism="auto"`` takes the least noise.
+
+        >>> [c.mechanism for c in Central(epsilon=1, delta=1e-6).candidates("batch")]
+        ['gaussian', 'laplace']
+        """
+        self.resolve(rhythm)  # refuses what does not exist
+        return (self,)
 
     def resolve(self, rhythm: Rhythm) -> str:
-        """The mechanism's name for this rhythm: the one asked for, or the default."""
+        """The mechanism's name for this rhythm: the one asked for, or the default.
+
+        The default of ``"auto"`` for callers that know no problem size; see `candidates`.
+        """
         table = self.mechanisms.get(rhythm, {})
         if not table:
             raise UnsupportedError(
@@ -101,6 +113,27 @@ class TrustModel:
         return next(iter(self.mechanisms[rhythm]))
 
 
+def _possible(
+    choices: list[tuple[TrustModel, Rhythm]], shape: Shape, options: dict[str, Any]
+) -> list[BatchPlan | StreamPlan]:
+    """The plans of all candidates that can be calibrated; if none can, the first one says why."""
+    plans: list[BatchPlan | StreamPlan] = []
+    refused = None
+    for trust, rhythm in choices:
+        try:
+            plans.append(_mechanism(trust, rhythm).calibrate(trust, shape, **options))
+        except CalibrationError as error:
+            refused = refused or error
+    if not plans and refused:
+        raise refused
+    return plans
+
+
+def _mechanism(trust: TrustModel, rhythm: Rhythm) -> Any:
+    module, _, attribute = trust.mechanisms[rhythm][trust.resolve(rhythm)].partition(":")
+    return getattr(importlib.import_module(f"{_HOME}.{module}"), attribute)
+
+
 @dataclass(frozen=True)
 class _Private(TrustModel):
     """A trust model with an (epsilon, delta)."""
@@ -114,6 +147,10 @@ class _Private(TrustModel):
         _validate.positive(epsilon=self.epsilon)
         _validate.delta(delta=self.delta)
         _validate.choice(("exact", "paper"), calibration=self.calibration)
+
+    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+        """One: the mechanism asked for, or the default."""
+        return (replace(self, mechanism=self.resolve(rhythm)),)
 
 
 @dataclass(frozen=True)
@@ -141,6 +178,14 @@ class Central(_Private):
         if self.delta == 0:
             return {"batch": "laplace", "stream": "tree-laplace"}[rhythm]
         return super()._default(rhythm)
+
+    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+        """Gaussian noise (if delta > 0) against Laplace noise, which needs no delta."""
+        if self.mechanism != "auto" or self.calibration == "paper":
+            return super().candidates(rhythm)
+        gaussian = super().candidates(rhythm) if self.delta else ()
+        pure = ("laplace",) if rhythm == "batch" else ("tree-laplace", "tree-honaker")
+        return (*gaussian, *(replace(self, mechanism=name, delta=0.0) for name in pure))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,89 @@
+"""The law with the least noise is taken, and what is stamped is its own guarantee."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from discreet import Central, Local
+from discreet.errors import CalibrationError
+from discreet.mdp.shape import Shape
+from discreet.privacy.choice import least_noise, worst_noise
+
+
+def shape(horizon):
+    return Shape(states=4, actions=2, horizon=horizon)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("horizon", "epsilon", "delta", "name", "std"),
+    [
+        (1, 1, 1e-6, "laplace", 8.475),
+        (2, 10, 1e-6, "laplace", 1.649),
+        (6, 1, 1e-6, "gaussian", 25.35),
+        (2, 1, 1e-6, "gaussian", 14.63),
+        (2, 1, 0, "laplace", 16.97),
+    ],
+)
+def test_the_law_with_the_least_noise(horizon, epsilon, delta, name, std):
+    plan = Central(epsilon, delta).calibrate(shape(horizon))
+    assert plan.mechanism == name
+    assert plan.guarantee.delta == (delta if name == "gaussian" else 0)
+    assert plan.guarantee.epsilon == epsilon
+    assert math.sqrt(plan.noise_variance(1)["visits"]) == pytest.approx(std, rel=1e-3)
+
+
+def test_the_choice_follows_the_statistics():
+    """One statistic moves a third of the units: Laplace is ahead up to a larger horizon."""
+    trust = Central(1, 1e-6)
+    assert trust.calibrate(shape(3), statistics=("visits",)).mechanism == "laplace"
+    assert trust.calibrate(shape(3)).mechanism == "gaussian"
+
+
+def test_explicit_choices_stay():
+    for name in ("gaussian", "laplace"):
+        assert Central(1, 1e-6, mechanism=name).calibrate(shape(1)).mechanism == name
+        assert Central(1, 1e-6, mechanism=name).calibrate(shape(6)).mechanism == name
+
+
+@pytest.mark.parametrize(
+    ("delta", "episodes", "name"),
+    [
+        (1e-6, 1, "tree-laplace"),
+        (1e-6, 1000, "toeplitz"),
+        (0, 2, "tree-laplace"),
+        (0, 1000, "tree-honaker"),
+    ],
+)
+def test_streams_compare_their_worst_times(delta, episodes, name):
+    trust = Central(1, delta)
+    options = {"rhythm": "stream", "episodes": episodes}
+    plan = trust.calibrate(shape(1), **options)
+    assert plan.mechanism == name
+    assert plan.guarantee.delta == (delta if name == "toeplitz" else 0)
+    worst = max(plan.noise_variance(k)["visits"] for k in range(1, episodes + 1))
+    assert worst_noise(plan, episodes)["visits"] == pytest.approx(math.sqrt(worst))
+    for candidate in trust.candidates("stream"):
+        other = candidate.calibrate(shape(1), **options)
+        assert max(worst_noise(other, episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
+
+
+def test_the_first_of_equals_and_the_least_of_others():
+    plans = [Central(e, mechanism="laplace").calibrate(shape(1)) for e in (1, 2, 2.0)]
+    assert least_noise(plans, 1) is plans[1]
+    assert least_noise(plans[:1], 1) is plans[0]
+
+
+def test_other_trust_models_have_one_candidate():
+    trust = Local(1)
+    assert trust.candidates("batch") == (replace(trust, mechanism="one-step"),)
+    assert Central(1, calibration="paper").candidates("stream")[0].mechanism == "tree-laplace"
+
+
+def test_a_law_that_cannot_be_calibrated_leaves_the_others():
+    """Gaussian tables end at two million integers; Laplace noise has a formula."""
+    trust = Central(1e-5, 1e-9)
+    with pytest.raises(CalibrationError, match="larger epsilon"):
+        replace(trust, mechanism="gaussian").calibrate(shape(6))
+    assert trust.calibrate(shape(6)).mechanism == "laplace"
