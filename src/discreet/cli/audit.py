@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.auditing.run import AuditRow
@@ -54,17 +55,20 @@ def _show(rows: "list[AuditRow]") -> None:
     )
     false = [row for row in rows if not row.holds]
     for row in false:
-        exact = "no epsilon at all" if math.isinf(row.exact_epsilon) else f"{row.exact_epsilon:.4g}"
-        say(f"{row.mechanism} ({row.calibration}) promises {row.epsilon:g} and delivers {exact}.")
+        exact = (
+            "no epsilon at all" if math.isinf(row.exact_epsilon) else rounded_up(row.exact_epsilon)
+        )
+        promised = rounded_up(row.epsilon)
+        say(f"{row.mechanism} ({row.calibration}) promises {promised} and delivers {exact}.")
 
 
 def _cells(row: "AuditRow") -> tuple[str, ...]:
-    pair = f"{row.epsilon:g}, {row.delta:g}"
+    pair = f"{rounded_up(row.epsilon)}, {rounded_up(row.delta, 3)}"
     return (
         row.mechanism,
         row.calibration,
         f"({pair})-{row.notion}",
-        f"{row.exact_epsilon:.6f}",
-        f">= {row.empirical_epsilon_low:.3f}",
+        rounded_up(row.exact_epsilon, 7),
+        f">= {rounded_down(row.empirical_epsilon_low, 3)}",
         "yes" if row.holds else "NO",
     )

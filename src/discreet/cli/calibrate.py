@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from discreet.cli._console import echo_json, print_table, say
+from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
@@ -204,12 +205,12 @@ def _details(report: "CalibrationReport") -> list[str]:
     worst = max((report.delta_of_integer_messages or {"none": 0.0}).values())
     if worst > report.guarantee.delta:
         lines.append(
-            f"As printed, with integers instead of bits, delta would be at least {worst:.3g} "
-            f"at every epsilon."
+            f"As printed, with integers instead of bits, delta would be at least "
+            f"{rounded_down(worst, 3)} at every epsilon."
         )
     for route in report.accountings:
         kind = "at most" if route["bound"] else "epsilon"
-        lines.append(f"Accounting by {route['route']}: {kind} {route['epsilon']:.5g}.")
+        lines.append(f"Accounting by {route['route']}: {kind} {rounded_up(route['epsilon'], 6)}.")
     return lines
 
 
@@ -227,8 +228,8 @@ def _relation(report: "CalibrationReport") -> str:
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:
-    first = "inf" if epsilon is None or math.isinf(epsilon) else f"{epsilon:.4g}"
-    return f"({first}, {delta or 0:.3g})"
+    first = rounded_up(math.inf if epsilon is None else epsilon)
+    return f"({first}, {rounded_up(delta or 0, 3)})"
 
 
 def _number(value: float | None) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from discreet.errors import MissingExtraError, UnknownNameError
 from discreet.lab.results import Results, Series
 from discreet.lab.statistics import band
+from discreet.privacy.guarantee import rounded_up
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
@@ -55,7 +56,7 @@ def pair_of(promise: Mapping[str, Any]) -> str:
     if promise["notion"] == "none":
         return "none"
     epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
-    return f"({epsilon:.4g}, {promise['delta']:.2g})-{promise['notion']}"
+    return f"({rounded_up(epsilon)}, {rounded_up(promise['delta'], 3)})-{promise['notion']}"
 
 
 def looks_of(series: Sequence[Series]) -> list[tuple[str, Any]]:
@@ -234,7 +235,8 @@ def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
         label = label_of(one)
         if but == "epsilon":
             promise = one.guarantee
-            label = f"{one.facts['label']}, {promise['notion']}, delta {promise['delta']:.2g}"
+            delta = rounded_up(promise["delta"], 3)
+            label = f"{one.facts['label']}, {promise['notion']}, delta {delta}"
         groups.setdefault(label, []).append(one)
     return groups
 

@@ -1,10 +1,12 @@
 """`Guarantee`: what is promised, to whom, against whom, under which assumptions.
 
-An epsilon is never printed without its notion, delta, unit and neighbouring relation.
+An epsilon is never printed without its notion, delta, unit and neighbouring relation, and never
+rounded to something smaller: `rounded_up` writes every epsilon and delta that this package shows.
 """
 
 import math
 from dataclasses import asdict, dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal
 
 from discreet import _validate
@@ -37,6 +39,34 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
 
 UNIT = "one user's whole episode"
 NEIGHBOURS = "replace-one"
+
+
+def rounded_up(value: float, digits: int = 4) -> str:
+    """An epsilon or delta to read: the least number of ``digits`` digits that is not below it.
+
+    A double stands for its shortest decimal: 0.1 is one tenth.
+
+    >>> rounded_up(1.00049), rounded_up(0.1), rounded_up(1e-6), rounded_up(float("inf"))
+    ('1.001', '0.1', '1e-06', 'inf')
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float, digits: int = 4) -> str:
+    """A lower bound on an epsilon or delta to read: the greatest number that is not above it.
+
+    >>> rounded_down(0.99999), rounded_down(0.05)
+    ('0.9999', '0.05')
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    exact = Decimal(repr(float(value)))
+    if not exact.is_finite() or not exact:
+        return f"{float(value):g}"
+    last = Decimal((0, (1,), exact.adjusted() - digits + 1))
+    return f"{float((exact / last).to_integral_value(rounding) * last):.{digits}g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +102,7 @@ class Guarantee:
         """One line for tables and legends."""
         if self.notion == "none":
             return "no privacy"
-        pair = f"{self.epsilon:.4g}, {self.delta:.3g}"
+        pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
         text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 

@@ -12,7 +12,7 @@ from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.linear import additive, bitwise
 from discreet.privacy.auditing.neighbours import Episode, Plan, Vector, batch_of, opposites, vector
 from discreet.privacy.auditing.reports import Enumerated, device
-from discreet.privacy.guarantee import NEIGHBOURS, UNIT
+from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
 from discreet.privacy.noise import Sampler, SimulationSampler
 from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
@@ -179,8 +179,9 @@ def _within_promise(plan: Plan) -> Iterator[str]:
         exact = Enumerated(plan).epsilon(guarantee.delta)
     if exact > guarantee.epsilon * (1 + TOLERANCE):
         yield (
-            f"The release delivers epsilon={exact:.6g} at delta={guarantee.delta:g}, "
-            f"the guarantee says {guarantee.epsilon:.6g}."
+            f"The release delivers epsilon={rounded_up(exact, 7)} at "
+            f"delta={rounded_up(guarantee.delta)}, "
+            f"the guarantee says {rounded_up(guarantee.epsilon, 7)}."
         )
 
 

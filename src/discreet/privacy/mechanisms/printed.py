@@ -4,7 +4,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetWarning, UnsupportedError
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 def delivered(trust: "_Private", source: str, epsilon: float, delta: float = 0.0) -> Guarantee:
     """The guarantee that printed noise really delivers; warns if it is weaker than the claim."""
-    claim = f"{float(trust.epsilon):g}" + (f", {float(trust.delta):g}" if trust.delta else "")
+    claim = rounded_up(trust.epsilon) + (f", {rounded_up(trust.delta, 3)}" if trust.delta else "")
     claim = f"({claim})-{trust.notion}"
     if epsilon > trust.epsilon * (1 + 1e-9) or delta > trust.delta:
         warnings.warn(
-            f"The constants of {source} claim {claim} but deliver epsilon={epsilon:.4g}"
-            + (f", delta={delta:.3g}" if delta else "")
+            f"The constants of {source} claim {claim} but deliver epsilon={rounded_up(epsilon)}"
+            + (f", delta={rounded_up(delta, 3)}" if delta else "")
             + " under replace-one; use calibration='exact' for a promise that holds.",
             DiscreetWarning,
             stacklevel=4,

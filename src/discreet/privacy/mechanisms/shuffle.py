@@ -34,7 +34,7 @@ from discreet.privacy.calibration.closed_forms import need_delta
 from discreet.privacy.calibration.routes import Route, binomial_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts, played_cells
 from discreet.privacy.noise import FloatArray, IntArray, Sampler
 from discreet.privacy.release import (
@@ -263,7 +263,7 @@ def _guarantee(trust: "Shuffle", printed: PrintedShuffle | None, moves: int) -> 
     epsilon, claimed = float(trust.epsilon), None
     if printed:
         epsilon = printed.delivered_epsilon(moves, trust.delta, trust.honest)
-        claimed = f"({trust.epsilon:g}, {trust.delta:g})-SDP"
+        claimed = f"({rounded_up(trust.epsilon)}, {rounded_up(trust.delta, 3)})-SDP"
     assumptions = ASSUMPTIONS["SDP"]
     if trust.honest < 1:
         share = f"at least {trust.honest:.4g} of the users of a batch add their noise bits honestly"
