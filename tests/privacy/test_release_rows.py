@@ -100,12 +100,21 @@ def test_private_counts_take_rows_or_dense_arrays():
 
 
 @pytest.mark.core
-def test_visits_outside_the_public_policy_are_refused_in_rows():
-    plan = TRUSTS["gaussian"].calibrate(MDP.shape, statistics=STATISTICS)
+@pytest.mark.parametrize("name", TRUSTS)
+def test_visits_outside_the_public_policy_count_as_nothing(name):
+    """A batch that left the policy is released like one that stayed: no refusal tells of it."""
+    plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     other = DeterministicPolicy(1 - POLICY.actions)
-    counts = sample_counts(MDP, other, 50, np.random.default_rng(1))
-    with pytest.raises(InvalidInputError, match="another policy than the public one"):
+    strayed = sample_counts(MDP, other, 50, np.random.default_rng(1))
+    assert strayed.outside(PLAYED) == 50 * MDP.horizon
+    empty = Counts(50, *(np.zeros_like(part) for part in (strayed.transitions, strayed.rewards)))
+    one, two = (
         plan.release(counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED)
+        for counts in (strayed, empty)
+    )
+    np.testing.assert_array_equal(one.transitions, two.transitions)
+    np.testing.assert_array_equal(one.rewards, two.rewards)
+    assert not one.transitions[~PLAYED].any()
 
 
 @pytest.mark.core

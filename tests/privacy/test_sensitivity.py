@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.encoders import episode_counts
 from discreet.privacy.noise import SimulationSampler
 from discreet.privacy.release import flatten
@@ -57,3 +58,24 @@ def test_bad_statistics(statistics):
 def test_bad_horizon():
     with pytest.raises(InvalidInputError, match="horizon"):
         sensitivity(0)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("stationary", [False, True])
+def test_users_who_leave_the_policy_move_no_more(stationary):
+    """Every pair of episodes of a small problem, under a policy that most of them leave."""
+    shape = Shape(states=2, actions=2, horizon=2)
+    played = np.array([[[True, False], [False, False]], [[True, False], [False, True]]])
+    vectors = []
+    for states in itertools.product(range(2), repeat=3):
+        for actions in itertools.product(range(2), repeat=2):
+            for bits in itertools.product((0.0, 1.0), repeat=2):
+                one = Trajectories(np.array([states]), np.array([actions]), np.array([bits]))
+                counts = one.counts(shape, np.random.default_rng(0), played)
+                vectors.append(flatten(counts, STATISTICS, stationary=stationary))
+    every = np.array(vectors)
+    moved = np.abs(every[:, None] - every[None])
+    bound = sensitivity(2, stationary=stationary)
+    assert moved.sum(axis=-1).max() <= bound.l1
+    assert np.sqrt((moved**2).sum(axis=-1).max()) <= bound.l2 + 1e-12
+    assert not every.any(axis=1).all()  # some count as nothing at all

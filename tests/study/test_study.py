@@ -144,12 +144,6 @@ def broken(study, change):
         data, users = data[:-1], users[:-1]
     elif change == "fewer trajectories":
         data = data[:-1]
-    elif change == "off policy":
-        actions[2, 0] = 1 - actions[2, 0]
-        data = Trajectories(states, actions, rewards)
-    elif change == "foreign start":
-        states[2, 0] = 2
-        data = Trajectories(states, actions, rewards)
     elif change == "state out of range":
         states[2, 4] = 9
         data = Trajectories(states, actions, rewards)
@@ -167,8 +161,6 @@ def broken(study, change):
         ("twice", "has taken part already"),
         ("short", "takes .* users, got"),
         ("fewer trajectories", "trajectories, got"),
-        ("off policy", "Trajectory 2 does not follow the policy"),
-        ("foreign start", "not a start state"),
         ("state out of range", "Expected states from 0 to 2"),
         ("token", "another batch or under another policy"),
         ("reports", "takes Trajectories"),
@@ -187,6 +179,58 @@ def test_refusals_count_nothing(tmp_path, change, sentence):
     assert path.read_bytes() == before
     advance(study, 1)  # the study goes on
     assert study.batches == 2
+
+
+def strayed(data, how):
+    """The same users, the first of whom left the policy."""
+    states, actions, rewards = data.states.copy(), data.actions.copy(), data.rewards.copy()
+    if how == "foreign start":
+        states[0, 0] = 2
+    else:
+        step = {"first step": 0, "last step": 3}[how]
+        actions[0, step] = 1 - actions[0, step]
+    return Trajectories(states, actions, rewards)
+
+
+@pytest.mark.parametrize("how", ["first step", "last step", "foreign start"])
+def test_who_leaves_the_policy_has_a_release(tmp_path, how):
+    """Every neighbour has one; what is stored does not tell how many left."""
+    study = begin(tmp_path / "study.json")
+    data, users, seen = strayed(episodes_of(study, 0), how), names(study), []
+    assert study.tell(data, users=users, left_out=seen.append) is None
+    assert seen == [1]
+    assert study.users == len(users)
+    advance(study, 1)
+
+
+def test_a_whole_batch_may_leave_the_policy(tmp_path):
+    study = begin(tmp_path / "study.json")
+    data, seen = episodes_of(study, 0), []
+    away = Trajectories(data.states, 1 - data.actions, data.rewards)
+    study.tell(away, users=names(study), left_out=seen.append)
+    assert seen == [len(data)]
+    advance(study, 1)
+
+
+def test_the_operator_is_told_only_after_the_batch_is_counted(tmp_path):
+    """What the callback says cannot stop the release: it comes too late for that."""
+    path = tmp_path / "study.json"
+    study = begin(path)
+
+    def stop(count):
+        raise RuntimeError(f"{count} left")
+
+    with pytest.raises(RuntimeError, match="1 left"):
+        study.tell(strayed(episodes_of(study, 0), "first step"), users=names(study), left_out=stop)
+    assert study.batches == discreet.resume(path).batches == 1
+
+
+def test_the_promise_names_who_may_see_what(tmp_path):
+    said = " ".join(begin(tmp_path / "a.json").guarantee.assumptions)
+    assert "counts as nothing" in said
+    assert "on the screen; it is not stored" in said
+    local = begin(tmp_path / "b.json", discreet.Local(1)).guarantee
+    assert "operator" not in " ".join(local.assumptions)
 
 
 def test_rewards_out_of_range_never_become_trajectories():

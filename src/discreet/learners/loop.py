@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError
@@ -65,10 +66,21 @@ def _release(
     sampler: Sampler,
 ) -> PrivateCounts:
     def draw(users: int) -> Counts:
-        return sample_counts(mdp, batch.policy, users, rng)
+        return _inside(sample_counts(mdp, batch.policy, users, rng), played)
 
     played = batch.policy.played(mdp.shape, learner.problem.start)
     return learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
+
+
+def _inside(counts: Counts, played: NDArray[np.bool_]) -> Counts:
+    """Simulated users follow the policy; a release would drop their other steps in silence."""
+    lost = counts.outside(played)
+    if lost:
+        raise InvalidInputError(
+            f"Expected simulated users inside the mask of their policy, {lost} steps are outside; "
+            f"the learner's start states or its policy are not those of the environment."
+        )
+    return counts
 
 
 def _check(batch: Batch, left: int) -> None:

@@ -128,6 +128,10 @@ class Counts:
         rewards[kept] = self.row_rewards[taken]
         return Counts(self.users, transitions, rewards, played)
 
+    def outside(self, played: BoolArray) -> int:
+        """How many steps were taken in rows that ``played`` does not mark."""
+        return int(self.row_visits[~played[self.played]].sum())
+
     def __add__(self, other: Self) -> "Counts":
         """Counts of two disjoint groups of users."""
         if self.shape != other.shape:

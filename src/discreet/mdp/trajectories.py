@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import FloatArray, frozen_copy, unit_interval
+from discreet.mdp._arrays import BoolArray, FloatArray, frozen_copy, unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 
@@ -59,30 +59,61 @@ class Trajectories:
         """The episodes of some of the users."""
         return Trajectories(self.states[users], self.actions[users], self.rewards[users])
 
-    def counts(self, shape: Shape, rng: np.random.Generator) -> Counts:
+    def counts(
+        self, shape: Shape, rng: np.random.Generator, played: BoolArray | None = None
+    ) -> Counts:
         """Their sums. Rewards strictly between 0 and 1 are rounded to bits at random, unbiased.
+
+        Every user draws H numbers for the rounding, whatever the episode: the generator's position
+        tells nothing.
 
         Args:
             shape: the problem's size; episodes that do not fit are refused.
             rng: rounds the rewards.
+            played: ``bool[H, S, A]``, what the batch's public policy can play. A user counts up to
+                the first step outside it, and as nothing from there on (see `followed`).
         """
         self.check(shape)
-        steps = np.broadcast_to(np.arange(shape.horizon), self.actions.shape)
-        pairs = np.ravel_multi_index((steps, self.states[:, :-1], self.actions), shape.visits)
-        played = np.zeros(shape.visits, np.bool_)
-        played.ravel()[pairs] = True
+        pairs = self._pairs(shape.visits)
+        if played is None:
+            played = np.zeros(shape.visits, np.bool_)
+            played.ravel()[pairs] = True
+        counted = self.followed(played)
+        bits = rng.random(self.rewards.shape) < self.rewards
         rows = (np.cumsum(played) - 1)[pairs]
         moves = rows * shape.states + self.states[:, 1:]
-        bits = rng.random(self.rewards.shape) < self.rewards
         count = int(played.sum())
-        transitions = np.bincount(moves.ravel(), minlength=count * shape.states)
-        rewards = np.bincount(rows[bits], minlength=count)
+        transitions = np.bincount(moves[counted], minlength=count * shape.states)
+        rewards = np.bincount(rows[counted & bits], minlength=count)
         return Counts(
             len(self),
             transitions.astype(np.int64).reshape(count, shape.states),
             rewards.astype(np.int64),
             played,
         )
+
+    def followed(self, played: BoolArray) -> BoolArray:
+        """``bool[n, H]``: True before a user's first step outside ``played``, False from it on.
+
+        >>> one = Trajectories(np.array([[0, 0, 0]]), np.array([[1, 0]]), np.zeros((1, 2)))
+        >>> one.followed(np.array([[[True, False]], [[True, False]]])).tolist()
+        [[False, False]]
+        """
+        if played.ndim != 3 or played.dtype != np.bool_:
+            raise InvalidInputError(
+                f"Expected played to be bool[H, S, A], got {played.dtype}{list(played.shape)}."
+            )
+        horizon, states, actions = played.shape
+        self.check(Shape(states, actions, horizon))
+        inside = played.ravel()[self._pairs(played.shape)]
+        kept: BoolArray = np.logical_and.accumulate(inside, axis=1)
+        return kept
+
+    def _pairs(self, visits: tuple[int, ...]) -> Ints:
+        """``int64[n, H]``, each step's (h, s, a) as one number."""
+        steps = np.broadcast_to(np.arange(self.horizon), self.actions.shape)
+        place = (steps, self.states[:, :-1], self.actions)
+        return np.asarray(np.ravel_multi_index(place, visits), np.int64)
 
     def check(self, shape: Shape) -> None:
         """Refuse episodes that do not fit the problem's size."""

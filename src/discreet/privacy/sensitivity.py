@@ -5,6 +5,18 @@ sums: at most one bit each way). So for k statistics at most kH cells go up by o
 one: L1 = 2kH. With one counter per step the moved cells of different steps are distinct, hence
 L2 = sqrt(2kH). Pooled over steps (stationary counts) they can pile up on one cell: a user who
 visits one cell H times is replaced by one who visits another H times, L2 = H·sqrt(2k).
+
+*Users who leave the public policy* have a release like everybody: from the first step that the
+policy cannot take (a foreign start included) they count as nothing. This changes no bound. What one
+user adds to a statistic at a step is a unit in one cell or nothing, a function of that user's
+episode and of the public policy alone; nobody else's part depends on it. So when the user is
+replaced, at most one unit per statistic and step leaves a cell and at most one enters one, as
+above, with "at most" where it said "one": L1 <= 2kH and, the cells of different steps being
+distinct, L2 <= sqrt(2kH); pooled, each of a statistic's two vectors has norm at most H and
+nonnegative entries, so they differ by at most H·sqrt(2). A change of fewer cells is also dominated
+where a calibration composes cell by cell: a cell that does not move has the same law in both
+worlds, which every pair of laws can be processed into. Without `followed` (counts that are given as
+sums) steps outside the policy are dropped one by one, and the same lines hold.
 """
 
 import math

@@ -14,7 +14,7 @@ is in the file: keep it as you keep the list of participants.
 import dataclasses
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import get_learner
-from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
+from discreet.mdp.policies import Policy
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
@@ -38,6 +38,12 @@ from discreet.privacy.trust import Local, Shuffle, TrustModel
 from discreet.study import study_file
 
 SamplerName = Literal["secure", "simulation"]
+
+_OPERATOR = (
+    "any well-formed episode has a release: who leaves the policy counts as nothing from there on",
+    "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
+)
+"""What a central study assumes beyond its mechanism."""
 
 
 def start(
@@ -145,7 +151,10 @@ class Study:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to every user, spent in the one batch each takes part in."""
-        return dataclasses.replace(self._learner.plan.guarantee, simulated=not self._secure)
+        promised = self._learner.plan.guarantee.stamped(secure=self._secure)
+        if promised.notion != "JDP":
+            return promised
+        return dataclasses.replace(promised, assumptions=(*promised.assumptions, *_OPERATOR))
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
@@ -158,8 +167,12 @@ class Study:
         *,
         users: Sequence[str | int],
         token: str | None = None,
+        left_out: Callable[[int], object] | None = None,
     ) -> None:
         """Count the pending batch: all of it, once, or not at all.
+
+        A user who left the policy is counted up to that step and as nothing from there on, and so
+        is one who began elsewhere: a refusal would tell the others that somebody did.
 
         Args:
             data: `Trajectories` in a central study; the encoded (and, under shuffle, shuffled)
@@ -167,6 +180,9 @@ class Study:
             users: who they are, one name each; a user takes part once.
             token: the study's `token` when the reports were made; needed with reports, whose
                 policy cannot be read off them.
+            left_out: called with the number of users who left the policy, once the batch is
+                counted. It is raw data of the trusted operator of a central study, for the eyes
+                only: the study keeps it nowhere, and neither should the callback.
 
         Raises:
             StudyError: refused, with the reason; nothing was counted.
@@ -182,6 +198,8 @@ class Study:
         except DiscreetError as error:
             raise StudyError(f"{error} Nothing was counted.") from error
         self._count(released, digests, batch)
+        if left_out is not None:
+            left_out(self._left(data, batch))
 
     def _count(self, released: PrivateCounts, digests: list[str], batch: Batch) -> None:
         before = self._snapshot()
@@ -294,9 +312,15 @@ class Study:
                 f"A central study takes Trajectories, got {type(data).__name__}; nothing was "
                 f"counted."
             )
-        _check_trajectories(data, batch, self._learner.problem)
-        counts = data.counts(plan.shape, self._streams["rounding"])
+        _check_trajectories(data, batch, plan.shape)
+        counts = data.counts(plan.shape, self._streams["rounding"], played)
         return plan.release(counts, sampler=self._sampler(), played=played)
+
+    def _left(self, data: Trajectories | ArrayLike, batch: Batch) -> int:
+        """Users who left the policy; unknown, hence none, where only reports arrive."""
+        if not isinstance(data, Trajectories):
+            return 0
+        return int((~data.followed(self._played(batch))[:, -1]).sum())
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._streams["noise"])
@@ -330,36 +354,10 @@ def _streams(seed: int, states: dict[str, Any] | None) -> dict[str, np.random.Ge
     return streams
 
 
-def _check_trajectories(data: Trajectories, batch: Batch, problem: Problem) -> None:
+def _check_trajectories(data: Trajectories, batch: Batch, shape: Shape) -> None:
+    """Refuse what is no data set of this batch. Well-formed episodes pass, whatever they hold."""
     if len(data) != batch.users:
         raise StudyError(
             f"This batch takes {batch.users} trajectories, got {len(data)}; nothing was counted."
         )
-    data.check(problem.shape)
-    if not problem.start[data.states[:, 0]].all():
-        user = int(np.flatnonzero(~problem.start[data.states[:, 0]])[0])
-        raise StudyError(
-            f"Trajectory {user} begins in state {data.states[user, 0]}, which is not a start "
-            f"state; nothing was counted."
-        )
-    followed = _follows(data, batch.policy, problem.shape)
-    if not followed.all():
-        raise StudyError(
-            f"Trajectory {int(np.flatnonzero(~followed)[0])} does not follow the policy of this "
-            f"batch; nothing was counted."
-        )
-
-
-def _follows(data: Trajectories, policy: Policy, shape: Shape) -> NDArray[np.bool_]:
-    """Which trajectories the policy can have produced."""
-    if isinstance(policy, MixturePolicy):
-        parts = [_follows(data, part, shape) for part in policy.components]
-        some: NDArray[np.bool_] = np.logical_or.reduce(parts)
-        return some
-    steps = np.arange(shape.horizon)
-    states = data.states[:, :-1]
-    if isinstance(policy, DeterministicPolicy):
-        same: NDArray[np.bool_] = (policy.actions[steps, states] == data.actions).all(axis=1)
-        return same
-    chances = policy.distribution(shape)[steps, states, data.actions]
-    return np.asarray(chances.min(axis=1) > 0)
+    data.check(shape)

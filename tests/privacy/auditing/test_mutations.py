@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
 from discreet.privacy.auditing.empirical import epsilon_low, samples
@@ -31,6 +32,15 @@ def said(plan):
 def attack(plan, delta=0.0, runs=4000, **options):
     sampler = SimulationSampler(np.random.default_rng(7))
     return epsilon_low(*samples(plan, sampler, runs, **options), delta)
+
+
+class RefusingStrays(LaplaceBatch):
+    """No release for a batch in which somebody left the policy."""
+
+    def release(self, counts, *, sampler, played=None):
+        if played is not None and counts.outside(played):
+            raise InvalidInputError("Expected users who follow the policy.")
+        return super().release(counts, sampler=sampler, played=played)
 
 
 class HalvedInTheCode(LaplaceBatch):
@@ -199,6 +209,10 @@ def test_counts_changed_in_place(pure):
 
 def test_noise_outside_played(pure):
     assert "outside `played`" in said(as_type(pure, NoiseEverywhere))
+
+
+def test_refusal_of_who_left_the_policy(pure):
+    assert "leaves the policy is refused" in said(as_type(pure, RefusingStrays))
 
 
 def test_guarantee_without_assumptions(pure):

@@ -174,8 +174,10 @@ class TestBadInput:
     def test_another_problem(self):
         self.refused(Counts.zeros(Shape(states=2, actions=2, horizon=2)), "Shape")
 
-    def test_visits_outside_played(self):
-        self.refused(counts(), "another policy", played=np.zeros(SHAPE.visits, bool))
+    def test_visits_outside_played_count_as_nothing(self):
+        plan = Central(epsilon=1).calibrate(SHAPE)
+        released = plan.release(counts(), sampler=sampler(), played=np.zeros(SHAPE.visits, bool))
+        assert not released.visits.any()
 
     def test_malformed_played(self):
         self.refused(counts(), "played", played=np.ones((2, 3), bool))

@@ -102,7 +102,11 @@ def _played_only(plan: Plan) -> Iterator[str]:
         try:
             released = _publish(plan, user, sampler, played)
         except DiscreetError:
-            continue  # refusing an episode of another policy is as good
+            yield (
+                "An episode that leaves the policy is refused: whether there is a release depends "
+                "on one user's data."
+            )
+            continue
         if any(np.asarray(part)[~played].any() for part in _parts(released)):
             yield f"Counters outside `played` are not exactly zero: they carry {what}."
 
