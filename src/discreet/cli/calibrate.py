@@ -209,7 +209,7 @@ def _details(report: "CalibrationReport") -> list[str]:
             f"{rounded_down(worst, 3)} at every epsilon."
         )
     for route in report.accountings:
-        kind = "at most" if route["bound"] else "epsilon"
+        kind = {"exact": "epsilon", "approximate": "about"}.get(route["kind"], "at most")
         lines.append(f"Accounting by {route['route']}: {kind} {rounded_up(route['epsilon'], 6)}.")
     return lines
 

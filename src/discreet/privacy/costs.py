@@ -224,7 +224,15 @@ def _accountings(plan: BatchPlan | StreamPlan, users: int) -> list[dict[str, Any
     if routes:
         claimed = plan.guarantee.epsilon
         cross_check(routes, at_most=claimed)
-    return [{"route": r.name, "epsilon": r.epsilon, "bound": r.bound} for r in routes]
+    return [
+        {
+            "route": r.name,
+            "epsilon": r.epsilon,
+            "bound": r.bound,
+            "kind": "bound" if r.bound else r.kind,
+        }
+        for r in routes
+    ]
 
 
 def _library_installed() -> bool:

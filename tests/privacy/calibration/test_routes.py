@@ -29,9 +29,40 @@ pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
 
 class TestCrossCheck:
-    def test_agreement_reports_the_largest(self):
+    def test_agreement_reports_the_largest_exact(self):
         routes = [Route("a", 1.0), Route("b", 1.005), Route("c", 1.3, bound=True)]
-        assert cross_check(routes, at_most=1.0) == 1.005
+        assert cross_check(routes, at_most=1.005) == 1.005
+
+    def test_the_promise_is_tested_against_the_largest_exact_route(self):
+        """They agree within the tolerance, and one of them says that the promise is broken."""
+        with pytest.raises(CalibrationError, match="not delivered"):
+            cross_check([Route("a", 1.0), Route("b", 1.009)], at_most=1.0)
+        with pytest.raises(CalibrationError, match="not delivered"):
+            cross_check([Route("a", 1.0), Route("b", 1 + 1e-8)], at_most=1.0)
+
+    def test_routes_known_to_err_upwards_do_not_break_a_promise(self):
+        routes = [
+            Route("a", 1.0),
+            Route("b", 1.005, kind="pessimistic"),
+            Route("c", 0.998, kind="approximate"),
+        ]
+        assert cross_check(routes, at_most=1.0) == 1.0
+
+    def test_without_an_exact_route_the_least_pessimistic_one_decides(self):
+        routes = [Route("a", 1.0, kind="pessimistic"), Route("b", 1.004, kind="pessimistic")]
+        assert cross_check(routes, at_most=1.0) == 1.0
+        with pytest.raises(CalibrationError, match="not delivered"):
+            cross_check(routes, at_most=0.999)
+
+    def test_an_approximate_route_never_vouches(self):
+        with pytest.raises(CalibrationError, match="none that can vouch"):
+            cross_check([Route("a", 1.0, kind="approximate")])
+        with pytest.raises(CalibrationError, match="not delivered"):
+            cross_check([Route("a", 1.002), Route("b", 1.0, kind="approximate")], at_most=1.0)
+
+    def test_a_pessimistic_route_below_the_truth_is_refused(self):
+        with pytest.raises(CalibrationError, match="pessimistic"):
+            cross_check([Route("a", 1.0), Route("b", 0.999, kind="pessimistic")])
 
     def test_disagreement_is_refused_and_names_all_routes(self):
         with pytest.raises(CalibrationError, match=r"disagree.*a 1, b 1\.05"):
@@ -46,7 +77,7 @@ class TestCrossCheck:
             cross_check([Route("a", 1.0)], at_most=0.9)
 
     def test_bounds_alone_prove_nothing(self):
-        with pytest.raises(CalibrationError, match="bounds only"):
+        with pytest.raises(CalibrationError, match="none that can vouch"):
             cross_check([Route("b", 1.0, bound=True)])
 
     def test_nan_and_infinity_are_refused(self):
