@@ -153,23 +153,45 @@ def _draw_noise(
             total[j] += low + flat[j]
     elif kind == FLIPS:
         draw_table(s0, s1, s2, s3, cut, other, flat)
-        unit = 1.0 / (1.0 - 2.0 * scale)
         for j in range(flat.size):
-            total[j] += unit * (flat[j] - horizon * scale)
+            total[j] += flat[j]
     elif kind == ONE_STEP:
         draw_uniforms(s0, s1, s2, s3, flat)
         states = fresh.shape[0] // (2 * pairs)
-        unit = horizon / (KEEP - scale)
         for category in range(fresh.shape[0]):
             move, bit = category // 2, category % 2
             pair = move // states
             false = fresh[category]
             for j in range(runs):
                 false[j] = 1.0 if false[j] < scale else 0.0
-                offset = unit * (false[j] - scale)
-                noise[move, j] += offset
-                noise[pairs * states + pair, j] += offset
-                noise[pairs * (states + 1) + pair, j] += bit * offset
+                noise[move, j] += false[j]
+                noise[pairs * states + pair, j] += false[j]
+                noise[pairs * (states + 1) + pair, j] += bit * false[j]
+
+
+@inlined
+def _publish(
+    kind: int,
+    scale: float,
+    users: int,
+    true: Floats,
+    noise: Floats,
+    seen: Floats,
+    sizes: tuple[int, int, int, int],
+) -> None:
+    """What is public: counts plus noise, debiased from their integers (arrays are flat)."""
+    horizon, states, choices, runs = sizes
+    if kind not in (FLIPS, ONE_STEP):
+        for j in range(seen.size):
+            seen[j] = true[j] + noise[j]
+        return
+    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
+    pairs = states * choices * runs
+    for j in range(seen.size):
+        bits = horizon  # that all users flipped, or reported by chance, behind one counter
+        if kind == ONE_STEP:
+            bits = 2 if j < pairs * states else 2 * states if j < pairs * (states + 1) else states
+        seen[j] = unit * (true[j] + noise[j] - scale * (bits * users))
 
 
 @inlined
@@ -219,7 +241,6 @@ def _play(
 @inlined
 def _play_asked(
     kind: int,
-    scale: float,
     uniforms: Floats,
     cumulative: Floats,
     means: Floats,
@@ -234,7 +255,6 @@ def _play_asked(
     horizon, states, runs = actions.shape
     choices = means.shape[1]
     pairs = states * choices
-    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
     asked[:] = 0.0
     for j in range(runs):
         s = 0
@@ -250,17 +270,13 @@ def _play_asked(
             move, visit = i * states + t, pairs * states + i
             earn = pairs * (states + 1) + i
             if kind == FLIPS:
-                true[move, j] += unit * _answer(fresh, asked, move, j, asks[3 * h, j], horizon)
-                true[visit, j] += unit * _answer(
-                    fresh, asked, visit, j, asks[3 * h + 1, j], horizon
-                )
+                true[move, j] += _answer(fresh, asked, move, j, asks[3 * h, j], horizon)
+                true[visit, j] += _answer(fresh, asked, visit, j, asks[3 * h + 1, j], horizon)
                 if bit:
-                    true[earn, j] += unit * _answer(
-                        fresh, asked, earn, j, asks[3 * h + 2, j], horizon
-                    )
+                    true[earn, j] += _answer(fresh, asked, earn, j, asks[3 * h + 2, j], horizon)
             elif h == int(asks[0, j] * horizon):
                 kept = 1.0 if asks[1, j] < KEEP else 0.0
-                gain = unit * (kept - fresh[2 * move + bit, j])
+                gain = kept - fresh[2 * move + bit, j]
                 true[move, j] += gain
                 true[visit, j] += gain
                 true[earn, j] += bit * gain
@@ -309,9 +325,9 @@ def run_lanes(
         means: ``[S, A, runs]``, mean rewards.
         start: ``[S, runs]``, cumulative initial distribution.
         policy_regrets: ``[A^(H·S), runs]``, the regret of every policy.
-        true: ``[cells, runs]``, cumulative counts.
-        noise: ``[cells, runs]``, cumulative noise.
-        seen: ``[cells, runs]``, their sum.
+        true: ``[cells, runs]``, cumulative counts, or what users answered: integers.
+        noise: ``[cells, runs]``, cumulative noise: integers.
+        seen: ``[cells, runs]``, what is public.
         noise_state: ``[4, draws·runs]``; the users' generators.
         answer_state: ``[4, answers·runs]``; the same, for what their steps ask.
         world_state: ``[4, (2H + 1)·runs]``; the environment's generators.
@@ -361,13 +377,12 @@ def run_lanes(
         if kind in (FLIPS, ONE_STEP):
             draw_uniforms(a0, a1, a2, a3, answers)
             _play_asked(
-                *(kind, scale, uniforms, cumulative, means, start),
+                *(kind, uniforms, cumulative, means, start),
                 *(actions, asks, fresh, asked, true),
             )
         else:
             _play(drawn, flat_cumulative, flat_means, flat_start, flat_actions, flat_true, sizes)
-        for j in range(flat_seen.size):
-            flat_seen[j] = flat_true[j] + flat_noise[j]
+        _publish(kind, scale, first + k + 1, flat_true, flat_noise, flat_seen, sizes)
         if point < points.size and points[point] == first + k + 1:
             recorded[point] = totals
             point += 1

@@ -140,7 +140,7 @@ def _changed(actions: Ints, last: Ints) -> bool:
 _LOOP = types.void(
     types.FunctionType(_PLANNER),
     *(_F4, _F4, _F3, _F1, _F1),
-    *(_F2, _F2, _F2, types.int64[::1], types.int64),
+    *(_F2, _F2, _F2, types.int64[::1], _F2, types.float64, types.int64),
     *(_F1, _F4, _F3, _F3, _F1, _F4, _F3, _F3),
     *(_F4, _F4, _F2, _I2, _I2, _F3),
     *(types.boolean, types.float64, _F1, _F1),
@@ -160,6 +160,8 @@ def run_block(
     noise: Floats,
     gains: Floats,
     steps: Ints,
+    centres: Floats,
+    scale: float,
     response: int,
     total: Floats,
     total_transitions: Floats,
@@ -186,13 +188,15 @@ def run_block(
 
     ``rows[i]`` goes to the planner before episode i of the block; ``noise[i]`` (no columns: no
     noise) is the noise on the cumulative counters after it. ``current[0]`` carries the regret of
-    the last policy from block to block (negative: not yet known). ``gains``, ``steps`` and
-    ``response`` are those of `privacy.release.StreamBlock`. ``total`` and ``seen`` hold all
-    counters in the order of a release; the arrays after them are views of their parts.
+    the last policy from block to block (negative: not yet known). ``gains``, ``steps``,
+    ``centres``, ``scale`` and ``response`` are those of `privacy.release.StreamBlock`. ``total``
+    (integers) and ``seen`` (what is public) hold all counters in the order of a release; the
+    arrays after them are views of their parts.
     """
     horizon, states, choices = means.shape
     pooled = total_visits.shape[0] == 1
     private = noise.shape[1] > 0
+    biased = centres.shape[1] > 0
     for i in range(regrets.size):
         plan(
             rows[i],
@@ -247,6 +251,9 @@ def run_block(
                 seen_visits[g, s, a] += 1.0
                 seen_rewards[g, s, a] += bit
             s = t
-        if private:
+        if biased:  # integers first: their rounding must not tell what was added to what
+            for cell in range(total.size):
+                seen[cell] = scale * (total[cell] + noise[i, cell] - centres[i, cell])
+        elif private:
             for cell in range(total.size):
                 seen[cell] = total[cell] + noise[i, cell]

@@ -226,15 +226,13 @@ class CompiledRun:
         kernel = self.learner.planner()
         for first in range(0, plan.episodes, size):
             count = min(size, plan.episodes - first)
-            noise, gains, steps = self._randomness(count)
+            randomness = self._randomness(count)
             regrets = np.zeros(count)
             run_block(
                 kernel,
                 *self._world,
                 self.learner.rows(np.arange(first, first + count)),
-                noise,
-                gains,
-                steps,
+                *randomness,
                 _RESPONSES[plan.response],
                 *self._counts,
                 self._memory,
@@ -252,14 +250,18 @@ class CompiledRun:
             )
             yield regrets
 
-    def _randomness(self, count: int) -> tuple[Floats, Floats, Ints]:
+    def _randomness(self, count: int) -> tuple[Floats, Floats, Ints, Floats, float]:
+        """Noise, gains, steps, centres and scale of the next releases (see `StreamBlock`)."""
         if self._silent:
-            return np.zeros((count, 0)), np.zeros((count, 0)), np.zeros(0, np.int64)
+            nothing = np.zeros((count, 0))
+            return nothing, nothing, np.zeros(0, np.int64), nothing, 1.0
         block = self._release.block(count)
         return (
             np.ascontiguousarray(block.noise, np.float64),
             np.ascontiguousarray(block.gains, np.float64),
             np.ascontiguousarray(block.steps, np.int64),
+            np.ascontiguousarray(block.centres, np.float64),
+            block.scale,
         )
 
     def policy(self) -> Policy:

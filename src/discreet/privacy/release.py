@@ -4,6 +4,11 @@
 in parallel. *Stream*: a release after every episode, one guarantee over the whole stream.
 
 A plan is calibrated once, carries its noise parameters and its guarantee, and holds no data.
+
+**Integers end to end.** Whatever the mechanism, what a release holds and publishes is a vector of
+integers. `Debias` turns them into unbiased estimates, by a fixed function that knows no data: two
+data sets that release the same integers give bit-equal outputs. Sums of floating-point numbers
+would not do: their rounding depends on what was added to what, and betrays it.
 """
 
 import importlib
@@ -108,6 +113,39 @@ def _as_rows(values: FloatArray | None, played: BoolArray, axes: int) -> FloatAr
 
 def _as_dense(rows: FloatArray | None, played: BoolArray) -> FloatArray | None:
     return None if rows is None else dense_of(rows, played)
+
+
+@dataclass(frozen=True, eq=False)
+class Debias:
+    """The one function from released integers to unbiased estimates: ``scale·(integer - centre)``.
+
+    It depends on public facts only: the plan, the number of users, who reported which step.
+
+    Attributes:
+        scale: what one unit of the released integers is worth.
+        centres: statistic -> what its integers are on average where nobody was (0 by default).
+    """
+
+    scale: float = 1.0
+    centres: Mapping[str, FloatArray | float] = field(default_factory=dict)
+
+    def __call__(self, name: str, integers: IntArray) -> FloatArray:
+        """Estimates of one statistic."""
+        return debias(integers, self.scale, self.centres.get(name, 0.0))
+
+
+def debias(integers: IntArray, scale: float, centres: FloatArray | float) -> FloatArray:
+    """``scale·(integer - centre)``; refuses what is not an integer.
+
+    >>> debias(np.array([0, 1]), 2.0, 0.25).tolist()
+    [-0.5, 1.5]
+    """
+    if not np.issubdtype(np.asarray(integers).dtype, np.integer):
+        raise InvalidInputError(
+            f"Expected released integers, got {np.asarray(integers).dtype}: floating-point sums "
+            f"betray what was added to what. Nothing was released."
+        )
+    return np.asarray(scale * (integers - centres), np.float64)
 
 
 @dataclass(frozen=True)
@@ -303,8 +341,9 @@ class StreamPlan(ABC):
 class StreamBlock:
     """All randomness of the next releases, drawn ahead so that a compiled loop can use it.
 
-    What is released after k users is ``noise[k] + sum over users i <= k of their steps``, where a
-    step (h, s, a, s', reward bit r) of user i adds, by the plan's ``response``,
+    The integers (in units of ``scale``) released after k users are ``noise[k] + sum over users
+    i <= k of their steps``, where a step (h, s, a, s', reward bit r) of user i adds, by the plan's
+    ``response``,
 
     * ``"unit"``: one to the transition and visit counters and r to the reward counter (additive
       noise; ``gains`` is empty);
@@ -313,15 +352,24 @@ class StreamBlock:
     * ``"category"``: with g = ``gains[i, ((s·A + a)·S + s')·2 + r]`` if h == ``steps[i]`` and 0
       otherwise, g to the transition and visit counters and r·g to the reward counter.
 
+    Public are ``scale·(integers - centres[k])``, see `debias`. With "unit" nothing is left to do:
+    the sum of counts and noise is public as it is (a whole number, or one on a dyadic grid, so that
+    the sum is exact in double precision).
+
     Attributes:
-        noise: ``float64[n, cells]``, on each cumulative counter.
-        gains: ``float64[n, g]``; what a true unit is worth after randomisation, mean one.
+        noise: ``float64[n, cells]``, on each cumulative counter; all values are integers, or
+            multiples of the plan's grid.
+        gains: ``float64[n, g]``; what a true unit adds after randomisation: -1, 0 or 1.
         steps: ``int64[n]``, the one step each user reports; empty unless "category".
+        centres: ``float64[n, cells]``; empty (no columns) for "unit".
+        scale: of the estimates.
     """
 
     noise: FloatArray
     gains: FloatArray
     steps: IntArray
+    centres: FloatArray
+    scale: float = 1.0
 
 
 @dataclass(eq=False)
@@ -331,8 +379,7 @@ class StreamRelease(ABC):
     plan: StreamPlan
     sampler: Sampler
     episode: int = field(default=0, init=False)
-    added: int = field(default=0, init=False)
-    _totals: IntArray | None = field(default=None, init=False, repr=False)
+    _way: str | None = field(default=None, init=False, repr=False)
 
     @abstractmethod
     def noise_block(self, episodes: int) -> FloatArray:
@@ -348,18 +395,20 @@ class StreamRelease(ABC):
     def block(self, episodes: int) -> StreamBlock:
         """All randomness of the next ``episodes`` releases, for every kind of response."""
         noise = self.noise_block(episodes)
-        return StreamBlock(noise, np.empty((episodes, 0)), np.empty(0, np.int64))
+        nothing = np.empty((episodes, 0))
+        return StreamBlock(noise, nothing, np.empty(0, np.int64), nothing)
 
     def add(self, counts: Counts) -> PrivateCounts:
         """Take one more user's counts and return the cumulative private statistics."""
-        plan = self.plan
-        check_counts(counts, plan.shape, users=1)
-        self.check_unmixed()
-        vector = flatten(counts, plan.statistics, stationary=plan.stationary)
-        noise = self.noise_block(1)[0]  # refuses, before anything changes, when the stream is over
-        self.added += 1
-        self._totals = vector if self._totals is None else self._totals + vector
-        return unflatten(self._totals + noise, plan, self.episode, secure=self.sampler.secure)
+        check_counts(counts, self.plan.shape, users=1)
+        self.use("add")
+        values = self._take(counts)  # refuses, before anything changes, when the stream is over
+        self.episode += 1
+        return unflatten(values, self.plan, self.episode, secure=self.sampler.secure)
+
+    @abstractmethod
+    def _take(self, counts: Counts) -> FloatArray:
+        """What is public after one more user, laid out as `flatten` does: debiased integers."""
 
     def add_report(self, report: IntArray) -> PrivateCounts:
         """Take one more user's encoded report and return the cumulative private statistics."""
@@ -367,12 +416,13 @@ class StreamRelease(ABC):
             f"The mechanism {self.plan.mechanism!r} takes raw counts (`add`), not reports."
         )
 
-    def check_unmixed(self) -> None:
-        """A stream is used through `add` or through blocks, never both."""
-        if self.added != self.episode:
+    def use(self, way: str) -> None:
+        """A stream is used in one way: through `add`, through `add_report` or in blocks."""
+        if self._way not in (None, way):
             raise UnsupportedError(
-                "This stream has handed out noise in blocks; open another one to use `add`."
+                f"This stream has been used through `{self._way}`; open another one to use `{way}`."
             )
+        self._way = way
 
 
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:
@@ -430,7 +480,7 @@ def played_counts(counts: Counts, shape: Shape, played: BoolArray) -> Counts:
 def noisy_batch(
     plan: BatchPlan,
     counts: Counts,
-    draw: Callable[[str, int], IntArray | FloatArray],
+    draw: Callable[[str, int], IntArray],
     *,
     secure: bool,
     played: BoolArray | None,
@@ -440,7 +490,7 @@ def noisy_batch(
     Args:
         plan: carries the statistics and the guarantee.
         counts: the raw counts of the batch.
-        draw: ``draw(statistic, n)`` returns n independent noise values of mean zero.
+        draw: ``draw(statistic, n)`` returns n independent integers of mean zero.
         secure: whether ``draw`` protects real people.
         played: ``bool[H, S, A]`` or None for everything.
     """
@@ -452,36 +502,42 @@ def noisy_batch(
 def randomised_batch(
     plan: BatchPlan,
     counts: Counts,
-    randomise: Callable[[str, IntArray], IntArray | FloatArray],
+    randomise: Callable[[str, IntArray], IntArray],
     *,
     secure: bool,
     played: BoolArray | None,
+    estimate: Debias | None = None,
 ) -> PrivateCounts:
-    """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise."""
+    """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise.
+
+    ``estimate`` takes the bias out of the randomised integers, where they have one.
+    """
     mask = check_played(played, plan.shape)
     kept = played_counts(counts, plan.shape, mask)
-    released: dict[str, FloatArray] = {}
+    released: dict[str, IntArray] = {}
     for name in plan.statistics:
         raw: IntArray = getattr(kept, f"row_{name}")
-        values = np.asarray(randomise(name, raw.ravel()), np.float64)
-        released[name] = values.reshape(raw.shape)
-    return batch_release(plan, released, counts.users, mask, secure=secure)
+        released[name] = np.asarray(randomise(name, raw.ravel())).reshape(raw.shape)
+    return batch_release(plan, released, counts.users, mask, secure=secure, estimate=estimate)
 
 
 def batch_release(
     plan: BatchPlan,
-    released: Mapping[str, FloatArray],
+    released: Mapping[str, IntArray],
     users: int,
     played: BoolArray,
     *,
     secure: bool,
+    estimate: Debias | None = None,
 ) -> PrivateCounts:
-    """`PrivateCounts` of a batch from its released statistics by name, dense or as rows."""
+    """`PrivateCounts` of a batch from its released integers by name, dense or as rows."""
+    debiased = estimate or Debias()
+    values = {name: debiased(name, integers) for name, integers in released.items()}
     return PrivateCounts(
         users=users,
-        transitions=released.get("transitions"),
-        visits=released.get("visits"),
-        rewards=released.get("rewards"),
+        transitions=values.get("transitions"),
+        visits=values.get("visits"),
+        rewards=values.get("rewards"),
         noise_variance=plan.noise_variance(users),
         played=played,
         guarantee=plan.guarantee.stamped(secure=secure),
@@ -500,8 +556,8 @@ def flatten_rows(counts: Counts, statistics: tuple[str, ...]) -> IntArray:
 
 
 def split_rows(
-    values: FloatArray, played: BoolArray, statistics: tuple[str, ...]
-) -> dict[str, FloatArray]:
+    values: IntArray, played: BoolArray, statistics: tuple[str, ...]
+) -> dict[str, IntArray]:
     """The statistics as rows, from a vector laid out as `flatten_rows` does."""
     rows, states = int(played.sum()), played.shape[1]
     sizes = [rows * states if name == "transitions" else rows for name in statistics]

@@ -10,10 +10,11 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
 from discreet.privacy.auditing.empirical import epsilon_low, samples
 from discreet.privacy.auditing.linear import additive
+from discreet.privacy.mechanisms.cumulative import AdditiveRelease, NoiseRun
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree
-from discreet.privacy.release import StreamRelease, noisy_batch
+from discreet.privacy.release import PrivateCounts, noisy_batch
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
@@ -73,12 +74,21 @@ class FloatNoise(GaussianBatch):
     """Adds floating-point noise."""
 
     def release(self, counts, *, sampler, played=None):
-        return noisy_batch(
+        released = noisy_batch(
             self,
             counts,
-            lambda _, n: sampler.discrete_gaussian(self.sigma * 1000, n) / 1000.0,
+            lambda _, n: sampler.discrete_gaussian(self.sigma * 1000, n),
             secure=False,
             played=played,
+        )
+        raw = {name: getattr(counts, name) for name in ("transitions", "visits", "rewards")}
+        values = {k: v + (getattr(released, k) - v) / 1000.0 for k, v in raw.items()}
+        return PrivateCounts(
+            counts.users,
+            *values.values(),
+            released.noise_variance,
+            released.played,
+            released.guarantee,
         )
 
 
@@ -98,12 +108,18 @@ class NoiseEverywhere(LaplaceBatch):
         return super().release(counts, sampler=sampler)
 
 
-class Redrawn(StreamRelease):
+class RedrawnRun(NoiseRun):
     """Fresh noise at every release, of the size that a tree would have."""
 
-    def noise_block(self, episodes):
-        self.episode += episodes
-        return self.plan.noise.law.draw(self.sampler, (episodes, self.plan.cells)) * 1.0
+    def _next(self, first, rows):
+        return self.law.draw(self.sampler, (rows, self.cells)) * 1.0
+
+
+class Redrawn(AdditiveRelease):
+    def __init__(self, plan, sampler):
+        super().__init__(plan, sampler)
+        self._run = RedrawnRun(plan.cells, plan.episodes, sampler)
+        self._run.law = plan.noise.law
 
 
 class RedrawnTree(LaplaceTree):

@@ -142,7 +142,7 @@ def test_add_decodes_exactly_encoded_counts():
         private = stream.add(user)
         flat = [private.transitions.ravel(), private.visits.ravel(), private.rewards.ravel()]
         assert np.allclose(np.concatenate(flat), total + noise[k], rtol=0, atol=1e-4)
-    encoded = stream._encoded_counts()
+    encoded = stream._run._encoded_counts()
     assert np.array_equal(encoded, encoded.round())
     assert encoded.max() < 2**53
 
@@ -152,7 +152,7 @@ def test_a_stream_is_used_in_one_way():
     release.noise_block(1)
     transitions = np.zeros(TINY.transitions, np.int64)
     transitions[0, 0, 0, 0] = 1
-    with pytest.raises(UnsupportedError, match="blocks"):
+    with pytest.raises(UnsupportedError, match="block"):
         release.add(Counts(1, transitions, transitions.sum(axis=-1)))
 
 

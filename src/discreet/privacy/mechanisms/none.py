@@ -16,6 +16,8 @@ from discreet.privacy.release import (
     PrivateCounts,
     StreamPlan,
     StreamRelease,
+    debias,
+    flatten,
     noisy_batch,
 )
 
@@ -40,7 +42,7 @@ class ExactBatch(BatchPlan):
     ) -> PrivateCounts:
         """The counts as they are."""
         return noisy_batch(
-            self, counts, lambda _, n: np.zeros(n), secure=sampler.secure, played=played
+            self, counts, lambda _, n: np.zeros(n, np.int64), secure=sampler.secure, played=played
         )
 
 
@@ -84,7 +86,16 @@ class ExactStream(StreamPlan):
 class ExactStreamRelease(StreamRelease):
     """A running stream without noise."""
 
+    def __init__(self, plan: ExactStream, sampler: Sampler) -> None:
+        super().__init__(plan, sampler)
+        self._totals = np.zeros(plan.cells, np.int64)
+
     def noise_block(self, episodes: int) -> FloatArray:
         """Zeros."""
+        self.use("block")
         self.episode += episodes
         return np.zeros((episodes, self.plan.cells))
+
+    def _take(self, counts: Counts) -> FloatArray:
+        self._totals += flatten(counts, self.plan.statistics, stationary=self.plan.stationary)
+        return debias(self._totals, 1.0, 0.0)

@@ -42,14 +42,14 @@ from discreet.privacy.mechanisms.cumulative import Array, check_episode, promise
 from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms.printed import no_printed_constants
-from discreet.privacy.mechanisms.responses import ResponseRelease
+from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import (
     BatchPlan,
     BoolArray,
+    Debias,
     FloatArray,
     PrivateCounts,
-    StreamPlan,
     Traffic,
     batch_release,
     check_played,
@@ -81,23 +81,19 @@ def categories_of(counts: Counts, step: int) -> IntArray:
     return np.stack([where * (1 - reward), where * reward], axis=-1).ravel()
 
 
-def statistics_of(
-    categories: FloatArray, shape: Shape, statistics: tuple[str, ...]
-) -> dict[str, FloatArray]:
-    """Counters from category estimates ``[..., 2·S·A·S]``."""
-    lead = categories.shape[:-1]
-    cube = categories.reshape(*lead, shape.states, shape.actions, shape.states, 2)
-    return _counters(cube, statistics)
-
-
-def _counters(cube: FloatArray, statistics: tuple[str, ...]) -> dict[str, FloatArray]:
-    """Counters from category estimates ``[..., S, 2]`` of each (s, a)."""
+def _counters(cube: IntArray, statistics: tuple[str, ...]) -> dict[str, IntArray]:
+    """Counters from the sums of categories ``[..., S, 2]`` of each (s, a)."""
     everything = {
         "transitions": lambda: cube.sum(axis=-1),
         "visits": lambda: cube.sum(axis=(-2, -1)),
         "rewards": lambda: cube[..., 1].sum(axis=-1),
     }
     return {name: everything[name]() for name in statistics}
+
+
+def debias_scale(horizon: int, flip: float) -> float:
+    """What one unit of summed bits is worth: H/(p - q)."""
+    return horizon / (KEEP - flip)
 
 
 def categories_per_counter(shape: Shape, statistic: str) -> int:
@@ -258,11 +254,20 @@ class OneStepBatch(BatchPlan):
         self, sums: IntArray, groups: IntArray, users: int, played: BoolArray, *, secure: bool
     ) -> PrivateCounts:
         """From the ones per category ``sums[R, S, 2]`` of the played rows."""
-        scale = self.shape.horizon / (KEEP - self.flip)
-        reporters = groups[np.nonzero(played)[0]]
-        estimates = scale * (sums - reporters[:, None, None] * self.flip)
-        released = _counters(estimates, self.statistics)
-        return batch_release(self, released, users, played, secure=secure)
+        # Bits by chance, per category:
+        false: FloatArray = self.flip * groups[np.nonzero(played)[0]].astype(np.float64)
+        centres: dict[str, FloatArray | float] = {}
+        for name in self.statistics:
+            mean = categories_per_counter(self.shape, name) * false
+            centres[name] = mean[:, None] if name == "transitions" else mean
+        return batch_release(
+            self,
+            _counters(sums, self.statistics),
+            users,
+            played,
+            secure=secure,
+            estimate=Debias(debias_scale(self.shape.horizon, self.flip), centres),
+        )
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""
@@ -350,7 +355,7 @@ class OneStepTail(TailLaw):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OneStepStream(StreamPlan):
+class OneStepStream(ResponsePlan):
     """One step per user, estimates summed as reports come."""
 
     flip: float
@@ -386,6 +391,22 @@ class OneStepStream(StreamPlan):
         one = empty_variance(self.shape, self.statistics, self.flip)
         return {name: factor * value for name, value in one.items()}
 
+    @property
+    def scale(self) -> float:
+        """H/(p - q)."""
+        return debias_scale(self.shape.horizon, self.flip)
+
+    def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
+        """A false bit per category behind a counter and user who reported its step."""
+        steps = users[:, None] if self.stationary else reporters
+        parts = []
+        for name in self.statistics:
+            pairs = self.shape.states * self.shape.actions
+            cells = pairs * (self.shape.states if name == "transitions" else 1)
+            means = self.flip * (categories_per_counter(self.shape, name) * steps)
+            parts.append(np.repeat(means, cells, axis=1))
+        return np.concatenate(parts, axis=1)
+
     def _tail(self) -> OneStepTail:
         width = max(categories_per_counter(self.shape, name) for name in self.statistics)
         return OneStepTail(self.flip, width, self.shape.horizon, self.stationary)
@@ -414,36 +435,32 @@ class OneStepRelease(ResponseRelease):
     plan: OneStepStream
 
     def _draw(self, rows: int) -> tuple[Array, Array, Array]:
-        plan, q = self.plan, self.plan.flip
-        scale = plan.shape.horizon / (KEEP - q)
+        plan = self.plan
         steps = self.sampler.table(np.ones(plan.shape.horizon, np.int64), rows)
-        false = self.sampler.binomial(1, q, (rows, category_count(plan.shape)))
+        false = self.sampler.binomial(1, plan.flip, (rows, category_count(plan.shape)))
         kept = self.sampler.binomial(1, KEEP, (rows, 1))
-        offsets = np.asarray(scale * (false - q), np.float64)
-        noise = self._accumulate(self._counters(offsets, steps))
-        return noise, scale * (kept - false), steps
+        return self._accumulate(self._spread(false, steps)), kept - false, steps[:, None]
 
-    def _counters(self, categories: FloatArray, steps: IntArray) -> FloatArray:
+    def _spread(self, categories: IntArray, steps: IntArray) -> IntArray:
         """Released counters of users who report ``categories[i]`` at ``steps[i]``."""
         plan, rows = self.plan, len(categories)
-        parts = statistics_of(categories, plan.shape, plan.statistics).values()
+        shape = plan.shape
+        cube = categories.reshape(rows, shape.states, shape.actions, shape.states, 2)
+        parts = _counters(cube, plan.statistics).values()
         if plan.stationary:
             return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
         spread = []
         for part in parts:
             flat = part.reshape(rows, -1)
-            per_step = np.zeros((rows, plan.shape.horizon, flat.shape[1]))
+            per_step = np.zeros((rows, shape.horizon, flat.shape[1]), np.int64)
             per_step[np.arange(rows), steps] = flat
             spread.append(per_step.reshape(rows, -1))
         return np.concatenate(spread, axis=1)
 
-    def _units(self, counts: Counts, gains: FloatArray, step: int) -> FloatArray:
+    def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         units = gains * categories_of(counts, step)
-        return self._counters(units[None], np.array([step])).reshape(-1)
+        return self._spread(units[None], np.array([step])).reshape(-1)
 
-    def _estimate(self, report: IntArray) -> FloatArray:
-        plan = self.plan
-        row = _check_rows(report, 1, plan.shape)
-        scale = plan.shape.horizon / (KEEP - plan.flip)
-        estimates = np.asarray(scale * (row[:, 1:] - plan.flip), np.float64)
-        return self._counters(estimates, row[:, 0]).reshape(-1)
+    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
+        row = _check_rows(report, 1, self.plan.shape)
+        return self._spread(row[:, 1:], row[:, 0]).reshape(-1), row[:, 0]

@@ -30,13 +30,13 @@ from discreet.privacy.mechanisms.encoders import FlipEncoder, check_reports
 from discreet.privacy.mechanisms.laws import FlipTail
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.mechanisms.printed import delivered
-from discreet.privacy.mechanisms.responses import ResponseRelease
+from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import (
     BoolArray,
+    Debias,
     FloatArray,
     PrivateCounts,
-    StreamPlan,
     flatten,
     randomised_batch,
 )
@@ -103,25 +103,40 @@ class RandomizedResponseBatch(CounterBatch):
         """The debiased sum of all users' reports, drawn as two binomials per counter."""
         users, q = counts.users, self.flip
 
-        def randomise(_: str, raw: IntArray) -> FloatArray:
+        def randomise(_: str, raw: IntArray) -> IntArray:
             kept = raw - sampler.binomial(raw, q, raw.shape)  # 1 - q would round a small q away
-            return self.estimate(kept + sampler.binomial(users - raw, q, raw.shape), users)
+            return kept + sampler.binomial(users - raw, q, raw.shape)
 
-        return randomised_batch(self, counts, randomise, secure=sampler.secure, played=played)
+        return randomised_batch(
+            self,
+            counts,
+            randomise,
+            secure=sampler.secure,
+            played=played,
+            estimate=self.estimate(users),
+        )
 
     def device(self, cells: IntArray) -> FlipEncoder:
         """Flips bits on the device."""
         return FlipEncoder(self.shape, self.statistics, cells, False, self.flip)
 
-    def estimate(self, sums: IntArray, users: int) -> FloatArray:
-        """(sum - n·q)/(1 - 2q)."""
+    def check_sums(self, sums: IntArray, users: int) -> None:
+        """Sums of bits."""
         if ((sums < 0) | (sums > users)).any():
             raise InvalidInputError("Expected reports of bits; a report holds another number.")
-        return np.asarray((sums - users * self.flip) / (1 - 2 * self.flip), np.float64)
+
+    def estimate(self, users: int) -> Debias:
+        """(sum - n·q)/(1 - 2q)."""
+        return Debias(debias_scale(self.flip), dict.fromkeys(self.statistics, users * self.flip))
+
+
+def debias_scale(flip: float) -> float:
+    """What one unit of summed bits is worth: 1/(1 - 2q)."""
+    return 1 / (1 - 2 * flip)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RandomizedResponseStream(StreamPlan):
+class RandomizedResponseStream(ResponsePlan):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
     flip: float
@@ -158,6 +173,16 @@ class RandomizedResponseStream(StreamPlan):
     def _copies(self) -> int:
         return self.bits // self.cells
 
+    @property
+    def scale(self) -> float:
+        """1/(1 - 2q)."""
+        return debias_scale(self.flip)
+
+    def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
+        """The flip q for each bit behind a counter, whoever reports it."""
+        means = self.flip * (self._copies * users).astype(np.float64)
+        return np.repeat(means[:, None], self.cells, axis=1)
+
     def noise_variance(self, episode: int) -> dict[str, float]:
         """q(1-q)/(1-2q)² per user and bit, whatever the data."""
         check_episode(episode, self.episodes)
@@ -188,25 +213,23 @@ class FlipRelease(ResponseRelease):
 
     plan: RandomizedResponseStream
 
-    def _pool(self, values: FloatArray) -> FloatArray:
+    def _pool(self, values: IntArray) -> IntArray:
         plan = self.plan
         if not plan.stationary:
             return values
-        pooled: FloatArray = pool_steps(values, plan.shape, plan.statistics)
+        pooled: IntArray = pool_steps(values, plan.shape, plan.statistics)
         return pooled
 
     def _draw(self, rows: int) -> tuple[Array, Array, Array]:
-        q = self.plan.flip
-        flips = self.sampler.binomial(1, q, (rows, self.plan.bits))
-        offsets = np.asarray((flips - q) / (1 - 2 * q), np.float64)
-        noise = self._accumulate(self._pool(offsets))
-        return noise, (1 - 2 * flips) / (1 - 2 * q), np.empty((rows, 0), np.int64)
+        flips = self.sampler.binomial(1, self.plan.flip, (rows, self.plan.bits))
+        noise = self._accumulate(self._pool(flips))
+        return noise, 1 - 2 * flips, np.empty((rows, 0), np.int64)
 
-    def _units(self, counts: Counts, gains: FloatArray, step: int) -> FloatArray:
+    def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         return self._pool(gains * flatten(counts, self.plan.statistics, stationary=False))
 
-    def _estimate(self, report: IntArray) -> FloatArray:
-        row, q = check_reports(report, 1, self.plan.bits)[0], self.plan.flip
+    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
+        row = check_reports(report, 1, self.plan.bits)[0]
         if ((row != 0) & (row != 1)).any():
             raise InvalidInputError("Expected a report of bits; it holds another number.")
-        return self._pool(np.asarray((row - q) / (1 - 2 * q), np.float64))
+        return self._pool(row), np.empty(0, np.int64)

@@ -1,8 +1,14 @@
 """Streams whose users randomise their data instead of adding noise to it: shared parts.
 
-What such a user adds to a counter is affine in her data: ``offset + gain · unit``, with random
-offset and gain drawn before her episode (see `StreamBlock`). So the randomness of many releases can
-be drawn ahead, and a compiled learner stays a compiled learner.
+What such a user adds to a counter is affine in her data: ``offset + gain · unit``, all of them
+integers, with random offset and gain drawn before her episode (see `StreamBlock`). So the
+randomness of many releases can be drawn ahead, and a compiled learner stays a compiled learner.
+
+The state of a stream is the sum of all users' answers, a vector of integers. What is public is
+``scale·(state - centre)``, where the centre depends on how many users there are and, if each
+reports one step, on how many reported which: a function of the integers alone. (An earlier version
+summed debiased answers in floating point. ``offset + gain`` and a plain offset of the same value
+round differently, and the low-order bits told who had visited what.)
 """
 
 from abc import abstractmethod
@@ -19,18 +25,40 @@ from discreet.privacy.release import (
     StreamBlock,
     StreamPlan,
     StreamRelease,
-    check_counts,
+    debias,
     unflatten,
 )
+
+
+class ResponsePlan(StreamPlan):
+    """A stream of answers that are integers, with an affine function that takes their bias out."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """What one unit of the summed answers is worth."""
+
+    @abstractmethod
+    def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
+        """Mean of the summed answers of counters that nobody visits, ``[n, cells]``.
+
+        Args:
+            users: ``int64[n]``, how many have answered at each of n times.
+            reporters: ``int64[n, H]``, how many of them reported each step.
+        """
 
 
 class ResponseRelease(StreamRelease):
     """A running stream of randomised responses."""
 
-    def __init__(self, plan: StreamPlan, sampler: Sampler, width: int) -> None:
+    plan: ResponsePlan
+
+    def __init__(self, plan: ResponsePlan, sampler: Sampler, width: int) -> None:
         super().__init__(plan, sampler)
-        self._offsets = np.zeros(plan.cells)
-        self._released = np.zeros(plan.cells)
+        self._drawn = np.zeros(plan.cells, np.int64)
+        self._noise = np.zeros(plan.cells, np.int64)
+        self._answers = np.zeros(plan.cells, np.int64)
+        self._reporters = np.zeros(plan.shape.horizon, np.int64)
         self._pieces = Pieces(
             lambda _, rows: self._draw(rows),
             width=width,
@@ -40,20 +68,20 @@ class ResponseRelease(StreamRelease):
 
     @abstractmethod
     def _draw(self, rows: int) -> tuple[Array, Array, Array]:
-        """Noise (cumulative), gains and steps of the next users."""
+        """Noise (cumulative), gains and steps of the next users; integers, all of them."""
 
     @abstractmethod
-    def _units(self, counts: Counts, gains: FloatArray, step: int) -> FloatArray:
+    def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
         """What one user's data add to the released counters, given her gains."""
 
     @abstractmethod
-    def _estimate(self, report: IntArray) -> FloatArray:
-        """Unbiased counters from one user's report (refuses a malformed one)."""
+    def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
+        """One user's answers and the step she reports, if any (refuses a malformed report)."""
 
-    def _accumulate(self, offsets: FloatArray) -> FloatArray:
+    def _accumulate(self, offsets: IntArray) -> IntArray:
         """Cumulative noise from the offsets of the next users."""
-        noise: FloatArray = self._offsets + np.cumsum(offsets, axis=0)
-        self._offsets = noise[-1].copy()
+        noise: IntArray = self._drawn + np.cumsum(offsets, axis=0)
+        self._drawn = noise[-1].copy()
         return noise
 
     def noise_block(self, episodes: int) -> FloatArray:
@@ -65,30 +93,48 @@ class ResponseRelease(StreamRelease):
 
     def block(self, episodes: int) -> StreamBlock:
         """All randomness of the next users."""
+        self.use("block")
         noise, gains, steps = self._pieces.take(episodes)
+        centres = self._centres(episodes, steps.reshape(-1))
         self.episode += episodes
-        return StreamBlock(noise, gains, steps.reshape(-1))
+        return StreamBlock(
+            noise.astype(np.float64),
+            gains.astype(np.float64),
+            steps.reshape(-1),
+            centres,
+            self.plan.scale,
+        )
 
-    def add(self, counts: Counts) -> PrivateCounts:
-        """Take one more user's counts and return the cumulative private statistics."""
-        check_counts(counts, self.plan.shape, users=1)
-        self.check_unmixed()
-        block = self.block(1)
-        step = int(block.steps[0]) if block.steps.size else -1
-        self._released += self._units(counts, block.gains[0], step)
-        self.added += 1
-        return self._private(self._released + block.noise[0])
+    def _centres(self, episodes: int, steps: IntArray) -> FloatArray:
+        """After each of the next users, who report ``steps``; remembers the reporters."""
+        users = self.episode + np.arange(1, episodes + 1)
+        reporters = np.zeros((episodes, self._reporters.size), np.int64)
+        if steps.size:
+            reporters[np.arange(episodes), steps] = 1
+        reporters = self._reporters + np.cumsum(reporters, axis=0)
+        if episodes:
+            self._reporters = reporters[-1].copy()
+        return self.plan.centres(users, reporters)
+
+    def _take(self, counts: Counts) -> FloatArray:
+        noise, gains, steps = self._pieces.take(1)
+        step = int(steps[0, 0]) if steps.size else -1
+        self._noise = noise[0]
+        self._answers += self._units(counts, gains[0], step)
+        return self._public(steps.reshape(-1))
+
+    def _public(self, steps: IntArray) -> FloatArray:
+        """The answers of one more user are in: debiased, from integers to estimates."""
+        centres = self._centres(1, steps)[0]
+        return debias(self._answers + self._noise, self.plan.scale, centres)
 
     def add_report(self, report: IntArray) -> PrivateCounts:
         """Take one more user's encoded report."""
-        self.check_unmixed()
-        estimate = self._estimate(report)
+        self.use("add_report")
+        answers, steps = self._read(report)
         if self.episode == self.plan.episodes:
             self._pieces.take(self.plan.episodes + 1)  # raises: the stream is over
-        self._released += estimate
+        self._answers += answers
+        values = self._public(steps)
         self.episode += 1
-        self.added += 1
-        return self._private(self._released.copy())
-
-    def _private(self, values: FloatArray) -> PrivateCounts:
         return unflatten(values, self.plan, self.episode, secure=self.sampler.secure)

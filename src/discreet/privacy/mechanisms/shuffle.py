@@ -40,6 +40,7 @@ from discreet.privacy.noise import FloatArray, IntArray, Sampler
 from discreet.privacy.release import (
     BatchPlan,
     BoolArray,
+    Debias,
     PrivateCounts,
     Traffic,
     batch_release,
@@ -140,12 +141,22 @@ class ShuffleBatch(BatchPlan):
         each = self.bits(counts.users)
         trials = counts.users * each.bits
 
-        def randomise(_: str, raw: IntArray) -> FloatArray:
-            # The sums first, as integers: their low-order bits must not tell data from noise.
-            sums = raw + sampler.binomial(trials, each.probability, raw.size)
-            return np.asarray(sums - trials * each.probability)
+        def randomise(_: str, raw: IntArray) -> IntArray:
+            return raw + sampler.binomial(trials, each.probability, raw.size)
 
-        return randomised_batch(self, counts, randomise, secure=sampler.secure, played=played)
+        return randomised_batch(
+            self,
+            counts,
+            randomise,
+            secure=sampler.secure,
+            played=played,
+            estimate=self._debias(each, counts.users),
+        )
+
+    def _debias(self, each: NoiseBits, users: int) -> Debias:
+        """All noise bits have the mean ``users·m·p``."""
+        mean = users * each.bits * each.probability
+        return Debias(centres=dict.fromkeys(self.statistics, mean))
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> "ShuffleEncoder":
         """What runs on the device of each of ``users`` users."""
@@ -169,9 +180,9 @@ class ShuffleBatch(BatchPlan):
         mask = check_played(played, self.shape)
         cells = cell_mask(mask, self.statistics, stationary=False)
         sums = _sums(np.asarray(reports), cells, users * (1 + each.bits))
-        values = np.asarray(sums[cells] - users * each.bits * each.probability)
-        released = split_rows(values, mask, self.statistics)
-        return batch_release(self, released, users, mask, secure=secure)
+        released = split_rows(sums[cells], mask, self.statistics)
+        estimate = self._debias(each, users)
+        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,8 @@ and Upadhyay 2023): it grows like log(K)/pi, where the tree pays about log2(K).
 * c_t are the multiples of 2^-bits that solve (b·c)_t = 1, rounding errors fed back, so that
   |(b·c)_t - 1| <= 2^-bits: decoded counts are off by less than a 1e-7th of themselves;
 * y = C·x + z is a vector of multiples of 2^-bits: x are integers, and z is *discrete* Gaussian on
-  the grid. Decoding is post-processing, in floating point or otherwise.
+  the grid. Decoding is post-processing: a fixed function of y, in floating point, rounded to
+  multiples of 2^-16 (by floor(x + 1/2), which commutes with adding integers).
 
 Noise of a block costs one pass over a state of about 12 numbers per counter: memory does not grow
 with K, and block boundaries play no role.
@@ -47,11 +48,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from discreet.mdp.counts import Counts
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
-    AdditiveRelease,
     AdditiveStream,
     CumulativeNoise,
     NoiseRun,
@@ -61,13 +60,7 @@ from discreet.privacy.mechanisms.cumulative import (
 from discreet.privacy.mechanisms.laws import GaussianLaw
 from discreet.privacy.mechanisms.printed import no_printed_constants
 from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import (
-    FloatArray,
-    PrivateCounts,
-    check_counts,
-    flatten,
-    unflatten,
-)
+from discreet.privacy.release import FloatArray
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
@@ -76,6 +69,7 @@ _SPACING, _MARGIN = 2.0, 6.0
 """Logistic grid of the exponentials: spacing 2, from -6 to log K + 6 (12 to 14 nodes)."""
 _GRIDS = (24, 40)
 _PIECE = 1 << 20
+_RELEASED_BITS = 16
 
 
 @dataclass(frozen=True)
@@ -143,6 +137,7 @@ class ToeplitzNoise(CumulativeNoise):
 
     steps: float
     bits: int
+    grid_bits: ClassVar[int] = _RELEASED_BITS
 
     @property
     def factors(self) -> Factors:
@@ -192,31 +187,58 @@ class _EncodedNoise(NoiseRun):
 class ToeplitzRun(NoiseRun):
     """Fresh noise, and the decoder that turns encoded values into prefix sums."""
 
+    grid_bits: ClassVar[int] = _RELEASED_BITS
+
     def __init__(self, noise: ToeplitzNoise, cells: int, sampler: Sampler) -> None:
         super().__init__(cells, noise.episodes, sampler)
         self._factors = noise.factors
         self._state = np.zeros((self._factors.weights.size, cells))
         self._encoded = _EncodedNoise(noise, cells, sampler)
+        self._encoder: FloatArray | None = None
+        # The sparse counters of all users so far: when, where, how much.
+        self._times = self._cells = self._amounts = np.empty(0, np.int64)
+        self._users = 0
 
-    def fresh(self, episodes: int) -> FloatArray:
-        """The next rows of z, in grid steps."""
-        return self._encoded.block(episodes)
-
-    def decode(self, encoded: FloatArray) -> FloatArray:
-        """B times the next rows (in grid steps)."""
+    def _decode(self, encoded: FloatArray) -> FloatArray:
+        """B times the next rows (in grid steps of y), in steps of the released grid."""
         from discreet.privacy.mechanisms._kernels import exponential_filter
 
         out = np.empty_like(encoded)
         decoder = self._factors
         exponential_filter(encoded, decoder.weights, decoder.decays, self._state, out)
-        return np.ldexp(out, -decoder.bits)
+        np.multiply(out, math.ldexp(1.0, _RELEASED_BITS - decoder.bits), out=out)
+        out += 0.5
+        return np.floor(out, out=out)
 
     def block(self, episodes: int) -> FloatArray:
         """Decoded noise of the next releases: the decoder needs no pieces of its own."""
         return self._next(0, episodes)
 
     def _next(self, first: int, rows: int) -> FloatArray:
-        return self.decode(self.fresh(rows))
+        decoded = self._decode(self._encoded.block(rows))
+        return np.ldexp(decoded, -_RELEASED_BITS, out=decoded)
+
+    def add(self, vector: IntArray) -> IntArray:
+        """Encode one user's counters, add grid noise, decode: nothing else is released.
+
+        The encoded value is computed in exact integers (grid steps, far below 2^53) from the
+        sparse counters of all users so far, so that what is released is a function of y alone.
+        """
+        fresh = self._encoded.block(1)
+        cells = np.flatnonzero(vector)
+        self._times = np.append(self._times, np.full(cells.size, self._users))
+        self._cells = np.append(self._cells, cells)
+        self._amounts = np.append(self._amounts, vector[cells])
+        self._users += 1
+        released: IntArray = self._decode(fresh + self._encoded_counts())[0].astype(np.int64)
+        return released
+
+    def _encoded_counts(self) -> FloatArray:
+        if self._encoder is None:
+            self._encoder = self._factors.encoder().astype(np.float64)
+        steps = self._encoder[self._users - 1 - self._times] * self._amounts
+        total = np.bincount(self._cells, weights=steps, minlength=self.cells)
+        return np.asarray(total, np.float64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,10 +257,6 @@ class ToeplitzStream(AdditiveStream):
         bits, sigma = _calibrate(trust, reach, episodes)
         noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, bits), bits=bits)
         return noise, promise(trust, trust.epsilon, trust.delta)
-
-    def open(self, sampler: Sampler) -> "ToeplitzRelease":
-        """Start a stream."""
-        return ToeplitzRelease(self, sampler)
 
 
 def _calibrate(trust: "_Private", reach: Reach, episodes: int) -> tuple[int, float]:
@@ -263,43 +281,3 @@ def grid_delta(steps: float, shifted: int, epsilon: float) -> float:
     if steps < 2 or epsilon > 600:
         return math.inf
     return (1 + math.exp(epsilon)) * shifted / (8 * steps**2)
-
-
-class ToeplitzRelease(AdditiveRelease):
-    """A running stream. `add` encodes, adds grid noise and decodes: nothing else is released."""
-
-    _run: ToeplitzRun
-    plan: ToeplitzStream
-
-    def __init__(self, plan: ToeplitzStream, sampler: Sampler) -> None:
-        super().__init__(plan, sampler)
-        self._encoder: FloatArray | None = None
-        # The sparse counts of all users so far: when, where, how much.
-        self._times = self._cells = self._amounts = np.empty(0, np.int64)
-
-    def add(self, counts: Counts) -> PrivateCounts:
-        """Take one more user's counts and return the cumulative private statistics.
-
-        The encoded value is computed in exact integers (grid steps, far below 2^53) from the
-        sparse counts of all users so far, so that what is released is a function of y alone.
-        """
-        plan = self.plan
-        check_counts(counts, plan.shape, users=1)
-        self.check_unmixed()
-        fresh = self._run.fresh(1)
-        vector = flatten(counts, plan.statistics, stationary=plan.stationary)
-        cells = np.flatnonzero(vector)
-        self._times = np.append(self._times, np.full(cells.size, self.episode))
-        self._cells = np.append(self._cells, cells)
-        self._amounts = np.append(self._amounts, vector[cells])
-        self.episode += 1
-        self.added += 1
-        released = self._run.decode(fresh + self._encoded_counts())[0]
-        return unflatten(released, plan, self.episode, secure=self.sampler.secure)
-
-    def _encoded_counts(self) -> FloatArray:
-        if self._encoder is None:
-            self._encoder = self.plan.noise.factors.encoder().astype(np.float64)
-        steps = self._encoder[self.episode - 1 - self._times] * self._amounts
-        total = np.bincount(self._cells, weights=steps, minlength=self.plan.cells)
-        return np.asarray(total, np.float64)

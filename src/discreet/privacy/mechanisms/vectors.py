@@ -21,7 +21,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
 from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import FloatArray
+from discreet.privacy.release import FloatArray, debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
@@ -72,7 +72,6 @@ class VectorRelease:
         self.plan = plan
         self.sampler = sampler
         self._run = plan.noise.start(plan.cells, sampler)
-        self._totals = np.zeros(plan.cells, np.int64)
 
     def noise_block(self, episodes: int) -> FloatArray:
         """Noise on each cumulative counter after each of the next releases."""
@@ -92,10 +91,7 @@ class VectorRelease:
                 )
         user = np.concatenate([vectors[name] for name in plan.sizes])
         _check_reach(user, plan.reach)
-        # Rounded, because sums of floating-point numbers betray what was added to what.
-        noise = np.rint(self.noise_block(1)[0])
-        self._totals += user
-        return plan.split(self._totals + noise)
+        return plan.split(debias(self._run.add(user), plan.noise.unit, 0.0))
 
 
 def _check_reach(user: IntArray, reach: Reach) -> None:
