@@ -16,7 +16,7 @@ and Upadhyay 2023): it grows like log(K)/pi, where the tree pays about log2(K).
   |(b·c)_t - 1| <= 2^-bits: decoded counts are off by less than a 1e-7th of themselves;
 * y = C·x + z is a vector of multiples of 2^-bits: x are integers, and z is *discrete* Gaussian on
   the grid. Decoding is post-processing: a fixed function of y, in floating point, rounded to
-  multiples of 2^-16 (by floor(x + 1/2), which commutes with adding integers).
+  multiples of 2^-26 (by floor(x + 1/2), which commutes with adding integers).
 
 Noise of a block costs one pass over a state of about 12 numbers per counter: memory does not grow
 with K, and block boundaries play no role.
@@ -69,7 +69,8 @@ _SPACING, _MARGIN = 2.0, 6.0
 """Logistic grid of the exponentials: spacing 2, from -6 to log K + 6 (12 to 14 nodes)."""
 _GRIDS = (24, 40)
 _PIECE = 1 << 20
-_RELEASED_BITS = 16
+_RELEASED_BITS = 26
+"""Of the released grid: sums up to 2^27 are exact in double precision."""
 
 
 @dataclass(frozen=True)
