@@ -187,7 +187,9 @@ def test_sensitivity_h_instead_of_2h():
 
 def test_sensitivity_of_one_statistic_for_three():
     plan = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(SHAPE)
-    alone = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",))
+    alone = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(
+        SHAPE, statistics=("visits",)
+    )
     assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, sigma=alone.sigma))
 
 
