@@ -72,6 +72,7 @@ def test_secure_is_the_default_and_cannot_be_seeded(tmp_path):
         begin(tmp_path / "a.json", sampler="secure")
     study = begin(tmp_path / "b.json", sampler="secure", seed=None)
     assert not study.guarantee.simulated
+    assert "SIMULATED" not in str(study.guarantee)
     advance(study, 0)
     assert study.batches == 1
     config = json.loads((tmp_path / "b.json").read_text())["config"]
@@ -304,6 +305,177 @@ def test_two_processes_cannot_both_count(tmp_path):
     assert discreet.resume(path).users == one.users
     with study_file.locked(path), pytest.raises(StudyError, match="Another process"):
         advance(one, 2)
+
+
+def everything_in(folder):
+    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.Local(1)])
+def test_reading_writes_nothing(tmp_path, trust):
+    path = tmp_path / "study.json"
+    study = begin(path, trust)
+    before = everything_in(tmp_path)
+    for one in (study, discreet.resume(path, study.head)):
+        read = (one.batch_size, one.token, one.head, one.batches, one.users, one.finished)
+        assert one.ask() is one.ask()
+        assert isinstance(str(one.guarantee), str)
+        if study.guarantee.notion == "LDP":
+            one.encoder()
+        assert read == (
+            study.batch_size,
+            study.token,
+            study.head,
+            study.batches,
+            study.users,
+            False,
+        )
+    assert everything_in(tmp_path) == before
+
+
+def test_an_older_copy_is_refused_when_the_head_is_known(tmp_path):
+    path, old, heads = tmp_path / "study.json", tmp_path / "old.json", []
+    study = begin(path)
+    for batch in range(3):
+        heads.append(study.head)
+        old.write_bytes(path.read_bytes())
+        advance(study, batch)
+    heads.append(study.head)
+    assert len(set(heads)) == 4
+    with pytest.raises(StudyError, match="is an older copy or another study") as refused:
+        discreet.resume(old, head=study.head)
+    assert str(refused.value).count(". ") == 0  # one sentence
+    assert discreet.resume(old, head=heads[2]).batches == 2
+    for head in heads:  # a file that has gone on since is no older copy
+        assert discreet.resume(path, head=head).head == study.head
+    other = begin(tmp_path / "other.json")
+    with pytest.raises(StudyError, match="another study"):
+        discreet.resume(path, head=other.head)
+
+
+def test_a_running_study_notices_an_older_file_in_its_place(tmp_path):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    old = path.read_bytes()
+    advance(study, 0)
+    path.write_bytes(old)
+    with pytest.raises(StudyError, match="changed by another process"):
+        advance(study, 1)
+    assert path.read_bytes() == old
+    path.unlink()
+    with pytest.raises(StudyError, match="There is no study"):
+        advance(study, 1)
+
+
+def other_leaf(value):
+    """The same plain value with one leaf changed."""
+    if isinstance(value, dict):
+        first = next(iter(value))
+        return {**value, first: other_leaf(value[first])}
+    if isinstance(value, list):
+        return [other_leaf(value[0]), *value[1:]] if value else [0]
+    return value + 1 if isinstance(value, int | float) else f"{value}0"
+
+
+EDITS = {
+    "epsilon": lambda file: file["config"]["trust"].update(epsilon=9.0),
+    "states": lambda file: file["config"]["shape"].update(states=99),
+    "forgotten user": lambda file: file["users"].pop(),
+    "other user": lambda file: file["users"].__setitem__(0, "0" * 32),
+    "users moved": lambda file: file["users"].reverse(),
+    "forgotten batch": lambda file: file["told"].pop(),
+    "no batch": lambda file: file.update(told=[], users=[]),
+    "broken batch": lambda file: file["told"][0].pop("users"),
+    "other rows": lambda file: file["told"].__setitem__(0, None),
+    "evidence": lambda file: file.update(learner=other_leaf(file["learner"])),
+    "noise": lambda file: file.update(streams=other_leaf(file["streams"])),
+    "promise": lambda file: file.update(guarantee="perfect"),
+    "something more": lambda file: file.update(note="checked"),
+    "head": lambda file: file.update(head="0" * 64),
+    "no head": lambda file: file.pop("head"),
+    "key": lambda file: file.update(key="0" * 64),
+}
+
+
+@pytest.fixture(scope="module")
+def two_batches(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edited") / "study.json"
+    study = begin(path)
+    advance(study, 0)
+    advance(study, 1)
+    return path.read_text()
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_any_edit_is_noticed(tmp_path, two_batches, edit):
+    path, content = tmp_path / "study.json", json.loads(two_batches)
+    EDITS[edit](content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(StudyError, match="was edited or damaged"):
+        discreet.resume(path)
+    path.write_text(two_batches)
+    assert discreet.resume(path).batches == 2
+
+
+COMPOSED, TAKEN_APART = "Zo\u00eb", "Zoe\u0308"
+SPELLINGS = [f" {COMPOSED}", f"{COMPOSED}\t", TAKEN_APART, f"{TAKEN_APART}\n"]
+
+
+@pytest.mark.parametrize(
+    "again", [f" {COMPOSED}", f"{COMPOSED}\t", TAKEN_APART, f"{TAKEN_APART}\n"]
+)
+def test_one_person_has_one_name(tmp_path, again):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    study.tell(episodes_of(study, 0), users=[COMPOSED, *names(study)[1:]])
+    advance(study, 1)  # not only the last batch is remembered
+    study = discreet.resume(path, study.head)
+    with pytest.raises(StudyError, match="has taken part already"):
+        study.tell(episodes_of(study, 2), users=[again, *names(study)[1:]])
+
+
+def test_users_are_remembered_for_ever(tmp_path):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    everybody = []
+    for batch in range(4):
+        everybody.append(names(study)[0])
+        advance(study, batch)
+        study = discreet.resume(path, study.head)
+    for user in everybody:
+        with pytest.raises(StudyError, match="has taken part already"):
+            study.tell(episodes_of(study, 9), users=[user, *names(study)[1:]])
+
+
+@pytest.mark.parametrize(
+    ("user", "sentence"),
+    [
+        (None, "text or by integers, got None"),
+        (True, "text or by integers"),
+        (float("nan"), "text or by integers, got nan"),
+        (b"u", "text or by integers"),
+        ("", "which is empty"),
+        (" \t", "which is empty"),
+        ("\ud800", "lone surrogate"),
+    ],
+)
+def test_what_is_no_name(tmp_path, user, sentence):
+    study = begin(tmp_path / "study.json")
+    with pytest.raises(StudyError, match=sentence) as refused:
+        study.tell(episodes_of(study, 0), users=[user, *names(study)[1:]])
+    assert str(refused.value).isprintable()
+    assert study.users == 0
+    study.tell(episodes_of(study, 0), users=[np.int64(7), *names(study)[1:]])
+
+
+def test_a_rehearsal_says_so(tmp_path):
+    path = tmp_path / "study.json"
+    study = begin(path)
+    assert str(study.guarantee).startswith("SIMULATED, protects nobody: (1, ")
+    assert json.loads(path.read_text())["guarantee"] == str(study.guarantee)
+    assert f"{study.guarantee}" == str(study.guarantee)
+    plain = begin(tmp_path / "none.json", discreet.NoPrivacy())
+    assert str(plain.guarantee) == "no privacy"
 
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", '{"format": "other"}'])

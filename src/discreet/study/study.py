@@ -2,9 +2,10 @@
 
 A study lives in one JSON file. `ask` names the policy and the size of the next batch, `tell` takes
 what those users sent: raw trajectories where the learner is trusted (central), encoded reports
-where nobody is (local, shuffle; `encoder` is what their devices run). Each change replaces the
-file atomically, so a batch is counted once or not at all. What `tell` refuses is refused in one
-sentence and leaves the study as it was.
+where nobody is (local, shuffle; `encoder` is what their devices run). `start` and `tell` write the
+file, with the next question in it, and nothing else does. Each change replaces it atomically, so a
+batch is counted once or not at all. What `tell` refuses is refused in one sentence and leaves the
+study as it was. `head` is the digest of everything told (see `study.chain`).
 
 The file holds released statistics, never a raw episode, and keyed digests of the users' names, so
 that a user who comes twice is recognised and the list says nothing to who lacks the key. The key
@@ -13,10 +14,11 @@ is in the file: keep it as you keep the list of participants.
 
 import dataclasses
 import hashlib
+import json
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,15 +37,11 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.noise import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.release import Encoder, PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel
-from discreet.study import study_file
+from discreet.study import chain, study_file
+from discreet.study.names import digests_of_new
+from discreet.study.promise import promise
 
 SamplerName = Literal["secure", "simulation"]
-
-_OPERATOR = (
-    "any well-formed episode has a release: who leaves the policy counts as nothing from there on",
-    "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
-)
-"""What a central study assumes beyond its mechanism."""
 
 
 def start(
@@ -96,40 +94,72 @@ def start(
         "seed": secrets.randbits(63) if seed is None else int(seed),
         "settings": settings,
     }
-    where = Path(path)
-    if where.exists():
-        raise StudyError(f"{str(where)!r} exists; resume() it, or choose another file.")
-    fresh = Study(where, {"config": config, "key": secrets.token_hex(32), "users": [], "told": []})
-    fresh._save()
-    return fresh
+    return Study.begin(path, config)
 
 
-def resume(path: str | Path) -> "Study":
-    """Go on with a study after a restart or a crash."""
-    where = Path(path)
-    return Study(where, study_file.read(where))
+def resume(path: str | Path, head: str | None = None) -> "Study":
+    """Go on with a study after a restart or a crash.
+
+    Args:
+        path: the study's file; one that was edited or damaged is refused.
+        head: the `Study.head` that you noted last. An older copy of the file, or another study, is
+            refused; one that has gone on since is not. Without it an older copy cannot be told
+            from the newest file, and its users could be counted twice.
+    """
+    return Study.resume(path, head)
 
 
 class Study:
-    """A running study; make one with `start` or `resume`."""
+    """A running study; make one with `start` or `resume`. Reading it writes nothing."""
 
     def __init__(self, path: Path, content: dict[str, Any]) -> None:
         self.path = path
+        self._content: dict[str, Any]
+        self._learner: BatchLearner
+        self._pending: Batch | None
         self._load(content)
+
+    @classmethod
+    def begin(cls, path: str | Path, config: dict[str, Any]) -> Self:
+        """A new study with the configuration that `start` describes."""
+        where = Path(path)
+        study_file.check_new(where)
+        key = secrets.token_hex(32)
+        names = {"format": study_file.FORMAT, "config": config, "key": key}
+        fresh = cls(where, {**names, "users": [], "told": []})
+        fresh._content = fresh._closed(fresh._content)
+        with study_file.locked(where):
+            study_file.check_new(where)
+            study_file.write(where, fresh._content)
+        return fresh
+
+    @classmethod
+    def resume(cls, path: str | Path, head: str | None = None) -> Self:
+        """As the function `resume`."""
+        where = Path(path)
+        content = study_file.read(where)
+        chain.verify(content, str(where))
+        chain.check_head(content, head, str(where))
+        return cls(where, content)
+
+    @property
+    def head(self) -> str:
+        """The digest of all that was told so far: note it, and give it to `resume`."""
+        return str(self._content["head"])
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
-        return self._batch().policy
+        return self._batch.policy
 
     @property
     def batch_size(self) -> int:
         """How many users the next batch takes."""
-        return self._batch().users
+        return self._batch.users
 
     @property
     def token(self) -> str:
         """Names the pending batch and its policy; reports made for it carry this name."""
-        batch = self._batch()
+        batch = self._batch
         text = f"{self._content['key']}:{self.batches}:{batch.users}:".encode() + batch.policy.key
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -151,14 +181,11 @@ class Study:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to every user, spent in the one batch each takes part in."""
-        promised = self._learner.plan.guarantee.stamped(secure=self._secure)
-        if promised.notion != "JDP":
-            return promised
-        return dataclasses.replace(promised, assumptions=(*promised.assumptions, *_OPERATOR))
+        return promise(self._learner.plan.guarantee, secure=self._secure)
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
-        batch = self._batch()
+        batch = self._batch
         return self._learner.plan.encoder(batch.users, played=self._played(batch))
 
     def tell(
@@ -187,39 +214,48 @@ class Study:
         Raises:
             StudyError: refused, with the reason; nothing was counted.
         """
-        batch = self._batch()
+        batch = self._batch
         digests = self._new_users(users, batch.users)
         if token is not None or self._encoded:
             self._check_token(token)
+        saved = self._content
         try:
-            released = self._release(data, batch)
-        except StudyError:
+            self._check_data(data, batch)
+            self._count(self._release(data, batch), digests, batch)
+        except BaseException as error:
+            self._load(saved)
+            if isinstance(error, DiscreetError) and not isinstance(error, StudyError):
+                raise StudyError(f"{error} Nothing was counted.") from error
             raise
-        except DiscreetError as error:
-            raise StudyError(f"{error} Nothing was counted.") from error
-        self._count(released, digests, batch)
         if left_out is not None:
             left_out(self._left(data, batch))
 
     def _count(self, released: PrivateCounts, digests: list[str], batch: Batch) -> None:
-        before = self._snapshot()
-        try:
-            self._learner.tell(released)
-            told = {"users": batch.users, "token": self.token_of(batch)}
-            self._content["users"] = [*before["users"], *digests]
-            self._content["told"] = [*before["told"], told]
-            self._save()
-        except BaseException:
-            self._load(before)
-            raise
-
-    def token_of(self, batch: Batch) -> str:
-        """The name of a batch's policy, for the record."""
-        return hashlib.blake2b(batch.policy.key, digest_size=16).hexdigest()
+        """Learn, ask the next question and write both: the file never lacks its question."""
+        saved = self._content
+        entry = {
+            "batch": self.batches,
+            "users": batch.users,
+            "policy": hashlib.blake2b(batch.policy.key, digest_size=16).hexdigest(),
+            "before": self.head,
+        }
+        entry["link"] = chain.next_link(chain.last_link(saved), entry, digests)
+        self._learner.tell(released)
+        told = {"users": [*saved["users"], *digests], "told": [*saved["told"], entry]}
+        self._content = {**saved, **told}
+        self._pending = None if self.finished else self._learner.ask()
+        self._content = self._closed(self._content)
+        with study_file.locked(self.path):
+            if study_file.read(self.path).get("head") != saved["head"]:
+                raise StudyError(
+                    f"{str(self.path)!r} was changed by another process; resume() it. "
+                    f"Nothing was counted."
+                )
+            study_file.write(self.path, self._content)
 
     def _load(self, content: dict[str, Any]) -> None:
         config = content["config"]
-        self._content = {**content, "users": list(content["users"]), "told": list(content["told"])}
+        self._content = content
         self._secure = config["sampler"] == "secure"
         fields = dict(config["trust"])
         trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
@@ -228,38 +264,23 @@ class Study:
         self._learner = _learner(config, trust, self._streams["policy"])
         if "learner" in content:
             self._learner.restore(content["learner"])
+        self._pending = None if self.finished else self._learner.ask()
 
-    def _snapshot(self) -> dict[str, Any]:
-        return {
-            **self._content,
-            "format": study_file.FORMAT,
+    def _closed(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The content of the file with the present state and the head over both."""
+        state = {
+            "guarantee": str(self.guarantee),
             "learner": self._learner.state(),
             "streams": {k: v.bit_generator.state for k, v in self._streams.items()},
-            "guarantee": str(self.guarantee),
         }
+        whole = {**content, **json.loads(json.dumps(state))}  # as a reader of the file will see it
+        return {**whole, "head": chain.head_of(whole)}
 
-    def _save(self) -> None:
-        with study_file.locked(self.path):
-            if self.path.exists():
-                on_disk = len(study_file.read(self.path)["told"])
-                if on_disk not in {self.batches, self.batches - 1} or (
-                    on_disk == self.batches and self._content.get("saved") != on_disk
-                ):
-                    raise StudyError(
-                        f"{str(self.path)!r} was changed by another process; resume() it. "
-                        f"Nothing was counted."
-                    )
-            self._content["saved"] = self.batches
-            study_file.write(self.path, self._snapshot())
-
+    @property
     def _batch(self) -> Batch:
-        if self.finished:
+        if self._pending is None:
             raise StudyError(f"All {self.users} users of this study have been counted.")
-        pending = self._learner.state().get("request")
-        batch = self._learner.ask()
-        if pending is None:
-            self._save()
-        return batch
+        return self._pending
 
     def _played(self, batch: Batch) -> NDArray[np.bool_]:
         problem = self._learner.problem
@@ -271,19 +292,7 @@ class Study:
                 f"This batch takes {expected} users, got {len(users)}; nothing was counted."
             )
         key = bytes.fromhex(self._content["key"])
-        digests = [
-            hashlib.blake2b(str(user).encode(), key=key, digest_size=16).hexdigest()
-            for user in users
-        ]
-        seen = set(self._content["users"])
-        for user, digest in zip(users, digests, strict=True):
-            if digest in seen:
-                raise StudyError(
-                    f"User {user!r} has taken part already; a user takes part once, nothing was "
-                    f"counted."
-                )
-            seen.add(digest)
-        return digests
+        return digests_of_new(users, self._content["users"], key)
 
     def _check_token(self, token: str | None) -> None:
         if token is None:
@@ -297,22 +306,32 @@ class Study:
                 "counted."
             )
 
-    def _release(self, data: Trajectories | ArrayLike, batch: Batch) -> PrivateCounts:
-        plan, played = self._learner.plan, self._played(batch)
+    def _check_data(self, data: Trajectories | ArrayLike, batch: Batch) -> None:
+        """Refuse what is no data of this batch. Well-formed episodes pass, whatever they hold."""
         if self._encoded:
             if isinstance(data, Trajectories):
                 raise StudyError(
                     "This study takes encoded reports (see encoder()), never raw trajectories; "
                     "nothing was counted."
                 )
-            reports = np.asarray(data)
-            return plan.release_reports(reports, batch.users, secure=self._secure, played=played)
+            return
         if not isinstance(data, Trajectories):
             raise StudyError(
                 f"A central study takes Trajectories, got {type(data).__name__}; nothing was "
                 f"counted."
             )
-        _check_trajectories(data, batch, plan.shape)
+        if len(data) != batch.users:
+            raise StudyError(
+                f"This batch takes {batch.users} trajectories, got {len(data)}; nothing was "
+                f"counted."
+            )
+        data.check(self._learner.plan.shape)
+
+    def _release(self, data: Trajectories | ArrayLike, batch: Batch) -> PrivateCounts:
+        plan, played = self._learner.plan, self._played(batch)
+        if not isinstance(data, Trajectories):
+            reports = np.asarray(data)
+            return plan.release_reports(reports, batch.users, secure=self._secure, played=played)
         counts = data.counts(plan.shape, self._streams["rounding"], played)
         return plan.release(counts, sampler=self._sampler(), played=played)
 
@@ -352,12 +371,3 @@ def _streams(seed: int, states: dict[str, Any] | None) -> dict[str, np.random.Ge
     for name, state in (states or {}).items():
         streams[name].bit_generator.state = state
     return streams
-
-
-def _check_trajectories(data: Trajectories, batch: Batch, shape: Shape) -> None:
-    """Refuse what is no data set of this batch. Well-formed episodes pass, whatever they hold."""
-    if len(data) != batch.users:
-        raise StudyError(
-            f"This batch takes {batch.users} trajectories, got {len(data)}; nothing was counted."
-        )
-    data.check(shape)

@@ -9,7 +9,7 @@ from typing import Any
 from discreet._files import write_atomically
 from discreet.errors import StudyError
 
-FORMAT = "discreet-study-1"
+FORMAT = "discreet-study-2"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -23,6 +23,12 @@ def read(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise StudyError(f"{str(path)!r} is not a study file of format {FORMAT!r}.")
     return content
+
+
+def check_new(path: Path) -> None:
+    """Refuse a path at which there is something."""
+    if path.exists():
+        raise StudyError(f"{str(path)!r} exists; resume() it, or choose another file.")
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
