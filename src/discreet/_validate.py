@@ -65,7 +65,7 @@ def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: Any) -> No
             raise _fail(name, value, f"{name} to be one of {', '.join(map(repr, allowed))}")
 
 
-def exact(value: Real) -> Fraction:
+def exact(value: float | Rational) -> Fraction:
     """The rational number a person means by ``value``: 0.1 is one tenth, not 0.1000000000000000055.
 
     >>> exact(0.1) + exact(0.9) == 1

@@ -4,17 +4,41 @@ The papers give every counter eps' = eps/(3H), beta' = beta/(HXA), tau = 96·log
 let each of n users add m = ceil(tau/n) fair bits (n <= tau) or one bit with probability tau/(2n).
 The user sends the *integer* z = data bit + noise bits. The proof treats the analyser's view as the
 sum of the z; the analyser receives the shuffled *multiset* of them.
+
+**What the sums deliver, whatever the number of users** (`PrintedShuffle.delivered_epsilon`). Let g
+be the honest ones among n users, and compare noises by what they hide: adding independent noise, or
+withholding a part of the view, only lowers delta at every epsilon.
+
+*n <= tau.* The noise is g·ceil(tau/n) fair bits. More fair bits are fewer and independent others,
+so the least number counts; it is at least tau times the least g/n over all n with g >= 1.
+
+*n > tau.* A bit that is one with probability tau/(2n) is a fair bit with probability tau/n, and a
+zero otherwise. Show the analyser, for every counter, how many of the honest bits are fair: M of
+them, a sum of g independent choices of mean mu = g·tau/n. Chernoff's bound for c < mu,
+P(M <= c) <= exp(c - mu - c·log(c/mu)), holds for every n and falls as mu grows, so the least mean
+can be put in: tau if all are honest, else f·tau - 1 < (f - 1/n)·tau. A counter with M fair bits, M
+drawn from that tail, hides less than the printed one: the mixture of M is composed exactly, M
+rounded down to a few dozen values.
+
+That "the variance only grows" from tau/4 to tau/2 is *not* a proof: rare bits have heavier edges
+(nobody draws a one with probability e^(-tau/2), more than the 2^-tau of fair bits).
 """
 
+import functools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
 
 from discreet import _validate
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import need_delta
-from discreet.privacy.calibration.distributions import binomial_pmf
+from discreet.privacy.calibration.closed_forms import honest_users, need_delta
+from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.calibration.losses import epsilon_of_moves
 from discreet.privacy.calibration.search import NoiseBits
+
+_NEGLIGIBLE = 1e-30
 
 
 @dataclass(frozen=True)
@@ -32,15 +56,70 @@ class PrintedShuffle:
             return NoiseBits(math.ceil(self.tau / users), 0.5)
         return NoiseBits(1, self.tau / (2 * users))
 
-    def delivered_epsilon(self, moves: int, delta: float, honest: float = 1.0) -> float:
-        """The epsilon that the *sums* deliver at ``delta``, whatever the number of users.
+    def delivered_epsilon(
+        self, moves: int, delta: float, honest: float = 1.0, *, users: int | None = None
+    ) -> float:
+        """The epsilon that the *sums* deliver at ``delta``.
 
-        n <= tau users add at least tau fair bits; with more users the variance of the noise only
-        grows, from tau/4 to tau/2. So Binomial(tau, 1/2) is the least noise (of which ``honest``
-        users add their share).
+        Args:
+            moves: counters that one user can raise (and lower) by one.
+            delta: at which delta.
+            honest: fraction of the users, rounded down to whole ones, who add their noise.
+            users: of the batch; None for a bound that holds for every batch in which somebody is
+                honest (see the proof above).
         """
-        trials = max(1, math.floor(honest * self.tau))
-        return epsilon_of_moves(binomial_pmf(trials, 0.5), moves, moves, delta)
+        _validate.count(moves=moves)
+        if users is None:
+            return _for_every_batch(self.tau, moves, float(delta), _validate.exact(honest))
+        each = self.bits(users)
+        noise = binomial_pmf(honest_users(honest, users) * each.bits, each.probability)
+        return epsilon_of_moves(noise, moves, moves, delta)
+
+
+@functools.lru_cache(maxsize=256)
+def _for_every_batch(tau: float, moves: int, delta: float, honest: Fraction) -> float:
+    """The larger of the two cases of the proof."""
+    fair = binomial_pmf(max(1, math.ceil(_least_share(honest) * Fraction(tau))), 0.5)
+    mean = tau if honest == 1 else float(honest) * tau - 1
+    rare = epsilon_of_moves(_rare_bits(mean), moves, moves, delta) if mean > 1 else math.inf
+    return max(epsilon_of_moves(fair, moves, moves, delta), rare)
+
+
+def _least_share(honest: Fraction) -> Fraction:
+    """The least floor(f·n)/n over all n with floor(f·n) >= 1.
+
+    g honest users are fewest in the largest batch that has no more, n = ceil((g + 1)/f) - 1, and
+    g/n > f·g/(g + 1): few g need a look.
+
+    >>> _least_share(Fraction(9, 10)), _least_share(Fraction(1))
+    (Fraction(1, 2), Fraction(1, 1))
+    """
+    best, count = honest, 1
+    while honest * count < best * (count + 1) and honest < 1:
+        best = min(best, Fraction(count, math.ceil((count + 1) / honest) - 1))
+        count += 1
+    return best
+
+
+def _rare_bits(mean: float) -> NoisePmf:
+    """Binomial(M, 1/2) beside the M that it came from, with the tail of M as in the proof.
+
+    The tables of different M stand side by side with a gap, so that no move by one leads from one
+    to another. What remains of the tail counts as an infinite loss.
+    """
+    spread = math.sqrt(mean)
+    # A table has 12·spread entries and there are 12·spread/step of them: a few million in all.
+    step = max(1, math.floor(spread * max(0.25, 3e-5 * spread)))
+    below = np.arange(math.floor(mean) - 1, -1, -step)  # M <= below has the probability `tail`
+    tail = np.exp(below - mean - below * np.log(np.maximum(below, 1) / mean))
+    kept = int((tail > _NEGLIGIBLE).sum())
+    weights = -np.diff(tail[:kept], prepend=1.0)
+    parts, outside = [np.array([-np.inf])], float(tail[kept - 1])
+    for trials, weight in zip((below[:kept] + 1).tolist(), weights.tolist(), strict=True):
+        noise = binomial_pmf(trials, 0.5)
+        outside += noise.outside
+        parts += [noise.log_probabilities + math.log(weight), parts[0]]
+    return NoisePmf(0, np.concatenate(parts), outside)
 
 
 def printed_shuffle(shape: Shape, epsilon: float, beta: float) -> PrintedShuffle:

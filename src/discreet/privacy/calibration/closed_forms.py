@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from discreet import _validate
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, InvalidInputError
 
 
 def gaussian_delta(sigma: float, l2: float, epsilon: float) -> float:
@@ -69,7 +69,7 @@ def laplace_scale(l1: float, epsilon: float) -> float:
     (36.0, True)
     """
     _validate.positive(l1=l1, epsilon=epsilon)
-    promised = min(_validate.exact(epsilon), Fraction(float(epsilon)))  # type: ignore[arg-type]
+    promised = min(_validate.exact(epsilon), Fraction(float(epsilon)))
     scale = float(l1 / epsilon)
     while Fraction(scale) * promised < Fraction(l1):
         scale = math.nextafter(scale, math.inf)
@@ -105,7 +105,7 @@ def flip_probability(epsilon: float, bits: int = 1) -> float:
     """
     _validate.positive(epsilon=epsilon)
     _validate.count(bits=bits)
-    promised = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits  # type: ignore[arg-type]
+    promised = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits
     if promised < _LEAST_BIT:
         raise CalibrationError(
             f"Expected epsilon >= {float(_LEAST_BIT * bits):.3g} (1e-12 for each of {bits} bits), "
@@ -164,6 +164,28 @@ def gaussian_variance(sigma: float) -> float:
         return float(sigma) ** 2
     weights = [(x, math.exp(-0.5 * (x / sigma) ** 2)) for x in range(1, 40)]
     return 2 * sum(x * x * w for x, w in weights) / (1 + 2 * sum(w for _, w in weights))
+
+
+def honest_users(honest: float, users: int) -> int:
+    """Whole users among ``users`` who are counted on if the fraction ``honest`` is: rounded down.
+
+    The fraction is the decimal that a person wrote: 0.9 of 10 users are 9, and 0.8999999999 are 8.
+
+    Raises:
+        InvalidInputError: if nobody is left whose noise could be relied on.
+
+    >>> honest_users(0.9, 10), honest_users(0.8999999999, 10)
+    (9, 8)
+    """
+    _validate.count(users=users)
+    _validate.probability(honest=honest)
+    count = math.floor(_validate.exact(honest) * users)
+    if not count:
+        raise InvalidInputError(
+            f"Expected at least one honest user, got honest={honest} of users={users}; "
+            f"use a larger batch."
+        )
+    return count
 
 
 def need_delta(delta: float, what: str) -> None:

@@ -225,7 +225,7 @@ def _atoms(noise: NoisePmf, by: int) -> tuple[FloatArray, FloatArray, float]:
     moved = np.concatenate([gone, log[:-by]] if by > 0 else [log[-by:], gone])
     possible = np.isfinite(log) & np.isfinite(moved)
     infinite = noise.outside + float(np.exp(log[~possible]).sum())
-    losses, masses = (log - moved)[possible], np.exp(log[possible])
+    losses, masses = log[possible] - moved[possible], np.exp(log[possible])
     order = np.argsort(losses)
     losses, masses = losses[order], masses[order]
     kept = int((np.cumsum(masses[::-1])[::-1] > _NEGLIGIBLE).sum())

@@ -30,7 +30,7 @@ from discreet import _validate
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.closed_forms import honest_users, need_delta
 from discreet.privacy.calibration.routes import Route, binomial_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
@@ -104,19 +104,14 @@ class ShuffleBatch(BatchPlan):
     def bits(self, users: int) -> NoiseBits:
         """The noise bits of each of ``users`` users, for one counter."""
         _validate.count(users=users)
+        reliable = self.reliable(users)
         if self.printed:
             return self.printed.bits(users)
-        return noise_bits(self.reliable(users), self.moves, self.moves, self.epsilon, self.delta)
+        return noise_bits(reliable, self.moves, self.moves, self.epsilon, self.delta)
 
     def reliable(self, users: int) -> int:
         """How many of ``users`` users are counted on to add noise."""
-        honest = math.floor(self.honest * users + 1e-9)
-        if not honest:
-            raise InvalidInputError(
-                f"Expected at least one honest user, got honest={self.honest} of users={users}; "
-                f"use a larger batch."
-            )
-        return honest
+        return honest_users(self.honest, users)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variance of all users' noise bits on one counter."""
