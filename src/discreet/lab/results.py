@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._files import write_atomically
+from discreet._types import FloatArray, IntArray
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
 from discreet.lab.tasks import SCHEMA_VERSION, Outcome, Task
@@ -188,16 +188,16 @@ class Series:
     """
 
     facts: Mapping[str, Any]
-    episodes: NDArray[np.int64]
-    regret: NDArray[np.float64]
-    uniform: NDArray[np.float64]
+    episodes: IntArray
+    regret: FloatArray
+    uniform: FloatArray
     guarantee: Mapping[str, Any]
     noise_std: float
     signal: Sequence[float]
     seconds: float
 
     @property
-    def final(self) -> NDArray[np.float64]:
+    def final(self) -> FloatArray:
         """Regret after all episodes, per run."""
         return self.regret[:, -1]
 

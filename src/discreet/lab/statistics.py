@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-
-FloatArray = NDArray[np.float64]
 
 _DRAWS = 4_000
 _SIGNIFICANT = 0.05

@@ -1,14 +1,12 @@
 """Checked copies of arrays that describe a model or a policy."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
-
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 _SUM_TOLERANCE = 1e-6
 """Rows may miss one by this much: single-precision matrices of S=1000 pass, mistakes do not."""

@@ -8,17 +8,14 @@ NumPy generator it is given, so that a learner's kernel can call it once per epi
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
+from discreet._types import FloatArray, IntArray
 from discreet.mdp.tabular import EpisodeTables, SparseRows
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @kernel
-def _expected(rows: SparseRows, row: int, values: Floats) -> float:
+def _expected(rows: SparseRows, row: int, values: FloatArray) -> float:
     """The mean of ``values`` at the next state; four partial sums keep the processor busy."""
     first, stop = rows.pointers[row], rows.pointers[row + 1]
     columns, entries = rows.columns, rows.entries
@@ -43,7 +40,7 @@ def _step(rows: SparseRows, h: int) -> int:
 
 
 @kernel
-def _all_expected(rows: SparseRows, t: int, values: Floats) -> Floats:
+def _all_expected(rows: SparseRows, t: int, values: FloatArray) -> FloatArray:
     """The mean of ``values`` after each row of step t."""
     first, stop = rows.steps[t], rows.steps[t + 1]
     means = np.empty(stop - first)
@@ -53,7 +50,7 @@ def _all_expected(rows: SparseRows, t: int, values: Floats) -> Floats:
 
 
 @kernel
-def maximise(rows: SparseRows, rewards: Floats) -> tuple[Floats, Ints]:
+def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
     """Value iteration: optimal values ``[H + 1, S]``, the first maximising actions ``[H, S]``."""
     horizon, states, actions = rewards.shape
     values = np.zeros((horizon + 1, states))
@@ -73,7 +70,7 @@ def maximise(rows: SparseRows, rewards: Floats) -> tuple[Floats, Ints]:
 
 
 @kernel
-def evaluate_actions(rows: SparseRows, rewards: Floats, chosen: Ints) -> Floats:
+def evaluate_actions(rows: SparseRows, rewards: FloatArray, chosen: IntArray) -> FloatArray:
     """Values ``[H + 1, S]`` of a deterministic policy ``chosen[H, S]``."""
     horizon, states, _ = rewards.shape
     values = np.zeros((horizon + 1, states))
@@ -86,7 +83,7 @@ def evaluate_actions(rows: SparseRows, rewards: Floats, chosen: Ints) -> Floats:
 
 
 @kernel
-def evaluate_probabilities(rows: SparseRows, rewards: Floats, chosen: Floats) -> Floats:
+def evaluate_probabilities(rows: SparseRows, rewards: FloatArray, chosen: FloatArray) -> FloatArray:
     """Values ``[H + 1, S]`` of a stochastic policy ``chosen[H, S, A]``."""
     horizon, states, actions = rewards.shape
     values = np.zeros((horizon + 1, states))
@@ -101,7 +98,7 @@ def evaluate_probabilities(rows: SparseRows, rewards: Floats, chosen: Floats) ->
 
 
 @kernel
-def occupancies(rows: SparseRows, initial: Floats, chosen: Floats) -> Floats:
+def occupancies(rows: SparseRows, initial: FloatArray, chosen: FloatArray) -> FloatArray:
     """Probability ``[H, S, A]`` that step h of an episode is at (s, a)."""
     horizon, states, actions = chosen.shape
     occupied = np.zeros((horizon, states, actions))
@@ -121,7 +118,7 @@ def occupancies(rows: SparseRows, initial: Floats, chosen: Floats) -> Floats:
 
 
 @kernel
-def draw(cumulative: Floats, uniform: float) -> int:
+def draw(cumulative: FloatArray, uniform: float) -> int:
     """The first index whose cumulative probability exceeds ``uniform`` (in [0, 1))."""
     low, high = 0, cumulative.shape[0] - 1
     while low < high:
@@ -143,7 +140,7 @@ def take_step(tables: EpisodeTables, h: int, s: int, a: int, rng: Any) -> tuple[
 
 @kernel
 def run_actions(
-    tables: EpisodeTables, chosen: Ints, rng: Any, episode: tuple[Ints, Ints, Ints]
+    tables: EpisodeTables, chosen: IntArray, rng: Any, episode: tuple[IntArray, IntArray, IntArray]
 ) -> None:
     """One episode of a deterministic policy ``chosen[H, S]``.
 
@@ -158,7 +155,10 @@ def run_actions(
 
 @kernel
 def run_probabilities(
-    tables: EpisodeTables, cumulative: Floats, rng: Any, episode: tuple[Ints, Ints, Ints]
+    tables: EpisodeTables,
+    cumulative: FloatArray,
+    rng: Any,
+    episode: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """One episode of a stochastic policy given by cumulative probabilities ``[H, S, A]``.
 
@@ -173,7 +173,10 @@ def run_probabilities(
 
 @kernel
 def run_many(
-    tables: EpisodeTables, cumulative: Floats, rng: Any, episodes: tuple[Ints, Ints, Ints]
+    tables: EpisodeTables,
+    cumulative: FloatArray,
+    rng: Any,
+    episodes: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """One episode for each row of ``episodes``: states[n, H + 1], actions[n, H], bits[n, H]."""
     states, actions, bits = episodes
@@ -182,7 +185,7 @@ def run_many(
 
 
 @kernel
-def split(total: int, probabilities: Floats, rng: Any, parts: Ints) -> None:
+def split(total: int, probabilities: FloatArray, rng: Any, parts: IntArray) -> None:
     """Multinomial split of ``total``, by conditional binomial draws; adds to ``parts``.
 
     What is left over goes to the last *possible* category, so that float rounding (about 1e-16 of
@@ -204,11 +207,11 @@ def split(total: int, probabilities: Floats, rng: Any, parts: Ints) -> None:
 
 @kernel
 def flow(
-    model: tuple[SparseRows, Floats, Floats],
-    chosen: Floats,
+    model: tuple[SparseRows, FloatArray, FloatArray],
+    chosen: FloatArray,
     users: int,
     rng: Any,
-    counts: tuple[Ints, Ints, Ints],
+    counts: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """All users of a batch at once, step by step, under a stochastic policy ``chosen[H, S, A]``.
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet._types import BoolArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import BoolArray
 from discreet.mdp.layered import LayeredMDP, effective_support
 from discreet.mdp.planning import evaluate, plan
 from discreet.mdp.policies import uniform_policy

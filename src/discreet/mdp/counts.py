@@ -12,11 +12,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet._types import BoolArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 
 def rows_of(dense: NDArray[Any], played: BoolArray) -> NDArray[Any]:

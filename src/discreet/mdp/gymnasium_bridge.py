@@ -8,15 +8,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.mdp._arrays import BoolArray, FloatArray
 from discreet.mdp.environments.registry import make
 from discreet.mdp.tabular import RewardMap, TabularMDP
-
-Ints = NDArray[np.int64]
 
 _SEPSIS_DEATH = 713
 """Where ICU-Sepsis sends inadmissible actions if its strategy is ``terminate``."""
@@ -172,10 +170,10 @@ def _read(inner: Any, label: str) -> _Model:
 class _Outcomes(NamedTuple):
     """The lines of a table ``P[s][a]``: (probability, next state, reward, terminated)."""
 
-    state: Ints
-    action: Ints
+    state: IntArray
+    action: IntArray
     probability: FloatArray
-    ahead: Ints
+    ahead: IntArray
     reward: FloatArray
     over: BoolArray
 
@@ -236,7 +234,7 @@ def _numbering(space: Any, table: Any) -> tuple[int, int]:
     return int(space.n), start if keyed_from_start else 0
 
 
-def _reached(outcomes: _Outcomes, initial: Any, ends: Ints, states: int) -> BoolArray:
+def _reached(outcomes: _Outcomes, initial: Any, ends: IntArray, states: int) -> BoolArray:
     """The states that some policy can reach, episodes stopping at ``ends``."""
     if initial is None:
         return np.ones(states, np.bool_)

@@ -5,10 +5,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import BoolArray, FloatArray, frozen_copy, numbers, probability_rows
+from discreet.mdp._arrays import frozen_copy, numbers, probability_rows
 from discreet.mdp.shape import Shape
 from discreet.mdp.tabular import TabularMDP
 
@@ -31,7 +32,7 @@ class LayeredMDP:
     """
 
     transitions: FloatArray
-    widths: NDArray[np.int64]
+    widths: IntArray
     name: str
 
     def __init__(self, *, transitions: ArrayLike, widths: ArrayLike, name: str = "") -> None:
@@ -139,7 +140,7 @@ class LayeredMDP:
         return _rebuild, (self.transitions, self.widths, self.name)
 
 
-def _rebuild(transitions: FloatArray, widths: NDArray[np.int64], name: str) -> LayeredMDP:
+def _rebuild(transitions: FloatArray, widths: IntArray, name: str) -> LayeredMDP:
     return LayeredMDP(transitions=transitions, widths=widths, name=name)
 
 
@@ -184,7 +185,7 @@ def tabular_losses(mdp: TabularMDP) -> FloatArray:
     return losses
 
 
-def _widths(widths: ArrayLike) -> NDArray[np.int64]:
+def _widths(widths: ArrayLike) -> IntArray:
     sizes = np.asarray(widths)
     if sizes.ndim != 1 or len(sizes) < 2 or not np.issubdtype(sizes.dtype, np.integer):
         raise InvalidInputError(f"Expected widths of layers 0 to H >= 1, got {widths!r}.")
@@ -195,11 +196,11 @@ def _widths(widths: ArrayLike) -> NDArray[np.int64]:
             f"Expected one state in the first and in the last layer, got widths={sizes.tolist()}; "
             f"add a first step that draws the state, and a last state where all episodes end."
         )
-    frozen: NDArray[np.int64] = frozen_copy(sizes, np.int64)
+    frozen: IntArray = frozen_copy(sizes, np.int64)
     return frozen
 
 
-def _checked_moves(moves: FloatArray, widths: NDArray[np.int64]) -> FloatArray:
+def _checked_moves(moves: FloatArray, widths: IntArray) -> FloatArray:
     """Rows of states are distributions over the next layer; padding holds zeros."""
     place = np.arange(moves.shape[1])
     absent = place >= widths[:-1, None]
@@ -216,7 +217,7 @@ def _checked_moves(moves: FloatArray, widths: NDArray[np.int64]) -> FloatArray:
     return frozen_copy(checked, np.float64)
 
 
-def _check_loop_free(transitions: FloatArray, layer: NDArray[np.int64]) -> None:
+def _check_loop_free(transitions: FloatArray, layer: IntArray) -> None:
     """Every possible move goes from one layer to the next."""
     allowed = (layer[:, None] + 1 == layer) | (layer == layer.max())[:, None]
     wrong = (transitions != 0) & ~allowed[:, None, :]

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import FloatArray, frozen_copy, unit_interval
+from discreet.mdp._arrays import frozen_copy, unit_interval
 from discreet.mdp.layered import LayeredMDP
 
 _CHUNK = 512
@@ -76,7 +77,7 @@ class BlendedLosses(LossSequence):
     episodes: int
     means: FloatArray
     other: FloatArray
-    weight: Callable[[NDArray[np.int64]], FloatArray]
+    weight: Callable[[IntArray], FloatArray]
     seed: int = 0
     noisy: bool = True
 
@@ -193,7 +194,7 @@ class RecordedLosses(LossSequence):
 
     mdp: LayeredMDP
     episodes: int
-    starts: NDArray[np.int64]
+    starts: IntArray
     policies: FloatArray
 
     def __post_init__(self) -> None:
@@ -212,7 +213,7 @@ class RecordedLosses(LossSequence):
         object.__setattr__(self, "policies", frozen_copy(policies, np.float64))
 
     @cached_property
-    def _targets(self) -> NDArray[np.bool_]:
+    def _targets(self) -> BoolArray:
         """``bool[m, H, W, A]``: the most likely action of each recorded policy."""
         likely = self.policies.argmax(axis=-1)
         return np.asarray(likely[..., None] == np.arange(self.mdp.shape.actions), np.bool_)
@@ -229,7 +230,7 @@ class _Switch:
     switches: tuple[float, ...]
     episodes: int
 
-    def __call__(self, k: NDArray[np.int64]) -> FloatArray:
+    def __call__(self, k: IntArray) -> FloatArray:
         passed = np.searchsorted(np.array(self.switches) * self.episodes, k, side="right")
         return (passed % 2).astype(np.float64)
 
@@ -241,13 +242,13 @@ class _Sine:
     cycles: float
     episodes: int
 
-    def __call__(self, k: NDArray[np.int64]) -> FloatArray:
+    def __call__(self, k: IntArray) -> FloatArray:
         angle = 2 * np.pi * self.cycles * k / self.episodes
         swing: FloatArray = (1 - np.cos(angle)) / 2
         return swing
 
 
-def _never(k: NDArray[np.int64]) -> FloatArray:
+def _never(k: IntArray) -> FloatArray:
     return np.zeros(len(k))
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.mdp._arrays import FloatArray, numbers
+from discreet.mdp._arrays import numbers
 from discreet.mdp.policies import (
     DeterministicPolicy,
     MixturePolicy,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import BoolArray, FloatArray, frozen_copy, probability_rows
+from discreet.mdp._arrays import frozen_copy, probability_rows
 from discreet.mdp.shape import Shape
 
 
@@ -23,7 +23,7 @@ class DeterministicPolicy:
         actions: ``int64[H, S]``.
     """
 
-    actions: NDArray[np.int64]
+    actions: IntArray
 
     def __post_init__(self) -> None:
         given = np.asarray(self.actions)

@@ -3,17 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import FloatArray, cumulative_rows
+from discreet.mdp._arrays import cumulative_rows
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy, as_policy
 from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
-
-Ints = NDArray[np.int64]
 
 _MOST_USERS = 10**18
 
@@ -43,7 +41,7 @@ def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Gener
     return Counts(int(users), counts.row_transitions, counts.row_rewards, counts.played)
 
 
-def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> Ints:
+def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> IntArray:
     """How many users draw each component."""
     from discreet.mdp import _kernels
 
@@ -98,7 +96,7 @@ def _episodes(
     policy: DeterministicPolicy | StochasticPolicy,
     users: int,
     rng: np.random.Generator,
-) -> tuple[Ints, Ints, FloatArray]:
+) -> tuple[IntArray, IntArray, FloatArray]:
     from discreet.mdp import _kernels
 
     states = np.zeros((users, mdp.horizon + 1), np.int64)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, Int32Array, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import FloatArray, cumulative_rows, probability_rows, unit_interval
+from discreet.mdp._arrays import cumulative_rows, probability_rows, unit_interval
 from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
@@ -25,10 +26,10 @@ class SparseRows(NamedTuple):
     most actions of a state do the same.
     """
 
-    numbers: NDArray[np.int64]
-    steps: NDArray[np.int64]
-    pointers: NDArray[np.int64]
-    columns: NDArray[np.int32]
+    numbers: IntArray
+    steps: IntArray
+    pointers: IntArray
+    columns: Int32Array
     entries: FloatArray
 
 
@@ -140,7 +141,7 @@ class TabularMDP:
         return Shape(states=states, actions=actions, horizon=horizon)
 
     @property
-    def start(self) -> NDArray[np.bool_]:
+    def start(self) -> BoolArray:
         """``bool[S]``, the states an episode can begin in."""
         return self.initial > 0
 

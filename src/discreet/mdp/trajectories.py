@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import BoolArray, FloatArray, frozen_copy, unit_interval
+from discreet.mdp._arrays import frozen_copy, unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +25,8 @@ class Trajectories:
         rewards: ``float64[n, H]`` in [0, 1].
     """
 
-    states: Ints
-    actions: Ints
+    states: IntArray
+    actions: IntArray
     rewards: FloatArray
 
     def __post_init__(self) -> None:
@@ -109,7 +107,7 @@ class Trajectories:
         kept: BoolArray = np.logical_and.accumulate(inside, axis=1)
         return kept
 
-    def _pairs(self, visits: tuple[int, ...]) -> Ints:
+    def _pairs(self, visits: tuple[int, ...]) -> IntArray:
         """``int64[n, H]``, each step's (h, s, a) as one number."""
         steps = np.broadcast_to(np.arange(self.horizon), self.actions.shape)
         place = (steps, self.states[:, :-1], self.actions)
