@@ -29,7 +29,7 @@ _WHERE = {
     "TabularMDP": "discreet.mdp.tabular",
     "Trajectories": "discreet.mdp.trajectories",
     "Treatment": "discreet.mdp.environments",
-    "admissible_actions": "discreet.mdp.gymnasium_bridge",
+    "admissible_actions": "discreet.mdp.environments.icu_sepsis",
     "as_policy": "discreet.mdp.policies",
     "best_response": "discreet.mdp.planning",
     "check_mdp": "discreet.mdp.check",

@@ -1,7 +1,6 @@
 """Between Gymnasium and `TabularMDP`, in both directions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
@@ -13,15 +12,18 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
+from discreet.mdp.environments.icu_sepsis import is_sepsis, read_sepsis
 from discreet.mdp.environments.registry import make
+from discreet.mdp.exposed import ExposedModel
 from discreet.mdp.tabular import RewardMap, TabularMDP
-
-_SEPSIS_DEATH = 713
-"""Where ICU-Sepsis sends inadmissible actions if its strategy is ``terminate``."""
 
 
 def from_gymnasium(
-    env: Any, horizon: int, *, initial: ArrayLike | int | None = None, name: str | None = None
+    env: gymnasium.Env | str,
+    horizon: int,
+    *,
+    initial: ArrayLike | int | None = None,
+    name: str | None = None,
 ) -> TabularMDP:
     """The finite-horizon MDP behind a Gymnasium environment that exposes its model.
 
@@ -65,19 +67,6 @@ def from_gymnasium(
     )
 
 
-def admissible_actions(env: Any) -> BoolArray:
-    """``bool[S, A]``: the actions that ICU-Sepsis admits in each state."""
-    dynamics = getattr(env.unwrapped, "dynamics", None)
-    if not isinstance(dynamics, Mapping) or "admissible_actions" not in dynamics:
-        raise UnsupportedError(
-            f"{type(env.unwrapped).__name__} does not list admissible actions; all are admissible."
-        )
-    mask = np.zeros(dynamics["tx_mat"].shape[:2], np.bool_)
-    for state, actions in enumerate(dynamics["admissible_actions"]):
-        mask[state, list(actions)] = True
-    return mask
-
-
 def to_gymnasium(mdp: TabularMDP) -> "TabularEnv":
     """The MDP as a Gymnasium environment whose episodes end after ``horizon`` steps.
 
@@ -105,7 +94,7 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
         mdp: the model.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: ClassVar[dict[str, list[str]]] = {"render_modes": []}
 
     def __init__(self, mdp: TabularMDP) -> None:
         self.mdp = mdp
@@ -116,15 +105,15 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
         self._step = 0
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
+    ) -> tuple[int, dict[str, int]]:
         """Begin an episode; the seed decides all that follows."""
         super().reset(seed=seed)
         self._step = 0
         self._state = self._draw(self.mdp.tables.initial)
         return self._state, {"step": 0}
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, int]]:
         """One step; the episode terminates after ``horizon`` of them."""
         if not self.action_space.contains(action):
             raise UnsupportedError(f"Expected an action in {self.action_space}, got {action!r}.")
@@ -143,24 +132,11 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
         return int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
 
 
-@dataclass
-class _Model:
-    """What an environment exposes; rewards are ``[S, A]`` means of values from low to high."""
-
-    transitions: FloatArray
-    rewards: FloatArray
-    initial: Any
-    low: float
-    high: float
-    fixed_rewards: bool
-
-
-def _read(inner: Any, label: str) -> _Model:
+def _read(inner: gymnasium.Env, label: str) -> ExposedModel:
     if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
         return _read_table(inner)
-    dynamics = getattr(inner, "dynamics", None)
-    if isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics):
-        return _read_sepsis(inner)
+    if is_sepsis(inner):
+        return read_sepsis(inner)
     raise UnsupportedError(
         f"{label} does not expose a finite model (no P table, no transition arrays); build a "
         f"TabularMDP from its transition probabilities, or record trajectories and use a study."
@@ -178,7 +154,7 @@ class _Outcomes(NamedTuple):
     over: BoolArray
 
 
-def _read_table(inner: Any) -> _Model:
+def _read_table(inner: gymnasium.Env) -> ExposedModel:
     states, outcomes = _outcomes(inner)
     initial = getattr(inner, "initial_state_distrib", None)
     state, action, probability, ahead, reward, over = outcomes
@@ -198,7 +174,7 @@ def _read_table(inner: Any) -> _Model:
     spread = np.zeros(shape)
     np.maximum.at(spread, (state, action), np.abs(reward - means[state, action]))
     counted = ~np.isin(state, ends)
-    return _Model(
+    return ExposedModel(
         transitions,
         means,
         initial,
@@ -208,7 +184,7 @@ def _read_table(inner: Any) -> _Model:
     )
 
 
-def _outcomes(inner: Any) -> tuple[int, _Outcomes]:
+def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
     """All lines of the table with positive probability, with states and actions from 0."""
     states, first_state = _numbering(inner.observation_space, inner.P)
     actions, first_action = _numbering(inner.action_space, inner.P[first_state])
@@ -225,7 +201,7 @@ def _outcomes(inner: Any) -> tuple[int, _Outcomes]:
     )
 
 
-def _numbering(space: Any, table: Any) -> tuple[int, int]:
+def _numbering(space: spaces.Space, table: object) -> tuple[int, int]:
     """How many, and the number of the first in the table: 0, or the start of the space."""
     if not isinstance(space, spaces.Discrete):
         raise UnsupportedError(f"Expected a Discrete space, got {space}; flatten it first.")
@@ -234,7 +210,9 @@ def _numbering(space: Any, table: Any) -> tuple[int, int]:
     return int(space.n), start if keyed_from_start else 0
 
 
-def _reached(outcomes: _Outcomes, initial: Any, ends: IntArray, states: int) -> BoolArray:
+def _reached(
+    outcomes: _Outcomes, initial: ArrayLike | None, ends: IntArray, states: int
+) -> BoolArray:
     """The states that some policy can reach, episodes stopping at ``ends``."""
     if initial is None:
         return np.ones(states, np.bool_)
@@ -248,25 +226,7 @@ def _reached(outcomes: _Outcomes, initial: Any, ends: IntArray, states: int) -> 
         reached = ahead
 
 
-def _read_sepsis(inner: Any) -> _Model:
-    """ICU-Sepsis: arrays; the strategy for inadmissible actions is the environment's own."""
-    dynamics = inner.dynamics
-    transitions = np.array(dynamics["tx_mat"], np.float64)
-    rewards = np.asarray(dynamics["r_mat"], np.float64)
-    inadmissible = ~admissible_actions(inner)
-    if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
-        transitions[inadmissible] = np.eye(1, len(transitions), _SEPSIS_DEATH)[0]
-    else:
-        for state in np.flatnonzero(inadmissible.any(axis=1)):
-            allowed = transitions[state, ~inadmissible[state]]
-            transitions[state, inadmissible[state]] = allowed.mean(axis=0)
-    means = np.einsum("sat,sat->sa", transitions, rewards)
-    possible = rewards[transitions > 0]
-    low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)
-    return _Model(transitions, means, dynamics["d_0"], low, high, fixed_rewards=False)
-
-
-def _rescaled(model: _Model) -> tuple[FloatArray, RewardMap]:
+def _rescaled(model: ExposedModel) -> tuple[FloatArray, RewardMap]:
     """Mean rewards in [0, 1], and the map back."""
     scale = model.high - model.low
     if model.low >= 0 and model.high <= 1:

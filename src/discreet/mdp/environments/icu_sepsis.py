@@ -3,10 +3,22 @@
 import contextlib
 import io
 import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from discreet.errors import MissingExtraError
+import numpy as np
+
+from discreet._types import BoolArray
+from discreet.errors import MissingExtraError, UnsupportedError
 from discreet.mdp.environments._relabel import relabel_actions
+from discreet.mdp.exposed import ExposedModel
 from discreet.mdp.tabular import TabularMDP
+
+if TYPE_CHECKING:
+    import gymnasium
+
+_DEATH = 713
+"""Where inadmissible actions lead if the environment's strategy is ``terminate``."""
 
 
 def ICUSepsis(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
@@ -36,3 +48,40 @@ def _import_quietly() -> None:
             import icu_sepsis  # noqa: F401
         except ImportError:
             raise MissingExtraError("icu-sepsis", "health") from None
+
+
+def is_sepsis(inner: "gymnasium.Env") -> bool:
+    """True if an (unwrapped) environment exposes the arrays of ICU-Sepsis."""
+    dynamics = getattr(inner, "dynamics", None)
+    return isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics)
+
+
+def read_sepsis(inner: "gymnasium.Env") -> ExposedModel:
+    """The model of ICU-Sepsis; the strategy for inadmissible actions is the environment's own."""
+    dynamics = inner.dynamics
+    transitions = np.array(dynamics["tx_mat"], np.float64)
+    rewards = np.asarray(dynamics["r_mat"], np.float64)
+    inadmissible = ~admissible_actions(inner)
+    if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
+        transitions[inadmissible] = np.eye(1, len(transitions), _DEATH)[0]
+    else:
+        for state in np.flatnonzero(inadmissible.any(axis=1)):
+            allowed = transitions[state, ~inadmissible[state]]
+            transitions[state, inadmissible[state]] = allowed.mean(axis=0)
+    means = np.einsum("sat,sat->sa", transitions, rewards)
+    possible = rewards[transitions > 0]
+    low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)
+    return ExposedModel(transitions, means, dynamics["d_0"], low, high, fixed_rewards=False)
+
+
+def admissible_actions(env: "gymnasium.Env") -> BoolArray:
+    """``bool[S, A]``: the actions that ICU-Sepsis admits in each state."""
+    dynamics = getattr(env.unwrapped, "dynamics", None)
+    if not isinstance(dynamics, Mapping) or "admissible_actions" not in dynamics:
+        raise UnsupportedError(
+            f"{type(env.unwrapped).__name__} does not list admissible actions; all are admissible."
+        )
+    mask = np.zeros(dynamics["tx_mat"].shape[:2], np.bool_)
+    for state, actions in enumerate(dynamics["admissible_actions"]):
+        mask[state, list(actions)] = True
+    return mask
