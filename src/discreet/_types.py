@@ -1,6 +1,7 @@
-"""Names of the array types that signatures use: one home for all of them."""
+"""Names of the types that signatures share: one home for all of them."""
 
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,3 +13,8 @@ Int32Array: TypeAlias = NDArray[np.int32]
 """Column numbers of sparse rows: half the memory of `IntArray`."""
 WordArray: TypeAlias = NDArray[np.uint64]
 """States of random generators, and raw random words."""
+NumberArray: TypeAlias = NDArray[Any]
+"""An array that keeps whatever numbers it was given."""
+
+Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
+"""What JSON and TOML can say."""

@@ -1,11 +1,9 @@
 """Checked copies of arrays that describe a model or a policy."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
-from discreet._types import BoolArray, FloatArray
+from discreet._types import BoolArray, FloatArray, NumberArray
 from discreet.errors import InvalidInputError
 
 _SUM_TOLERANCE = 1e-6
@@ -15,7 +13,7 @@ _EXACT_SUM = 1e-12
 """Rows further than this from one are rescaled in our copy; NumPy's multinomial needs it."""
 
 
-def frozen_copy(array: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
+def frozen_copy(array: ArrayLike, dtype: DTypeLike) -> NumberArray:
     """A read-only, contiguous copy."""
     copy = np.array(array, dtype=dtype, order="C", copy=True)
     copy.flags.writeable = False

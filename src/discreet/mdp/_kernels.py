@@ -5,8 +5,6 @@ O(H S^2 A) in all. Simulation runs over cumulative rows (`tabular.EpisodeTables`
 NumPy generator it is given, so that a learner's kernel can call it once per episode.
 """
 
-from typing import Any
-
 import numpy as np
 
 from discreet._jit import kernel
@@ -131,7 +129,9 @@ def draw(cumulative: FloatArray, uniform: float) -> int:
 
 
 @kernel
-def take_step(tables: EpisodeTables, h: int, s: int, a: int, rng: Any) -> tuple[int, int]:
+def take_step(
+    tables: EpisodeTables, h: int, s: int, a: int, rng: np.random.Generator
+) -> tuple[int, int]:
     """The next state and the reward bit (one with probability equal to the mean reward)."""
     bit = 1 if rng.random() < tables.rewards[h, s, a] else 0
     step = h if tables.transitions.shape[0] > 1 else 0
@@ -140,7 +140,10 @@ def take_step(tables: EpisodeTables, h: int, s: int, a: int, rng: Any) -> tuple[
 
 @kernel
 def run_actions(
-    tables: EpisodeTables, chosen: IntArray, rng: Any, episode: tuple[IntArray, IntArray, IntArray]
+    tables: EpisodeTables,
+    chosen: IntArray,
+    rng: np.random.Generator,
+    episode: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """One episode of a deterministic policy ``chosen[H, S]``.
 
@@ -157,7 +160,7 @@ def run_actions(
 def run_probabilities(
     tables: EpisodeTables,
     cumulative: FloatArray,
-    rng: Any,
+    rng: np.random.Generator,
     episode: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """One episode of a stochastic policy given by cumulative probabilities ``[H, S, A]``.
@@ -175,7 +178,7 @@ def run_probabilities(
 def run_many(
     tables: EpisodeTables,
     cumulative: FloatArray,
-    rng: Any,
+    rng: np.random.Generator,
     episodes: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """One episode for each row of ``episodes``: states[n, H + 1], actions[n, H], bits[n, H]."""
@@ -185,7 +188,7 @@ def run_many(
 
 
 @kernel
-def split(total: int, probabilities: FloatArray, rng: Any, parts: IntArray) -> None:
+def split(total: int, probabilities: FloatArray, rng: np.random.Generator, parts: IntArray) -> None:
     """Multinomial split of ``total``, by conditional binomial draws; adds to ``parts``.
 
     What is left over goes to the last *possible* category, so that float rounding (about 1e-16 of
@@ -210,7 +213,7 @@ def flow(
     model: tuple[SparseRows, FloatArray, FloatArray],
     chosen: FloatArray,
     users: int,
-    rng: Any,
+    rng: np.random.Generator,
     counts: tuple[IntArray, IntArray, IntArray],
 ) -> None:
     """All users of a batch at once, step by step, under a stochastic policy ``chosen[H, S, A]``.

@@ -1,7 +1,6 @@
 """`check_mdp`: is a problem valid, reachable, and worth learning?"""
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class MDPReport:
     effective_support: float | None
     problems: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON takes it."""
         listed = {"never_reached": list(self.never_reached), "problems": list(self.problems)}
         return {**asdict(self), **listed}

@@ -7,24 +7,23 @@ arrays are made where somebody asks for them.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet._types import BoolArray, IntArray
+from discreet._types import BoolArray, IntArray, NumberArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 
 
-def rows_of(dense: NDArray[Any], played: BoolArray) -> NDArray[Any]:
+def rows_of(dense: NumberArray, played: BoolArray) -> NumberArray:
     """The marked rows ``[R, ...]`` of an array ``[H, S, A, ...]``; a view if all are marked."""
     if played.all():
         return dense.reshape(played.size, *dense.shape[3:])
     return dense[played]
 
 
-def dense_of(rows: NDArray[Any], played: BoolArray) -> NDArray[Any]:
+def dense_of(rows: NumberArray, played: BoolArray) -> NumberArray:
     """The array ``[H, S, A, ...]`` with these rows and zeros elsewhere; the inverse of `rows_of`.
 
     >>> dense_of(np.array([7, 8]), np.array([[[True, False], [False, True]]])).tolist()

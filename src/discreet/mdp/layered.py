@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -135,7 +135,7 @@ class LayeredMDP:
         label = f"{self.name!r}, " if self.name else ""
         return f"LayeredMDP({label}widths={self.widths.tolist()}, actions={self.shape.actions})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle the arrays alone, and stay read-only."""
         return _rebuild, (self.transitions, self.widths, self.name)
 

@@ -1,7 +1,6 @@
 """Planning in a known MDP: optimal policies, values, occupancies, exact regret."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +11,7 @@ from discreet.mdp._arrays import numbers
 from discreet.mdp.policies import (
     DeterministicPolicy,
     MixturePolicy,
+    PolicyLike,
     as_policy,
 )
 from discreet.mdp.tabular import TabularMDP
@@ -60,7 +60,7 @@ def best_response(mdp: TabularMDP, rewards: ArrayLike) -> Solution:
     return _maximise(mdp, np.broadcast_to(given, mdp.shape.visits))
 
 
-def state_values(mdp: TabularMDP, policy: Any) -> FloatArray:
+def state_values(mdp: TabularMDP, policy: PolicyLike) -> FloatArray:
     """``float64[H + 1, S]``: expected reward from each step and state on, under the policy."""
     from discreet.mdp import _kernels
 
@@ -75,7 +75,7 @@ def state_values(mdp: TabularMDP, policy: Any) -> FloatArray:
     return _kernels.evaluate_probabilities(mdp.rows, mdp.full_rewards, chosen.probabilities)
 
 
-def evaluate(mdp: TabularMDP, policy: Any) -> float:
+def evaluate(mdp: TabularMDP, policy: PolicyLike) -> float:
     """The expected total reward of one episode, exactly.
 
     >>> from discreet.mdp import RiverSwim, uniform_policy
@@ -90,7 +90,7 @@ def evaluate(mdp: TabularMDP, policy: Any) -> float:
     return float(mdp.initial @ state_values(mdp, chosen)[0])
 
 
-def occupancy(mdp: TabularMDP, policy: Any) -> FloatArray:
+def occupancy(mdp: TabularMDP, policy: PolicyLike) -> FloatArray:
     """``float64[H, S, A]``: the probability that step h of an episode is at (s, a)."""
     from discreet.mdp import _kernels
 
@@ -118,7 +118,7 @@ class RegretMeter:
         self.optimal = plan(mdp)
         self._values: dict[bytes, float] = {}
 
-    def value(self, policy: Any) -> float:
+    def value(self, policy: PolicyLike) -> float:
         """The expected total reward of one episode under the policy."""
         chosen = as_policy(policy, self.mdp.shape)
         if isinstance(chosen, MixturePolicy):
@@ -129,7 +129,7 @@ class RegretMeter:
             self._values[chosen.key] = evaluate(self.mdp, chosen)
         return self._values[chosen.key]
 
-    def regret(self, policy: Any) -> float:
+    def regret(self, policy: PolicyLike) -> float:
         """How much an episode under the policy loses to an optimal one (never below zero)."""
         return max(0.0, self.optimal.value - self.value(policy))
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
@@ -138,9 +139,11 @@ class MixturePolicy:
 
 
 Policy: TypeAlias = DeterministicPolicy | StochasticPolicy | MixturePolicy
+PolicyLike: TypeAlias = Policy | ArrayLike
+"""A policy, or the array of one: see `as_policy`."""
 
 
-def as_policy(policy: Any, shape: Shape) -> Policy:
+def as_policy(policy: PolicyLike, shape: Shape) -> Policy:
     """A policy from a policy, an integer array ``[H, S]`` or a float array ``[H, S, A]``.
 
     >>> as_policy([[0, 1]], Shape(states=2, actions=2, horizon=1))
@@ -150,8 +153,7 @@ def as_policy(policy: Any, shape: Shape) -> Policy:
         array = np.asarray(policy)
         policy = DeterministicPolicy(array) if array.ndim == 2 else StochasticPolicy(array)
     check_policy(policy, shape)
-    valid: Policy = policy
-    return valid
+    return policy
 
 
 def uniform_policy(shape: Shape) -> StochasticPolicy:

@@ -1,7 +1,5 @@
 """Simulated users: whole batches at count level, whatever their number, or single trajectories."""
 
-from typing import Any
-
 import numpy as np
 
 from discreet import _validate
@@ -9,14 +7,22 @@ from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import cumulative_rows
 from discreet.mdp.counts import Counts
-from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy, as_policy
+from discreet.mdp.policies import (
+    DeterministicPolicy,
+    MixturePolicy,
+    PolicyLike,
+    StochasticPolicy,
+    as_policy,
+)
 from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 
 _MOST_USERS = 10**18
 
 
-def sample_counts(mdp: TabularMDP, policy: Any, users: int, rng: np.random.Generator) -> Counts:
+def sample_counts(
+    mdp: TabularMDP, policy: PolicyLike, users: int, rng: np.random.Generator
+) -> Counts:
     """The statistics of ``users`` fresh users who each run one episode with ``policy``.
 
     The batch is split through the steps by multinomial draws: exactly the distribution that
@@ -66,7 +72,7 @@ def _add_users(
 
 
 def sample_trajectories(
-    mdp: TabularMDP, policy: Any, users: int, rng: np.random.Generator
+    mdp: TabularMDP, policy: PolicyLike, users: int, rng: np.random.Generator
 ) -> Trajectories:
     """The episodes of ``users`` fresh users, one by one: for encoders, audits and examples.
 

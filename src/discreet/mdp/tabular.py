@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, Int32Array, IntArray
+from discreet._types import BoolArray, FloatArray, Int32Array, IntArray, NumberArray
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import cumulative_rows, probability_rows, unit_interval
 from discreet.mdp.shape import Shape
@@ -188,7 +188,7 @@ class TabularMDP:
         size = f"states={self.shape.states}, actions={self.shape.actions}, horizon={self.horizon}"
         return f"TabularMDP({label}{size}, {kind})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle one step of a stationary model instead of H copies, and stay read-only."""
         same_rewards = self.rewards.strides[0] == 0
         arguments = {
@@ -233,7 +233,7 @@ def _rebuild(arguments: dict[str, Any]) -> TabularMDP:
     return TabularMDP(**arguments)
 
 
-def _one_step(array: ArrayLike, axes: int, what: str) -> NDArray[Any]:
+def _one_step(array: ArrayLike, axes: int, what: str) -> NumberArray:
     """The array, reduced to one step if it is a broadcast view of one step."""
     given = np.asarray(array)
     if given.ndim == axes and given.shape[0] > 0 and given.strides[0] == 0:
@@ -243,7 +243,7 @@ def _one_step(array: ArrayLike, axes: int, what: str) -> NDArray[Any]:
     return given
 
 
-def _horizon(horizon: int | None, steps: NDArray[Any], means: NDArray[Any]) -> int:
+def _horizon(horizon: int | None, steps: NumberArray, means: NumberArray) -> int:
     """The one horizon on which the arguments agree."""
     lengths = {len(array) for array, axes in ((steps, 4), (means, 3)) if array.ndim == axes}
     if horizon is not None:
