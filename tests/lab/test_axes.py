@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnknownNameError
+from discreet.lab.labels import TITLES, label_of, pair_of
 from discreet.lab.plots import (
     PLOTS,
-    TITLES,
     figure,
-    label_of,
-    pair_of,
     plot_by_episodes,
     plot_by_epsilon,
     plot_cost,

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import InvalidInputError, MissingExtraError, UnsupportedError
 from discreet.lab import results as results_module
-from discreet.lab.plots import name_of
+from discreet.lab.labels import name_of
 from discreet.lab.report import render
 from discreet.lab.results import load
 from discreet.lab.runner import run_experiment

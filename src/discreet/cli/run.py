@@ -103,7 +103,7 @@ def command(
 
 def show(results: Any) -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.plots import name_of, pair_of
+    from discreet.lab.labels import name_of, pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)

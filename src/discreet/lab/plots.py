@@ -4,12 +4,13 @@ Colours are those of Okabe and Ito (2008), distinguishable with any common colou
 also differ in style, so the pictures survive a black-and-white printer.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import MissingExtraError, UnknownNameError
+from discreet.lab.labels import TITLES, label_of
 from discreet.lab.results import Results, Series
 from discreet.lab.statistics import band
 from discreet.privacy.guarantee import rounded_up
@@ -31,32 +32,6 @@ def _pyplot() -> Any:
     import matplotlib.pyplot as plt
 
     return plt
-
-
-def label_of(series: Series, *, environment: bool = False) -> str:
-    """A legend entry that says the guarantee: notion, epsilon, delta."""
-    facts, promise = series.facts, series.guarantee
-    name = name_of(facts)
-    where = f" on {facts['environment']}" if environment else ""
-    if promise["notion"] == "none":
-        return f"{name}{where}, no privacy"
-    printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
-    return f"{name}{where}, {pair_of(promise)}{printed}"
-
-
-def name_of(facts: Mapping[str, Any]) -> str:
-    """The learner's label, with the mechanism if one was asked for."""
-    if facts["mechanism"] in ("auto", "none"):
-        return str(facts["label"])
-    return f"{facts['label']} ({facts['mechanism']})"
-
-
-def pair_of(promise: Mapping[str, Any]) -> str:
-    """``(1, 1e-06)-SDP``, or ``none``; an epsilon of None is infinite."""
-    if promise["notion"] == "none":
-        return "none"
-    epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
-    return f"({rounded_up(epsilon)}, {rounded_up(promise['delta'], 3)})-{promise['notion']}"
 
 
 def looks_of(series: Sequence[Series]) -> list[tuple[str, Any]]:
@@ -181,14 +156,6 @@ PLOTS: dict[str, Callable[[Any, Sequence[Series]], Any]] = {
     "by-epsilon": plot_by_epsilon,
     "cost": plot_cost,
     "noise": plot_noise,
-}
-TITLES = {
-    "regret": "Regret against users",
-    "per-episode": "Regret per user so far",
-    "by-episodes": "Final regret against the size of the study",
-    "by-epsilon": "Final regret against epsilon",
-    "cost": "What privacy costs",
-    "noise": "Noise against signal",
 }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from discreet.lab.plots import TITLES, figure, name_of, pair_of, plot_policy
+from discreet.lab.labels import CAPTIONS, TITLES, name_of, pair_of
+from discreet.lab.plots import figure, plot_policy
 from discreet.lab.results import Results, write_file
 from discreet.lab.summary import Row, summarise, warnings_of, winners
 
@@ -37,17 +38,6 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
 @media print { body { max-width: none; padding: 0; } figure, table { break-inside: avoid; }
   .scroll { overflow: visible; } }
 """
-
-_CAPTIONS = {
-    "regret": "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
-    "once. Dotted grey: always playing at random.",
-    "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
-    "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals.",
-    "by-epsilon": "Smaller epsilon, stronger privacy; the solid black line has no privacy.",
-    "noise": "Black: expected visits of each counter if all users followed the optimal policy. A "
-    "counter below a line drowns in that guarantee's noise.",
-    "cost": "Bars: final regret at the largest K, with 95% intervals; grey: no privacy.",
-}
 
 
 def svg_of(drawn: object) -> str:
@@ -129,7 +119,7 @@ def _figure(results: Results, name: str, environment: str) -> str:
         "<svg ", f'<svg role="img" aria-label="{alt}" ', 1
     )
     image = _unique_ids(image, _slug(f"{name}-{environment}"))
-    return f"<figure>{image}<figcaption>{escape(_CAPTIONS[name])}</figcaption></figure>"
+    return f"<figure>{image}<figcaption>{escape(CAPTIONS[name])}</figcaption></figure>"
 
 
 def _unique_ids(image: str, prefix: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.lab.labels import label_of, pair_of
 from discreet.lab.results import Results, Series
 from discreet.lab.statistics import Comparison, band, verdicts
 
@@ -83,8 +84,6 @@ def _row(series: Series) -> Row:
 
 def warnings_of(results: Results) -> list[str]:
     """What a reader must know before believing a row."""
-    from discreet.lab.plots import pair_of
-
     found: dict[str, None] = {}
     for entry in results.guarantees:
         promise = entry["guarantee"]
@@ -103,8 +102,6 @@ def warnings_of(results: Results) -> list[str]:
 
 def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
     """Per environment, at the largest K: the best learner against every other."""
-    from discreet.lab.plots import label_of
-
     by_environment: dict[str, list[Series]] = {}
     for series in results.series():
         by_environment.setdefault(series.facts["environment"], []).append(series)
