@@ -1,19 +1,193 @@
-"""`discreet check`: conformance checks, one per kind of part."""
+"""`discreet check`: conformance checks of environments, learners and mechanisms."""
 
-import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-_CHECKS: dict[str, str] = {
-    "learner": "discreet.cli.check_learner",
-    "mdp": "discreet.cli.check_mdp",
-    "mechanism": "discreet.cli.check_mechanism",
-}
-"""What to check -> module that defines the function ``command``."""
+from discreet.cli._console import echo_json, print_table, warn
+from discreet.errors import InvalidInputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from discreet.mdp.check import MDPReport
+    from discreet.mdp.tabular import TabularMDP
 
 app = typer.Typer(
     help="Conformance checks, also public functions in the library.", no_args_is_help=True
 )
 
-for _name, _module in _CHECKS.items():
-    app.command(_name)(importlib.import_module(_module).command)
+
+@app.command("learner")
+def check_learner(
+    name: Annotated[str, typer.Argument(help="A learner of `discreet list`.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the learner, name=value.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Check a learner: determinism, relabelling, valid policies, private counts, flat regret."""
+    from discreet.cli._settings import parse_settings
+    from discreet.learners.check import check_learner as check
+
+    report = check(name, **parse_settings(settings or []))  # type: ignore[arg-type]
+    if json:
+        echo_json(report.to_dict())
+    else:
+        rows = [[rule, "holds"] for rule in report.passed]
+        print_table(f"Learner {name}", ["rule", "result"], rows)
+        for problem in report.problems:
+            warn(problem)
+    if report.problems:
+        raise typer.Exit(1)
+
+
+@app.command("mdp")
+def check_mdp(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="An environment of `discreet list`, a Gymnasium id with a model, or an .npz file "
+            "with the arrays transitions and rewards (initial, horizon)."
+        ),
+    ] = None,
+    states: Annotated[int | None, typer.Option(help="Number of states.")] = None,
+    actions: Annotated[int | None, typer.Option(help="Number of actions.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Steps per episode.")] = None,
+    relabel: Annotated[int | None, typer.Option(help="Seed to rename the actions.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other parameter, name=value.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Check every environment.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Check an MDP: optimal, uniform and constant-action value, reachability, problems."""
+    from discreet.cli._settings import parse_settings
+    from discreet.mdp.environments.registry import environment_names
+
+    sizes = {"states": states, "actions": actions, "horizon": horizon, "relabel": relabel}
+    given = {key: value for key, value in sizes.items() if value is not None}
+    parameters = {**given, **parse_settings(settings or [])}
+    if all_ == (name is not None):
+        raise InvalidInputError("Expected one environment of `discreet list`, or --all.")
+    if all_ and parameters:
+        raise InvalidInputError("Expected no parameters with --all; check one environment by name.")
+    names = environment_names() if name is None else [name]
+    reports = [_check(each, parameters) for each in names]
+    if json:
+        dicts = [report.to_dict() for report in reports]
+        echo_json({"results": dicts} if all_ else dicts[0])
+    else:
+        _show(reports)
+    if any(report.problems for report in reports):
+        raise typer.Exit(1)
+
+
+@app.command("mechanism")
+def check_mechanism(
+    name: Annotated[
+        str | None, typer.Argument(help="For instance central/gaussian, or laplace in all models.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Check every mechanism.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+) -> None:
+    """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
+    from discreet.privacy.auditing.conformance import check_mechanism as check
+    from discreet.privacy.auditing.roster import entries, find
+
+    if all_ == (name is not None):
+        raise InvalidInputError("Expected one mechanism of `discreet list`, or --all.")
+    chosen = [e for e in (entries() if name is None else find(name)) if e.calibration == "exact"]
+    found = [(entry.name, check(entry.plan()).problems) for entry in chosen]
+    if json:
+        results = [{"name": label, "problems": list(problems)} for label, problems in found]
+        echo_json(results[0] if len(results) == 1 else {"results": results})
+    else:
+        rows = [(label, " ".join(problems) or "none") for label, problems in found]
+        print_table("Mechanisms: ways in which privacy is lost", ("mechanism", "problems"), rows)
+    if any(problems for _, problems in found):
+        raise typer.Exit(1)
+
+
+def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":
+    from discreet.mdp.check import check_mdp as check
+    from discreet.mdp.environments.registry import make
+
+    if name.endswith(".npz"):
+        return check(_from_file(Path(name), parameters))
+    if _is_foreign(name):
+        return check(_from_gymnasium(name, parameters))
+    return check(make(name, **parameters))
+
+
+def _from_file(path: Path, parameters: dict[str, Any]) -> "TabularMDP":
+    """A model from the arrays of an .npz file; --horizon and --set add what it does not hold."""
+    import zipfile
+
+    import numpy as np
+
+    from discreet.mdp.tabular import TabularMDP
+
+    if not path.is_file():
+        raise InvalidInputError(f"Expected a file of arrays, but {path} does not exist.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(f"Cannot read {path} as .npz: {error}") from None
+    known = {"transitions", "rewards", "initial", "horizon", "reward_kind"}
+    given = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
+    given.update(parameters)
+    for name in given:
+        if name not in known:
+            raise UnknownNameError(f"array in {path.name}", name, known)
+    for name in ("transitions", "rewards"):
+        if name not in given:
+            raise InvalidInputError(f"Expected {path} to hold an array {name!r}.")
+    return TabularMDP(name=path.stem, **given)
+
+
+def _is_foreign(name: str) -> bool:
+    """True for a Gymnasium id of another package, such as FrozenLake-v1."""
+    stem, _, version = name.rpartition("-v")
+    return bool(stem) and version.isdigit() and not name.lower().startswith("discreet/")
+
+
+def _from_gymnasium(name: str, parameters: dict[str, Any]) -> "TabularMDP":
+    import gymnasium
+
+    from discreet.mdp.gymnasium_bridge import from_gymnasium
+
+    horizon = parameters.pop("horizon", None)
+    if horizon is None:
+        raise InvalidInputError(f"Expected --horizon for {name}: its episodes have no set length.")
+    try:
+        env = gymnasium.make(name, **parameters)
+    except (gymnasium.error.Error, TypeError) as error:
+        raise InvalidInputError(f"Gymnasium cannot make {name!r}: {error}") from None
+    return from_gymnasium(env, horizon)
+
+
+def _show(reports: "list[MDPReport]") -> None:
+    print_table(
+        "Environments, with exact values",
+        ["name", "S", "A", "H", "optimal", "uniform", "constant action", "C_M", "reachable"],
+        [
+            [
+                report.name,
+                str(report.states),
+                str(report.actions),
+                str(report.horizon),
+                f"{report.optimal_value:.6f}",
+                f"{report.uniform_value:.4f}",
+                f"{report.constant_action_value:.4f}",
+                "-" if report.effective_support is None else f"{report.effective_support:.2f}",
+                f"{report.reachable:.0%}",
+            ]
+            for report in reports
+        ],
+        right=range(1, 9),
+        caption="Expected total reward per episode; C_M: cumulative effective support.",
+    )
+    for report in reports:
+        for problem in report.problems:
+            warn(f"{report.name}: {problem}")
