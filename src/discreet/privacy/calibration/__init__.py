@@ -37,6 +37,7 @@ _WHERE = {
     "noise_bits": "discreet.privacy.calibration.search",
     "rdp_epsilon": "discreet.privacy.calibration.routes",
     "table_pmf": "discreet.privacy.calibration.distributions",
+    "worst_gaussian_delta": "discreet.privacy.calibration.piles",
     "zcdp_epsilon": "discreet.privacy.calibration.routes",
 }
 

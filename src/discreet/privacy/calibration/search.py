@@ -13,14 +13,18 @@ from discreet import _validate
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.calibration.distributions import binomial_pmf
-from discreet.privacy.calibration.lattice import discrete_gaussian_delta
 from discreet.privacy.calibration.losses import delta_of_moves
+from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.routes import binomial_routes, cross_check, gaussian_routes
 
 
 @functools.lru_cache(maxsize=1024)
 def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: int = 1) -> float:
-    """The discrete Gaussian parameter for ``cells`` counters that move by ``pile`` each.
+    """The discrete Gaussian parameter for moves of cells·pile units, at most ``pile`` in a counter.
+
+    That ``cells`` counters by ``pile`` each are the worst of them is proved in `piles`; where the
+    proof does not reach (epsilon above about 8) the noise is raised until a bound on all moves
+    holds.
 
     Starts at the analytic Gaussian (Balle and Wang 2018) and rises, by a few parts in 10,000, until
     the exact composition of the discrete noise keeps the promise.
@@ -31,7 +35,7 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
     _validate.count(cells=cells, pile=pile)
     start = gaussian_sigma(pile * math.sqrt(cells), epsilon, delta)
     sigma = _least(
-        lambda s: discrete_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6
+        lambda s: worst_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6
     )
     cross_check(gaussian_routes(sigma, cells, delta, pile=pile), at_most=epsilon)
     return sigma

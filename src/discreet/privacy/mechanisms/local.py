@@ -40,8 +40,8 @@ from discreet.privacy.calibration.closed_forms import (
     need_delta,
 )
 from discreet.privacy.calibration.distributions import table_pmf
-from discreet.privacy.calibration.lattice import discrete_gaussian_delta
 from discreet.privacy.calibration.losses import delta_of_moves
+from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
@@ -96,7 +96,7 @@ def gaussian_law(trust: "_Private", reach: Reach) -> _Design:
     epsilon = float(trust.epsilon)
     if trust.calibration == "paper":
         sigma = reach.horizon / epsilon
-        delta = discrete_gaussian_delta(sigma, reach.cells, epsilon, pile=reach.pile)
+        delta = worst_gaussian_delta(sigma, reach.cells, epsilon, pile=reach.pile)
         return GaussianLaw(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)
     sigma = discrete_gaussian_sigma(reach.cells, epsilon, trust.delta, pile=reach.pile)
     return GaussianLaw(sigma), promise(trust, epsilon, trust.delta)
