@@ -225,3 +225,22 @@ def test_pickling_a_secure_sampler_carries_no_state():
     copy = pickle.loads(pickle.dumps(SecureSampler()))
     assert copy.secure
     assert not vars(copy)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian", "bits"])
+@pytest.mark.parametrize("make", [simulation, SecureSampler], ids=["simulation", "secure"])
+def test_draws_of_one_call_are_independent_of_each_other(make, kind):
+    """At every lag, ends against beginnings included: nothing is handed out twice."""
+    sampler, count = make(), 400
+    draw = {
+        "laplace": lambda: sampler.discrete_laplace(30.0, count),
+        "gaussian": lambda: sampler.discrete_gaussian(30.0, count),
+        "bits": lambda: sampler.binomial(60, 0.5, count),
+    }[kind]
+    values = np.concatenate([draw() for _ in range(3)]).astype(float)
+    values -= values.mean()
+    lags = range(1, 2 * count)
+    scores = [
+        values[lag:] @ values[:-lag] / (values.var() * np.sqrt(values.size - lag)) for lag in lags
+    ]
+    assert np.abs(scores).max() < 7  # standard normal, 800 of them

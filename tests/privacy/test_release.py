@@ -1,12 +1,13 @@
-"""Encoders of every mechanism travel as JSON and come back the same."""
+"""What is released and what is refused; encoders travel as JSON and come back the same."""
 
 import json
 
 import numpy as np
 import pytest
 
-from discreet import Local, Shuffle
-from discreet.errors import UnknownNameError
+from discreet import Central, Local, Shuffle
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import SimulationSampler, load_encoder
 
@@ -62,3 +63,26 @@ class TestEveryEncoder:
 def test_an_unknown_encoder_is_named():
     with pytest.raises(UnknownNameError, match="did you mean 'one-step'"):
         load_encoder({"encoder": "one_step"})
+
+
+@pytest.mark.parametrize(
+    ("users", "visits", "earned", "rule"),
+    [
+        (1, 2, 0, "a user was counted twice"),
+        (1, 1, 2, "Scale rewards"),
+        (3, 4, 0, "at most 3 transitions per step"),
+        (1, -1, 0, "below zero"),
+        (2, 1, -1, "below zero"),
+    ],
+)
+def test_counts_beyond_their_sensitivity_are_refused(users, visits, earned, rule):
+    """One user more, or one reward more, than the noise was calibrated for."""
+    transitions = np.zeros(SHAPE.transitions, np.int64)
+    rewards = np.zeros(SHAPE.visits, np.int64)
+    transitions[0, 0, 0, 0], rewards[0, 0, 0] = visits, earned
+    plan = Central(epsilon=1).calibrate(SHAPE)
+    with pytest.raises(InvalidInputError, match=rule):
+        plan.release(
+            Counts(users, transitions, rewards),
+            sampler=SimulationSampler(np.random.default_rng(0)),
+        )

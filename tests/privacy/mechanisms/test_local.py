@@ -422,3 +422,18 @@ def test_a_long_block_leaves_the_stream_where_short_ones_do():
         release.noise_block(121)  # nothing is drawn, nothing is lost
     assert np.array_equal(release.noise_block(100), whole[:100])
     assert np.array_equal(release.noise_block(20), whole[100:])
+
+
+@pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("visits",)])
+def test_pooled_randomised_response_flips_as_much(statistics):
+    """Pooling is post-processing: devices send, and flip, the bits of every step all the same."""
+    options = {"shape": SHAPE, "statistics": statistics}
+    plans = [
+        stream("randomized-response", stationary=stationary, **options)
+        for stationary in (False, True)
+    ]
+    reach = 2 * SHAPE.horizon * len(statistics)
+    for plan in plans:
+        assert reach * math.log((1 - plan.flip) / plan.flip) <= 1
+        assert reach * math.log((1 - plan.flip) / plan.flip) == pytest.approx(1)
+        assert plan.encoder().flip == plan.flip

@@ -1,0 +1,375 @@
+"""One-line privacy bugs, each with the tests that must fail when it is planted.
+
+A mutant is text that stands once in the source and what replaces it; the file is found by the text,
+so that the catalogue survives moves. ``tests`` are names of test functions (with a part in square
+brackets where one case is enough).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug that costs privacy.
+
+    Attributes:
+        name: short and unique.
+        bug: what goes wrong, in words.
+        find: text that stands exactly once below src.
+        replace: what takes its place.
+        tests: at least one of these must fail.
+    """
+
+    name: str
+    bug: str
+    find: str
+    replace: str
+    tests: tuple[str, ...]
+
+
+_ONE_SHOT = (
+    Mutant(
+        "gaussian-halved",
+        "the batch draws half of the noise that the plan states",
+        "lambda _, n: sampler.discrete_gaussian(self.sigma, n)",
+        "lambda _, n: sampler.discrete_gaussian(self.sigma / 2, n)",
+        ("test_noise_has_the_stated_variance_and_cells_are_independent",),
+    ),
+    Mutant(
+        "gaussian-shared",
+        "one draw for all counters of a statistic",
+        "lambda _, n: sampler.discrete_gaussian(self.sigma, n)",
+        "lambda _, n: sampler.discrete_gaussian(self.sigma, 1).repeat(n)",
+        ("test_noise_has_the_stated_variance_and_cells_are_independent",),
+    ),
+    Mutant(
+        "laplace-halved",
+        "the batch draws half of the noise that the plan states",
+        "lambda _, n: sampler.discrete_laplace(self.scale, n)",
+        "lambda _, n: sampler.discrete_laplace(self.scale / 2, n)",
+        ("test_noise_has_the_stated_variance_and_cells_are_independent",),
+    ),
+    Mutant(
+        "laplace-add-remove",
+        "sensitivity of add/remove instead of replace-one",
+        "scale=laplace_scale(moved.l1, trust.epsilon)",
+        "scale=laplace_scale(moved.moves, trust.epsilon)",
+        ("test_golden_laplace",),
+    ),
+    Mutant(
+        "gaussian-add-remove",
+        "half of the moved counters are composed",
+        "sigma=discrete_gaussian_sigma(2 * moved.moves, trust.epsilon, trust.delta)",
+        "sigma=discrete_gaussian_sigma(moved.moves, trust.epsilon, trust.delta)",
+        ("test_golden_gaussian",),
+    ),
+    Mutant(
+        "one-statistic-for-three",
+        "the sensitivity forgets all statistics but one",
+        "Sensitivity(moves=horizon * len(statistics), pile=",
+        "Sensitivity(moves=horizon, pile=",
+        ("test_the_three_statistics_together",),
+    ),
+    Mutant(
+        "pooled-without-piles",
+        "units that pile up in one pooled counter are composed as if they were spread",
+        "pile=horizon if stationary else 1)",
+        "pile=1)",
+        ("test_no_pair_of_episodes_moves_further_and_one_moves_as_far",),
+    ),
+    Mutant(
+        "unplayed-data",
+        "visits off the policy are released",
+        "    check_counts(counts, shape)\n    return counts.at(played)",
+        "    check_counts(counts, shape)\n    return counts.at(played | (counts.visits > 0))",
+        ("test_visits_outside_the_public_policy_count_as_nothing",),
+    ),
+    Mutant(
+        "refusal-off-policy",
+        "a batch is refused because one user left the policy",
+        "    check_counts(counts, shape)\n    return counts.at(played)",
+        "    check_counts(counts, shape)\n    if counts.visits[~played].any():\n"
+        '        raise InvalidInputError("off the policy")\n    return counts.at(played)',
+        ("test_visits_outside_the_public_policy_count_as_nothing",),
+    ),
+    Mutant(
+        "user-counted-twice",
+        "counts with two episodes of one user are released",
+        "if (counts.visits.sum(axis=(1, 2)) > counts.users).any():",
+        "if (counts.visits.sum(axis=(1, 2)) > 2 * counts.users).any():",
+        ("test_counts_beyond_their_sensitivity_are_refused",),
+    ),
+    Mutant(
+        "unbounded-rewards",
+        "rewards above one are released",
+        "if (counts.row_rewards > counts.row_visits).any():",
+        "if (counts.row_rewards > 9 * counts.row_visits).any():",
+        ("test_counts_beyond_their_sensitivity_are_refused",),
+    ),
+    Mutant(
+        "never-simulated",
+        "a release with seeded noise claims to protect people",
+        "return replace(self, simulated=not secure)",
+        "return replace(self, simulated=False)",
+        ("test_stamping_changes_the_stamp_only", "test_secure_releases_are_stamped"),
+    ),
+    Mutant(
+        "floats-released",
+        "floating-point sums pass for released integers",
+        "if not np.issubdtype(np.asarray(integers).dtype, np.integer):",
+        "if False:",
+        ("test_floats_are_refused_as_released_state",),
+    ),
+)
+
+_STREAMS = (
+    Mutant(
+        "low-bits-of-data",
+        "1e-13 of the data in every additive stream",
+        "return debias(self._run.add(vector), plan.noise.unit, 0.0)",
+        "return debias(self._run.add(vector), plan.noise.unit, 0.0) + 1e-13 * vector",
+        ("test_streams_release_multiples_of_a_grid",),
+    ),
+    Mutant(
+        "low-bits-of-answers",
+        "1e-13 of the data in every stream of randomised answers",
+        "        self._answers += self._units(counts, gains[0], step)\n"
+        "        return self._public(steps.reshape(-1))",
+        "        units = self._units(counts, gains[0], step)\n        self._answers += units\n"
+        "        return self._public(steps.reshape(-1)) + 1e-13 * units * (gains[0].max() + 2)",
+        ("test_flipped_and_unflipped_reports_agree_bit_for_bit",),
+    ),
+    Mutant(
+        "debiased-before-the-sum",
+        "the first leak of all: what the data add is scaled before it meets the noise",
+        "        return debias(self._answers + self._noise, self.plan.scale, centres)",
+        "        return self.plan.scale * self._answers + self.plan.scale * (self._noise - centres)",
+        ("test_flipped_and_unflipped_reports_agree_bit_for_bit",),
+    ),
+    Mutant(
+        "mixed-ways",
+        "raw counts added before a report are published without their noise",
+        "        if self._way not in (None, way):",
+        "        if False:",
+        ("test_a_stream_is_used_in_one_way",),
+    ),
+    Mutant(
+        "silent-zeros",
+        "zeros of a randomised response are never flipped",
+        "        noise = self._accumulate(self._pool(flips))",
+        "        noise = self._accumulate(self._pool(0 * flips))",
+        ("test_flipped_and_unflipped_reports_agree_bit_for_bit",),
+    ),
+    Mutant(
+        "stationary-half-units",
+        "pooled randomised response spends the budget on half of its bits",
+        '        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""\n'
+        "        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))",
+        '        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""\n'
+        "        reach = Reach.of(shape, statistics, stationary=False)\n"
+        "        if stationary:\n            reach = Reach(reach.units // 2, 1, reach.horizon)\n"
+        "        flip, guarantee = flip_probability(trust, reach)",
+        ("test_pooled_randomised_response_flips_as_much",),
+    ),
+    Mutant(
+        "tree-one-level-less",
+        "noise for one level less than a user lies in",
+        "    return max(1, (episodes - 1).bit_length())",
+        "    return max(1, (episodes - 1).bit_length() - 1)",
+        ("test_streams_of_awkward_lengths", "test_the_guarantee_says_what_is_delivered"),
+    ),
+    Mutant(
+        "shared-over-time",
+        "the compiled loop uses one draw of noise for a whole block",
+        "seen[cell] = total[cell] + noise[i, cell]",
+        "seen[cell] = total[cell] + noise[0, cell]",
+        ("test_the_compiled_run_is_the_printed_algorithm",),
+    ),
+    Mutant(
+        "compiled-without-offset",
+        "the compiled loop forgets the noise of randomised answers",
+        "seen[cell] = scale * (total[cell] + noise[i, cell] - centres[i, cell])",
+        "seen[cell] = scale * (total[cell] - centres[i, cell])",
+        ("test_the_compiled_run_is_the_printed_algorithm",),
+    ),
+    Mutant(
+        "lockstep-halved",
+        "lockstep lanes draw half of the Laplace noise",
+        "        add_laplace(s0, s1, s2, s3, scale, total)",
+        "        add_laplace(s0, s1, s2, s3, scale / 2, total)",
+        ("test_released_counters_have_the_law_of_the_plain_loop",),
+    ),
+)
+
+_LOCAL = (
+    Mutant(
+        "report-shared",
+        "a device draws one noise for all its counters",
+        "return counters + self.law.draw(sampler, counters.size)",
+        "return counters + self.law.draw(sampler, 1)",
+        ("test_real_reports_and_simulation_have_the_same_distribution",),
+    ),
+    Mutant(
+        "report-halved",
+        "a device adds noise to every second counter",
+        "return counters + self.law.draw(sampler, counters.size)",
+        "return counters + self.law.draw(sampler, counters.size) * (np.arange(counters.size) % 2)",
+        ("test_real_reports_and_simulation_have_the_same_distribution",),
+    ),
+    Mutant(
+        "device-flips-less",
+        "a device flips half as often as the plan says",
+        "return counters ^ sampler.binomial(1, self.flip, counters.size)",
+        "return counters ^ sampler.binomial(1, self.flip / 2, counters.size)",
+        ("test_randomised_response_is_exactly_epsilon",),
+    ),
+    Mutant(
+        "true-bit-kept-more",
+        "the true bit of a one-step report is kept with probability 3/4",
+        "KEEP = 0.5",
+        "KEEP = 0.75",
+        ("test_one_step_reports_are_exactly_epsilon",),
+    ),
+    Mutant(
+        "step-follows-rewards",
+        "the step of a one-step report is drawn where rewards are",
+        "        step = int(sampler.table(np.ones(self.shape.horizon, np.int64), 1)[0])",
+        "        weights = 1 + (np.asarray(rewards) > 0.5).astype(np.int64)\n"
+        "        step = int(sampler.table(weights, 1)[0])",
+        ("test_mechanisms_are_fit_for_use",),
+    ),
+    Mutant(
+        "bounded-half-moves",
+        "bounded noise is calibrated for half of the moves",
+        "lost = delta_of_moves(pmf, units - units // 2, units // 2, epsilon)",
+        "lost = delta_of_moves(pmf, units - units // 2, 0, epsilon)",
+        ("test_bounded_noise_keeps_its_promise_and_little_more",),
+    ),
+    Mutant(
+        "local-batch-halved",
+        "a simulated batch of local reports carries the noise of half its users",
+        "lambda _, cells: self.law.draw_sum(sampler, counts.users, cells)",
+        "lambda _, cells: self.law.draw_sum(sampler, (counts.users + 1) // 2, cells)",
+        ("test_batch_noise_has_the_stated_variance",),
+    ),
+)
+
+_SHUFFLE = (
+    Mutant(
+        "shuffler-asleep",
+        "messages leave the shuffler in the order in which they came",
+        "return np.asarray(messages)[sampler.permutation(len(messages))]",
+        "return np.asarray(messages)",
+        ("test_the_shuffler_moves_messages_and_changes_none",),
+    ),
+    Mutant(
+        "one-bit-less",
+        "a device sends one noise bit less than the plan says",
+        "return ShuffleEncoder(self.shape, self.statistics, each.bits, each.probability, mask)",
+        "return ShuffleEncoder(\n"
+        "            self.shape, self.statistics, max(1, each.bits - 1), each.probability, mask\n"
+        "        )",
+        ("test_same_distribution_as_the_direct_binomial",),
+    ),
+    Mutant(
+        "bits-shared",
+        "a device draws its noise bits once for all counters",
+        "ones = own + sampler.binomial(self.bits, self.probability, counters.size)",
+        "ones = own + sampler.binomial(self.bits, self.probability, 1)",
+        ("test_same_distribution_as_the_direct_binomial",),
+    ),
+    Mutant(
+        "everybody-honest",
+        "the honest fraction is ignored",
+        "        honest = math.floor(self.honest * users + 1e-9)",
+        "        honest = users",
+        ("test_one_of_two_honest_users_is_enough_noise",),
+    ),
+    Mutant(
+        "rare-bits-by-variance",
+        "very rare noise bits are matched in variance and not checked",
+        "    enough = max(fair, _rare_trials(ups, downs, epsilon, delta))\n"
+        "    return _spread(_least(holds, enough, 1e-4), users)",
+        "    return _spread(fair, users)",
+        ("test_shuffled_noise_holds_for_batches_of_all_sizes",),
+    ),
+    Mutant(
+        "missing-messages",
+        "a batch is released although messages are missing",
+        "    if (received != np.where(cells, expected, 0)).any():",
+        "    if (received > np.where(cells, expected, 0)).any():",
+        ("test_missing_message",),
+    ),
+    Mutant(
+        "simulated-trials-halved",
+        "a simulated batch draws half of the noise bits",
+        "return raw + sampler.binomial(trials, each.probability, raw.size)",
+        "return raw + sampler.binomial(trials // 2, each.probability, raw.size)",
+        ("test_same_distribution_as_the_direct_binomial",),
+    ),
+)
+
+_COUNTING = (
+    Mutant(
+        "smallest-route",
+        "the promise is held against the smallest of several accountings",
+        "    found = max(exact) if exact else min(above)",
+        "    found = min(exact) if exact else min(above)",
+        ("test_the_promise_is_tested_against_the_largest_exact_route",),
+    ),
+    Mutant(
+        "optimistic-grid",
+        "privacy losses are rounded down to their grid",
+        "    upper = masses * -np.expm1(-rest) / -math.expm1(-step)",
+        "    upper = 0 * masses * -np.expm1(-rest) / -math.expm1(-step)",
+        ("test_composition_equals_brute_force_and_never_falls_below",),
+    ),
+    Mutant(
+        "infinite-losses-forgotten",
+        "values that only one neighbour can produce are left out",
+        "    infinite = noise.outside + float(np.exp(log[~possible]).sum())",
+        "    infinite = noise.outside",
+        ("test_bounded_noise_has_an_infinite_epsilon_below_its_edge",),
+    ),
+    Mutant(
+        "analytic-is-good-enough",
+        "discrete Gaussian noise is not composed exactly",
+        "lambda s: discrete_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6",
+        "lambda s: True, start, 1e-6",
+        ("test_the_least_discrete_gaussian",),
+    ),
+)
+
+_SAMPLERS = (
+    Mutant(
+        "secure-gaussian-halved",
+        "the secure sampler draws half of the Gaussian noise",
+        "return _from_opendp(_gaussian(float(sigma)), size)",
+        "return _from_opendp(_gaussian(float(sigma) / 2), size)",
+        ("test_secure_sampler_fits_the_exact_probabilities",),
+    ),
+    Mutant(
+        "secure-laplace-doubled-draws",
+        "the secure sampler hands out every draw twice",
+        "    drawn = measurement([0] * count) if count else []",
+        "    drawn = measurement([0] * count) if count else []\n    drawn = drawn[: (count + 1) // 2] * 2\n"
+        "    drawn = drawn[:count]",
+        ("test_draws_of_one_call_are_independent_of_each_other",),
+    ),
+    Mutant(
+        "secure-bits-biased",
+        "the secure sampler's bits ignore the digits of their probability",
+        "            successes += undecided - ones\n            undecided = ones",
+        "            successes += undecided - ones\n            undecided = 0",
+        ("test_secure_sampler_fits_the_exact_probabilities",),
+    ),
+    Mutant(
+        "simulated-laplace-one-sided",
+        "simulated Laplace noise is a geometric",
+        "        return (up - down).astype(np.int64)",
+        "        return up.astype(np.int64)",
+        ("test_simulation_sampler_fits_the_exact_probabilities",),
+    ),
+)
+
+MUTANTS = (*_ONE_SHOT, *_STREAMS, *_LOCAL, *_SHUFFLE, *_COUNTING, *_SAMPLERS)

@@ -1,0 +1,196 @@
+"""Apply one-line privacy bugs to a copy of the source; for each, its tests must fail.
+
+    python tests/mutants/run.py                 all mutants of the catalogue
+    python tests/mutants/run.py --sample 6      a sample (seeded by the commit, or --seed)
+    python tests/mutants/run.py NAME ...        some of them
+
+A survivor is a bug in the tests. First the same tests must pass on the unchanged copy, so that a
+mutant is killed by what it does and not by a broken test. A table says what killed each mutant.
+"""
+
+import argparse
+import ast
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+from catalogue import MUTANTS, Mutant
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one mutant."""
+
+    mutant: Mutant
+    killed: bool
+    by: str
+    seconds: float
+
+
+class Copy:
+    """A copy of the source tree in a folder of its own, with its own compiled code."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+        # Times are copied too: compiled code in the cache stays valid from mutant to mutant.
+        shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def apply(self, mutant: Mutant) -> pathlib.Path:
+        """Change the one place; returns the changed file."""
+        where = place(mutant, self.folder / "src")
+        where.write_text(changed(where.read_text(encoding="utf-8"), mutant), encoding="utf-8")
+        self._forget_compiled()
+        return where
+
+    def restore(self, where: pathlib.Path) -> None:
+        """The original again."""
+        shutil.copy2(ROOT / where.relative_to(self.folder), where)
+        self._forget_compiled()
+
+    def _forget_compiled(self) -> None:
+        """Compiled callers of a changed kernel do not notice the change by themselves."""
+        for cached in self.folder.rglob("*.nb[ic]"):
+            cached.unlink()
+
+    def run(self, tests: tuple[str, ...]) -> tuple[bool, str]:
+        """Do the tests pass? If not, the first one that fails."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line"]
+        command += ["-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(ROOT)]
+        command += [str(path) for path in files_of(tests)]
+        command += ["-k", " or ".join(tests)]
+        environment = os.environ | {
+            "PYTHONPATH": str(self.folder / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return False, f"over {_SECONDS} s"
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+        failed = re.search(r"^FAILED (?:\S*::)?(\S+)", done.stdout, re.MULTILINE)
+        return done.returncode == 0, failed.group(1) if failed else "?"
+
+
+def place(mutant: Mutant, source: pathlib.Path) -> pathlib.Path:
+    """The one file that holds the text to change, once."""
+    found = [p for p in sorted(source.rglob("*.py")) if mutant.find in p.read_text("utf-8")]
+    if len(found) != 1 or found[0].read_text("utf-8").count(mutant.find) != 1:
+        raise SystemExit(
+            f"Mutant {mutant.name!r}: expected its text once in the source, found it in "
+            f"{[str(p.relative_to(source)) for p in found]}; bring the catalogue up to date."
+        )
+    return found[0]
+
+
+def changed(text: str, mutant: Mutant) -> str:
+    """The source with the bug in it; it must still be Python."""
+    after = text.replace(mutant.find, mutant.replace)
+    ast.parse(after)
+    return after
+
+
+def files_of(tests: tuple[str, ...]) -> list[pathlib.Path]:
+    """Where test functions of these names are."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    texts = {path: path.read_text("utf-8") for path in files}
+    found = []
+    for name in tests:
+        homes = [path for path, text in texts.items() if f"def {name}(" in text]
+        if not homes:
+            raise SystemExit(f"No test is called {name!r}; bring the catalogue up to date.")
+        found += homes
+    return list(dict.fromkeys(found))
+
+
+def attack(mutants: list[Mutant], folder: pathlib.Path) -> list[Outcome]:
+    """Run these mutants one after the other in one copy."""
+    copy = Copy(folder)
+    outcomes = []
+    for mutant in mutants:
+        started = time.monotonic()
+        where = copy.apply(mutant)
+        passed, by = copy.run(mutant.tests)
+        copy.restore(where)
+        outcomes.append(Outcome(mutant, not passed, by, time.monotonic() - started))
+        sign = "SURVIVED" if passed else f"killed by {by}"
+        print(f"  {mutant.name:<44} {sign} ({outcomes[-1].seconds:.0f} s)", flush=True)
+    return outcomes
+
+
+def baseline(mutants: list[Mutant], folder: pathlib.Path) -> None:
+    """All their tests pass without a mutant."""
+    tests = tuple(dict.fromkeys(name for mutant in mutants for name in mutant.tests))
+    passed, by = Copy(folder).run(tests)
+    if not passed:
+        raise SystemExit(f"{by} fails without any mutant: mend it first.")
+
+
+def chosen(names: list[str], sample: int | None, seed: int) -> list[Mutant]:
+    """The mutants to run."""
+    known = {mutant.name: mutant for mutant in MUTANTS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise SystemExit(f"No mutant is called {unknown[0]!r}; there are: {', '.join(known)}.")
+    mutants = [known[name] for name in names] if names else list(MUTANTS)
+    if sample is not None:
+        mutants = random.Random(seed).sample(mutants, min(sample, len(mutants)))
+    return mutants
+
+
+def commit_seed() -> int:
+    """Another sample with every commit, the same one for everybody who has it."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return int(done.stdout[:8], 16) if done.returncode == 0 else 0
+
+
+def main() -> int:
+    """Run mutants; the exit code says whether all were killed."""
+    parser = argparse.ArgumentParser(description="Privacy mutants: each must be killed.")
+    parser.add_argument("names", nargs="*", help="of mutants; all by default")
+    parser.add_argument("--sample", type=int, help="run only so many, chosen by the seed")
+    parser.add_argument("--seed", type=int, default=None, help="of the sample")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", action="store_true", help="the outcomes as JSON, at the end")
+    options = parser.parse_args()
+    seed = commit_seed() if options.seed is None else options.seed
+    mutants = chosen(options.names, options.sample, seed)
+    print(f"{len(mutants)} of {len(MUTANTS)} mutants (seed {seed}):", flush=True)
+    with tempfile.TemporaryDirectory(prefix="discreet-mutants-") as name:
+        folders = [pathlib.Path(name) / str(i) for i in range(options.jobs + 1)]
+        shares = [mutants[i :: options.jobs] for i in range(options.jobs)]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            baseline(mutants, folders[-1])
+            parts = list(pool.map(attack, shares, folders))
+    outcomes = [outcome for part in parts for outcome in part]
+    survivors = [outcome.mutant.name for outcome in outcomes if not outcome.killed]
+    if options.json:
+        rows = [
+            {"mutant": o.mutant.name, "bug": o.mutant.bug, "killed": o.killed, "by": o.by}
+            for o in outcomes
+        ]
+        print(json.dumps({"mutants": rows}, indent=1))
+    print(f"{len(outcomes) - len(survivors)} killed, {len(survivors)} survived.")
+    if survivors:
+        print(f"Survivors, each a bug in the tests: {', '.join(survivors)}.")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

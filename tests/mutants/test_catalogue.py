@@ -1,0 +1,48 @@
+"""The catalogue of mutants fits the source: every bug can be planted, every killer exists."""
+
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+catalogue = load("catalogue")
+run = load("run")
+
+
+def test_there_are_enough_mutants_with_names_of_their_own():
+    names = [mutant.name for mutant in catalogue.MUTANTS]
+    assert len(names) == len(set(names)) >= 40
+
+
+@pytest.mark.parametrize("mutant", catalogue.MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_mutant_can_be_planted(mutant):
+    where = run.place(mutant, run.ROOT / "src")
+    text = where.read_text("utf-8")
+    assert run.changed(text, mutant) != text
+    assert run.files_of(mutant.tests)
+
+
+def test_a_bug_that_is_nowhere_and_a_killer_that_is_not_there_are_refused():
+    with pytest.raises(SystemExit, match="expected its text once"):
+        run.place(catalogue.Mutant("nowhere", "", "no such text §", "", ("x",)), run.ROOT / "src")
+    with pytest.raises(SystemExit, match="No test is called"):
+        run.files_of(("test_that_nobody_wrote_yet",))
+
+
+def test_samples_are_seeded():
+    one, other = run.chosen([], 5, 1), run.chosen([], 5, 1)
+    assert one == other
+    assert len(one) == 5
+    assert any(run.chosen([], 5, seed) != one for seed in range(2, 9))
