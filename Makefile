@@ -7,7 +7,11 @@ PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial icu-sepsis
 
-.PHONY: run test lint types imports tests core-tests docs bench study clean help
+# A part of `make test` runs and notes its time; the last line prints the minutes of each.
+TIMES := .test-minutes
+part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
+
+.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests docs bench study clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -33,23 +37,35 @@ $(CORE_VENV)/.core: pyproject.toml constraints.txt
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
 	@$(BIN)/discreet run price-of-trust --quick --jobs $(JOBS)
 
-test: lint types imports tests core-tests   ## every check
+test: $(VENV)/.dev $(CORE_VENV)/.core  ## every check, with the minutes of each part
+	@rm -f $(TIMES)
+	@$(MAKE) --no-print-directory parts
+	@awk '{printf "  %-10s %5.1f min\n", $$1, $$2 / 60; all += $$2} \
+	     END {printf "  %-10s %5.1f min\n", "all", all / 60}' $(TIMES) && rm -f $(TIMES)
 	@echo "All checks passed."
 
+parts: lint types imports tests mutants-sample core-tests
+
 lint: $(VENV)/.dev   ## ruff check and format
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(call part,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
 
 types: $(VENV)/.dev  ## mypy, strict, over src
-	@$(BIN)/mypy
+	@$(call part,types,$(BIN)/mypy)
 
-imports: $(VENV)/.dev  ## mdp <- privacy <- learners <- lab <- cli
-	@$(BIN)/lint-imports
+imports: $(VENV)/.dev  ## which layer may import which
+	@$(call part,imports,$(BIN)/lint-imports)
 
 tests: $(VENV)/.dev  ## tests and doctests, warnings are errors
-	@$(BIN)/pytest -q -n $(JOBS) --minimum-tests=2050
+	@$(call part,tests,$(BIN)/pytest -q -n $(JOBS) --minimum-tests=2050)
+
+mutants-sample: $(VENV)/.dev  ## some of the planted privacy bugs, others with every commit
+	@$(call part,mutants,$(BIN)/python tests/mutants/run.py --sample 6 --jobs $(JOBS))
+
+mutants: $(VENV)/.dev  ## every planted privacy bug must be killed (minutes)
+	@$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
 
 core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
-	@$(CORE_VENV)/bin/pytest -q -m core tests
+	@$(call part,core,$(CORE_VENV)/bin/pytest -q -m core tests)
 
 docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from catalogue import MUTANTS, Mutant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-_SECONDS = 300
+_SECONDS = 900
 
 
 @dataclass(frozen=True)
