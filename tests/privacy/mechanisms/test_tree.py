@@ -9,11 +9,11 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.least_norm import own_weights
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,
     PaddedTreeNoise,
     TreeNoise,
-    own_weights,
     prefix_levels,
     tree_levels,
 )
@@ -41,8 +41,10 @@ def plan(name, episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):
         ("tree-laplace", 1_000_000, 2**19 - 1, 4438),
         ("tree-gaussian", 20_000, 2**14 - 1, 367),
         ("tree-gaussian", 1_000_000, 2**19 - 1, 494),
-        ("tree-honaker", 20_000, 2**14 - 1, 274),
-        ("tree-honaker", 1_000_000, 2**19 - 1, 364),
+        ("tree-honaker", 20_000, 2**14 - 1, 253.7),
+        ("tree-honaker", 1_000_000, 2**19 - 1, 335.4),
+        ("tree-iid", 20_000, 2**14 - 1, 295.3),
+        ("tree-iid", 1_000_000, 2**19 - 1, 411.8),
     ],
 )
 def test_golden_worst_time_noise(name, episodes, worst, golden):
@@ -128,6 +130,7 @@ CASES = [
     HonakerNoise(episodes=13, law=LaplaceLaw(20.0)),
     PaddedTreeNoise(episodes=13, law=LaplaceLaw(20.0)),
     PaddedTreeNoise(episodes=2, law=GaussianLaw(9.0)),
+    PaddedTreeNoise(episodes=16, law=GaussianLaw(9.0), bits=24),
 ]
 
 
@@ -156,6 +159,8 @@ def test_noise_is_not_redrawn(noise):
     extra = 0.0
     if isinstance(noise, PaddedTreeNoise):  # the fresh padding of both times
         extra = (2 * noise.padded - 3) * noise.law.variance
+    if isinstance(noise.law, GaussianLaw) and type(noise) is not TreeNoise:
+        extra += 1 / 6  # both are rounded
     assert leaf == pytest.approx(noise.law.variance + extra, rel=0.05)
 
 
@@ -222,3 +227,18 @@ def test_stationary_counters_are_pooled_and_laplace_keeps_its_scale():
         / plan("tree-gaussian", 64).noise.law.sigma
     )
     assert ratio == pytest.approx(math.sqrt(SHAPE.horizon), rel=1e-3)  # units pile up
+
+
+@pytest.mark.parametrize("name", ["tree-honaker", "tree-iid"])
+def test_noise_that_does_not_fit_into_integers_is_refused(name):
+    with pytest.raises(CalibrationError, match="larger epsilon"):
+        plan(name, 20_000, epsilon=1e-9, delta=1e-15)
+
+
+def test_very_large_epsilon_falls_back_to_concentrated_privacy():
+    """No grid is fine enough: sigma is a little larger than the analytic one, and still below L."""
+    noise = plan("tree-honaker", 20_000, epsilon=60).noise
+    full = plan("tree-gaussian", 20_000, epsilon=60).noise.law.sigma
+    rho = 36 * 12.841 / (2 * noise.law.sigma**2)
+    assert rho + 2 * math.sqrt(rho * math.log(1e6)) == pytest.approx(60, rel=1e-3)
+    assert noise.law.sigma < full

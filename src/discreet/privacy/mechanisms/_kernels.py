@@ -20,7 +20,9 @@ def closing_level(time: int, levels: int) -> int:
 
 
 @kernel
-def tree_prefix(fresh: _Integers, first: int, nodes: _Floats, total: _Floats, out: _Floats) -> None:
+def tree_prefix(
+    fresh: _Integers, first: int, nodes: _Integers, total: _Integers, out: _Integers
+) -> None:
     """Noise of the prefix sums after ``first + 1, first + 2, ...`` leaves.
 
     Args:
@@ -36,7 +38,7 @@ def tree_prefix(fresh: _Integers, first: int, nodes: _Floats, total: _Floats, ou
         for j in range(level):
             for c in range(cells):
                 total[c] -= nodes[j, c]
-                nodes[j, c] = 0.0
+                nodes[j, c] = 0
         for c in range(cells):
             nodes[level, c] += fresh[i, c]
             total[c] += fresh[i, c]
@@ -44,38 +46,75 @@ def tree_prefix(fresh: _Integers, first: int, nodes: _Floats, total: _Floats, ou
 
 
 @kernel
+def weighted(weight: int, value: int) -> int:
+    """floor(weight·value/2^12 + 1/2): exact for every value below 2^62, weights up to 2^12.
+
+    Adding a multiple of 2^12 to the value adds exactly its weighted part to the result.
+    """
+    return weight * (value >> 12) + ((weight * (value & 4095) + 2048) >> 12)
+
+
+@kernel
 def honaker_prefix(
     fresh: _Integers,
     first: int,
-    own_weight: _Floats,
-    nodes: _Floats,
-    total: _Floats,
-    out: _Floats,
+    own_weight: _Integers,
+    nodes: _Integers,
+    total: _Integers,
+    out: _Integers,
 ) -> None:
-    """As `tree_prefix`, with every node averaged with its two children.
+    """As `tree_prefix`, with every node averaged with its two children, in units of 2^-12.
 
     ``fresh`` holds the noise of *all* nodes in the order in which they close (at one time: the
-    leaf, its parent if that closes too, and so on).
+    leaf, its parent if that closes too, and so on); ``own_weight`` is in units of 2^-12.
     """
     levels, cells = nodes.shape
     row = 0
-    merged = np.empty(cells)
+    merged = np.empty(cells, np.int64)
     for i in range(out.shape[0]):
         level = closing_level(first + i + 1, levels)
         for c in range(cells):
-            merged[c] = fresh[row, c]
+            merged[c] = fresh[row, c] << 12
         row += 1
         for j in range(level):
             weight = own_weight[j + 1]
             for c in range(cells):
                 children = nodes[j, c] + merged[c]
-                merged[c] = weight * fresh[row, c] + (1.0 - weight) * children
+                merged[c] = weight * fresh[row, c] + weighted(4096 - weight, children)
                 total[c] -= nodes[j, c]
-                nodes[j, c] = 0.0
+                nodes[j, c] = 0
             row += 1
         for c in range(cells):
             nodes[level, c] += merged[c]
             total[c] += merged[c]
+            out[i, c] = total[c]
+
+
+@kernel
+def factored_prefix(
+    fresh: _Integers,
+    first: int,
+    weights: _Integers,
+    nodes: _Integers,
+    total: _Integers,
+    out: _Integers,
+) -> None:
+    """As `tree_prefix`, for the averaged tree in factored form (see `least_norm.averaging`).
+
+    The node that closes takes over ``weights[level, j]`` (in units of 2^-12) of the estimate of
+    every node j that it replaces.
+    """
+    levels, cells = nodes.shape
+    for i in range(fresh.shape[0]):
+        level = closing_level(first + i + 1, levels)
+        for c in range(cells):
+            merged = fresh[i, c]
+            for j in range(level):
+                merged += weighted(weights[level, j], nodes[j, c])
+                total[c] -= nodes[j, c]
+                nodes[j, c] = 0
+            nodes[level, c] += merged
+            total[c] += merged
             out[i, c] = total[c]
 
 

@@ -21,14 +21,49 @@ Policies computed from the releases are JDP by the billboard lemma (Hsu et al. 2
 
 **Honaker** (2015): every node's value is also the sum of its children, so the two are averaged with
 inverse-variance weights, bottom up (a release knows only what is below its nodes). The estimate of
-a node at level j has variance 2^j/(2^(j+1)-1) of its own noise. What is released is rounded to an
-integer (1/12 of variance), so that no floating-point number betrays the count behind it. It is
-post-processing of *all* nodes, right children included; each user still lies in L of them.
+a node at level j has variance 2^j/(2^(j+1)-1) of its own noise.
 
 **I.i.d.-shaped** (004, Algorithm 4): each release is padded with fresh noise to the same number of
-terms, so that its noise is a sum of i.i.d. draws at all times. It serves that paper's proof and
-only adds noise. The printed algorithm numbers leaves from 1 and never fills leaf 0 (K = 7 ones
-without noise release 0,0,1,0,1,2,3); here leaves count from 0.
+terms, so that its noise looks the same at all times. It serves that paper's proof and only adds
+noise. The printed algorithm numbers leaves from 1 and never fills leaf 0 (K = 7 ones without noise
+release 0,0,1,0,1,2,3); here leaves count from 0.
+
+**Gaussian nodes of these two** are calibrated on what the releases reveal, not on all nodes:
+instead of L the squared distance of the worst user is 12.8 (Honaker) and 9.0 (padded) at L = 15
+(`least_norm` has both recursions). Proof, for discrete noise and adaptive streams:
+
+* *Honaker.* All releases are functions of y = C·x + Y, one row per time, lower triangular, with C
+  and Y on the grid 2^-bits: C because its entries are multiples of 2^-12, Y because it is discrete
+  Gaussian on the grid. Given the past, y_t of two neighbours have the same fresh noise and means
+  that differ by a multiple of user i's move, so adaptive streams lose what one Gaussian release
+  does (as for `toeplitz`).
+* *Padded.* Let v move noise drawn after user i's turn only, with N·v = A·e_i, and v on the grid.
+  With noise z + m·v instead of z, a stream in which user i is moved by m is matched release by
+  release: later users see the same releases and answer alike, whatever m, which may depend on the
+  past. So the loss is at most that of z against z + m·v, in which each coordinate is fresh given
+  the past. `least_norm` finds v by the move b_t of the tree's part at each time t; rounding all b_t
+  to the grid (b_t = 1 stays where there is no padding) gives an exactly feasible v on the grid, as
+  node noise moves by differences of b and padding by 1 - b_t. It is longer by at most
+  1.2·2^(L/2)·2^-bits, which is added.
+* *Discrete noise.* Continuous Gaussian noise rounded to the grid is post-processing of Gaussian
+  noise, because all moves lie on the grid, and the analytic calibration holds for it. A discrete
+  Gaussian of s steps is within 1/(8s²) of it in total variation per moved coordinate (proof in
+  `toeplitz`), at a cost of (1 + e^epsilon) times the sum in delta, which is set aside; grids are
+  fine enough that this is below a thousandth of delta. Where none is (epsilon above about 20),
+  sigma comes from zero-concentrated privacy, which discrete noise satisfies as it is.
+
+**Laplace nodes gain nothing**: user 0 lies in L revealed nodes, and the tail of a sum of Laplace
+draws falls at the rate of its largest term, so that the likelihood ratio of each of them comes as
+close to exp(l1/b) as one likes. They keep L·l1/epsilon, proved on all nodes as above.
+
+**Exactness.** Averages are taken in 64-bit integers, in units of 2^-12 (Laplace) or 2^-bits:
+weights are multiples of 2^-12 and add up to one, products are rounded by floor(x + 1/2), which
+commutes with adding integers (rounding to even does not: rint(0.5 + 1) is not rint(0.5) + 1), and
+so is what is released, to an integer. Hence count + noise *is* the same function of the noisy
+values, bit for bit. Budget: standard deviations are below 2^49 steps (larger noise is refused), so
+that values beyond 2^60 are a matter of 2,000 of them, and products are split so that 62 bits
+suffice; whole numbers are released, exact in double precision up to 2^53. Roundings add 1/12 of
+variance at the end, and less than a thousandth before.
 """
 
 import math
@@ -40,7 +75,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet.errors import CalibrationError
-from discreet.privacy.calibration.closed_forms import laplace_scale
+from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
@@ -57,7 +92,15 @@ from discreet.privacy.mechanisms.laws import (
     NoiseLaw,
     check_failure,
 )
+from discreet.privacy.mechanisms.least_norm import (
+    WEIGHT_BITS,
+    averaging,
+    dyadic_weights,
+    own_weights,
+    padded_squares,
+)
 from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
+from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.noise import IntArray, Sampler
 from discreet.privacy.release import FloatArray
 
@@ -136,21 +179,67 @@ class _TreeRun(NoiseRun):
     def __init__(self, noise: TreeNoise, cells: int, sampler: Sampler) -> None:
         super().__init__(cells, noise.episodes, sampler)
         self._noise = noise
-        self._nodes = np.zeros((noise.levels, cells))
-        self._total = np.zeros(cells)
+        self._nodes = np.zeros((noise.levels, cells), np.int64)
+        self._total = np.zeros(cells, np.int64)
 
     def _next(self, first: int, rows: int) -> FloatArray:
+        return self._prefix(first, rows, self._noise.law).astype(np.float64)
+
+    def _prefix(self, first: int, rows: int, law: NoiseLaw) -> IntArray:
         from discreet.privacy.mechanisms._kernels import tree_prefix
 
         # Exactly one node that prefixes use closes at each time.
-        fresh = self._noise.law.draw(self.sampler, (rows, self.cells))
-        out = np.empty((rows, self.cells))
+        fresh = law.draw(self.sampler, (rows, self.cells))
+        out = np.empty((rows, self.cells), np.int64)
         tree_prefix(fresh, first, self._nodes, self._total, out)
         return out
 
 
+_GRIDS = (16, 24, 32)
+"""Bits of the grids on which Gaussian noise is drawn where releases mix it."""
+_BUDGET = 49
+"""Bits of a standard deviation in grid steps: what samplers draw exactly."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class PaddedTreeNoise(TreeNoise):
+class GridTreeNoise(TreeNoise):
+    """A tree whose Gaussian noise is drawn on the grid 2^-bits, and released in whole numbers."""
+
+    bits: int = _GRIDS[0]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gridded and self._law.sigma * math.sqrt(self.levels + 1) > 2.0 ** (
+            _BUDGET - self.bits
+        ):
+            raise CalibrationError(
+                f"Noise of sigma={self._law.sigma:g} exceeds 64-bit integers on a grid of "
+                f"2^-{self.bits}; ask for a larger epsilon."
+            )
+
+    @property
+    def gridded(self) -> bool:
+        """Gaussian noise only: Laplace nodes are whole numbers."""
+        return isinstance(self.law, GaussianLaw)
+
+    @property
+    def _law(self) -> GaussianLaw:
+        if not isinstance(self.law, GaussianLaw):
+            raise CalibrationError(f"Expected Gaussian noise, got {self.law.kind}.")
+        return self.law
+
+    def steps(self, spread: float) -> GaussianLaw:
+        """The node law times ``spread``, in grid steps."""
+        return GaussianLaw(math.ldexp(self._law.sigma * spread, self.bits))
+
+
+def _to_units(values: IntArray, bits: int) -> FloatArray:
+    """floor(x·2^-bits + 1/2), exactly: the shift of integers rounds down."""
+    return ((values + (1 << bits - 1)) >> bits).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaddedTreeNoise(GridTreeNoise):
     """A tree whose releases all carry the same number of noise terms."""
 
     @property
@@ -162,6 +251,14 @@ class PaddedTreeNoise(TreeNoise):
         """Always the same."""
         self.check_episode(episode)
         return self.padded
+
+    def variance(self, episode: int) -> float:
+        """One node variance per term, and the rounding of gridded noise."""
+        return super().variance(episode) + (1 / 12 if self.gridded else 0.0)
+
+    def bound(self, episode: int, failure: float) -> float:
+        """As the tree's; rounding adds at most a half."""
+        return super().bound(episode, failure) + (0.5 if self.gridded else 0.0)
 
     def bounds(self, failure: float) -> FloatArray:
         """Constant."""
@@ -176,28 +273,43 @@ class _PaddedTreeRun(_TreeRun):
     _noise: PaddedTreeNoise
 
     def _next(self, first: int, rows: int) -> FloatArray:
-        out = super()._next(first, rows)
         noise = self._noise
+        out = self._prefix(first, rows, noise.steps(1.0) if noise.gridded else noise.law)
         times = range(first + 1, first + rows + 1)
         missing = np.array([noise.padded - len(prefix_levels(t, noise.levels)) for t in times])
         for terms in np.unique(missing[missing > 0]):
             where = np.flatnonzero(missing == terms)
-            size = (where.size, self.cells)
-            out[where] += noise.law.draw_sum(self.sampler, int(terms), size)
-        return out
+            out[where] += self._padding(int(terms), (where.size, self.cells))
+        return _to_units(out, noise.bits) if noise.gridded else out.astype(np.float64)
+
+    def _padding(self, terms: int, size: tuple[int, int]) -> IntArray:
+        """A sum of ``terms`` draws; of Gaussian ones on the grid, one draw that is as wide."""
+        noise = self._noise
+        if noise.gridded:
+            return noise.steps(math.sqrt(terms)).draw(self.sampler, size)
+        return noise.law.draw_sum(self.sampler, terms, size)
 
 
 @dataclass(frozen=True, kw_only=True)
-class HonakerNoise(TreeNoise):
-    """A tree whose nodes are averaged with their children."""
+class HonakerNoise(GridTreeNoise):
+    """A tree whose nodes are averaged with their children.
+
+    Laplace nodes are drawn one by one and averaged; Gaussian ones in factored form.
+    """
 
     def variance(self, episode: int) -> float:
-        """A node at level j counts 2^j/(2^(j+1)-1)."""
+        """A node at level j counts 2^j/(2^(j+1)-1), up to the rounding of weights."""
         self.check_episode(episode)
-        weights = own_weights(self.levels)
         used = prefix_levels(episode, self.levels)
-        rounding = 1 / 12 if max(used) > 0 else 0.0
-        return float(sum(weights[level] for level in used)) * self.law.variance + rounding
+        rounding = 1 / 12 if self.gridded or max(used) > 0 else 0.0
+        return float(sum(self._shares[used])) * self.law.variance + rounding
+
+    @property
+    def _shares(self) -> FloatArray:
+        """Variance of a node's estimate by level, in node variances."""
+        if self.gridded:
+            return averaging(self.levels).variances
+        return own_weights(self.levels)
 
     def bound(self, episode: int, failure: float) -> float:
         """Chernoff bound over all nodes below the prefix, with their weights."""
@@ -213,13 +325,17 @@ class HonakerNoise(TreeNoise):
         return self._bounds_at(used, failure)
 
     def _bounds_at(self, used: IntArray, failure: float) -> FloatArray:
-        """For prefixes with ``used[i, j]`` nodes of level j; rounding adds at most a half."""
-        return self._unrounded(used, failure) + 0.5 * used[:, 1:].any(axis=1)
+        """For prefixes with ``used[i, j]`` nodes of level j; rounding adds at most a half.
+
+        Roundings before the last one are of 2^-13 at most each, fewer than two per node and level.
+        """
+        rounded = self.gridded | used[:, 1:].any(axis=1)
+        return self._unrounded(used, failure) + rounded * (0.5 + self.levels**2 / 4096)
 
     def _unrounded(self, used: IntArray, failure: float) -> FloatArray:
         check_failure(failure)
         if isinstance(self.law, GaussianLaw):
-            squares = used @ own_weights(self.levels)
+            squares = used @ self._shares
             bounds: FloatArray = np.sqrt(squares) * self.law.bound({1.0: 1.0}, failure)
             return bounds
         t = CHERNOFF_GRID * self.law.mgf_limit
@@ -233,17 +349,6 @@ class HonakerNoise(TreeNoise):
     def start(self, cells: int, sampler: Sampler) -> NoiseRun:
         """One averaged tree per counter."""
         return _HonakerRun(self, cells, sampler)
-
-
-def own_weights(levels: int) -> FloatArray:
-    """Inverse-variance weight of a node's own value, by level: v_j = 1/(1 + 1/(2 v_(j-1))).
-
-    >>> own_weights(3).round(4).tolist()
-    [1.0, 0.6667, 0.5714]
-    """
-    powers = np.exp2(np.arange(levels))
-    weights: FloatArray = powers / (2 * powers - 1)
-    return weights
 
 
 def _node_log_mgf(law: NoiseLaw, levels: int, t: FloatArray) -> FloatArray:
@@ -260,18 +365,38 @@ def _node_log_mgf(law: NoiseLaw, levels: int, t: FloatArray) -> FloatArray:
 
 
 class _HonakerRun(_TreeRun):
+    _noise: HonakerNoise
+
     def _next(self, first: int, rows: int) -> FloatArray:
+        if self._noise.gridded:
+            return _to_units(self._factored(first, rows), self._noise.bits)
+        return _to_units(self._averaged(first, rows), WEIGHT_BITS)
+
+    def _averaged(self, first: int, rows: int) -> IntArray:
         from discreet.privacy.mechanisms._kernels import honaker_prefix
 
         levels = self._noise.levels
         # All nodes that close in this piece: one leaf per time, and every parent it completes.
         closing = sum((first + rows >> j) - (first >> j) for j in range(levels))
         fresh = self._noise.law.draw(self.sampler, (closing, self.cells))
-        out = np.empty((rows, self.cells))
-        honaker_prefix(fresh, first, own_weights(levels), self._nodes, self._total, out)
-        # Averages are floating-point numbers. Rounded to integers they are released as functions of
-        # the noisy nodes: rint(count + noise) = count + rint(noise), because counts are integers.
-        return np.rint(out)
+        out = np.empty((rows, self.cells), np.int64)
+        honaker_prefix(fresh, first, dyadic_weights(levels), self._nodes, self._total, out)
+        return out
+
+    def _factored(self, first: int, rows: int) -> IntArray:
+        from discreet.privacy.mechanisms._kernels import factored_prefix
+
+        table = averaging(self._noise.levels)
+        times = np.arange(first + 1, first + rows + 1)
+        closing = np.minimum(np.bitwise_count((times & -times) - 1), len(table.spreads) - 1)
+        fresh = np.empty((rows, self.cells), np.int64)
+        for level in np.unique(closing):
+            where = np.flatnonzero(closing == level)
+            law = self._noise.steps(float(table.spreads[level]))
+            fresh[where] = law.draw(self.sampler, (where.size, self.cells))
+        out = np.empty((rows, self.cells), np.int64)
+        factored_prefix(fresh, first, table.weights, self._nodes, self._total, out)
+        return out
 
 
 class _Tree(AdditiveStream):
@@ -312,6 +437,44 @@ class _Tree(AdditiveStream):
         )
         noise = cls.noise_type(episodes=episodes, law=law)
         return noise, promise(trust, trust.epsilon, trust.delta)
+
+
+class _GridTree(_Tree):
+    """Calibration of trees whose releases mix their Gaussian noise: on the least norm."""
+
+    noise_type: ClassVar[type[GridTreeNoise]]
+
+    @classmethod
+    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
+        raise NotImplementedError
+
+    @classmethod
+    def _gaussian(
+        cls, trust: "_Private", reach: Reach, episodes: int
+    ) -> tuple[CumulativeNoise, Guarantee]:
+        no_printed_constants(trust, cls.name)
+        epsilon, delta = float(trust.epsilon), float(trust.delta)
+        for bits in _GRIDS:
+            unit, spread, draws = cls._distance(episodes, bits)
+            sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)
+            lost = grid_delta(math.ldexp(sigma * spread, bits), reach.units * draws, epsilon)
+            if lost <= delta / 1000:
+                sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta - lost)
+                break
+        else:
+            sigma = _concentrated_sigma(reach.l2 * unit, epsilon, delta)
+        noise = cls.noise_type(episodes=episodes, law=GaussianLaw(sigma), bits=bits)
+        return noise, promise(trust, epsilon, delta)
+
+
+def _concentrated_sigma(l2: float, epsilon: float, delta: float) -> float:
+    """Discrete Gaussians are rho-zCDP with rho = l2²/(2·sigma²) (Canonne, Kamath, Steinke 2020).
+
+    And rho-zCDP implies (rho + 2·sqrt(rho·ln(1/delta)), delta).
+    """
+    tail = math.log(1 / delta)
+    return l2 / (math.sqrt(2) * (math.sqrt(epsilon + tail) - math.sqrt(tail)))
 
 
 def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float = 2.0) -> float:
@@ -355,24 +518,36 @@ class GaussianTree(_Tree):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HonakerTree(_Tree):
+class HonakerTree(_GridTree):
     """Tree with Honaker's variance reduction (Laplace nodes if delta = 0, else Gaussian)."""
 
     name: ClassVar[str] = "tree-honaker"
-    noise_type: ClassVar[type[TreeNoise]] = HonakerNoise
+    noise_type: ClassVar[type[GridTreeNoise]] = HonakerNoise
 
     @classmethod
     def design(
         cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
     ) -> tuple[CumulativeNoise, Guarantee]:
-        """As the plain trees."""
+        """Laplace nodes as in the plain tree, Gaussian ones on the least norm."""
         no_printed_constants(trust, cls.name)
         return super().design(trust, reach, episodes)
 
+    @classmethod
+    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        table = averaging(tree_levels(episodes))
+        return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class IidTree(_Tree):
+class IidTree(_GridTree):
     """The padded tree of 004, Algorithm 4 (Laplace nodes if delta = 0, else Gaussian)."""
 
     name: ClassVar[str] = "tree-iid"
-    noise_type: ClassVar[type[TreeNoise]] = PaddedTreeNoise
+    noise_type: ClassVar[type[GridTreeNoise]] = PaddedTreeNoise
+
+    @classmethod
+    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        levels = tree_levels(episodes)
+        padded = max(levels, len(prefix_levels(episodes, levels)))
+        rounding = 1.2 * math.ldexp(2.0 ** (levels / 2), -bits)
+        return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels
