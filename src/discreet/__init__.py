@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what the lazy table below means to type checkers and editor
     from discreet.privacy.auditing.conformance import check_mechanism
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+    from discreet.study.check import check_study
     from discreet.study.study import resume, start
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _WHERE = {
     "check_learner": "discreet.learners.check",
     "check_mdp": "discreet.mdp.check",
     "check_mechanism": "discreet.privacy.auditing.conformance",
+    "check_study": "discreet.study.check",
     "errors": "discreet.errors",
     "from_gymnasium": "discreet.mdp.gymnasium_bridge",
     "learn": "discreet.learners.learn",
@@ -59,6 +61,7 @@ __all__ = [
     "check_learner",
     "check_mdp",
     "check_mechanism",
+    "check_study",
     "errors",
     "from_gymnasium",
     "lab",

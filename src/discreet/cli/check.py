@@ -1,4 +1,4 @@
-"""`discreet check`: conformance checks of environments, learners and mechanisms."""
+"""`discreet check`: conformance checks of environments, learners, mechanisms and studies."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,6 +105,26 @@ def check_mechanism(
         rows = [(label, " ".join(problems) or "none") for label, problems in found]
         print_table("Mechanisms: ways in which privacy is lost", ("mechanism", "problems"), rows)
     if any(problems for _, problems in found):
+        raise typer.Exit(1)
+
+
+@app.command("study")
+def check_study(
+    name: Annotated[
+        str, typer.Argument(help="The file of a study, or a learner of `discreet list`.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+) -> None:
+    """Check a study: its noise, its file, its users, older copies. The study is only read."""
+    from discreet.study.check import check_study as check
+
+    report = check(name)
+    if json:
+        echo_json(report.to_dict())
+    else:
+        rows = [(report.study, " ".join(report.problems) or "none")]
+        print_table("Studies: ways in which the promise is lost", ("study", "problems"), rows)
+    if report.problems:
         raise typer.Exit(1)
 
 

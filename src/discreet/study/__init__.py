@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING
 from discreet._lazy import attach as _attach
 
 if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
+    from discreet.study.check import StudyReport, check_study
     from discreet.study.study import Study, resume, start
 
 _WHERE = {
     "Study": "discreet.study.study",
+    "StudyReport": "discreet.study.check",
+    "check_study": "discreet.study.check",
     "resume": "discreet.study.study",
     "start": "discreet.study.study",
 }
 
-__all__ = ["Study", "resume", "start"]
+__all__ = ["Study", "StudyReport", "check_study", "resume", "start"]
 
 __getattr__, __dir__ = _attach(__name__, _WHERE)

@@ -1,0 +1,376 @@
+"""`check_study`: does a study keep its promise on the disk, across restarts, and in its noise?
+
+All checks run on throwaway studies of the same configuration, in a temporary folder, with made-up
+users. The strongest asks what the file may depend on: copies of one study are told different data
+while the release is held fixed. Then everything stored must agree byte for byte, for what is stored
+is to be a function of the release, of the names and of public facts. Raw counts, rewards or the
+number of users who left the policy would show, in whatever form they are kept.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import secrets
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DiscreetError, MissingExtraError
+from discreet.privacy import trust as trust_models
+from discreet.privacy.release import PrivateCounts
+from discreet.study import trial
+from discreet.study.promise import REHEARSED
+from discreet.study.study import Study
+from discreet.study.trial import Log, Trial
+
+_EPISODES = 2_000
+"""Throwaway studies have no more users, for speed."""
+_SURE = 30.0
+"""Noise that is zero everywhere, or twice the same, by chance: less likely than exp(-30)."""
+_MARKER = "Zo\u00eb Marker-93751"
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyReport:
+    """What `check_study` found; no problems means fit for real people (if the study is secure)."""
+
+    study: str
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No problems."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"name": self.study, "problems": list(self.problems)}
+
+
+def check_study(study: Study | str | Path | Callable[[Path], Study]) -> StudyReport:
+    """Check a study for the ways in which its promise is lost in practice.
+
+    It rejects seeded or missing noise in a secure study, raw data or names on the disk, users who
+    are forgotten (after the next batch or a restart) or who come again in another spelling, older
+    copies and edited files that are accepted, reads that write, and a batch that is refused because
+    somebody left the policy.
+
+    Args:
+        study: a running study, the path of one, the name of a learner (a small secure study is
+            made), or a function that starts a study at a path. The study itself is only read: what
+            is checked are throwaway studies of its configuration, with at most 2,000 users.
+
+    >>> check_study(lambda path: _named("flow-ucb", path, sampler="simulation", seed=0)).ok
+    True
+    """
+    name, make = _factory(study)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Trial(Path(folder), make)
+        place.fresh()  # what cannot be started is an error of the caller, not a problem of a study
+        problems = [text for check in _CHECKS for text in _found(check, place)]
+    return StudyReport(name, tuple(dict.fromkeys(problems)))
+
+
+def _found(check: Callable[[Trial], Iterator[str]], place: Trial) -> Iterator[str]:
+    try:
+        yield from check(place)
+    except MissingExtraError:
+        raise
+    except DiscreetError as error:
+        yield f"A check ended early, with a refusal that nothing justifies: {error}"
+
+
+def _factory(study: Study | str | Path | Callable[[Path], Study]) -> tuple[str, Any]:
+    if isinstance(study, str | Path) and Path(study).exists():
+        study = Study.resume(study)
+    if isinstance(study, Study):
+        kind, config = type(study), _small(study._content["config"])
+        return str(study.path), lambda path: kind.begin(path, config)
+    if isinstance(study, str | Path):
+        return str(study), lambda path: _named(str(study), path)
+    return getattr(study, "__name__", "study"), study
+
+
+def _small(config: dict[str, Any]) -> dict[str, Any]:
+    """The same configuration with fewer users, and ties of its own in a secure study."""
+    secure = config["sampler"] == "secure"
+    seed = secrets.randbits(63) if secure else config["seed"]
+    return {**config, "episodes": min(config["episodes"], _EPISODES), "seed": seed}
+
+
+def _named(learner: str, path: Path, **options: Any) -> Study:
+    """A small study of a learner, under the first trust model that it takes."""
+    from discreet.learners.registry import get_learner
+    from discreet.study.study import start
+
+    trusts = {
+        "central": trust_models.Central(1, 1e-6),
+        "shuffle": trust_models.Shuffle(1, 1e-6),
+        "local": trust_models.Local(1),
+        "none": trust_models.NoPrivacy(),
+    }
+    trust = next(made for kind, made in trusts.items() if kind in get_learner(learner).trusts)
+    size = {"states": 3, "actions": 2, "horizon": 3, "episodes": _EPISODES}
+    given: dict[str, Any] = {**size, "start_states": [0], "trust": trust, **options}
+    return start(path, learner=learner, **given)
+
+
+def _noise(place: Trial) -> Iterator[str]:
+    """The sampler in use: two releases of one batch differ, and neither is the raw counts."""
+    study = place.fresh()
+    data, secure = trial.episodes(study, 1), not study.guarantee.simulated
+    releases, watches = [], []
+    for twin in (place.twin(study), place.twin(study)):
+        watched = trial.watch(twin)
+        trial.tell(twin, data)
+        watches.append(watched)
+        releases.append(_vector(watched.released))
+    if secure != bool(watches[0].secure):
+        yield (
+            f"The study says its noise is {_kind(secure)}, the release was drawn with "
+            f"{_kind(not secure)} randomness."
+        )
+    if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
+        yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
+    released, counts = watches[0].released, watches[0].counts
+    if released is None or counts is None or _certainty(released) < _SURE:
+        return  # made from reports, or too little noise to judge by
+    if secure and np.array_equal(releases[0], releases[1]):
+        yield "Two copies of a secure study release one batch with the same noise: it is seeded."
+    raw = [getattr(counts.at(released.played), f"row_{name}") for name in _statistics(released)]
+    if np.array_equal(np.concatenate([part.ravel() for part in raw]), releases[0]):
+        yield "The released counts carry no noise at all."
+
+
+def _kind(secure: bool) -> str:
+    return "secure" if secure else "simulated"
+
+
+def _statistics(released: PrivateCounts) -> list[str]:
+    names = ("transitions", "visits", "rewards")
+    return [name for name in names if getattr(released, f"row_{name}") is not None]
+
+
+def _vector(released: PrivateCounts | None) -> NDArray[np.float64]:
+    if released is None:
+        return np.zeros(0)
+    parts = [getattr(released, f"row_{name}") for name in _statistics(released)]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _certainty(released: PrivateCounts) -> float:
+    """About -log of the chance that all noise is zero, or twice the same.
+
+    The mode of discrete Laplace and Gaussian noise has probability at most 1/sqrt(2·variance), and
+    about 1 - variance where that is small.
+    """
+    sizes = {name: getattr(released, f"row_{name}").size for name in _statistics(released)}
+    return float(sum(n * _surprise(released.noise_variance[name]) for name, n in sizes.items()))
+
+
+def _surprise(variance: float) -> float:
+    return max(min(variance, 0.3), math.log(2 * max(variance, 0.5)) / 2)
+
+
+def _stored(place: Trial) -> Iterator[str]:
+    """With the release held fixed, nothing that stays depends on the data."""
+    study = place.fresh()
+    first = place.twin(study)
+    watched = trial.watch(first)
+    trial.tell(first, trial.episodes(study, 1))
+    crowd = study.batch_size
+    traces = []
+    for seed, away in ((1, 0), (2, 0), (2, 1), (2, crowd)):
+        twin = place.twin(study)
+        trial.watch(twin, watched.released)
+        data = trial.strayed(twin, trial.episodes(twin, seed), away)
+        try:
+            traces.append(_trace(twin, data))
+        except DiscreetError as refusal:
+            yield (
+                f"A batch is refused for what its episodes hold ({away} users left the policy): "
+                f"{refusal}"
+            )
+    yield from dict.fromkeys(
+        f"What stays after `tell` depends on raw data, not on the release alone: {part}."
+        for trace in traces[1:]
+        for part in trace
+        if trace[part] != traces[0].get(part)
+    )
+
+
+def _trace(study: Study, data: Any) -> dict[str, object]:
+    """All that a `tell` leaves behind, by name."""
+    with Log() as log:
+        returned = trial.tell(study, data)
+    files = {f"file {name}": content for name, content in trial.files_of(study).items()}
+    public = [name for name in dir(type(study)) if not name.startswith("_")]
+    values = {
+        f"attribute {name}": str(getattr(study, name))
+        for name in public
+        if isinstance(getattr(type(study), name), property) and not _over(study, name)
+    }
+    return {**files, **values, "returned value": returned, "log": tuple(log.lines)}
+
+
+def _over(study: Study, name: str) -> bool:
+    """A finished study has no pending batch to be read."""
+    return study.finished and name in ("batch_size", "token")
+
+
+def _strays(place: Trial) -> Iterator[str]:
+    """Who left the policy counts up to that step and not after it."""
+    study = place.fresh()
+    if study._encoded:
+        return
+    data = trial.strayed(study, trial.episodes(study, 3), study.batch_size)
+    played, watched = trial.played_of(study), trial.watch(study)
+    try:
+        trial.tell(study, data)
+    except DiscreetError:
+        return  # reported by `_stored`
+    expected = np.zeros(played.shape, np.int64)
+    for states, actions in zip(data.states, data.actions, strict=True):
+        for step in range(data.horizon):
+            if not played[step, states[step], actions[step]]:
+                break
+            expected[step, states[step], actions[step]] += 1
+    if watched.counts is None or not np.array_equal(watched.counts.at(played).visits, expected):
+        yield "Users who left the policy are not counted up to that step and as nothing after it."
+
+
+def _users(place: Trial) -> Iterator[str]:
+    """Users are remembered for ever: after other batches and after a restart."""
+    study, seen = place.fresh(), list[str]()
+    for batch in range(3):
+        if study.finished:
+            break
+        seen.append(trial.names(study)[0])
+        trial.tell(study, trial.episodes(study, batch))
+        study = type(study).resume(study.path)
+    for age, user in enumerate(reversed(seen)):
+        if not study.finished and _accepted(place.twin(study), user):
+            yield f"A user of {age} batches before the last can take part again."
+
+
+def _names(place: Trial) -> Iterator[str]:
+    """One person has one name, and every name is one."""
+    study = place.fresh()
+    trial.tell(study, trial.episodes(study, 1), trial.names(study, _MARKER))
+    yield from _named_on_disk(study)
+    if study.finished:
+        return
+    for what, again in {
+        "as it was": _MARKER,
+        "with white space around it": f" {_MARKER}\n",
+        "in another Unicode form": unicodedata.normalize("NFD", _MARKER),
+    }.items():
+        if _accepted(place.twin(study), again):
+            yield f"A user can take part again under the same name {what}."
+    for nobody in (None, "", " ", "\ud800"):
+        if _accepted(place.twin(study), nobody):
+            yield f"A user without a name is accepted: {nobody!a}."
+
+
+def _named_on_disk(study: Study) -> Iterator[str]:
+    name = _MARKER.encode()
+    plain = [name, _MARKER.encode("utf-16-le"), json.dumps(_MARKER)[1:-1].encode()]
+    digests = [hashlib.new(kind, name).hexdigest().encode() for kind in ("md5", "sha1", "sha256")]
+    digests += [hashlib.blake2b(name, digest_size=n).hexdigest().encode() for n in (16, 32, 64)]
+    for file, content in trial.files_of(study).items():
+        if any(form in content for form in (*plain, name.hex().encode())):
+            yield f"The name of a user stands in {file}."
+        if any(form in content for form in digests):
+            yield f"A digest of a user's name without a key stands in {file}: it can be guessed."
+
+
+def _accepted(study: Study, user: object) -> bool:
+    """Whether `tell` takes a batch with this user."""
+    try:
+        trial.tell(study, trial.episodes(study, 9), [user, *trial.names(study)[1:]])
+    except (DiscreetError, UnicodeError):
+        return False
+    return True
+
+
+def _copies(place: Trial) -> Iterator[str]:
+    """An older copy is refused when the head is known, and so is an edited file."""
+    study = place.fresh()
+    old, first = study.path.read_bytes(), study.head
+    trial.tell(study, trial.episodes(study, 1))
+    if study.head == first:
+        yield "The head does not change when a batch is told."
+    if not _resumes(study, study.head):
+        yield "The newest file is refused although its head is given."
+    whole = study.path.read_bytes()
+    study.path.write_bytes(old)
+    if _resumes(study, study.head):
+        yield "An older copy is accepted although the head is known: its users can be told twice."
+    for part, edited in _edits(json.loads(whole)):
+        study.path.write_text(json.dumps(edited), encoding="utf-8")
+        if _resumes(study):
+            yield f"An edit of {part!r} in the file is not noticed."
+
+
+def _resumes(study: Study, head: str | None = None) -> bool:
+    """Whether the file gets past the refusals; if it then breaks something is another matter."""
+    try:
+        type(study).resume(study.path, head)
+    except DiscreetError:
+        return False
+    except Exception:  # an edited value that nobody refused can raise anything
+        return True
+    return True
+
+
+def _edits(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for part, value in content.items():
+        yield part, {**content, part: _edited(value)}
+    yield "a new part", {**content, "note": "checked"}
+
+
+def _edited(value: Any) -> Any:
+    """The same plain value with its first leaf changed."""
+    if isinstance(value, dict) and value:
+        first = next(iter(value))
+        return {**value, first: _edited(value[first])}
+    if isinstance(value, list) and value:
+        return [_edited(value[0]), *value[1:]]
+    return value + 1 if isinstance(value, int | float) else f"{value}0"
+
+
+def _reads(place: Trial) -> Iterator[str]:
+    """Reading a study writes nothing."""
+    study = place.fresh()
+    before = _state_of_disk(study)
+    for name in ("batch_size", "token", "batches", "users", "finished", "guarantee", "head"):
+        for one in (study, type(study).resume(study.path)):
+            getattr(one, name)
+            one.ask()
+            if one._encoded:
+                one.encoder()
+        if _state_of_disk(study) != before:
+            yield f"Reading a study ({name}, ask, resume) writes to the disk."
+            return
+
+
+def _state_of_disk(study: Study) -> dict[str, tuple[int, bytes]]:
+    files = [p for p in study.path.parent.rglob("*") if p.is_file()]
+    return {p.name: (p.stat().st_mtime_ns, p.read_bytes()) for p in files}
+
+
+_CHECKS: tuple[Callable[[Trial], Iterator[str]], ...] = (
+    _noise,
+    _stored,
+    _strays,
+    _users,
+    _names,
+    _copies,
+    _reads,
+)

@@ -1,0 +1,44 @@
+"""`discreet check study`: by file and by learner."""
+
+import json
+
+import discreet as library
+from discreet.study import check
+
+
+def test_a_study_is_checked_by_its_file_and_only_read(discreet, tmp_path):
+    path = tmp_path / "study.json"
+    library.start(
+        path,
+        learner="flow-ucb",
+        trust=library.Central(1, 1e-6),
+        states=2,
+        actions=2,
+        horizon=2,
+        episodes=200,
+        sampler="simulation",
+        seed=0,
+    )
+    before = path.read_bytes()
+    code, out, err = discreet("check", "study", str(path), "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"name": str(path), "problems": []}
+    assert path.read_bytes() == before
+
+
+def test_problems_exit_with_one(discreet, monkeypatch):
+    monkeypatch.setattr(
+        check, "check_study", lambda name: check.StudyReport(name, ("Raw counts on the disk.",))
+    )
+    code, out, _ = discreet("check", "study", "flow-ucb")
+    assert code == 1
+    assert "Raw counts on the disk." in out
+    code, out, _ = discreet("check", "study", "flow-ucb", "--json")
+    assert code == 1
+    assert json.loads(out)["problems"] == ["Raw counts on the disk."]
+
+
+def test_an_unknown_name_gets_a_suggestion(discreet):
+    code, _, err = discreet("check", "study", "flow-ucbb")
+    assert code == 2
+    assert "did you mean 'flow-ucb'?" in err
