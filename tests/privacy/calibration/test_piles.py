@@ -73,24 +73,25 @@ def test_poisson_summation_bounds_every_probability(counts, sigma):
     square = sum(n * (size // divisor) ** 2 for size, n in enumerate(counts, 1))
     units = sum(n * size for size, n in enumerate(counts, 1))
     smooth = np.exp(-((values / divisor) ** 2) / (2 * square * sigma**2))
-    smooth *= (1 + _theta_excess(sigma, square, units)) / (sigma * math.sqrt(2 * math.pi * square))
+    smooth *= 1 + _theta_excess(sigma, square, units, len(counts) // divisor)
+    smooth /= sigma * math.sqrt(2 * math.pi * square)
     assert (masses <= smooth + 1e-16).all()
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("horizon", [2, 6, 20])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 10.0])
 def test_the_proof_costs_nothing_at_usual_epsilons(horizon, epsilon):
     sigma = discrete_gaussian_sigma(6, epsilon, 1e-6, pile=horizon)
-    assert other_moves_delta(sigma, 6, epsilon, horizon) < 0.9e-6
-    assert discrete_gaussian_delta(sigma, 6, epsilon, pile=horizon) == pytest.approx(1e-6, rel=1e-3)
+    assert other_moves_delta(sigma, 6, epsilon, horizon) <= 1e-6
+    assert discrete_gaussian_delta(sigma, 6, epsilon, pile=horizon) > 0.97e-6
 
 
-@pytest.mark.parametrize(("horizon", "epsilon"), [(6, 20.0), (20, 20.0), (6, 60.0)])
+@pytest.mark.parametrize(("horizon", "epsilon"), [(6, 40.0), (20, 40.0), (6, 60.0)])
 def test_beyond_the_proof_the_noise_is_raised_until_a_bound_holds(horizon, epsilon):
     sigma = discrete_gaussian_sigma(6, epsilon, 1e-6, pile=horizon)
     assert worst_gaussian_delta(sigma, 6, epsilon, pile=horizon) <= 1e-6
-    assert discrete_gaussian_delta(sigma, 6, epsilon, pile=horizon) < 1e-6
+    assert discrete_gaussian_delta(sigma, 6, epsilon, pile=horizon) < 0.95e-6
 
 
 def test_longest_other_move():

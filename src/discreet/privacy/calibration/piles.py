@@ -6,14 +6,16 @@ counters by ``pile`` each) are the worst. Noise on integers also feels the arith
 has to be proved. A pile of one is clear: fewer moved counters are a part of the view of more.
 
 **Theorem.** Let s = pile > 1 and let v be any other move: |v_i| <= s, sum |v_i| <= n, not all
-entries 0 or ±s. Let N = cells·s² - 2(s - 1). Then |v|² <= N, and with discrete Gaussian noise of
-parameter sigma, r = sqrt(N)/sigma and the smooth curve D(r) of Balle and Wang (2018),
+entries 0 or ±s. Then |v|² <= N = cells·s² - 2(s - 1). Let the noise be discrete Gaussian of
+parameter sigma, D(y) the delta of continuous noise at |v| = sqrt(y) (Balle and Wang 2018), and
+F = max(0.8·N, cells·s·(s - 1)). Then
 
-    delta(v) <= Theta·max(D(r) + sqrt(2/N)·s/sigma·top(r), D(r/sqrt(2)) + top(r/sqrt(2))/sigma)
+    delta(v) <= Theta·max(D(N) + s/(2·sigma·sqrt(0.8·N))·top(N), D(F) + top(F)/sigma)
 
-where top(r) = phi(max(x0, 0))·min(1, r/(e·x0) if x0 > 0), x0 = epsilon/r - r/2, phi is the normal
-density, and Theta = 1 + exp(-(2·pi²·sigma² - b)/N)·sqrt(b·N/pi)·exp(2.2·n·e^-b), b = log(2n) + 1,
-if b <= 2·pi²·sigma². (Entries 0 or ±s only: a part of the view of full piles.)
+where top(y) = phi(max(x0, 0))·min(1, r/(e·x0) if x0 > 0) for r = sqrt(y)/sigma and
+x0 = epsilon/r - r/2, phi is the normal density, and, if b = log(2n) + 1 is at most 2·pi²·sigma²,
+Theta = 1 + exp(-(2·pi²·sigma² - b)/(2s²))·sqrt(b·N/pi)·exp(2.2·n·e^-b).
+(Entries 0 or ±s only: a part of the view of full piles.)
 
 *Proof.* (1) |v|² = s·sum|v_i| - sum|v_i|(s - |v_i|). An entry strictly between 0 and s costs at
 least s - 1. If sum|v_i| = n there are two of them. If it is below n by less than s, there is one,
@@ -27,19 +29,23 @@ the normalising sum of each coordinate is at least sigma·sqrt(2·pi),
     P(T = t) <= Theta_w·exp(-t²/(2·m·sigma²))/(sigma·sqrt(2·pi·m)),
     Theta_w = sum over the projections y of exp(-2·pi²·sigma²·|y|²).
 
-(3) A projection y != 0 of an integer point u has |y|² = (|u|²·m - (u·w)²)/m >= 1/m: the numerator
-is a positive integer. Hence Theta_w - 1 <= exp(-(2·pi²·sigma² - b)/m)·(sum of exp(-b·|y|²)). The
-last sum is sqrt(b·m/pi) times the integral over 0 <= q <= 1 of the product over i of
+(3) Let y = u - q·w != 0 be the projection of an integer point u. Then u is no multiple of w:
+u_i·w_j != u_j·w_i for some i, j, so 1 <= |y_i·w_j - y_j·w_i| <= |y|·sqrt(w_i² + w_j²), and
+|y|² >= 1/(2s²). Hence Theta_w - 1 <= exp(-(2·pi²·sigma² - b)/(2s²))·(sum of exp(-b·|y|²)). The last
+sum is sqrt(b·m/pi) times the integral over 0 <= q <= 1 of the product over i of
 sum_k exp(-b(k - q·w_i)²), and each factor is at most 1 + 2.2·e^-b. At most n entries are not zero,
-m <= N, and the bound grows with m: Theta_w <= Theta.
+and m <= N: Theta_w <= Theta.
 
-(4) With x = -T/(sigma·sqrt(m)) the privacy loss is R²/2 + R·x for R = |v|/sigma <= r, so delta(v)
-is at most Theta times the sum of h·f(x) over a grid of step h = g/(sigma·|v|), for
+(4) With x = -T/(sigma·sqrt(m)) the privacy loss is R²/2 + R·x for R = |v|/sigma, so delta(v) is at
+most Theta times the sum of h·f(x) over a grid of step h = g/(sigma·|v|) = 1/(sigma·sqrt(m)), for
 f(x) = phi(x)·max(0, 1 - exp(epsilon - R²/2 - R·x)). f rises and then falls: where it is positive,
 the sign of f' is plus for x <= 0, and for x > 0 that of (x + R)/x - exp(R²/2 + R·x - epsilon),
-which falls. So the sum is at most the integral D(R) plus h times the largest value, at most top(R). D(R)
-and f at each x grow with R. If |v|² >= N/2, h <= sqrt(2/N)·s/sigma; if not, h <= 1/sigma because
-m >= 1. qed
+which falls. So the sum is at most the integral D(|v|²) plus h times the largest value, which is at
+most top(|v|²); both D and f at each x grow with |v|.
+
+(5) If |v|² >= 0.8·N and some entry is ±s, then g divides s and a smaller entry, so g <= s/2: the
+first term. If no entry is ±s, |v|² <= (s - 1)·n = cells·s·(s - 1); so in all other cases
+|v|² <= F, and h <= 1/sigma because m >= 1: the second term. qed
 
 Where epsilon is large and sigma small, Theta is useless; then concentrated differential privacy
 (Canonne, Kamath and Steinke 2020: rho = |v|²/(2·sigma²), Proposition 12) covers the other moves, at
@@ -60,7 +66,7 @@ def worst_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int 
     """Delta of discrete Gaussian noise for every move of cells·pile units, at most ``pile`` in one.
 
     The exact delta of full piles wherever the theorem above shows that nothing is worse, which is
-    the case at every calibration up to epsilon = 8 or so; otherwise a bound on all moves.
+    the case at every calibration up to epsilon = 15 or so; otherwise a bound on all moves.
 
     >>> worst = worst_gaussian_delta(62.1, 6, 1.0, pile=6)
     >>> worst == discrete_gaussian_delta(62.1, 6, 1.0, pile=6)
@@ -73,9 +79,9 @@ def worst_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int 
 def other_moves_delta(sigma: float, cells: int, epsilon: float, pile: int) -> float:
     """A bound on delta for all moves but full piles (the theorem, or concentrated DP)."""
     square = cells * pile**2 - 2 * (pile - 1)
-    near = _smooth(sigma, square, epsilon, math.sqrt(2 / square) * pile / sigma)
-    far = _smooth(sigma, square / 2, epsilon, 1 / sigma)
-    theta = 1 + _theta_excess(sigma, square, cells * pile)
+    near = _smooth(sigma, square, epsilon, pile / (2 * sigma * math.sqrt(0.8 * square)))
+    far = _smooth(sigma, max(0.8 * square, cells * pile * (pile - 1)), epsilon, 1 / sigma)
+    theta = 1 + _theta_excess(sigma, square, cells * pile, pile)
     return min(1.0, theta * max(near, far), zcdp_delta(square / (2 * sigma**2), epsilon))
 
 
@@ -96,10 +102,12 @@ def _smooth(sigma: float, square: float, epsilon: float, step: float) -> float:
     return gaussian_delta(sigma, math.sqrt(square), epsilon) + step * top
 
 
-def _theta_excess(sigma: float, square: float, units: int) -> float:
+def _theta_excess(sigma: float, square: float, units: int, pile: int) -> float:
     """Theta - 1, or infinity where the theorem says nothing."""
     b, a = math.log(2 * units) + 1, 2 * math.pi**2 * sigma**2
     if b > a:
         return math.inf
-    log = (b - a) / square + 0.5 * math.log(b * square / math.pi) + 2.2 * units * math.exp(-b)
+    log = (
+        (b - a) / (2 * pile**2) + 0.5 * math.log(b * square / math.pi) + 2.2 * units * math.exp(-b)
+    )
     return math.exp(log)
