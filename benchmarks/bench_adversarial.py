@@ -37,7 +37,7 @@ def random_layered(width: int, horizon: int, actions: int):
 
 def _solver_row(name: str, quick: bool) -> dict:
     """Medians over cold solves; the two take turns, so that a slow minute slows both."""
-    from discreet.learners.occupancy_solver import entropy_ftrl
+    from discreet.learners.adversarial.occupancy_solver import entropy_ftrl
 
     rounds, repeats = (2, 20) if quick else (6, 40)
     costs, boxes = _instances(*SIZES[name], rounds * repeats)
@@ -62,7 +62,7 @@ def _solver_row(name: str, quick: bool) -> dict:
 
 def _instances(width: int, horizon: int, actions: int, count: int):
     """Boxes after about a thousand visits per pair, and costs that move as private losses do."""
-    from discreet.learners.occupancy_solver import confidence_boxes
+    from discreet.learners.adversarial.occupancy_solver import confidence_boxes
 
     rng = np.random.default_rng(1)
     mdp = random_layered(width, horizon, actions)
@@ -75,7 +75,7 @@ def _instances(width: int, horizon: int, actions: int, count: int):
 
 def _our_time(costs, boxes) -> tuple[float, float]:
     """Seconds and gap of a solve that knows nothing of the ones before."""
-    from discreet.learners.entropy_kernels import entropy_state, solve_entropy
+    from discreet.learners.adversarial.entropy_kernels import entropy_state, solve_entropy
 
     state, given = entropy_state(boxes.widths, costs.shape[-1]), costs.copy()
     start = time.perf_counter()
@@ -131,7 +131,7 @@ def _clarabel_time(costs, boxes) -> float:
 
 
 def _throughput_rows(name: str, quick: bool) -> list[dict]:
-    from discreet.learners import uc_o_reps, uob_lbps
+    from discreet.learners.adversarial import uc_o_reps, uob_lbps
     from discreet.privacy.trust import Central, Local, NoPrivacy
 
     small = SIZES[name][0] == 4

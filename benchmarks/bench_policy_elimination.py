@@ -38,7 +38,7 @@ def _row(task: str, ours: float, peer: float, unit: str) -> dict:
 
 def _active_set(states: int, horizon: int):
     """Policies within 10% of the optimum of RiverSwim."""
-    from discreet.learners.active_set import ImplicitActiveSet
+    from discreet.learners.elimination.active_set import ImplicitActiveSet
     from discreet.mdp import RiverSwim
 
     mdp = RiverSwim(states=states, horizon=horizon)

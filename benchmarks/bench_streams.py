@@ -99,7 +99,7 @@ def _rlberry(mdp):
 def _lockstep(quick: bool) -> dict:
     from discreet import Local, learn
     from discreet._seeds import RunSeeds
-    from discreet.learners.lockstep import run_lockstep
+    from discreet.learners.streams.lockstep import run_lockstep
     from discreet.mdp import RandomMDP
 
     mdp, trust, runs = RandomMDP(states=2, actions=2, horizon=2), Local(2, mechanism="laplace"), 20

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet._seeds import RunSeeds
-from discreet.learners import uob_lbps
+from discreet.learners.adversarial import uob_lbps
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import stochastic_losses

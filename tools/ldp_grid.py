@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet import Local
 from discreet._seeds import RunSeeds
-from discreet.learners.lockstep import run_lockstep
 from discreet.learners.result import Result
+from discreet.learners.streams.lockstep import run_lockstep
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
 
 

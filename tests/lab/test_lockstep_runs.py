@@ -11,7 +11,7 @@ from discreet.lab import tasks
 from discreet.lab.runner import run_experiment
 from discreet.lab.spec import parse_experiment
 from discreet.lab.tasks import bundles, execute, tasks_of
-from discreet.learners.lockstep import run_lockstep
+from discreet.learners.streams.lockstep import run_lockstep
 from discreet.mdp import RandomMDP
 from discreet.privacy.trust import Local
 

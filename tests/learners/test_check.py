@@ -11,8 +11,8 @@ from discreet import check_learner
 from discreet.errors import DiscreetError
 from discreet.learners import constants, registry
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.stream_loop import run_stream
-from discreet.learners.ucbvi import Ucbvi
+from discreet.learners.streams.loop import run_stream
+from discreet.learners.streams.ucbvi import Ucbvi
 
 STREAMS = [
     "ucbvi",

@@ -11,7 +11,7 @@ from discreet._seeds import RunSeeds
 from discreet.errors import UnsupportedError
 from discreet.learners.learn import learn
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.stream_loop import StreamLearner, make_learner, no_counts
+from discreet.learners.streams.loop import StreamLearner, make_learner, no_counts
 from discreet.mdp.counts import Counts
 from discreet.mdp.environments.grid_world import GridWorld
 from discreet.mdp.environments.random_mdp import RandomMDP

@@ -8,19 +8,19 @@ from typing import Any, Literal
 from discreet.errors import InvalidInputError, UnknownNameError
 
 _MODULES: dict[str, str] = {
-    "dp-ucbvi": "discreet.learners.ucbvi",
-    "ldp-obi": "discreet.learners.ldp_obi",
-    "ldp-psrl": "discreet.learners.psrl",
-    "private-uc-o-reps": "discreet.learners.uc_o_reps",
-    "private-ucb-po": "discreet.learners.private_ucb",
-    "private-ucb-vi": "discreet.learners.private_ucb",
-    "private-uob-lbps": "discreet.learners.uob_lbps",
-    "psrl": "discreet.learners.psrl",
-    "pucb": "discreet.learners.private_ucb",
-    "ucbvi": "discreet.learners.ucbvi",
-    "pe": "discreet.learners.policy_elimination",
-    "sdp-pe": "discreet.learners.policy_elimination",
-    "flow-ucb": "discreet.learners.flow_ucb",
+    "dp-ucbvi": "discreet.learners.streams.ucbvi",
+    "ldp-obi": "discreet.learners.streams.ldp_obi",
+    "ldp-psrl": "discreet.learners.streams.psrl",
+    "private-uc-o-reps": "discreet.learners.adversarial.uc_o_reps",
+    "private-ucb-po": "discreet.learners.streams.private_ucb",
+    "private-ucb-vi": "discreet.learners.streams.private_ucb",
+    "private-uob-lbps": "discreet.learners.adversarial.uob_lbps",
+    "psrl": "discreet.learners.streams.psrl",
+    "pucb": "discreet.learners.streams.private_ucb",
+    "ucbvi": "discreet.learners.streams.ucbvi",
+    "pe": "discreet.learners.elimination.learner",
+    "sdp-pe": "discreet.learners.elimination.learner",
+    "flow-ucb": "discreet.learners.flow_ucb.learner",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
 

@@ -1,0 +1,416 @@
+"""Entropy FTRL over confidence boxes: the reduced dual by semi-smooth Newton.
+
+Minimise <c, q> + sum q ln q over the occupancy measures whose transitions lie in the boxes, with
+c = eta·L (equation (3.2) of the paper). Write q(x,a,x') = w(x,a)·p(x'|x,a). For fixed multipliers
+nu of the flow constraints the blocks separate, and the multipliers of the boxes disappear into
+
+    gain(x,a) = max over p in the box-simplex of  sum p(x')·(nu(x') - ln p(x')),
+
+solved by `box_kernels`. What remains is
+
+    F(nu) = sum over h of  ln sum over (x,a) of exp(-c(x,a) - nu(x) + gain(x,a)),
+
+convex and unconstrained, one number per interior state, with a block-tridiagonal (generalised)
+Hessian. The dual value is -F. The policy pi(a|x) ~ exp(-c + gain) is defined at unreachable states
+too, and rolling (pi, p) forward gives an exactly feasible q: primal(q) + F(nu) >= 0 is the
+certificate, and the stopping rule.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet.learners.adversarial.box_kernels import (
+    Columns,
+    empty_columns,
+    fill_columns,
+    solve_layer,
+)
+from discreet.learners.adversarial.occupancy_kernels import (
+    Boxes,
+    Floats,
+    Integers,
+    Tridiagonal,
+    empty_tridiagonal,
+    largest,
+    solve_tridiagonal,
+)
+
+GOOD_GAP = 1e-9
+"""Stop here."""
+WEAK_GAP = 1e-7
+"""Above this, start again from another point."""
+STEEP = math.sqrt(10 * GOOD_GAP)
+"""Where a partial derivative of F exceeds this, the gap exceeds `GOOD_GAP`: no need to compute it.
+The Hessian is at most 5 (each nu enters two layers; the covariance of vectors (-e_x, p) is at most
+2, the mean of dp/dnu at most 1), so gap >= F - min F >= derivative²/10."""
+
+
+class EntropyState(NamedTuple):
+    """Solution and workspace of one problem size; reused from solve to solve (warm start).
+
+    Attributes:
+        policy: ``[H, X, A]``, the solution.
+        transitions: ``[H, X', X·A]``, the solution (see `row_major`).
+        potentials: ``[H + 1, X]``, nu.
+        scales: ``[H, X·A]``, the t of every block (see `box_kernels`).
+        gains: ``[H, X·A]``.
+        weights: ``[H, X·A]``, w normalised over each layer.
+        mass: ``[H + 1, X]``, w summed over actions: what leaves a state.
+        flow: ``[H + 1, X]``, what arrives; the gradient of F is flow - mass.
+        columns: the boxes.
+        system: the Newton system.
+    """
+
+    policy: Floats
+    transitions: Floats
+    potentials: Floats
+    scales: Floats
+    gains: Floats
+    weights: Floats
+    mass: Floats
+    flow: Floats
+    columns: Columns
+    system: Tridiagonal
+
+
+def entropy_state(widths: Integers, actions: int) -> EntropyState:
+    """A cold start: potentials zero."""
+    horizon, width = len(widths) - 1, int(widths.max())
+    blocks, states = (horizon, width * actions), (horizon + 1, width)
+    return EntropyState(
+        policy=np.zeros((horizon, width, actions)),
+        transitions=np.zeros((horizon, width, width * actions)),
+        potentials=np.zeros(states),
+        scales=np.zeros(blocks),
+        gains=np.zeros(blocks),
+        weights=np.zeros(blocks),
+        mass=np.zeros(states),
+        flow=np.zeros(states),
+        columns=empty_columns(horizon, width, actions),
+        system=empty_tridiagonal(horizon + 1, width),
+    )
+
+
+def row_major(state: EntropyState) -> Floats:
+    """The transitions of a solution as ``[H, X, A, X']``."""
+    horizon, width, actions = state.policy.shape
+    split = state.transitions.reshape(horizon, width, width, actions)
+    return np.ascontiguousarray(np.moveaxis(split, 1, 3))
+
+
+@kernel
+def dual_value(
+    costs: Floats, widths: Integers, potentials: Floats, scales: Floats, state: EntropyState
+) -> float:
+    """F(nu); leaves transitions, gains, weights, mass and flow of nu in ``state``."""
+    horizon, _, actions = costs.shape
+    columns, p, gains = state.columns, state.transitions, state.gains
+    for h in range(horizon):
+        blocks = widths[h] * actions
+        solve_layer(h, potentials, widths[h + 1], blocks, columns, scales, p, gains)
+    return value_from_gains(costs, widths, potentials, state)
+
+
+@kernel
+def value_from_gains(
+    costs: Floats, widths: Integers, potentials: Floats, state: EntropyState
+) -> float:
+    """F(nu), when transitions and gains are those of nu already."""
+    horizon, _, actions = costs.shape
+    value = 0.0
+    for h in range(horizon):
+        w, p = state.weights[h], state.transitions[h]
+        value += _weigh_blocks(costs[h], potentials[h], state.gains[h], widths[h], w)
+        for x in range(widths[h]):
+            state.mass[h, x] = 0.0
+            for a in range(actions):
+                state.mass[h, x] += w[x * actions + a]
+        for y in range(widths[h + 1]):
+            state.flow[h + 1, y] = dot(w, p, y, widths[h] * actions)
+    return value
+
+
+@kernel
+def _weigh_blocks(costs: Floats, nu: Floats, gains: Floats, states: int, w: Floats) -> float:
+    """The normalised weights exp(gain - c - nu) of a layer, and ln of their sum."""
+    actions = costs.shape[1]
+    peak, total = -np.inf, 0.0
+    for x in range(states):
+        for a in range(actions):
+            exponent = gains[x * actions + a] - costs[x, a] - nu[x]
+            w[x * actions + a] = exponent
+            peak = max(peak, exponent)
+    for block in range(states * actions):
+        w[block] = math.exp(w[block] - peak)
+        total += w[block]
+    for block in range(states * actions):
+        w[block] /= total
+    return peak + math.log(total)
+
+
+@kernel
+def dot(left: Floats, right: Floats, row: int, n: int) -> float:
+    """``left @ right[row]`` over n entries, in four sums that do not wait for each other."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - n % 4
+    for k in range(0, whole, 4):
+        first += left[k] * right[row, k]
+        second += left[k + 1] * right[row, k + 1]
+        third += left[k + 2] * right[row, k + 2]
+        fourth += left[k + 3] * right[row, k + 3]
+    for k in range(whole, n):
+        first += left[k] * right[row, k]
+    return (first + third) + (second + fourth)
+
+
+@kernel
+def dual_hessian(widths: Integers, actions: int, state: EntropyState) -> None:
+    """Generalised Hessian of F into ``state.system``.
+
+    Layer h adds the covariance under w of the vectors (-e_x, p(.|x,a)) plus the mean of
+    dp/dnu = diag(f) - f·f'/sum(f), with f the entries of p strictly inside their box. Adding a
+    constant to a layer's potentials changes nothing: 1/n in every entry fills that null space.
+    """
+    horizon = len(widths) - 1
+    diagonal, coupling = state.system.diagonal, state.system.coupling
+    for h in range(1, horizon):
+        for x in range(widths[h]):
+            for y in range(x + 1):
+                diagonal[h, x, y] = 1.0 / widths[h] - state.mass[h, x] * state.mass[h, y]
+            diagonal[h, x, x] += state.mass[h, x]
+    for h in range(1, horizon - 1):
+        w, p = state.weights[h], state.transitions[h]
+        for x in range(widths[h]):
+            for y in range(widths[h + 1]):
+                total = state.mass[h, x] * state.flow[h + 1, y]
+                for a in range(actions):
+                    total -= w[x * actions + a] * p[y, x * actions + a]
+                coupling[h, x, y] = total
+    for h in range(horizon - 1):
+        _add_spread(h, widths[h + 1], widths[h] * actions, state)
+
+
+@kernel
+def _add_spread(h: int, n: int, blocks: int, state: EntropyState) -> None:
+    """Add sum w·(p·p' + diag(f) - f·f'/sum(f)) - flow·flow' of layer h to the next diagonal block.
+
+    The two products are one: of the rows (w·p, -w·f/sum(f)) with the rows (p, f).
+    """
+    diagonal, flow, w = state.system.diagonal, state.flow, state.weights
+    p, lower, upper = state.transitions, state.columns.lower, state.columns.upper
+    left, right, free = np.empty(2 * blocks), np.empty((n, 2 * blocks)), np.zeros(blocks)
+    for y in range(n):
+        for block in range(blocks):
+            value = p[h, y, block]
+            inside = (lower[h, y, block] < value) & (value < upper[h, y, block])
+            right[y, block] = value
+            right[y, blocks + block] = value if inside else 0.0
+            free[block] += right[y, blocks + block]
+    for block in range(blocks):
+        free[block] = w[h, block] / free[block] if free[block] > 0.0 else 0.0
+    for i in range(n):
+        for block in range(blocks):
+            left[block] = w[h, block] * right[i, block]
+            left[blocks + block] = -free[block] * right[i, blocks + block]
+        for j in range(i + 1):
+            diagonal[h + 1, i, j] += (
+                dot(left, right, j, 2 * blocks) - flow[h + 1, i] * flow[h + 1, j]
+            )
+        for block in range(blocks):
+            diagonal[h + 1, i, i] += w[h, block] * right[i, blocks + block]
+
+
+@kernel
+def policy_and_gap(
+    costs: Floats, widths: Integers, potentials: Floats, value: float, state: EntropyState
+) -> float:
+    """The policy of this nu, and primal(q) + F(nu) for the occupancy q of (policy, transitions)."""
+    horizon, width, actions = costs.shape
+    reach, occupancy = np.zeros(width), np.zeros(width * actions)
+    reach[0] = 1.0
+    primal = 0.0
+    for h in range(horizon):
+        gains, policy, p = state.gains[h], state.policy[h], state.transitions[h]
+        for x in range(widths[h]):
+            peak = -np.inf
+            for a in range(actions):
+                peak = max(peak, gains[x * actions + a] - costs[h, x, a])
+            total = 0.0
+            for a in range(actions):
+                policy[x, a] = math.exp(gains[x * actions + a] - costs[h, x, a] - peak)
+                total += policy[x, a]
+            for a in range(actions):
+                policy[x, a] /= total
+                mass = reach[x] * policy[x, a]
+                occupancy[x * actions + a] = mass
+                if mass > 0.0:  # what p·nu adds to a gain is taken off below, once per state
+                    primal += mass * (costs[h, x, a] + math.log(mass) - gains[x * actions + a])
+        for y in range(widths[h + 1]):
+            reach[y] = dot(occupancy, p, y, widths[h] * actions)
+            primal += reach[y] * potentials[h + 1, y]
+    return abs(primal + value)
+
+
+@kernel
+def soft_backup(
+    costs: Floats, widths: Integers, potentials: Floats, scales: Floats, state: EntropyState
+) -> None:
+    """A starting point: nu(x) = ln sum over a of exp(-c(x,a) + gain(x,a)), backwards.
+
+    Leaves its transitions and gains in ``state``.
+    """
+    horizon, _, actions = costs.shape
+    columns, p, gains = state.columns, state.transitions, state.gains
+    potentials[:] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        blocks = widths[h] * actions
+        solve_layer(h, potentials, widths[h + 1], blocks, columns, scales, p, gains)
+        for x in range(widths[h] if h > 0 else 0):
+            best = -np.inf
+            for a in range(actions):
+                value = gains[h, x * actions + a] - costs[h, x, a]
+                best = max(best, value) + math.log1p(math.exp(-abs(best - value)))
+            potentials[h, x] = best
+
+
+@kernel
+def newton(
+    costs: Floats, widths: Integers, state: EntropyState, start: float, cap: float, max_steps: int
+) -> tuple[float, int]:
+    """Damped semi-smooth Newton from ``state.potentials``, where F = ``start``; (gap, steps).
+
+    The step is capped (potentials move by at most ``cap``) and damped until F decreases.
+    """
+    last, actions = costs.shape[0] - 1, costs.shape[2]
+    gradient, direction = state.flow - state.mass, np.zeros(state.flow.shape)
+    value, damping, steps, moving = start, 1e-10, 0, True
+    gap = _gap_if_flat(costs, widths, gradient, value, state)
+    while gap > GOOD_GAP and steps < max_steps and moving:
+        dual_hessian(widths, actions, state)
+        moving, step = False, 1.0
+        while not moving and damping < 1e12:
+            if solve_tridiagonal(
+                widths, 1, last, state.system, damping, 1e-13, gradient, direction
+            ):
+                step, value = _line_search(costs, widths, gradient, direction, value, cap, state)
+                moving = step > 0.0
+            if not moving:
+                damping = max(damping * 30.0, 1e-8)
+        if moving:
+            steps += 1
+            gradient[:] = state.flow - state.mass
+            gap = _gap_if_flat(costs, widths, gradient, value, state)
+            if step == 1.0:
+                damping = max(damping * 0.05, 1e-12)
+    if gap == np.inf or not moving:  # rounding: back to what belongs to the potentials
+        value = dual_value(costs, widths, state.potentials, state.scales, state)
+        gap = policy_and_gap(costs, widths, state.potentials, value, state)
+    return gap, steps
+
+
+@kernel
+def _gap_if_flat(
+    costs: Floats, widths: Integers, gradient: Floats, value: float, state: EntropyState
+) -> float:
+    """The gap, or infinity if a derivative shows that it is too large."""
+    if largest(gradient, widths, 1, costs.shape[0] - 1) > STEEP:
+        return np.inf
+    return float(policy_and_gap(costs, widths, state.potentials, value, state))
+
+
+@kernel
+def _line_search(
+    costs: Floats,
+    widths: Integers,
+    gradient: Floats,
+    direction: Floats,
+    value: float,
+    cap: float,
+    state: EntropyState,
+) -> tuple[float, float]:
+    """Move ``state.potentials`` by the first of four steps that is good; (step or 0, F there)."""
+    last, slope = costs.shape[0] - 1, 0.0
+    for h in range(1, last + 1):
+        for x in range(widths[h]):
+            slope -= gradient[h, x] * direction[h, x]
+    longest, steepest = largest(direction, widths, 1, last), largest(gradient, widths, 1, last)
+    step = min(1.0, cap / longest) if longest > 0.0 else 1.0
+    for _ in range(4):
+        trial = state.potentials - step * direction
+        there = dual_value(costs, widths, trial, state.scales, state)
+        flatter = largest(state.flow - state.mass, widths, 1, last) < 0.9 * steepest
+        if there <= value + 1e-4 * step * slope or (
+            flatter and there <= value + 1e-12 * abs(value)
+        ):
+            state.potentials[:] = trial
+            return step, there
+        step *= 0.3
+    return 0.0, value
+
+
+@kernel
+def solve_entropy(
+    costs: Floats, boxes: Boxes, state: EntropyState, warm: bool
+) -> tuple[float, int]:
+    """Solve from the better of two starts, then from safer ones; returns (gap, Newton steps).
+
+    Afterwards ``state.policy`` and ``state.transitions`` are a feasible solution whose objective is
+    within the gap of the optimum.
+    """
+    widths = boxes.widths
+    centre_costs(costs, widths)
+    fill_columns(boxes, state.columns)
+    value = _start(costs, widths, state, warm)
+    gap, steps = newton(costs, widths, state, value, 50.0, 200)
+    for attempt in range(3):
+        if gap <= WEAK_GAP:
+            break
+        _restart(costs, widths, state, attempt)
+        value = dual_value(costs, widths, state.potentials, state.scales, state)
+        gap, more = newton(costs, widths, state, value, 10.0 / (1 + attempt), 400)
+        steps += more
+    return gap, steps
+
+
+@kernel
+def _start(costs: Floats, widths: Integers, state: EntropyState, warm: bool) -> float:
+    """Potentials to start from, and F there: the soft backup's, or the last ones if better."""
+    last_value = np.inf
+    if warm:
+        last_value = dual_value(costs, widths, state.potentials, state.scales, state)
+    potentials, scales = np.zeros(state.potentials.shape), np.zeros(state.scales.shape)
+    soft_backup(costs, widths, potentials, scales, state)
+    value = value_from_gains(costs, widths, potentials, state)
+    if last_value < value:
+        return float(dual_value(costs, widths, state.potentials, state.scales, state))
+    state.potentials[:] = potentials
+    state.scales[:] = scales
+    return float(value)
+
+
+@kernel
+def _restart(costs: Floats, widths: Integers, state: EntropyState, attempt: int) -> None:
+    """Where to begin again: the soft backup, zero, the soft backup of halved costs."""
+    state.scales[:] = 0.0
+    if attempt == 1:
+        state.potentials[:] = 0.0
+    else:
+        scaled = costs if attempt == 0 else 0.5 * costs
+        soft_backup(scaled, widths, state.potentials, state.scales, state)
+
+
+@kernel
+def centre_costs(costs: Floats, widths: Integers) -> None:
+    """Subtract each layer's smallest cost, in place: no change of the solution, less rounding."""
+    horizon, _, actions = costs.shape
+    for h in range(horizon):
+        least = np.inf
+        for x in range(widths[h]):
+            for a in range(actions):
+                least = min(least, costs[h, x, a])
+        for x in range(widths[h]):
+            for a in range(actions):
+                costs[h, x, a] -= least

@@ -1,0 +1,318 @@
+"""What the two adversarial learners share: the world they run in, and the exact regret.
+
+A run alternates between blocks of loss vectors, noise and uniform numbers (drawn by NumPy, from
+named seeds) and a compiled loop over the episodes of the block. The regret after k episodes is
+sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on those same k losses
+(equation (2.2)), both computed exactly in the true model.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import _validate
+from discreet._seeds import RunSeeds
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.learners.regret import RegretCurve, record_points
+from discreet.learners.result import Result
+from discreet.mdp.layered import LayeredMDP, tabular_losses
+from discreet.mdp.losses import (
+    LossSequence,
+    drifting_losses,
+    stochastic_losses,
+    switching_losses,
+)
+from discreet.mdp.policies import StochasticPolicy
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.layered import (
+    LOSS_UNITS,
+    Feedback,
+    LayeredPlan,
+    LayeredSize,
+    calibrate_layered,
+)
+from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.trust import TrustModel
+
+FloatArray = NDArray[np.float64]
+
+LOSS_KINDS: dict[str, Callable[..., LossSequence]] = {
+    "stochastic": stochastic_losses,
+    "switching": switching_losses,
+    "drifting": drifting_losses,
+}
+_BLOCK_VALUES = 1 << 18
+"""Noise values per block: a few megabytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multipliers:
+    """Multipliers on the paper's quantities, all one in theory.
+
+    Attributes:
+        constants: "theory" or "practical".
+        confidence: on the width beta of the confidence boxes.
+        error: on the error bound E of the counts.
+        rate: on the learning rate eta.
+        public_losses: the losses are not personal data.
+    """
+
+    constants: Literal["theory", "practical"] = "theory"
+    confidence: float = 1.0
+    error: float = 1.0
+    rate: float = 1.0
+    public_losses: bool = False
+
+    def __post_init__(self) -> None:
+        _validate.choice(("theory", "practical"), constants=self.constants)
+        _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
+
+
+_Settings = TypeVar("_Settings", bound=Multipliers)
+
+
+def resolve(kind: type[_Settings], practical: dict[str, float], given: dict[str, Any]) -> _Settings:
+    """Settings of one run: what was given, over the values that ``constants`` stands for."""
+    names = [field.name for field in fields(kind)]
+    for name in given:
+        if name not in names:
+            raise UnknownNameError("setting", name, names)
+    defaults = practical if given.get("constants") == "practical" else {}
+    return kind(**(defaults | given))
+
+
+class Block(NamedTuple):
+    """The inputs of some consecutive episodes, one row each.
+
+    Attributes:
+        first: number of episodes before.
+        losses: ``[n, H, W, A]``, what the regret is measured on.
+        reported: the same as users report them (rounded to units if private).
+        uniforms: ``[n, H, 2]``, draws for actions and next states.
+        transition_noise, visit_noise, loss_noise: of the release after each episode.
+        errors: ``[n]``, E of the release after each episode.
+    """
+
+    first: int
+    losses: FloatArray
+    reported: FloatArray
+    uniforms: FloatArray
+    transition_noise: FloatArray
+    visit_noise: FloatArray
+    loss_noise: FloatArray
+    errors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """The true model, the adversary and the release of one run.
+
+    Attributes:
+        mdp: the layered model.
+        losses: what the adversary chose.
+        plan: the calibrated release.
+        seeds: of this run.
+        error_scale: multiplier on E = 4 x noise quantile.
+    """
+
+    mdp: LayeredMDP
+    losses: LossSequence
+    plan: LayeredPlan
+    seeds: RunSeeds
+    error_scale: float = 1.0
+
+    @property
+    def episodes(self) -> int:
+        """K."""
+        return self.plan.episodes
+
+    @property
+    def failure(self) -> float:
+        """Delta = XA/K, the failure probability of Theorems 3.3 and 4.2."""
+        return self.plan.size.pairs / self.episodes
+
+    @property
+    def log_iota(self) -> float:
+        """Ln iota, iota = XAK/delta."""
+        return float(np.log(self.plan.size.pairs * self.episodes / self.failure))
+
+    def blocks(self) -> Iterator[Block]:
+        """All episodes, in blocks of a fixed size (the size does not change the losses)."""
+        horizon, width, actions = self.mdp.shape.visits
+        size = max(16, _BLOCK_VALUES // (horizon * width * actions * (width + 2)))
+        environment = self.seeds.generator("environment")
+        policy = self.seeds.generator("policy")
+        noise = self.plan.open(SimulationSampler(self.seeds.generator("noise")))
+        cells = self.plan.size.pairs * (width + 1)
+        bounds = self.plan.error_bounds(self.failure / (cells * self.episodes))
+        errors = 4 * self.error_scale * bounds
+        for first in range(0, self.episodes, size):
+            last = min(first + size, self.episodes)
+            losses = checked_losses(self.losses.block(first, last), first)
+            reported = losses
+            if self.plan.rounds_losses:
+                reported = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
+            draws = (last - first, horizon)
+            uniforms = np.stack([policy.random(draws), environment.random(draws)], axis=-1)
+            yield Block(
+                first, losses, reported, uniforms, *noise.block(last - first), errors[first:last]
+            )
+
+
+def make_world(
+    mdp: LayeredMDP | TabularMDP,
+    trust: TrustModel,
+    episodes: int,
+    seeds: RunSeeds,
+    settings: Multipliers,
+    *,
+    feedback: Feedback,
+    losses: LossSequence | str,
+    loss_share: float = 1 / 3,
+    centred_losses: bool = False,
+) -> World:
+    """Check the inputs of a run and calibrate its release."""
+    layered = LayeredMDP.from_tabular(mdp) if isinstance(mdp, TabularMDP) else mdp
+    _validate.count(episodes=episodes)
+    size = LayeredSize.of(layered)
+    if episodes <= size.pairs:
+        raise InvalidInputError(
+            f"Expected more episodes than pairs, X·A={size.pairs} (the failure probability XA/K "
+            f"must be below one), got episodes={episodes}; run longer."
+        )
+    sequence = _sequence(mdp, layered, losses, episodes, seeds)
+    plan = calibrate_layered(
+        trust,
+        size,
+        episodes,
+        feedback=feedback,
+        public_losses=settings.public_losses,
+        loss_share=loss_share,
+        centred_losses=centred_losses,
+    )
+    return World(layered, sequence, plan, seeds, settings.error)
+
+
+def _sequence(
+    mdp: LayeredMDP | TabularMDP,
+    layered: LayeredMDP,
+    losses: LossSequence | str,
+    episodes: int,
+    seeds: RunSeeds,
+) -> LossSequence:
+    if isinstance(losses, str):
+        _validate.choice(LOSS_KINDS, losses=losses)
+        means = tabular_losses(mdp) if isinstance(mdp, TabularMDP) else None
+        seed = int(seeds.sequence("environment").generate_state(1)[0])
+        return LOSS_KINDS[losses](layered, episodes, means=means, seed=seed)
+    if losses.episodes < episodes:
+        raise InvalidInputError(
+            f"Expected losses for all {episodes} episodes, got a sequence of {losses.episodes}; "
+            f"make a longer one."
+        )
+    if losses.mdp.shape != layered.shape or not np.array_equal(losses.mdp.widths, layered.widths):
+        raise InvalidInputError(
+            f"Expected losses for layers of widths {layered.widths.tolist()}, got "
+            f"{losses.mdp.widths.tolist()}."
+        )
+    return losses
+
+
+def checked_losses(block: FloatArray, first: int) -> FloatArray:
+    """Losses of a block, refused outside [0, 1]."""
+    if not ((block >= 0) & (block <= 1)).all():
+        wrong = np.argwhere(~((block >= 0) & (block <= 1)))[0]
+        raise InvalidInputError(
+            f"Expected losses in [0, 1], got {block[tuple(wrong)]} in episode "
+            f"{first + int(wrong[0])}; rescale them."
+        )
+    return np.ascontiguousarray(block, np.float64)
+
+
+class RegretMeter:
+    """Exact regret against the best fixed policy in hindsight, at log-spaced episodes."""
+
+    def __init__(self, world: World) -> None:
+        self._mdp = world.mdp
+        self._points = record_points(world.episodes)
+        self._values: list[float] = []
+        self._paid = 0.0
+        self._total = np.zeros(world.mdp.shape.visits)
+        self._episodes = 0
+
+    def add(self, losses: FloatArray, paid: FloatArray) -> None:
+        """The losses of some episodes and what the learner's policies paid in expectation."""
+        from discreet.learners.adversarial.episode_kernels import least_loss
+
+        end = self._episodes + len(paid)
+        for point in self._points[len(self._values) :]:
+            if point > end:
+                break
+            ahead = int(point) - self._episodes
+            total = self._total + losses[:ahead].sum(axis=0)
+            best = least_loss(self._mdp.transitions, self._mdp.widths, total)
+            self._values.append(self._paid + float(paid[:ahead].sum()) - best)
+        self._total += losses.sum(axis=0)
+        self._paid += float(paid.sum())
+        self._episodes = end
+
+    def curve(self) -> RegretCurve:
+        """Recorded so far."""
+        return RegretCurve(self._points[: len(self._values)].copy(), np.array(self._values))
+
+    def uniform_regret(self) -> float:
+        """What the uniformly random policy would have lost against the best one, in all."""
+        from discreet.learners.adversarial.episode_kernels import expected_loss, least_loss
+
+        moves, widths = self._mdp.transitions, self._mdp.widths
+        uniform = np.full(self._mdp.shape.visits, 1 / self._mdp.shape.actions)
+        paid = expected_loss(moves, widths, uniform, self._total)
+        return float(paid - least_loss(moves, widths, self._total))
+
+
+Episodes = Callable[[Block, FloatArray, FloatArray], int]
+"""Plays the episodes of a block, fills what each paid and its gap, returns Newton steps."""
+
+
+def play(
+    name: str, world: World, policy: FloatArray, settings: dict[str, Any], episodes: Episodes
+) -> Result:
+    """Play all blocks and make the result of the run.
+
+    Args:
+        name: of the learner.
+        world: where it runs.
+        policy: ``[H, W, A]``, of the next episode; ``episodes`` updates it in place.
+        settings: for the result.
+        episodes: the learner.
+    """
+    from discreet.learners.adversarial.occupancy_solver import check_gap
+
+    meter, worst, steps = RegretMeter(world), 0.0, 0
+    for block in world.blocks():
+        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
+        steps += episodes(block, paid, gaps)
+        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
+        worst = max(worst, float(gaps.max()))
+        meter.add(block.losses, paid)
+    uniform = meter.uniform_regret()
+    # padding becomes uniform, so that the policy is valid everywhere
+    probabilities = np.where(world.mdp.present[..., None], policy, 1 / world.mdp.shape.actions)
+    return Result(
+        learner=name,
+        regret=meter.curve(),
+        guarantee=world.plan.guarantee,
+        policy=StochasticPolicy(probabilities),
+        episodes=world.episodes,
+        seed=world.seeds.seed,
+        settings=settings,
+        extras={
+            "uniform_regret": uniform,
+            "uniform_regret_per_episode": uniform / world.episodes,
+            "largest_gap": worst,
+            "newton_steps_per_episode": steps / world.episodes,
+        },
+    )

@@ -1,0 +1,173 @@
+"""Policy elimination, non-private (`pe`) and under shuffle privacy (`sdp-pe`): one learner.
+
+Papers: Bai, Talebi, Zhao, Cheng and Chen, "No-regret Exploration in Shuffle Private Reinforcement
+Learning" (000) and "Secure Reinforcement Learning via Shuffle Privacy Model" (001). Both versions
+stay available: ``fine="mixture"`` (000) and ``fine="coverage"`` (001, equation 3).
+
+Stages of growing length; each explores crudely, builds an absorbing model from private counts,
+explores finely, and drops the policies that are provably worse than another. Every user is in
+exactly one batch, so the guarantee of one release is the guarantee of the run; which component of a
+mixture a user plays is public and independent of all data.
+
+``structure="paper"`` runs the pseudocode where it is consistent (`paper_explorer`),
+``"practical"`` (default) what learns at realistic K (`practical_explorer`). Deviations of the
+default from print:
+
+1. private counts are pooled over stages, a batch with weight n/(n + sigma²), instead of forgotten;
+2. crude exploration is one batch for all steps, planned in the pooled model;
+3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
+   constraints live in other models and are dropped;
+4. random actions where the model has no evidence;
+5. the last stage, whose data nobody would use, is replaced by an exploit tail;
+6. transitions and rewards are released, visits are their sums: two statistics instead of three.
+
+Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
+are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
+theorem. `docs/learners/policy-elimination.md` has the details and measurements.
+"""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from discreet.errors import InvalidInputError
+from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.paper_explorer import PaperElimination
+from discreet.learners.elimination.practical_explorer import ImplicitElimination
+from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
+from discreet.learners.elimination.settings import EliminationSettings
+from discreet.learners.registry import LearnerSpec
+from discreet.privacy.release import BatchPlan, PrivateCounts
+
+Entry = tuple[str, int, float]
+"""One batch of the script: part of the stage, users, length of the stage."""
+
+
+class PolicyElimination(BatchLearner):
+    """The learner: a script that is fixed in advance, and an explorer that fills it with policies.
+
+    Settings are those of `EliminationSettings`.
+    """
+
+    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+
+    def __init__(
+        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
+    ) -> None:
+        super().__init__(problem, plan, rng)
+        self.options = EliminationSettings.from_dict(settings)
+        self.settings = self.options.to_dict()
+        self.script = write_script(problem, self.options)
+        self.position = 0
+        self.explorer: ImplicitElimination | PaperElimination
+        if self.options.structure == "paper":
+            self.explorer = PaperElimination(problem, self.options)
+        else:
+            self.explorer = ImplicitElimination(problem, self.options)
+        self._seed = int(rng.integers(2**62))
+        self._pending: Batch | None = None
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Numbers for the result: the coverage designs with their certificates."""
+        return {"designs": list(self.explorer.certificates)}
+
+    def ask(self) -> Batch:
+        """The next batch of the script."""
+        if self._pending is None:
+            part, users, _ = self._entry()
+            self._pending = Batch(self.explorer.policy(part, self._generator(0)), users)
+        return self._pending
+
+    def tell(self, counts: PrivateCounts) -> None:
+        """The private statistics of that batch; those of the exploit tail are not needed."""
+        part, users, length = self._entry()
+        if counts.users != users:
+            raise InvalidInputError(
+                f"Expected the counts of the batch asked for ({users} users), got "
+                f"{counts.users} users; nothing was counted."
+            )
+        if part != "tail":
+            self.explorer.learn(part, CountPool.of_release(counts), length, self._generator(1))
+        self.position += 1
+        self._pending = None
+
+    def state(self) -> dict[str, Any]:
+        """Position, seed and what was learnt; the pending batch follows from them."""
+        return {
+            "position": self.position,
+            "seed": self._seed,
+            "explorer": self.explorer.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state` of a learner with the same problem and settings."""
+        self.position = int(state["position"])
+        self._seed = int(state["seed"])
+        self.explorer.restore(state["explorer"])
+        self._pending = None
+
+    def _entry(self) -> Entry:
+        if self.position >= len(self.script):
+            raise InvalidInputError(
+                f"All {self.problem.episodes} users have been asked for; start a new learner."
+            )
+        return self.script[self.position]
+
+    def _generator(self, purpose: int) -> np.random.Generator:
+        """Fresh draws for each batch, so that a resumed learner asks for the same policies."""
+        return np.random.default_rng((self._seed, self.position, purpose))
+
+
+def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]:
+    """Who plays when: every user in exactly one batch, all of them together K."""
+    paper = settings.structure == "paper"
+    first = first_length(problem.shape, settings.b0)
+    schedule = staged_schedule(
+        problem.episodes, first, settings.growth, settings.stage_shares, tail=not paper
+    )
+    script: list[Entry] = []
+    for crude, fine in schedule.stages:
+        length = (crude + fine) / sum(settings.stage_shares)
+        if paper:
+            layers = enumerate(split_evenly(crude, problem.shape.horizon))
+            script += [(f"layer {h}", users, length) for h, users in layers if users]
+        else:
+            script.append(("crude", crude, length))
+        script.append(("fine", fine, length))
+    if schedule.tail:
+        script.append(("tail", schedule.tail, 0.0))
+    return script
+
+
+def _bound_001(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return math.sqrt(S * A * H**3 * K) + S**3 * A * H**6 / epsilon
+
+
+_TRUSTS = ("none", "shuffle", "central", "local")
+
+SPECS = {
+    "pe": LearnerSpec(
+        name="pe",
+        summary="policy elimination in stages, the non-private twin of sdp-pe",
+        paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
+        rhythm="batch",
+        trusts=_TRUSTS,
+        bound="~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
+        bound_shape=lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
+        make=PolicyElimination,
+    ),
+    "sdp-pe": LearnerSpec(
+        name="sdp-pe",
+        summary="policy elimination on shuffle-private counts, in polynomial time",
+        paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
+        rhythm="batch",
+        trusts=_TRUSTS,
+        bound="~sqrt(S A H^3 K) + S^3 A H^6/epsilon (001), ~sqrt(S^2 A H^5 K) + "
+        "S^3 A^2 H^6/epsilon (000), printed constants; none proven for the practical knobs",
+        bound_shape=_bound_001,
+        make=PolicyElimination,
+    ),
+}

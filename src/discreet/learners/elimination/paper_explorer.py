@@ -1,0 +1,181 @@
+"""Policy elimination as printed, where the print is consistent, on an explicit list of policies.
+
+A stage: for each step h, a batch that explores the (x, a) of that step in the crude model of the
+steps before it (Algorithm 2); one batch of fine exploration (Algorithm 3); then every listed policy
+whose confidence interval lies below another's is dropped for good. Only the data of the current
+stage is used, unless ``forgetting=False``.
+
+Choices where the print is silent: tuples that no listed policy reaches are dropped; a step with
+nothing to explore plays the greedy policy; the crude model starts with all mass absorbed; visits
+are sums of the released transitions, as the post-processing makes them anyway.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.learners.base import Problem
+from discreet.learners.elimination.absorbing_model import (
+    AbsorbingModel,
+    CountPool,
+    absorbing_model,
+    upper_and_lower,
+)
+from discreet.learners.elimination.coverage import coverage_design, merge_policies
+from discreet.learners.elimination.policy_enumeration import enumerate_policies
+from discreet.learners.elimination.practical_explorer import certificate, with_auxiliary
+from discreet.learners.elimination.settings import Constants, EliminationSettings
+from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
+from discreet.privacy.postprocess import valid_counts
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class PaperElimination:
+    """Explores and learns; `policy_elimination` says who plays when."""
+
+    def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.constants = Constants(problem, settings)
+        self.active = enumerate_policies(problem.shape, problem.start)
+        self.crude = CountPool.empty(problem.shape)
+        self.refined = CountPool.empty(problem.shape)
+        self.greedy: int | None = None
+        self.certificates: list[dict[str, float]] = []
+
+    def policy(self, part: str, rng: np.random.Generator) -> Policy:
+        """What the users of one part of a stage play: ``"layer 3"``, ``"fine"`` or ``"tail"``."""
+        model = self.crude_model()
+        if part == "tail":
+            return DeterministicPolicy(self._greedy_policy(rng))
+        steps = _steps(part, self.problem.shape.horizon)
+        policies, weights = self._visiting(model, steps, rng)
+        if part == "fine" and self.settings.fine == "coverage":
+            policies, weights = self._with_design(model, policies, weights)
+        components = tuple(DeterministicPolicy(actions) for actions in policies)
+        return MixturePolicy(components, weights)
+
+    def learn(self, part: str, batch: CountPool, length: float, rng: np.random.Generator) -> None:
+        """Take the private counts of a batch of a stage of this length."""
+        new_stage = part != "fine" and self.refined.users > 0
+        if new_stage and self.settings.forgets:
+            self.crude = CountPool.empty(self.problem.shape)
+            self.refined = CountPool.empty(self.problem.shape)
+        if part == "fine":
+            self.refined.add(batch)
+            self._eliminate(length, rng)
+        else:
+            self.crude.add(_one_step(batch, _steps(part, self.problem.shape.horizon)[0]))
+
+    def crude_model(self) -> AbsorbingModel:
+        """The model of crude exploration: steps that were not explored yet are all absorbed."""
+        pool = self._processed(self.crude)
+        return absorbing_model(pool, self._threshold(pool), self.problem.start)
+
+    def refined_model(self) -> AbsorbingModel:
+        """The model of fine exploration, with the infrequent tuples of the crude one."""
+        pool = self._processed(self.refined)
+        frequent = self.crude_model().transitions > 0.0
+        pool.transitions = np.where(frequent, pool.transitions, 0.0)
+        pool.transitions[-1] = self._processed(self.refined).transitions[-1]
+        return absorbing_model(pool, np.zeros(pool.rewards.shape), self.problem.start)
+
+    def _threshold(self, pool: CountPool) -> FloatArray:
+        """Per step, since each step of crude exploration is a batch of its own."""
+        return np.stack([self.constants.infrequent(v) for v in pool.transition_variance])
+
+    def _processed(self, pool: CountPool) -> CountPool:
+        """Valid counts that never underestimate visits (equation 6 of 001)."""
+        deviation = float(np.sqrt(pool.transition_variance.max()))
+        if deviation == 0.0:
+            return CountPool.from_dict(pool.to_dict())
+        if self.settings.constants == "theory":
+            error = self.constants.count_error(deviation)
+        else:
+            error = self.settings.z_w * deviation
+        explored = pool.transition_variance > 0.0
+        valid = valid_counts(pool.transitions, pool.transitions.sum(axis=-1), error)
+        transitions = np.where(explored[..., None], valid.transitions, 0.0)
+        return CountPool(
+            transitions, pool.rewards, pool.transition_variance, pool.reward_variance, pool.users
+        )
+
+    def _visiting(
+        self, model: AbsorbingModel, steps: tuple[int, ...], rng: np.random.Generator
+    ) -> tuple[IntArray, FloatArray]:
+        salt = int(rng.integers(2**62))
+        found: list[IntArray] = []
+        for step in steps:
+            policies, visits = self.active.visiting(model.transitions, model.initial, step, salt)
+            found.extend(policies[visits > 0.0])
+        if not found:
+            found.append(self._greedy_policy(rng))
+        return merge_policies(np.stack(found), np.ones(len(found)))
+
+    def _with_design(
+        self, model: AbsorbingModel, policies: IntArray, weights: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        from discreet.learners.elimination.active_set_kernels import policy_occupancy
+
+        visited = [policy_occupancy(model.transitions, model.initial, p) for p in policies]
+        oracle = self.active.oracle(model.transitions, model.initial)
+        design = coverage_design(policies, weights, np.stack(visited), oracle)
+        self.certificates.append(certificate(design))
+        return with_auxiliary(design, policies, weights, self.settings)
+
+    def _eliminate(self, length: float, rng: np.random.Generator) -> None:
+        """Drop every policy whose upper value is below the best lower value (never the best)."""
+        model = self.refined_model()
+        where = (model.transitions, model.initial)
+        values = self.active.values(*where, model.rewards)
+        if self.settings.constants == "theory":
+            deviation = float(np.sqrt(self.refined.transition_variance.max()))
+            keep = values.max() - values < self.constants.printed_width(length, deviation)
+        else:
+            upper, lower = upper_and_lower(model, self.constants.iota, self.settings.confidence)
+            keep = self.active.values(*where, upper) >= self.active.values(*where, lower).max()
+        best = np.flatnonzero(keep & (values >= values[keep].max() - 1e-12))
+        self.greedy = int(self.active.indices[rng.choice(best)])
+        self.active = self.active.keep(keep)
+
+    def _greedy_policy(self, rng: np.random.Generator) -> IntArray:
+        """The best listed policy of the last refined model; before that, any."""
+        if self.greedy is None:
+            return self.active.policy(int(rng.choice(self.active.indices)))
+        return self.active.policy(self.greedy)
+
+    def state(self) -> dict[str, Any]:
+        """Everything told so far, as plain values."""
+        return {
+            "active": self.active.packed(),
+            "crude": self.crude.to_dict(),
+            "refined": self.refined.to_dict(),
+            "greedy": self.greedy,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+        self.active = self.active.unpacked(state["active"])
+        self.crude = CountPool.from_dict(state["crude"])
+        self.refined = CountPool.from_dict(state["refined"])
+        self.greedy = state["greedy"]
+
+
+def _steps(part: str, horizon: int) -> tuple[int, ...]:
+    return tuple(range(horizon)) if part == "fine" else (int(part.removeprefix("layer ")),)
+
+
+def _one_step(batch: CountPool, step: int) -> CountPool:
+    """The counters of one step only; crude exploration of a layer uses no others."""
+    mask = np.zeros((len(batch.rewards), 1, 1))
+    mask[step] = 1.0
+    return CountPool(
+        batch.transitions * mask[..., None],
+        batch.rewards * mask,
+        batch.transition_variance * mask,
+        batch.reward_variance * mask,
+        batch.users,
+    )

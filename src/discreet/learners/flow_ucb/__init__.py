@@ -1,0 +1,1 @@
+"""flow-ucb: optimism on batches, with everything that costs no privacy."""

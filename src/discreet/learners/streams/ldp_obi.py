@@ -1,0 +1,178 @@
+"""LDP-OBI (Garcelon, Perchet, Pike-Burke and Pirotta, 2021, Algorithm 2).
+
+Stationary counts R, N^r and N^p, summed over the steps. Before episode k (equation 4), alpha > 1:
+
+    r = R~/(N~^r + alpha·c2),   p(s') = N~^p(s,a,s')/(N~^p(s,a) + alpha·c3)
+
+(signed, of mass below one: allowed). Proposition 4, with log = ln(4·pi²·S·A·H·k³/(3·failure)):
+
+    beta_r = sqrt(2·log/(N~^r + alpha·c2)) + ((alpha+1)·c2 + c1)/(N~^r + alpha·c2)
+    beta_p = sqrt(14·S·log/(N~^p + alpha·c3)) + (S·c4 + (alpha+1)·c3)/(N~^p + alpha·c3)
+
+and with h from 0 (equation 5): Q = r + p·V + (H-h)·beta_p + beta_r, greedy without a cap,
+V = min(H - h, max Q). Where a denominator is not positive nothing is known and Q is infinite.
+
+**What the multipliers may scale.** In beta_r, c2 + c1 pays for the noise; alpha·c2 pays for the
+alpha·c2 visits that the denominator has too many, and these bias r downwards in every run. The same
+holds for S·c4 + c3 and alpha·c3. ``privacy_scale`` multiplies what pays for noise and never what
+pays for the bias. So the visits that nobody made count as visits of the largest value,
+
+    r + alpha·c2/(N~^r + alpha·c2) = (R~ + alpha·c2)/(N~^r + alpha·c2),
+
+and a pair that nobody has tried is worth the cap, whatever the multipliers.
+
+**The constants c1..c4** (the paper's appendix F is not part of its text). c1, c2, c4 bound the
+noise on one cumulative counter, c3 the noise on a sum of S of them, all counters, all episodes
+together with probability 1 - failure. A union bound over the K episodes (K is known; the paper
+sums 1/k² over an unknown number) and over the counters of a release leaves each event
+f = failure/(K·counters). The noise of k users on one counter is a sum of k independent draws X of
+the randomiser, so by Chernoff, for every t > 0,
+
+    P(|sum| > x) <= 2·exp(k·ln E[e^(tX)] - t·x)   ⇒   c(k) = min_t (k·ln E[e^(tX)] + ln(2/f))/t,
+
+with the exact moment generating function of the discrete noise (`privacy.mechanisms.laws`):
+Laplace ln E[e^(tX)] = -ln(1 - sinh²(t/2)/sinh²(1/(2b))), Gaussian at most t²·sigma²/2; bounded
+noise and randomised response by their own laws. So c1 = c2 = c4 = c(k); and because the S noises
+of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for the others c3 = S·c4). For the
+Laplace randomiser c(k) is about b·sqrt(4·k·ln(2/f)) with b = 6H/eps, as in the paper's Table 1.
+
+Deviations: the H-th transition is counted as well (the state after the last step is observed);
+V is capped as printed, and ties (rare without a cap on Q) are broken at random.
+
+Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``constants="theory"``.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.result import Result
+from discreet.learners.streams.loop import StreamLearner, choose, run_stream, three_statistics
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.release import PrivateCounts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class LdpObi(StreamLearner):
+    """Optimistic backward induction on signed private estimates."""
+
+    name = "ldp-obi"
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._grids: dict[str, tuple[Ints, Floats, Floats]] = {}
+
+    def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
+        """Equations 4 and 5."""
+        shape = self.problem.shape
+        rewards, transitions, beta_r, beta_p = self.estimates(counts)
+        values = np.zeros(shape.states)
+        actions = np.zeros(shape.visits[:2], np.int64)
+        for h in reversed(range(shape.horizon)):
+            g = h if len(rewards) > 1 else 0
+            q = rewards[g] + (shape.horizon - h) * beta_p[g] + beta_r[g]
+            for t in range(shape.states):
+                q = q + transitions[g, ..., t] * values[t]
+            for s in range(shape.states):
+                actions[h, s] = choose(q[s], self.rng)
+            values = np.minimum(shape.horizon - h, q.max(axis=-1))
+        return DeterministicPolicy(actions)
+
+    def estimates(self, counts: PrivateCounts) -> tuple[Floats, Floats, Floats, Floats]:
+        """r, p, beta_r and beta_p; an infinite beta_r where a denominator is not positive."""
+        steps, visits, sums = three_statistics(counts)
+        row = self.rows(np.array([counts.users]))[0]
+        shift_r, shift_p, root_r, linear_r, root_p, linear_p = row
+        D_r, D_p = visits + shift_r, steps.sum(axis=-1) + shift_p
+        known = (D_r > 0) & (D_p > 0)
+        D_r, D_p = np.where(known, D_r, 1.0), np.where(known, D_p, 1.0)
+        beta_r = np.where(known, root_r / np.sqrt(D_r) + linear_r / D_r, np.inf)
+        beta_p = root_p / np.sqrt(D_p) + linear_p / D_p
+        return sums / D_r, steps / D_p[..., None], beta_r, beta_p
+
+    def noise_bounds(self, users: Ints) -> tuple[Floats, Floats]:
+        """c1 = c2 = c4 and c3 after that many users."""
+        failure = self.settings["failure"] / (self.problem.episodes * self.plan.cells)
+        states, noise = self.problem.shape.states, getattr(self.plan, "noise", None)
+        scale = self.settings["error_scale"]
+        if noise is None or not hasattr(noise, "law") or not hasattr(noise, "copies"):
+            one = scale * self.error_bounds(users, failure)
+            return one, states * one
+        if "law" not in self._grids:
+            grid = _time_grid(self.problem.episodes)
+            law, copies = noise.law, noise.copies
+            one = np.append(0.0, law.sum_bounds(copies * grid, failure))
+            many = np.append(0.0, law.sum_bounds(states * copies * grid, failure))
+            self._grids["law"] = (np.append(0, grid), one, many)
+        grid, one, many = self._grids["law"]
+        at = np.searchsorted(grid, users)  # rounded up: a bound at a later time is one now
+        return scale * one[at], scale * many[at]
+
+    def rows(self, users: Ints) -> Floats:
+        """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
+        shape, settings = self.problem.shape, self.settings
+        S, A, H = shape.states, shape.actions, shape.horizon
+        c, c3 = self.noise_bounds(users)
+        k = users + 1.0
+        log = np.log(4 * math.pi**2 * S * A * H * k**3 / (3 * settings["failure"]))
+        alpha = settings["alpha"]
+        bonus, privacy = settings["bonus_scale"], settings["privacy_scale"]
+        return np.stack(
+            [
+                alpha * c,
+                alpha * c3,
+                bonus * np.sqrt(2 * log),
+                alpha * c + privacy * (c + c),
+                bonus * np.sqrt(14 * S * log),
+                alpha * c3 + privacy * (S * c + c3),
+            ],
+            axis=1,
+        )
+
+    def planner(self) -> Any:
+        """The compiled form of `next_policy`."""
+        from discreet.learners.streams.ldp_obi_kernels import signed_values
+
+        return signed_values
+
+    def memory(self) -> Floats:
+        """Q, and per (s, a) the bonus without the steps ahead."""
+        return np.zeros((1, *self.problem.shape.visits))
+
+
+def _time_grid(episodes: int) -> Ints:
+    """Times 1..K, spaced by at most half a percent beyond 400, K included."""
+    dense = np.arange(1, min(episodes, 400) + 1)
+    sparse = np.geomspace(400, max(episodes, 400), 1 + int(201 * math.log(max(episodes / 400, 1))))
+    return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
+
+
+def _run_lockstep(*arguments: Any, **settings: Any) -> list[Result]:
+    from discreet.learners.streams.lockstep import run_lockstep
+
+    return run_lockstep(*arguments, **settings)
+
+
+def _bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return H**3 * S**2 * A * math.sqrt(K) / epsilon
+
+
+SPECS = {
+    "ldp-obi": LearnerSpec(
+        name="ldp-obi",
+        summary="optimism on signed estimates from local reports, four randomisers",
+        paper="Garcelon et al. 2021, Algorithm 2",
+        rhythm="stream",
+        trusts=("none", "central", "local"),
+        bound="H³·S²·A·sqrt(K)/eps (Laplace)",
+        bound_shape=_bound,
+        run=functools.partial(run_stream, LdpObi),
+        run_lockstep=_run_lockstep,
+    ),
+}

@@ -1,0 +1,70 @@
+"""Compiled LDP-OBI; equations in `ldp_obi`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import inlined
+from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
+
+
+@inlined
+def _estimate(
+    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
+) -> None:
+    """``model[g,s,a]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
+    groups, states, choices = visits.shape
+    for g in range(groups):
+        for s in range(states):
+            for a in range(choices):
+                for_r = visits[g, s, a] + row[_SHIFT_R]
+                for_p = 0.0
+                for t in range(states):
+                    for_p += transitions[g, s, a, t]
+                for_p += row[_SHIFT_P]
+                if for_r <= 0.0 or for_p <= 0.0:
+                    model[g, s, a, :states] = 0.0
+                    model[g, s, a, states] = np.inf
+                    continue
+                for t in range(states):
+                    model[g, s, a, t] = transitions[g, s, a, t] / for_p
+                beta_r = row[_ROOT_R] / np.sqrt(for_r) + row[_LINEAR_R] / for_r
+                model[g, s, a, states] = rewards[g, s, a] / for_r + beta_r
+                model[g, s, a, states + 1] = row[_ROOT_P] / np.sqrt(for_p) + row[_LINEAR_P] / for_p
+
+
+@planner
+def signed_values(
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """Optimistic backward induction with signed estimates."""
+    _estimate(row, transitions, visits, rewards, model)
+    horizon, states = actions.shape
+    values[horizon, :] = 0.0
+    close = False
+    for h in range(horizon - 1, -1, -1):
+        g = h if model.shape[0] > 1 else 0
+        ahead = horizon - h
+        for s in range(states):
+            for a in range(memory.shape[3]):
+                q = model[g, s, a, states] + ahead * model[g, s, a, states + 1]
+                for t in range(states):
+                    q += model[g, s, a, t] * values[h + 1, t]
+                memory[0, h, s, a] = q
+            close |= greedy(memory, h, s, actions, values)
+            values[h, s] = min(float(ahead), values[h, s])
+    if close:
+        break_ties(memory, actions, rng)

@@ -1,0 +1,256 @@
+"""Private-UCB-VI, Private-UCB-PO (Chowdhury and Zhou, 2022) and PUCB (Vietri et al., 2020).
+
+**Private-UCB-VI and -PO.** Let E bound the noise of every counter at that time, D = max(1, N~ + E),
+r = R~/D and P = N~(s,a,s')/D (signed). Since N <= D and D - N <= 2E where D > 1,
+
+    |r - r*|        <= |R~ - R|/D + |R - r*·N|/D + r*·(D - N)/D <= L_c/sqrt(D) + 3E/D,
+    |(P - P*)·V*|   <= H·L_c/sqrt(D) + H·(S·E + 2E)/D,
+    |P - P*|_1      <= L_p/sqrt(D) + (S·E + 2E)/D,
+
+with L_c = sqrt(2·ln(4·S·A·T/failure)) and L_p = sqrt(4·S·ln(6·S·A·T/failure)), T = K·H (their
+Lemma; costs there, rewards here). Where D = 1 the printed bonus exceeds H: Q is the cap, also when
+multipliers shrink the bonus. VI acts greedily on
+Q = min(H - h, max(0, r + P·V + bonus)) with the first two lines as bonus. PO *evaluates* its
+current policy with bonus |r - r*| + H·|P - P*|_1, plays it, and then moves it by mirror ascent,
+pi ∝ pi·exp(rate·Q), rate = sqrt(2·ln A/(H²·K)), starting from the uniform policy.
+
+**PUCB** privatises UBEV. P = N~(s,a,s')/N~, r = R~/N~ and
+
+    Q = H                                                                  if N~ <= 2E,
+    Q = min(H, r + P·V + (H+1)·sqrt(2·ln(T/failure')/(N~ - E))
+                 + (1 + S·H)·(3E/N~ + 2E²/N~²))                             otherwise,
+
+failure' = failure/(9·S·A·H). The paper's text was not at hand, so the width does not rest on it:
+where every counter is within E of the truth and N~ > 2E, N >= N~ - E > 0 and for 0 <= V <= H
+
+    |R~/N~ - R/N|             <= |R~ - R|/N~ + (R/N)·|N - N~|/N~        <= 2E/N~,
+    |sum V·(N~(s')/N~ - N(s')/N)| <= H·S·E/N~ + H·E/N~,
+
+together at most (2 + H·(S + 1))·E/N~ <= (1 + S·H)·2E/N~, which the last term exceeds; and by
+Hoeffding R/N and sum V*·N(s')/N are within sqrt(ln(2/f)/(2N)) and H times that of their means, a
+half of the root term. The learner is optimistic whatever the paper printed.
+
+In all three E is the exact bound on the actual noise after k users (probability
+failure/(3·counters·K) per counter and time), not the printed worst case.
+
+Regret up to logarithms, for ``constants="theory"``: VI sqrt(S·A·H³·T) + S²·A·H³/eps, PO and PUCB
+sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps instead of the last term (local).
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.streams.loop import run_stream, three_statistics
+from discreet.learners.streams.optimism import Model, Optimist
+from discreet.mdp.policies import StochasticPolicy
+from discreet.privacy.release import PrivateCounts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class _NoisyOptimist(Optimist):
+    """What the three share: the error bound, and factors of 1/sqrt(N), 1/N and 1/N²."""
+
+    def errors(self, users: Ints) -> Floats:
+        """E, from the actual noise after that many users."""
+        failure = self.settings["failure"] / (3 * self.plan.cells * self.problem.episodes)
+        bounds: Floats = self.settings["error_scale"] * self.error_bounds(users, failure)
+        return bounds
+
+    def error(self, users: int) -> float:
+        """E after that many users."""
+        return float(self.errors(np.array([users]))[0])
+
+    def log(self, factor: float) -> float:
+        """ln(factor·S·A·T/failure)."""
+        shape, episodes = self.problem.shape, self.problem.episodes
+        total = factor * shape.states * shape.actions * episodes * shape.horizon
+        return math.log(total / self.settings["failure"])
+
+
+class PrivateUcbVi(_NoisyOptimist):
+    """Value iteration with Hoeffding bonuses on private counts."""
+
+    name = "private-ucb-vi"
+
+    def model(self, counts: PrivateCounts) -> Model:
+        """Signed estimates over D = max(1, N~ + E)."""
+        transitions, visits, sums = three_statistics(counts)
+        D = np.maximum(1.0, visits + self.error(counts.users))
+        return Model(transitions / D[..., None], sums / D, D)
+
+    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """The bonus of both uncertainties."""
+        root, linear = self.factors(np.array([users]))
+        D = model.visits[model.step(h)]
+        known: Floats = root[0] / np.sqrt(D) + linear[0] / D
+        return np.where(D > 1, known, np.inf)
+
+    def factors(self, users: Ints) -> tuple[Floats, Floats]:
+        """Factors of 1/sqrt(D) and of 1/D."""
+        H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
+        L_c = math.sqrt(2 * self.log(4))
+        root = self.settings["bonus_scale"] * np.full(len(users), L_c + H * L_c)
+        return root, self.settings["privacy_scale"] * (3 * E + H * (S * E + 2 * E))
+
+    def rows(self, users: Ints) -> Floats:
+        """The same factors for the compiled planner."""
+        root, linear = self.factors(users)
+        error = self.errors(users)
+        return self.table(users, model=1, minimum=1, error=error, root=root, linear=linear)
+
+
+class PrivateUcbPo(PrivateUcbVi):
+    """Policy optimisation: optimistic evaluation, then mirror ascent."""
+
+    name = "private-ucb-po"
+    stochastic = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        shape = self.problem.shape
+        self.policy = np.full(shape.visits, 1 / shape.actions)
+
+    @property
+    def rate(self) -> float:
+        """sqrt(2·ln A/(H²·K)), times ``rate_scale``."""
+        shape = self.problem.shape
+        printed = math.sqrt(2 * math.log(shape.actions) / self.problem.episodes) / shape.horizon
+        return float(self.settings["rate_scale"] * printed)
+
+    def factors(self, users: Ints) -> tuple[Floats, Floats]:
+        """|r - r*| + H·|P - P*|_1."""
+        H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
+        L_c, L_p = math.sqrt(2 * self.log(4)), math.sqrt(4 * S * self.log(6))
+        root = self.settings["bonus_scale"] * np.full(len(users), L_c + H * L_p)
+        return root, self.settings["privacy_scale"] * (3 * E + H * (S * E + 2 * E))
+
+    def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:  # type: ignore[override]
+        """Play the current policy; move it for the next user."""
+        shape = self.problem.shape
+        played = StochasticPolicy(self.policy)
+        model = self.model(counts)
+        values = np.zeros(shape.states)
+        for h in reversed(range(shape.horizon)):
+            self.q[h] = self.q_values(h, model, values, counts.users)
+            values = np.sum(self.policy[h] * self.q[h], axis=-1)
+            moved = self.policy[h] * np.exp(self.rate * self.q[h])
+            self.policy[h] = moved / moved.sum(axis=-1, keepdims=True)
+        return played
+
+    def planner(self) -> Any:
+        """The compiled form of `next_policy`."""
+        from discreet.learners.streams.ucbvi_kernels import optimistic_policy
+
+        return optimistic_policy
+
+    def memory(self) -> Floats:
+        """Q at H, and the uniform policy."""
+        shape = self.problem.shape
+        start = np.full((2, *shape.visits), float(shape.horizon))
+        start[1] = 1 / shape.actions
+        return start
+
+    def rows(self, users: Ints) -> Floats:
+        """The same factors for the compiled planner."""
+        root, linear = self.factors(users)
+        return self.table(
+            users,
+            model=1,
+            minimum=1,
+            error=self.errors(users),
+            root=root,
+            linear=linear,
+            rate=self.rate,
+        )
+
+
+class Pucb(_NoisyOptimist):
+    """UBEV on private counts."""
+
+    name = "pucb"
+
+    def model(self, counts: PrivateCounts) -> Model:
+        """Plain ratios of noisy counts."""
+        transitions, visits, sums = three_statistics(counts)
+        n = np.where(visits == 0, 1.0, visits)
+        return Model(transitions / n[..., None], sums / n, visits)
+
+    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """Infinite (Q at its cap) where N~ is below 2E."""
+        E = self.error(users)
+        root, linear, square = (float(f[0]) for f in self.factors(np.array([users])))
+        n = model.visits[model.step(h)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            known = root / np.sqrt(n - E) + (linear + square / n) / n
+        return np.where(n > 2 * E, known, np.inf)
+
+    def factors(self, users: Ints) -> tuple[Floats, Floats, Floats]:
+        """Factors of 1/sqrt(N - E), 1/N and 1/N²."""
+        shape, E = self.problem.shape, self.errors(users)
+        log = self.log(9 * shape.horizon)  # ln(T/failure') with failure' = failure/(9·S·A·H)
+        root = self.settings["bonus_scale"] * (shape.horizon + 1) * math.sqrt(2 * log)
+        scale = self.settings["privacy_scale"] * (1 + shape.states * shape.horizon)
+        return np.full(len(users), root), 3 * scale * E, 2 * scale * E**2
+
+    def rows(self, users: Ints) -> Floats:
+        """The same factors for the compiled planner."""
+        E = self.errors(users)
+        root, linear, square = self.factors(users)
+        return self.table(
+            users,
+            model=2,
+            shift=E,
+            minimum=2 * E,
+            root=root,
+            linear=linear,
+            square=square,
+        )
+
+
+def _vi_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return math.sqrt(S * A * H**4 * K) + S**2 * A * H**3 / epsilon
+
+
+def _hoeffding_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return math.sqrt(S**2 * A * H**4 * K) + S**2 * A * H**3 / epsilon
+
+
+SPECS = {
+    "private-ucb-vi": LearnerSpec(
+        name="private-ucb-vi",
+        summary="value iteration with private Hoeffding bonuses",
+        paper="Chowdhury and Zhou 2022",
+        rhythm="stream",
+        trusts=("none", "central", "local"),
+        bound="sqrt(S·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
+        bound_shape=_vi_bound,
+        run=functools.partial(run_stream, PrivateUcbVi),
+    ),
+    "private-ucb-po": LearnerSpec(
+        name="private-ucb-po",
+        summary="private policy optimisation by mirror ascent",
+        paper="Chowdhury and Zhou 2022",
+        rhythm="stream",
+        trusts=("none", "central", "local"),
+        bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
+        bound_shape=_hoeffding_bound,
+        run=functools.partial(run_stream, PrivateUcbPo),
+    ),
+    "pucb": LearnerSpec(
+        name="pucb",
+        summary="UBEV on private counts",
+        paper="Vietri et al. 2020",
+        rhythm="stream",
+        trusts=("none", "central"),
+        bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central)",
+        bound_shape=_hoeffding_bound,
+        run=functools.partial(run_stream, Pucb),
+    ),
+}

@@ -1,0 +1,80 @@
+"""Compiled posterior sampling; equations in `psrl`, draws in the same order."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._jit import inlined
+from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@inlined
+def _draw_reward(n: float, total: float, rng: np.random.Generator) -> float:
+    """Normal-Gamma posterior of n rewards that sum to ``total``."""
+    mean = total / n if n > 0.0 else 0.5
+    lam = 1 + n
+    mu = (0.5 + total) / lam
+    b = 1 + n * mean * (1 - mean) / 2 + n * (mean - 0.5) ** 2 / (2 * lam)
+    tau = rng.standard_gamma(1 + n / 2) / b
+    drawn: float = mu + rng.standard_normal() / np.sqrt(lam * tau)
+    return drawn
+
+
+@inlined
+def _draw_model(
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    model: Floats,
+    rng: np.random.Generator,
+) -> None:
+    groups, states, choices = visits.shape
+    for g in range(groups):
+        for s in range(states):
+            for a in range(choices):
+                n = max(0.0, visits[g, s, a])
+                share = n / (n + row[1]) if n > 0.0 else 0.0
+                total = 0.0
+                for t in range(states):
+                    count = transitions[g, s, a, t]
+                    count = count if count > 0.0 else 0.0
+                    model[g, s, a, t] = rng.standard_gamma(row[0] + share * count)
+                    total += model[g, s, a, t]
+                for t in range(states):
+                    model[g, s, a, t] /= total
+                earned = share * min(n, max(0.0, rewards[g, s, a]))
+                model[g, s, a, states] = _draw_reward(share * n, earned, rng)
+
+
+@planner
+def sampled_values(
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
+) -> None:
+    """The optimal policy of one drawn model."""
+    _draw_model(row, transitions, visits, rewards, model, rng)
+    horizon, states = actions.shape
+    values[horizon, :] = 0.0
+    close = False
+    for h in range(horizon - 1, -1, -1):
+        g = h if model.shape[0] > 1 else 0
+        for s in range(states):
+            for a in range(memory.shape[3]):
+                q = model[g, s, a, states]
+                for t in range(states):
+                    q += model[g, s, a, t] * values[h + 1, t]
+                memory[0, h, s, a] = q
+            close |= greedy(memory, h, s, actions, values)
+    if close:
+        break_ties(memory, actions, rng)

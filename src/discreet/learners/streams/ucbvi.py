@@ -1,0 +1,202 @@
+"""UCBVI (Azar, Osband and Munos, 2017) and DP-UCBVI (Qiao and Wang, 2023, Algorithm 1).
+
+**UCBVI**, with L = ln(5·S·A·T/failure), T = K·H, and N' the visits at the next step:
+
+- Hoeffding (their bonus 1): b = 7·H·L/sqrt(N);
+- Bernstein (their bonus 2): b = sqrt(8·L·Var_P(V)/N) + 14·H·L/(3N)
+  + sqrt(8·sum_s' P(s')·min(100²·H³·S²·A·L²/N'(s'), H²)/N).
+
+Deviation: their rewards are known, ours are estimated, so sqrt(2·L/N) is added ("reward").
+
+**DP-UCBVI**, with iota = ln(30·H·S·A·T/failure) and E a bound on the noise (below), equation 31:
+
+    b = 2·sqrt(Var_P(V)·iota/N)                                             "variance"
+      + sqrt(2·iota/N)                                                      "reward"
+      + 20·H·S·E·iota/N                                                     "privacy"
+      + 4·sqrt(iota)·sqrt(sum_s' P(s')·min{1000²·H³·S·A·iota²/N'(s')
+            + 1000²·H⁴·S⁴·A²·E²·iota⁴/N'(s')²
+            + 1000²·H⁶·S⁴·A²·iota⁴/N'(s')², H²} / N)                        "correction"
+
+Q = min(Q of the episode before, H, r + P·V + b). Counts become a model by the post-processing of
+their Section 5.1.1 (valid distributions, visits that never underestimate). The correction belongs
+to V at the next step; at the last step that is zero, and so is the term. The privacy term is at
+least 2·H·iota/(3N): the remainder of Bernstein's inequality, which the proof (Lemma B.6) absorbs
+into it because E >= 1 there; without noise it would be lost, and runs would lock in.
+
+E is the bound of the *actual* noise at that time: Lemma 5.4 asks for |noise| <= E/4 on every
+counter and at all times with probability 1 - failure/3, so E_k = 4·(the bound that one counter's
+noise after k users exceeds with probability failure/(3·counters·K)).
+
+Regret: sqrt(S·A·H²·T) + S²·A·H³/eps (central), sqrt(S·A·H²·T) + S²·A·sqrt(H⁵·T)/eps (local) up to
+logarithms, proven for ``constants="theory"`` and time-inhomogeneous counts; with practical
+constants nothing is proven. The guarantee of the release holds whatever the constants.
+"""
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.streams.loop import run_stream, three_statistics
+from discreet.learners.streams.optimism import Model, Optimist, unknown_ahead, variance
+from discreet.privacy.postprocess import valid_counts
+from discreet.privacy.release import PrivateCounts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Ucbvi(Optimist):
+    """UCBVI on exact counts."""
+
+    name = "ucbvi"
+
+    def model(self, counts: PrivateCounts) -> Model:
+        """Empirical frequencies."""
+        return valid_model(counts, 0.0)
+
+    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """Bonus 1 or bonus 2, term by term."""
+        H, S, A, log = self._sizes()
+        terms = self.settings["terms"]
+        n = model.visits[model.step(h)]
+        total = np.zeros_like(n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.settings["bonus"] == "hoeffding":
+                total += 7 * H * log / np.sqrt(n)
+            else:
+                if "variance" in terms:
+                    total += np.sqrt(8 * log * variance(model, h, values) / n)
+                if "reward" in terms:
+                    total += np.sqrt(2 * log / n)
+                if "linear" in terms:
+                    total += 14 * H * log / (3 * n)
+                if "correction" in terms and h < H - 1:
+                    ahead = unknown_ahead(model, h, 100**2 * H**3 * S**2 * A * log**2, 0.0, H)
+                    total += np.sqrt(8 * ahead / n)
+            return np.where(n > 0, self.settings["bonus_scale"] * total, np.inf)
+
+    def rows(self, users: Ints) -> Floats:
+        """The same factors for the compiled planner."""
+        H, S, A, log = self._sizes()
+        scale, terms = self.settings["bonus_scale"], self.settings["terms"]
+        if self.settings["bonus"] == "hoeffding":
+            return self.table(users, root=scale * 7 * H * log)
+        return self.table(
+            users,
+            variance=scale * math.sqrt(8 * log) * ("variance" in terms),
+            root=scale * math.sqrt(2 * log) * ("reward" in terms),
+            linear=scale * 14 * H * log / 3 * ("linear" in terms),
+            correction=scale**2 * 8 * ("correction" in terms),
+            near=100**2 * H**3 * S**2 * A * log**2,
+        )
+
+    def _sizes(self) -> tuple[int, int, int, float]:
+        shape, episodes = self.problem.shape, self.problem.episodes
+        H, S, A = shape.horizon, shape.states, shape.actions
+        return H, S, A, math.log(5 * S * A * episodes * H / self.settings["failure"])
+
+
+class DpUcbvi(Optimist):
+    """DP-UCBVI on private counts."""
+
+    name = "dp-ucbvi"
+
+    def model(self, counts: PrivateCounts) -> Model:
+        """Equations 1, 4 and 5."""
+        return valid_model(counts, float(self.errors(np.array([counts.users]))[0]))
+
+    def errors(self, users: Ints) -> Floats:
+        """E, from the actual noise after that many users."""
+        failure = self.settings["failure"] / (3 * self.plan.cells * self.problem.episodes)
+        bounds: Floats = 4 * self.settings["error_scale"] * self.error_bounds(users, failure)
+        return bounds
+
+    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """Equation 31, term by term."""
+        H, S, A, iota = self._sizes()
+        E = float(self.errors(np.array([users]))[0])
+        terms, scale = self.settings["terms"], self.settings["bonus_scale"]
+        n = model.visits[model.step(h)]
+        total = np.zeros_like(n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if "variance" in terms:
+                total += scale * 2 * np.sqrt(variance(model, h, values) * iota / n)
+            if "reward" in terms:
+                total += scale * np.sqrt(2 * iota / n)
+            if "privacy" in terms:
+                printed = self.settings["privacy_scale"] * 20 * H * S * E * iota
+                total += max(printed, scale * 2 * H * iota / 3) / n
+            if "correction" in terms and h < H - 1:
+                near = 1000**2 * H**3 * S * A * iota**2
+                near2 = 1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2)
+                ahead = unknown_ahead(model, h, near, near2, H)
+                total += scale * 4 * math.sqrt(iota) * np.sqrt(ahead / n)
+            return np.where(n > 0, total, np.inf)
+
+    def rows(self, users: Ints) -> Floats:
+        """The same factors for the compiled planner."""
+        H, S, A, iota = self._sizes()
+        E = self.errors(users)
+        terms, scale = self.settings["terms"], self.settings["bonus_scale"]
+        return self.table(
+            users,
+            error=E,
+            variance=scale * 2 * math.sqrt(iota) * ("variance" in terms),
+            root=scale * math.sqrt(2 * iota) * ("reward" in terms),
+            linear=np.maximum(
+                self.settings["privacy_scale"] * 20 * H * S * E * iota, scale * 2 * H * iota / 3
+            )
+            * ("privacy" in terms),
+            correction=scale**2 * 16 * iota * ("correction" in terms),
+            near=1000**2 * H**3 * S * A * iota**2,
+            near2=1000**2 * H**4 * S**4 * A**2 * iota**4 * (E**2 + H**2),
+        )
+
+    def _sizes(self) -> tuple[int, int, int, float]:
+        shape, episodes = self.problem.shape, self.problem.episodes
+        H, S, A = shape.horizon, shape.states, shape.actions
+        return H, S, A, math.log(30 * H * S * A * episodes * H / self.settings["failure"])
+
+
+def valid_model(counts: PrivateCounts, error: float) -> Model:
+    """Estimates from post-processed counts; nothing is known where no one has been."""
+    transitions, visits, sums = three_statistics(counts)
+    valid = valid_counts(transitions, visits, error)
+    n = np.where(valid.visits > 0, valid.visits, 1.0)
+    rewards = np.clip(sums / n, 0.0, 1.0)
+    return Model(valid.transitions / n[..., None], rewards, valid.visits)
+
+
+def _ucbvi_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return math.sqrt(S * A * H**3 * K)
+
+
+def _dp_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+    return math.sqrt(S * A * H**3 * K) + S**2 * A * H**3 / epsilon
+
+
+SPECS = {
+    "ucbvi": LearnerSpec(
+        name="ucbvi",
+        summary="optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
+        paper="Azar, Osband and Munos 2017",
+        rhythm="stream",
+        trusts=("none",),
+        bound="sqrt(S·A·H²·T)",
+        bound_shape=_ucbvi_bound,
+        run=functools.partial(run_stream, Ucbvi),
+    ),
+    "dp-ucbvi": LearnerSpec(
+        name="dp-ucbvi",
+        summary="UCBVI with private Bernstein bonuses, four terms, each with a switch",
+        paper="Qiao and Wang 2023, Algorithm 1",
+        rhythm="stream",
+        trusts=("none", "central", "local"),
+        bound="sqrt(S·A·H²·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
+        bound_shape=_dp_bound,
+        run=functools.partial(run_stream, DpUcbvi),
+    ),
+}

@@ -1,0 +1,189 @@
+"""Estimates, expected losses and relabelling of the adversarial learners, by exact enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from discreet._seeds import RunSeeds
+from discreet.errors import InvalidInputError
+from discreet.learners.adversarial import uc_o_reps, uob_lbps
+from discreet.learners.adversarial.episode_kernels import expected_loss
+from discreet.learners.adversarial.occupancy_kernels import state_action_occupancy
+from discreet.learners.adversarial.occupancy_solver import confidence_boxes, upper_occupancy_bounds
+from discreet.learners.adversarial.uob_lbps_kernels import estimate_losses
+from discreet.learners.adversarial.world import Block, Multipliers, World, make_world
+from discreet.mdp.layered import LayeredMDP
+from discreet.mdp.losses import stochastic_losses
+from discreet.privacy.trust import Central, Local, NoPrivacy
+
+WIDTHS = (1, 3, 2, 1)
+
+
+def small_mdp(seed, actions=2, widths=WIDTHS):
+    rng = np.random.default_rng(seed)
+    moves = np.zeros((len(widths) - 1, max(widths), actions, max(widths)))
+    for h in range(len(widths) - 1):
+        rows = rng.dirichlet(np.ones(widths[h + 1]), size=(widths[h], actions))
+        moves[h, : widths[h], :, : widths[h + 1]] = rows
+    return LayeredMDP(transitions=moves, widths=widths)
+
+
+def trajectories(mdp, policy):
+    """Every path with its probability."""
+    for states in itertools.product(*(range(w) for w in mdp.widths)):
+        for actions in itertools.product(range(mdp.shape.actions), repeat=mdp.horizon):
+            chance = 1.0
+            for h in range(mdp.horizon):
+                x, a, y = states[h], actions[h], states[h + 1]
+                chance *= policy[h, x, a] * mdp.transitions[h, x, a, y]
+            yield np.array(list(zip(states[:-1], actions, strict=True))), chance
+
+
+@pytest.fixture
+def setting():
+    mdp, rng = small_mdp(0), np.random.default_rng(1)
+    policy = rng.dirichlet(np.ones(2), mdp.shape.visits[:2])
+    losses = rng.random(mdp.shape.visits)
+    reached = np.zeros(mdp.shape.visits)
+    state_action_occupancy(mdp.transitions, policy, mdp.widths, reached)
+    return mdp, policy, losses, reached
+
+
+def mean_estimate(setting, bounds, centred, limit, size=0.75):
+    """Expectation over all paths and over noise +size or -size on every pair."""
+    mdp, policy, losses, _ = setting
+    mean, out = np.zeros(losses.shape), np.zeros(losses.shape)
+    for path, chance in trajectories(mdp, policy):
+        for sign in (-1.0, 1.0):
+            noise = np.full(losses.shape, sign * size)
+            estimate_losses(path, losses, noise, bounds, mdp.widths, limit, centred, out)
+            mean += 0.5 * chance * out
+    return mean
+
+
+@pytest.mark.core
+def test_expected_loss_is_the_mean_over_all_paths(setting):
+    mdp, policy, losses, _ = setting
+    steps = range(mdp.horizon)
+    mean = sum(
+        chance * losses[steps, path[:, 0], path[:, 1]].sum()
+        for path, chance in trajectories(mdp, policy)
+    )
+    assert expected_loss(mdp.transitions, mdp.widths, policy, losses) == pytest.approx(mean)
+
+
+@pytest.mark.core
+def test_the_centred_estimate_is_unbiased_where_the_bounds_are_exact(setting):
+    mdp, policy, losses, reached = setting
+    exact = confidence_boxes(mdp.widths, mdp.transitions, mdp.transitions)
+    bounds = upper_occupancy_bounds(policy, exact)
+    present = mdp.present
+    np.testing.assert_allclose(bounds[present], reached[present], atol=1e-12)
+    mean = mean_estimate(setting, bounds, centred=True, limit=1.0)
+    np.testing.assert_allclose(mean[present], (losses - 0.5)[present], atol=1e-12)
+
+
+@pytest.mark.core
+def test_optimistic_bounds_shrink_the_centred_estimate(setting):
+    mdp, policy, losses, reached = setting
+    wide = confidence_boxes(
+        mdp.widths, np.maximum(mdp.transitions - 0.2, 0), np.minimum(mdp.transitions + 0.2, 1)
+    )
+    bounds, present = upper_occupancy_bounds(policy, wide), mdp.present
+    assert (bounds[present] >= reached[present] - 1e-12).all()
+    mean = mean_estimate(setting, bounds, centred=True, limit=1.0)
+    expected = (losses - 0.5) * reached / np.maximum(bounds, 1e-12)
+    np.testing.assert_allclose(mean[present], expected[present], atol=1e-12)
+
+
+@pytest.mark.core
+def test_the_printed_estimate_adds_a_bias_to_every_pair(setting):
+    """(q·l + E')/((2E' + 1)·u): with no loss at all, E'/((2E' + 1)·u), larger where u is small."""
+    mdp, _, losses, reached = setting
+    bounds, limit, present = np.maximum(reached, 1e-12), 2.0, mdp.present
+    mean = mean_estimate(setting, bounds, centred=False, limit=limit)
+    expected = (reached * losses + limit) / ((2 * limit + 1) * bounds)
+    np.testing.assert_allclose(mean[present], expected[present], atol=1e-12)
+
+
+@pytest.mark.core
+def test_clipping_keeps_the_barrier_step_positive(setting):
+    """Estimates are at least -(1/2 + E')/u, so eta <= 1/(2E' + 1) keeps eta·l + 1/q > 0."""
+    mdp, _, losses, reached = setting
+    bounds, out, limit = np.maximum(reached, 1e-12), np.zeros(losses.shape), 1.5
+    noise, path = np.full(losses.shape, -100.0), np.zeros((mdp.horizon, 2), np.int64)
+    estimate_losses(path, losses, noise, bounds, mdp.widths, limit, True, out)
+    rate = 1 / (2 * limit + 1)
+    assert (rate * out + 1 / bounds)[mdp.present].min() > 0
+
+
+def reversed_labels(values, widths, first_axis, next_states=False):
+    """Reverse the order of actions and of the states of every layer, in ``[..., H, W, A(, W)]``."""
+    out = values.copy()
+    for h, here in enumerate(widths[:-1]):
+        place, axes = (*[slice(None)] * first_axis, h, slice(0, here)), (first_axis, first_axis + 1)
+        if next_states:
+            place, axes = (*place, slice(None), slice(0, widths[h + 1])), (*axes, first_axis + 2)
+        out[place] = np.flip(values[place], axes)
+    return out
+
+
+def reversed_block(block, widths):
+    """The same episodes with all labels reversed: draws u become 1 - u."""
+    pairs = [
+        reversed_labels(values, widths, 1)
+        for values in (block.losses, block.reported, block.visit_noise, block.loss_noise)
+    ]
+    losses, reported, visit_noise, loss_noise = pairs
+    moves = reversed_labels(block.transition_noise, widths, 1, next_states=True)
+    uniforms = 1 - block.uniforms
+    return Block(
+        block.first, losses, reported, uniforms, moves, visit_noise, loss_noise, block.errors
+    )
+
+
+@pytest.mark.parametrize("module", [uc_o_reps, uob_lbps])
+@pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6), Local(50.0)])
+def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, trust):
+    """No state and no action is special: every draw, noise value and loss is relabelled too."""
+    mdp, episodes = small_mdp(3, actions=3, widths=(1, 3, 4, 2, 1)), 150
+    other = LayeredMDP(
+        transitions=reversed_labels(mdp.transitions, mdp.widths, 0, next_states=True),
+        widths=mdp.widths,
+    )
+    feedback = "full" if module is uc_o_reps else "bandit"
+    losses = stochastic_losses(mdp, episodes, seed=1)
+    world = make_world(
+        mdp, trust, episodes, RunSeeds(0), Multipliers(), feedback=feedback, losses=losses
+    )
+    blocks = list(world.blocks())
+    results = []
+    for model, played in ((mdp, blocks), (other, [reversed_block(b, mdp.widths) for b in blocks])):
+        monkeypatch.setattr(World, "blocks", lambda self, played=played: iter(played))
+        results.append(
+            module.run(model, trust, episodes, RunSeeds(0), losses="stochastic", confidence=0.05)
+        )
+    one, two = results
+    np.testing.assert_allclose(two.regret.values, one.regret.values, rtol=1e-6, atol=1e-6)
+    probabilities = np.asarray(two.policy.probabilities)
+    expected = reversed_labels(np.asarray(one.policy.probabilities), mdp.widths, 0)
+    np.testing.assert_allclose(probabilities, expected, atol=1e-4)
+    assert np.abs(probabilities[mdp.present] - 1 / 3).max() > 0.02
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"loss_estimator": "plain"}, "loss_estimator"),
+        ({"loss_share": 1.0}, "loss_share < 1"),
+        ({"loss_share": 0.0}, "loss_share > 0"),
+        ({"limit": -1.0}, "limit > 0"),
+        ({"constants": "best"}, "constants"),
+        ({"confidence": float("nan")}, "confidence to be a finite number"),
+    ],
+)
+def test_bad_settings_name_the_setting_and_the_rule(wrong, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        uob_lbps.run(small_mdp(0), NoPrivacy(), 100, RunSeeds(0), **wrong)

@@ -1,0 +1,104 @@
+"""flow-ucb beyond toy sizes: rows are kept as they are visited, and nothing else is."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.errors import UnsupportedError
+from discreet.learners.flow_ucb.learner import Evidence
+from discreet.learners.learn import make_batch_learner
+from discreet.learners.loop import public_facts
+from discreet.learners.registry import get_learner
+from discreet.mdp import RandomMDP
+from discreet.mdp.simulation import sample_counts
+from discreet.privacy.noise import SimulationSampler
+
+CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
+
+
+def learner_of(mdp, trust, episodes=10**6, stationary=False):
+    problem = public_facts(mdp, episodes, stationary=stationary)
+    rng = np.random.default_rng(0)
+    return make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, {})
+
+
+def play(mdp, learner, rounds):
+    """Some rounds; returns the (h, s, a) that were really visited."""
+    rng, noise = np.random.default_rng(1), SimulationSampler(np.random.default_rng(2))
+    visited = np.zeros(mdp.shape.visits, bool)
+    for _ in range(rounds):
+        batch = learner.ask()
+        counts = sample_counts(mdp, batch.policy, batch.users, rng)
+        visited |= counts.visits > 0
+        played = batch.policy.played(mdp.shape, learner.problem.start)
+        learner.tell(learner.plan.release(counts, sampler=noise, played=played))
+    return visited
+
+
+@pytest.mark.parametrize("states", [60, 70])  # factorised, sparse
+@pytest.mark.parametrize("stationary", [False, True])
+def test_a_medium_problem_runs(states, stationary):
+    mdp = RandomMDP(states=states, actions=10, horizon=8, seed=1)
+    result = discreet.learn(
+        mdp, learner="flow-ucb", trust=CENTRAL, episodes=100_000, stationary=stationary
+    )
+    assert sum(result.extras["batches"]) == 100_000
+    assert 0 < result.final_regret < 8 * 100_000
+
+
+@pytest.mark.parametrize("stationary", [False, True])
+def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
+    mdp = RandomMDP(states=30, actions=6, horizon=4, seed=2)
+    learner = learner_of(mdp, discreet.NoPrivacy(), stationary=stationary)
+    visited = play(mdp, learner, 3)
+    kept = learner._evidence.number >= 0
+    expected = visited.any(axis=0, keepdims=True) if stationary else visited
+    np.testing.assert_array_equal(kept, expected)
+    assert len(learner._evidence.known) == kept.sum() < kept.size
+    sums = learner._evidence.known.sum(axis=1)
+    np.testing.assert_allclose(sums[learner._evidence.number[kept]], learner._evidence.visits[kept])
+
+
+def test_rows_get_places_once_and_come_back_from_plain_values():
+    evidence = Evidence.empty(1, 2, 3)
+    rows = tuple(np.array(axis) for axis in ([0, 0, 0], [0, 1, 1], [2, 0, 1]))
+    first = evidence.places(rows, np.array([True, False, True]))
+    assert first.tolist() == [0, -1, 1]
+    evidence.transitions[1] = [3.0, 4.0]
+    again = evidence.places(rows, np.array([True, True, True]))
+    assert again.tolist() == [0, 2, 1]
+    copy = Evidence.from_dict(evidence.to_dict())
+    for one, two in zip(copy, evidence, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert len(evidence.to_dict()["transitions"]) == 3
+    nothing = Evidence.empty(1, 2, 3)
+    assert len(Evidence.from_dict(nothing.to_dict()).known) == 0
+
+
+def test_memory_of_a_batch_does_not_grow_with_the_actions():
+    def peak(actions):
+        mdp = RandomMDP(states=70, actions=actions, horizon=6, seed=0)
+        learner = learner_of(mdp, CENTRAL, stationary=True)
+        play(mdp, learner, 1)
+        batch = learner.ask()
+        played = batch.policy.played(mdp.shape, learner.problem.start)
+        rng, noise = np.random.default_rng(1), SimulationSampler(np.random.default_rng(2))
+        tracemalloc.start()
+        counts = sample_counts(mdp, batch.policy, batch.users, rng)
+        learner.tell(learner.plan.release(counts, sampler=noise, played=played))
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    per_row = 6 * 70 * 30 * 8  # one array [H, S, A]
+    assert peak(30) < 1.2 * peak(2) + 8 * per_row  # dense: 15 times
+
+
+def test_policy_elimination_says_that_a_problem_is_too_large():
+    mdp = RandomMDP(states=120, actions=25, horizon=20, seed=0)
+    with pytest.raises(UnsupportedError, match="use 'flow-ucb' at this size"):
+        discreet.learn(
+            mdp, learner="sdp-pe", trust=discreet.Shuffle(epsilon=1, delta=1e-6), episodes=10**6
+        )

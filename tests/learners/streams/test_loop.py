@@ -1,0 +1,140 @@
+"""Every stream learner: the compiled run walks through the policies of the printed algorithm."""
+
+import numpy as np
+import pytest
+
+from discreet import Central, Local, NoPrivacy, learn
+from discreet._seeds import RunSeeds
+from discreet.errors import DiscreetError
+from discreet.learners.regret import RegretRecorder
+from discreet.learners.streams.ldp_obi import LdpObi
+from discreet.learners.streams.loop import (
+    CompiledRun,
+    RegretTrace,
+    make_learner,
+    no_counts,
+    run_reference,
+)
+from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
+from discreet.learners.streams.psrl import LdpPsrl, Psrl
+from discreet.learners.streams.ucbvi import DpUcbvi, Ucbvi
+from discreet.mdp import RiverSwim
+
+TREE = Central(100, 1e-6, mechanism="tree-gaussian")
+LAPLACE = Local(60, mechanism="laplace")
+
+CASES = [
+    (Ucbvi, NoPrivacy(), {}),
+    (Ucbvi, NoPrivacy(), {"constants": "theory"}),
+    (Ucbvi, NoPrivacy(), {"bonus": "hoeffding", "clip": True, "stationary": True}),
+    (Ucbvi, NoPrivacy(), {"terms": ("variance", "correction"), "bonus_scale": 1e-4}),
+    (DpUcbvi, NoPrivacy(), {"stationary": True}),
+    (DpUcbvi, TREE, {}),
+    (DpUcbvi, Central(100), {"stationary": True, "clip": True}),
+    (DpUcbvi, Central(100), {"constants": "theory", "bonus_scale": 1e-4, "privacy_scale": 1e-5}),
+    (DpUcbvi, LAPLACE, {}),
+    (DpUcbvi, Local(1, 1e-6, mechanism="gaussian"), {"constants": "theory"}),
+    (PrivateUcbVi, TREE, {}),
+    (PrivateUcbVi, LAPLACE, {"stationary": True, "bonus_scale": 0.1, "clip": True}),
+    (PrivateUcbPo, TREE, {}),
+    (PrivateUcbPo, NoPrivacy(), {"stationary": True}),
+    (Pucb, Central(1000), {"stationary": True}),
+    (Pucb, NoPrivacy(), {"constants": "theory", "bonus_scale": 0.01}),
+    (LdpObi, LAPLACE, {}),
+    (LdpObi, LAPLACE, {"constants": "theory", "stationary": False}),
+    (LdpObi, Local(60, 1e-3, mechanism="gaussian"), {}),
+    (LdpObi, Local(60, mechanism="randomized-response"), {}),
+    (LdpObi, Local(60, mechanism="randomized-response"), {"stationary": False}),
+    (LdpObi, Local(60, 1e-3, mechanism="bounded"), {}),
+    (LdpObi, Local(60, mechanism="one-step"), {}),
+    (LdpObi, Local(60, mechanism="one-step"), {"stationary": False}),
+    (LdpObi, NoPrivacy(), {}),
+    (LdpObi, TREE, {}),
+    (Psrl, NoPrivacy(), {}),
+    (Psrl, NoPrivacy(), {"stationary": True, "prior": 0.3}),
+    (LdpPsrl, LAPLACE, {}),
+    (LdpPsrl, LAPLACE, {"constants": "theory", "stationary": False}),
+]
+
+
+def both_ways(kind, mdp, trust, episodes, **settings):
+    seeds = RunSeeds(3)
+    reference = [r for _, r in run_reference(kind, mdp, trust, episodes, seeds, **settings)]
+    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
+    compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
+    return np.array(reference), compiled
+
+
+def name_of(value):
+    return getattr(value, "name", None) or str(value).partition("(")[0]
+
+
+@pytest.mark.parametrize(("kind", "trust", "settings"), CASES, ids=name_of)
+def test_the_compiled_run_is_the_printed_algorithm(kind, trust, settings):
+    mdp = RiverSwim(states=3, horizon=4, relabel=1)
+    reference, compiled = both_ways(kind, mdp, trust, 120, **settings)
+    np.testing.assert_allclose(compiled, reference, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Ucbvi, Psrl, PrivateUcbPo, LdpObi])
+def test_the_two_ways_meet_more_than_one_policy(kind):
+    mdp = RiverSwim(states=3, horizon=4, relabel=1)
+    reference, _ = both_ways(kind, mdp, NoPrivacy(), 60)
+    assert len(np.unique(reference.round(9))) > 3
+
+
+@pytest.mark.core
+def test_a_learner_needs_only_private_counts():
+    """Reference learners plan from `PrivateCounts` alone, before the first user as well."""
+    mdp = RiverSwim(states=3, horizon=4)
+    learner = make_learner(DpUcbvi, mdp, NoPrivacy(), 10, np.random.default_rng(0), {})
+    policy = learner.next_policy(no_counts(learner.plan))
+    assert policy.actions.shape == (4, 3)
+
+
+def test_blocks_do_not_change_the_run(monkeypatch):
+    mdp = RiverSwim(states=3, horizon=4, relabel=1)
+    whole = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
+    monkeypatch.setattr("discreet.learners.streams.loop._BLOCK_BYTES", 8 * 200 * 7)
+    pieces = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
+    np.testing.assert_allclose(pieces.regret.values, whole.regret.values, rtol=1e-12)
+
+
+@pytest.mark.core
+def test_the_trace_records_what_the_recorder_does():
+    regrets = np.random.default_rng(0).random(1000)
+    recorder, trace = RegretRecorder(1000), RegretTrace(1000)
+    for regret in regrets:
+        recorder.add(1, regret)
+    for part in np.split(regrets, [1, 7, 300, 999]):
+        trace.add(part)
+    assert np.array_equal(recorder.curve().episodes, trace.curve().episodes)
+    np.testing.assert_allclose(recorder.curve().values, trace.curve().values)
+
+
+def test_result_says_what_was_used():
+    mdp = RiverSwim(states=3, horizon=4)
+    result = learn(mdp, learner="ldp-obi", trust=LAPLACE, episodes=50, seed=1)
+    assert result.settings["constants"] == "practical"
+    assert result.settings["stationary"] is True
+    assert result.guarantee.notion == "LDP"
+    assert result.regret.episodes[-1] == 50
+
+
+def test_stationary_counts_need_a_stationary_mdp():
+    mdp = RiverSwim(states=3, horizon=3)
+    varying = type(mdp)(
+        transitions=np.array(mdp.transitions),
+        rewards=np.array(mdp.rewards) * np.linspace(0.5, 1, 3)[:, None, None],
+    )
+    with pytest.raises(DiscreetError, match="stationary"):
+        learn(varying, learner="ucbvi", episodes=10, stationary=True)
+    assert learn(varying, learner="ldp-obi", episodes=10).settings["stationary"] is False
+
+
+@pytest.mark.parametrize(
+    ("learner", "trust"), [("ucbvi", LAPLACE), ("pucb", LAPLACE), ("psrl", Central(1))]
+)
+def test_a_trust_model_it_cannot_use_gets_one_sentence(learner, trust):
+    with pytest.raises(DiscreetError, match=learner):
+        learn(RiverSwim(states=3, horizon=3), learner=learner, trust=trust, episodes=10)
