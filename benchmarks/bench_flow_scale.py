@@ -54,8 +54,7 @@ def main(label: str, trust: str, batches: int = 4) -> None:
 
     import discreet
     from discreet._seeds import RunSeeds
-    from discreet.learners.learn import make_batch_learner
-    from discreet.learners.loop import public_facts, run_batches
+    from discreet.learners.learn import make_batch_learner, public_facts, run_batches
     from discreet.learners.registry import get_learner
 
     class Clock:

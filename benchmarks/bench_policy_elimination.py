@@ -96,8 +96,7 @@ def _shifted(moves, horizon: int, states: int, columns: int):
 def _stage(states: int, horizon: int) -> tuple[float, float]:
     """Seconds of the slowest stage's planning in a run, and its number of maximisations."""
     from discreet._seeds import RunSeeds
-    from discreet.learners.learn import make_batch_learner
-    from discreet.learners.loop import public_facts
+    from discreet.learners.learn import make_batch_learner, public_facts
     from discreet.learners.registry import get_learner
     from discreet.mdp import RiverSwim, sample_counts
     from discreet.privacy.noise import SimulationSampler

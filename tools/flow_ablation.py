@@ -13,7 +13,7 @@ import numpy as np
 import discreet
 from discreet._seeds import RunSeeds
 from discreet.learners.flow_ucb.learner import FloatArray, FlowUCB
-from discreet.learners.loop import public_facts, run_batches
+from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.flow import consistent_flow

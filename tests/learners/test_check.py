@@ -1,6 +1,5 @@
 """`check_learner` passes every stream learner and rejects broken ones."""
 
-import functools
 import sys
 import types
 
@@ -9,9 +8,8 @@ import pytest
 
 from discreet import check_learner
 from discreet.errors import DiscreetError
-from discreet.learners import constants, registry
+from discreet.learners import registry
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.streams.loop import run_stream
 from discreet.learners.streams.ucbvi import Ucbvi
 
 STREAMS = [
@@ -43,28 +41,26 @@ def register(monkeypatch, kind):
         rhythm="stream",
         trusts=("none",),
         bound="",
-        run=functools.partial(run_stream, kind),
+        make=kind,
     )
     module = types.ModuleType("broken_learner")
     module.SPECS = {"broken": spec}
     monkeypatch.setitem(sys.modules, "broken_learner", module)
     monkeypatch.setitem(registry._MODULES, "broken", "broken_learner")
-    monkeypatch.setitem(constants.CONSTANTS, "broken", constants.CONSTANTS["ucbvi"])
 
 
 class NoBonus(Ucbvi):
     """Never optimistic: every unseen action looks worthless and the first one wins."""
 
-    def rows(self, users):
+    def coefficients(self, users):
         return self.table(users, minimum=-1)
 
 
 class Forgetful(Ucbvi):
     """Draws from the operating system instead of its generator."""
 
-    def rows(self, users):
-        rows = super().rows(users)
-        return rows * np.random.default_rng().random()
+    def coefficients(self, users):
+        return super().coefficients(users) * np.random.default_rng().random()
 
 
 class Holder(Ucbvi):

@@ -1,4 +1,9 @@
-"""What a learner is: ask for the next policy, be told private statistics."""
+"""What a learner is, in both rhythms: from private statistics to the next policy.
+
+A learner never draws noise and never sees a raw count: a *batch* learner asks for a policy and is
+told the private statistics of its users; a *stream* learner turns the private statistics of all
+users before into the policy of the next.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -7,9 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import Policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.release import BatchPlan, PrivateCounts
+from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +47,30 @@ class Batch:
 
 
 class BatchLearner(ABC):
-    """A learner of the batch rhythm. It never draws noise and never sees a raw count.
+    """A learner of the batch rhythm.
 
     Subclasses take ``(problem, plan, rng, **settings)``; ``rng`` breaks ties and draws policies.
+
+    Attributes:
+        settings: resolved, as plain values, for the result.
+        extras: more for the result.
     """
 
     statistics: ClassVar[tuple[str, ...]]
     """What it needs released; the sensitivity follows from it."""
+    settings_type: ClassVar[type[Settings] | None] = None
+    """What may be set, where that is declared."""
 
     def __init__(self, problem: Problem, plan: BatchPlan, rng: np.random.Generator) -> None:
         self.problem = problem
         self.plan = plan
         self.rng = rng
+        self.settings: dict[str, Any] = {}
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Series or numbers for the result."""
+        return {}
 
     @abstractmethod
     def ask(self) -> Batch:
@@ -66,3 +87,61 @@ class BatchLearner(ABC):
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`."""
+
+
+class StreamLearner(ABC):
+    """A learner of the stream rhythm: `next_policy` is all that it must have.
+
+    A learner may exist twice: `next_policy` reads like the paper, and `planner` names a compiled
+    kernel that does the same, fed with the `coefficients` of every release. Tests prove that both
+    walk through the same policies; without a planner runs follow `next_policy`, slower.
+
+    Attributes:
+        problem: public facts.
+        plan: the calibrated release; the learner reads its error bounds.
+        rng: breaks ties and draws what the learner itself draws.
+        settings: resolved.
+    """
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[StreamSettings]] = StreamSettings
+    stochastic: ClassVar[bool] = False
+    """The compiled planner leaves a stochastic policy."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        plan: StreamPlan,
+        rng: np.random.Generator,
+        settings: StreamSettings,
+    ) -> None:
+        self.problem = problem
+        self.plan = plan
+        self.rng = rng
+        self.settings = settings
+        self._bounds: dict[float, Floats] = {}
+
+    @abstractmethod
+    def next_policy(self, counts: PrivateCounts) -> Policy:
+        """The policy for the next user, from the counts of all users before."""
+
+    def planner(self) -> Any:
+        """The compiled planner (see `streams.planner_kernels.planner`), or None."""
+        return None
+
+    def coefficients(self, users: Ints) -> Floats:
+        """``[n, columns]``: what the planner gets when that many users have been released."""
+        return np.zeros((len(users), 0))
+
+    def memory(self) -> Floats:
+        """``[M, H, S, A]``: what the planner keeps, before the first episode."""
+        return np.zeros((1, *self.problem.shape.visits))
+
+    def error_bounds(self, users: Ints, failure: float) -> Floats:
+        """What |noise| on one counter stays below, at each of these times (0 before any user)."""
+        if self.plan.guarantee.notion == "none":
+            return np.zeros(len(users))
+        if failure not in self._bounds:
+            self._bounds[failure] = np.append(0.0, self.plan.error_bounds(failure))
+        chosen: Floats = self._bounds[failure][users]
+        return chosen

@@ -1,6 +1,5 @@
 """`check_learner`: does a learner of the roster keep the rules that all learners must keep?"""
 
-import functools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,9 +8,11 @@ import numpy as np
 
 from discreet._seeds import RunSeeds
 from discreet.errors import UnsupportedError
+from discreet.learners.base import Floats, StreamLearner
 from discreet.learners.learn import learn
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.streams.loop import StreamLearner, make_learner, no_counts
+from discreet.learners.result import Result
+from discreet.learners.streams.loop import make_learner, no_counts
 from discreet.mdp.counts import Counts
 from discreet.mdp.environments.grid_world import GridWorld
 from discreet.mdp.environments.random_mdp import RandomMDP
@@ -89,7 +90,7 @@ def _trusts(spec: LearnerSpec) -> list[TrustModel]:
     return [_TRUSTS[trust] for trust in spec.trusts]
 
 
-def _run(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, seed: int, **rest: Any) -> Any:
+def _run(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, seed: int, **rest: Any) -> Result:
     rest = {"episodes": 300, **rest}
     return learn(mdp, learner=spec.name, trust=trust, seed=seed, **rest)
 
@@ -112,9 +113,9 @@ def _valid_policies(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
 
 def _only_private(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
     """The reference learner holds no model and no raw counts, and needs neither to plan."""
-    if not isinstance(spec.run, functools.partial):
+    kind = spec.make
+    if kind is None or not issubclass(kind, StreamLearner):
         return None  # batch learners are handed PrivateCounts by the loop and nothing else
-    kind: type[StreamLearner] = spec.run.args[0]
     mdp = RiverSwim(states=3, horizon=3)
     for trust in _trusts(spec):
         rng = RunSeeds(0).generator("policy")
@@ -138,7 +139,9 @@ def _relabelling(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
     return None
 
 
-def _finals(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: Any) -> Any:
+def _finals(
+    spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: dict[str, Any]
+) -> Floats:
     return np.array([_run(spec, mdp, trust, s, **settings).final_regret for s in range(_RUNS)])
 
 

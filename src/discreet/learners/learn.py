@@ -1,17 +1,29 @@
-"""The front door: ``discreet.learn`` runs any learner of the roster on a known MDP."""
+"""The front door: ``discreet.learn`` runs any learner of the roster on a known MDP.
 
+A batch learner runs here: ask, let users run the policy, release, tell. Regret is exact, never
+realised. The stream rhythm is in `streams.loop`.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet.errors import UnsupportedError
-from discreet.learners.base import BatchLearner, Problem
-from discreet.learners.loop import public_facts, run_batches
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.result import Result
+from discreet.learners.regret import RegretCurve, RegretRecorder
+from discreet.learners.result import Result, noise_deviations
+from discreet.mdp.counts import Counts
+from discreet.mdp.planning import RegretMeter
+from discreet.mdp.policies import MixturePolicy, Policy
+from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.noise import Sampler, SimulationSampler
+from discreet.privacy.release import PrivateCounts
 from discreet.privacy.trust import NoPrivacy, TrustModel, trust_name
 
 
@@ -44,11 +56,12 @@ def learn(
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
     seeds = RunSeeds(seed, run)
+    if spec.run is not None:
+        return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.rhythm != "batch":
-        if spec.run is None:
-            raise UnsupportedError(f"Learner {spec.name!r} cannot be run on a tabular MDP.")
-        result: Result = spec.run(mdp, trust, episodes, seeds, **settings)
-        return result
+        from discreet.learners.streams.loop import run_stream
+
+        return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
     problem = public_facts(mdp, episodes, stationary=bool(settings.pop("stationary", False)))
     batch_learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
     return _learn_in_batches(spec.name, mdp, batch_learner, seeds)
@@ -73,28 +86,113 @@ def make_batch_learner(
 ) -> BatchLearner:
     """A batch learner with its plan calibrated for exactly the statistics it needs.
 
-    ``spec.make`` is the learner's class: its ``statistics`` decide the sensitivity.
+    The ``statistics`` of the learner's class decide the sensitivity.
     """
-    if spec.rhythm != "batch" or spec.make is None:
+    kind = spec.make
+    if kind is None or not issubclass(kind, BatchLearner):
         raise UnsupportedError(
             f"Learner {spec.name!r} releases after every episode, not per batch; use a batch "
             f"learner, for instance 'flow-ucb'."
         )
-    statistics: tuple[str, ...] = spec.make.statistics  # type: ignore[attr-defined]
-    plan = trust.calibrate(problem.shape, rhythm="batch", statistics=statistics)
-    learner: BatchLearner = spec.make(problem, plan, rng, **settings)
-    return learner
+    plan = trust.calibrate(problem.shape, rhythm="batch", statistics=kind.statistics)
+    return kind(problem, plan, rng, **settings)
+
+
+def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
+    """The class of a learner of the stream rhythm."""
+    if spec.make is None or not issubclass(spec.make, StreamLearner):
+        raise UnsupportedError(
+            f"Learner {spec.name!r} cannot be run on a tabular MDP: its entry in the roster has "
+            f"neither a class of its rhythm (make=) nor a run of its own (run=)."
+        )
+    return spec.make
 
 
 def _learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
     outcome = run_batches(mdp, learner, seeds)
+    episodes, plan = learner.problem.episodes, learner.plan
     return Result(
         learner=name,
         regret=outcome.regret,
-        guarantee=learner.plan.guarantee,
+        guarantee=plan.guarantee,
         policy=outcome.policy,
-        episodes=learner.problem.episodes,
+        episodes=episodes,
         seed=seeds.seed,
-        settings=dict(getattr(learner, "settings", {})),
-        extras={"batches": outcome.batches, **getattr(learner, "extras", {})},
+        settings=learner.settings,
+        extras={"batches": outcome.batches, **learner.extras},
+        mechanism=plan.mechanism,
+        noise=noise_deviations(plan.noise_variance(episodes)),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class BatchOutcome:
+    """What a batch run leaves: the regret curve, the last policy and the batches' sizes."""
+
+    regret: RegretCurve
+    policy: Policy
+    batches: list[int]
+
+
+def public_facts(mdp: TabularMDP, episodes: int, *, stationary: bool = False) -> Problem:
+    """What a learner may know of ``mdp`` in advance: its size and where episodes can start."""
+    return Problem(shape=mdp.shape, episodes=episodes, start=mdp.initial > 0, stationary=stationary)
+
+
+def expected_regret(meter: RegretMeter, policy: Policy) -> float:
+    """Expected regret per episode; of a mixture, the weighted average of its components'."""
+    if isinstance(policy, MixturePolicy):
+        pairs = zip(policy.weights, policy.components, strict=True)
+        return float(sum(weight * meter.regret(component) for weight, component in pairs))
+    return float(meter.regret(policy))
+
+
+def run_batches(mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> BatchOutcome:
+    """Simulate all batches of ``learner`` until every one of its episodes is played.
+
+    A batch is simulated at count level, so the run costs the number of batches, not of users.
+    """
+    rng = seeds.generator("environment")
+    sampler: Sampler = SimulationSampler(seeds.generator("noise"))
+    meter, recorder = RegretMeter(mdp), RegretRecorder(learner.problem.episodes)
+    batches: list[int] = []
+    while recorder.episode < learner.problem.episodes:
+        batch = learner.ask()
+        _check_size(batch, learner.problem.episodes - recorder.episode)
+        recorder.add(batch.users, expected_regret(meter, batch.policy))
+        learner.tell(_release(mdp, learner, batch, rng, sampler))
+        batches.append(batch.users)
+    return BatchOutcome(recorder.curve(), batch.policy, batches)
+
+
+def _release(
+    mdp: TabularMDP,
+    learner: BatchLearner,
+    batch: Batch,
+    rng: np.random.Generator,
+    sampler: Sampler,
+) -> PrivateCounts:
+    def draw(users: int) -> Counts:
+        return _inside(sample_counts(mdp, batch.policy, users, rng), played)
+
+    played = batch.policy.played(mdp.shape, learner.problem.start)
+    return learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
+
+
+def _inside(counts: Counts, played: NDArray[np.bool_]) -> Counts:
+    """Simulated users follow the policy; a release would drop their other steps in silence."""
+    lost = counts.outside(played)
+    if lost:
+        raise InvalidInputError(
+            f"Expected simulated users inside the mask of their policy, {lost} steps are outside; "
+            f"the learner's start states or its policy are not those of the environment."
+        )
+    return counts
+
+
+def _check_size(batch: Batch, left: int) -> None:
+    if not 1 <= batch.users <= left:
+        raise InvalidInputError(
+            f"A learner asked for a batch of {batch.users} users with {left} left; "
+            f"ask for at least 1 and at most those left."
+        )

@@ -3,7 +3,12 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from discreet.learners.base import BatchLearner, StreamLearner
+    from discreet.learners.result import Result
+    from discreet.learners.settings import Settings
 
 from discreet.errors import InvalidInputError, UnknownNameError
 
@@ -37,8 +42,10 @@ class LearnerSpec:
         trusts: names of the trust models it can use.
         bound: its regret bound as text, or "none proven".
         bound_shape: the bound up to constants as a function of (S, A, H, K, epsilon), or None.
-        make: batch learners: ``(problem, plan, rng, **settings) -> BatchLearner``.
-        run: other rhythms: ``(mdp, trust, episodes, seeds, **settings) -> Result``.
+        make: batch and stream learners: the class, a `BatchLearner` or a `StreamLearner`.
+        run: instead of ``make`` a whole run: ``(mdp, trust, episodes, seeds, **settings) ->
+            Result`` (adversarial learners; any rhythm may).
+        settings: what may be set, where the class does not say.
         run_lockstep: many runs at once: ``(mdps, trust, episodes, [seeds], **settings) ->
             [Result]``; a run must not depend on which others go along.
     """
@@ -50,9 +57,15 @@ class LearnerSpec:
     trusts: tuple[str, ...]
     bound: str
     bound_shape: Callable[[int, int, int, float, float], float] | None = None
-    make: Callable[..., Any] | None = None
-    run: Callable[..., Any] | None = None
-    run_lockstep: Callable[..., Any] | None = None
+    make: "type[BatchLearner] | type[StreamLearner] | None" = None
+    run: "Callable[..., Result] | None" = None
+    run_lockstep: "Callable[..., list[Result]] | None" = None
+    settings: "type[Settings] | None" = None
+
+    @property
+    def settings_type(self) -> "type[Settings] | None":
+        """The learner's settings; None where it takes keywords that it does not declare."""
+        return self.settings if self.make is None else self.make.settings_type
 
 
 _REGISTERED: dict[str, LearnerSpec] = {}

@@ -3,6 +3,7 @@
 A million episodes leave about a hundred rows, not a million; each row is exact.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,25 +38,43 @@ class RegretCurve:
 
 
 class RegretRecorder:
-    """Collects the cumulative expected regret of runs of episodes with one policy each."""
+    """The cumulative regret of one run at its recording points, however the run computes it.
+
+    `add` takes many episodes with one policy, `add_each` one regret per episode. A run whose regret
+    is no sum (against the best policy in hindsight) asks for the points `ahead` and records the
+    cumulative regret at each itself.
+    """
 
     def __init__(self, episodes: int, per_decade: int = 20) -> None:
         self.points = record_points(episodes, per_decade)
-        self._values = np.zeros(len(self.points))
-        self._next = 0
         self.episode = 0
         self.total = 0.0
+        self._values: list[float] = []
+
+    def ahead(self, episodes: int) -> list[int]:
+        """How far from now the recording points among the next ``episodes`` are."""
+        first = len(self._values)
+        last = int(np.searchsorted(self.points, self.episode + episodes, "right"))
+        return [int(point) - self.episode for point in self.points[first:last]]
+
+    def record(self, cumulative: Iterable[float], episodes: int) -> None:
+        """Regret at each point that is `ahead`; then ``episodes`` more are over."""
+        self._values.extend(cumulative)
+        self.episode += episodes
 
     def add(self, users: int, per_episode: float) -> None:
         """``users`` more episodes, each with expected regret ``per_episode``."""
-        end = self.episode + users
-        while self._next < len(self.points) and self.points[self._next] <= end:
-            ahead = int(self.points[self._next]) - self.episode
-            self._values[self._next] = self.total + ahead * per_episode
-            self._next += 1
-        self.episode = end
+        points = self.ahead(users)
+        self.record([self.total + point * per_episode for point in points], users)
         self.total += users * per_episode
+
+    def add_each(self, regrets: NDArray[np.float64]) -> None:
+        """The expected regrets of the next episodes, one by one."""
+        sums = self.total + np.cumsum(regrets)
+        points = self.ahead(len(regrets))
+        self.record([float(sums[point - 1]) for point in points], len(regrets))
+        self.total = float(sums[-1])
 
     def curve(self) -> RegretCurve:
         """What has been recorded so far."""
-        return RegretCurve(self.points[: self._next].copy(), self._values[: self._next].copy())
+        return RegretCurve(self.points[: len(self._values)].copy(), np.array(self._values))

@@ -1,11 +1,18 @@
 """`Result`: what a run leaves behind."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.learners.regret import RegretCurve
 from discreet.mdp.policies import Policy
 from discreet.privacy.guarantee import Guarantee
+
+
+def noise_deviations(variances: Mapping[str, float]) -> dict[str, float]:
+    """Standard deviations of the noise, from a plan's variances."""
+    return {statistic: math.sqrt(variance) for statistic, variance in variances.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +27,11 @@ class Result:
         episodes: K.
         seed: the run's seed.
         settings: the learner's resolved settings, defaults included.
-        extras: further series or numbers a learner reports (batches, noise, certificates).
+        extras: further series or numbers a learner leaves (batches, certificates).
+        mechanism: of the release, resolved: what "auto" stood for.
+        noise: statistic -> standard deviation of the noise on one of its counters, as the run's own
+            plan has it: in a release of all users at once (batches), in the last release (streams).
+            Zero without privacy.
     """
 
     learner: str
@@ -31,6 +42,8 @@ class Result:
     seed: int
     settings: dict[str, Any] = field(default_factory=dict)
     extras: dict[str, Any] = field(default_factory=dict)
+    mechanism: str = ""
+    noise: dict[str, float] = field(default_factory=dict)
 
     @property
     def final_regret(self) -> float:

@@ -140,6 +140,7 @@ class LayeredPlan:
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
         streamed_losses: losses are part of the stream (full information).
         public_losses: losses carry no noise.
+        mechanism: the name of the stream's, resolved.
     """
 
     size: LayeredSize
@@ -150,6 +151,16 @@ class LayeredPlan:
     loss_law: NoiseLaw | None = None
     streamed_losses: bool = False
     public_losses: bool = False
+    mechanism: str = "none"
+
+    def noise_variance(self) -> dict[str, float]:
+        """Noise variance on one counter of each statistic after all episodes.
+
+        Losses: on the cumulative losses of a pair (full information), or on one episode's (bandit).
+        """
+        counts = 0.0 if self.noise is None else self.noise.variance(self.episodes)
+        losses = counts if self.streamed_losses else self.loss_std**2
+        return {"transitions": counts, "visits": counts, "losses": losses}
 
     def error_bounds(self, failure: float) -> FloatArray:
         """What |noise| on one count exceeds with probability ``failure``, after 1..K episodes."""
@@ -272,6 +283,7 @@ def calibrate_layered(
         loss_law=loss_law,
         streamed_losses=streamed,
         public_losses=public_losses,
+        mechanism=name,
     )
 
 

@@ -12,7 +12,7 @@ from discreet.learners.adversarial.episode_kernels import expected_loss
 from discreet.learners.adversarial.occupancy_kernels import state_action_occupancy
 from discreet.learners.adversarial.occupancy_solver import confidence_boxes, upper_occupancy_bounds
 from discreet.learners.adversarial.uob_lbps_kernels import estimate_losses
-from discreet.learners.adversarial.world import Block, Multipliers, World, make_world
+from discreet.learners.adversarial.world import AdversarialSettings, Block, World, make_world
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import stochastic_losses
 from discreet.privacy.trust import Central, Local, NoPrivacy
@@ -155,7 +155,7 @@ def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, t
     feedback = "full" if module is uc_o_reps else "bandit"
     losses = stochastic_losses(mdp, episodes, seed=1)
     world = make_world(
-        mdp, trust, episodes, RunSeeds(0), Multipliers(), feedback=feedback, losses=losses
+        mdp, trust, episodes, RunSeeds(0), AdversarialSettings(), feedback=feedback, losses=losses
     )
     blocks = list(world.blocks())
     results = []

@@ -17,7 +17,7 @@ from discreet.learners.adversarial.episode_kernels import (
 )
 from discreet.learners.adversarial.occupancy_kernels import Boxes
 from discreet.learners.adversarial.uob_lbps_kernels import estimate_losses
-from discreet.learners.adversarial.world import Multipliers, checked_losses, make_world
+from discreet.learners.adversarial.world import AdversarialSettings, checked_losses, make_world
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence, stochastic_losses, switching_losses
@@ -137,7 +137,7 @@ def test_true_transitions_stay_inside_the_boxes():
     """Lemma 3.1 on a private stream: the true P is in every box (failure < 1e-6 here)."""
     mdp = random_layered(5)
     world = make_world(
-        mdp, Central(1.0, 1e-6), 400, RunSeeds(0), Multipliers(),
+        mdp, Central(1.0, 1e-6), 400, RunSeeds(0), AdversarialSettings(),
         feedback="full", losses="stochastic",
     )  # fmt: skip
     uniform, counts = (

@@ -8,8 +8,7 @@ import pytest
 import discreet
 from discreet.learners.flow_ucb import kernels
 from discreet.learners.flow_ucb.learner import visit_noise_factors
-from discreet.learners.learn import make_batch_learner
-from discreet.learners.loop import public_facts
+from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter

@@ -84,7 +84,7 @@ def test_printed_constants_give_the_printed_bonus():
     learner = obi(Local(2, mechanism="laplace"), constants="theory")
     users = np.array([1, 50, 5000])
     c, c3 = learner.noise_bounds(users)
-    rows = learner.rows(users)
+    rows = learner.coefficients(users)
     np.testing.assert_allclose(rows[:, 3], 3 * c + c)
     np.testing.assert_allclose(rows[:, 5], 2 * c + 3 * c3)
 
@@ -93,7 +93,7 @@ def test_printed_constants_give_the_printed_bonus():
 def test_multipliers_never_scale_what_pays_for_the_shift():
     """The estimate misses alpha·c of its denominator in every run: that is bias, not noise."""
     learner = obi(Local(2, mechanism="laplace"), privacy_scale=0.0, bonus_scale=0.0, alpha=1.5)
-    row = learner.rows(np.array([1000]))[0]
+    row = learner.coefficients(np.array([1000]))[0]
     assert row[0] > 0
     np.testing.assert_allclose(row[3], row[0])
     np.testing.assert_allclose(row[5], row[1])

@@ -6,11 +6,9 @@ import pytest
 from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError
-from discreet.learners.regret import RegretRecorder
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import (
     CompiledRun,
-    RegretTrace,
     make_learner,
     no_counts,
     run_reference,
@@ -100,24 +98,19 @@ def test_blocks_do_not_change_the_run(monkeypatch):
     np.testing.assert_allclose(pieces.regret.values, whole.regret.values, rtol=1e-12)
 
 
-@pytest.mark.core
-def test_the_trace_records_what_the_recorder_does():
-    regrets = np.random.default_rng(0).random(1000)
-    recorder, trace = RegretRecorder(1000), RegretTrace(1000)
-    for regret in regrets:
-        recorder.add(1, regret)
-    for part in np.split(regrets, [1, 7, 300, 999]):
-        trace.add(part)
-    assert np.array_equal(recorder.curve().episodes, trace.curve().episodes)
-    np.testing.assert_allclose(recorder.curve().values, trace.curve().values)
-
-
 def test_result_says_what_was_used():
     mdp = RiverSwim(states=3, horizon=4)
     result = learn(mdp, learner="ldp-obi", trust=LAPLACE, episodes=50, seed=1)
     assert result.settings["constants"] == "practical"
     assert result.settings["stationary"] is True
     assert result.guarantee.notion == "LDP"
+    assert result.mechanism == "laplace"
+    assert result.noise["visits"] == pytest.approx(
+        LAPLACE.calibrate(mdp.shape, rhythm="stream", episodes=50, stationary=True).noise_variance(
+            50
+        )["visits"]
+        ** 0.5
+    )
     assert result.regret.episodes[-1] == 50
 
 

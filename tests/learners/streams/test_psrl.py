@@ -104,5 +104,5 @@ def test_counts_below_zero_leave_the_prior():
 @pytest.mark.core
 def test_printed_ldp_psrl_takes_counts_at_face_value():
     learner = learner_of(LdpPsrl, Local(5, mechanism="laplace"), constants="theory")
-    assert learner.rows(np.array([0, 1, 999]))[:, 1].tolist() == [0.0, 0.0, 0.0]
+    assert learner.coefficients(np.array([0, 1, 999]))[:, 1].tolist() == [0.0, 0.0, 0.0]
     assert learner.next_policy(no_counts(learner.plan)).actions.shape == (2, 2)

@@ -17,13 +17,20 @@ calibration. ``"practical"``: the multipliers below, no bound claimed.
 """
 
 import math
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet._seeds import RunSeeds
-from discreet.learners.adversarial.world import Block, Multipliers, World, make_world, play, resolve
+from discreet.learners.adversarial.world import (
+    AdversarialSettings,
+    Block,
+    World,
+    make_world,
+    run_blocks,
+)
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
@@ -34,11 +41,17 @@ from discreet.privacy.trust import TrustModel
 
 NAME = "private-uc-o-reps"
 
-PRACTICAL = {"confidence": 0.01, "rate": 2.0}
-"""The same for all trust models. ``rate=2`` was first chosen on a single tuning seed; a study on
-problems that are not reported (tools/choose_adversarial_constants.py) finds larger rates slightly
-better on most adversaries and up to twice as bad on one that fools them: 2 stays, see
-docs/learners/adversarial.md."""
+
+@dataclass(frozen=True, kw_only=True)
+class UcORepsSettings(AdversarialSettings):
+    """The multipliers. Practical ones are the same for all trust models.
+
+    ``rate=2`` was first chosen on a single tuning seed; a study on problems that are not reported
+    (tools/choose_adversarial_constants.py) finds larger rates slightly better on most adversaries
+    and up to twice as bad on one that fools them: 2 stays, see docs/learners/adversarial.md.
+    """
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {"confidence": 0.01, "rate": 2.0}
 
 
 def learning_rate(world: World) -> float:
@@ -65,14 +78,14 @@ def run(
         seeds: of this run.
         losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
             the rewards of a tabular MDP.
-        settings: see `world.Multipliers`.
+        settings: see `UcORepsSettings`.
     """
     from discreet.learners.adversarial.entropy_kernels import entropy_state
     from discreet.learners.adversarial.episode_kernels import no_counts
     from discreet.learners.adversarial.occupancy_kernels import open_boxes
     from discreet.learners.adversarial.uc_o_reps_kernels import run_block
 
-    chosen = resolve(Multipliers, PRACTICAL, settings)
+    chosen = UcORepsSettings.choose(settings, learner=NAME)
     world = make_world(mdp, trust, episodes, seeds, chosen, feedback="full", losses=losses)
     shape, widths = world.mdp.shape, world.mdp.widths
     counts, boxes = no_counts(shape.transitions), open_boxes(widths, shape.transitions)
@@ -80,7 +93,7 @@ def run(
     state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
     rate = chosen.rate * learning_rate(world)
 
-    def block_of_episodes(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
+    def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
         return run_block(
             world.mdp.transitions,
             widths,
@@ -97,8 +110,8 @@ def run(
             gaps,
         )
 
-    shown = asdict(chosen) | {"learning_rate": rate}
-    return play(NAME, world, state.policy, shown, block_of_episodes)
+    shown = chosen.to_dict() | {"learning_rate": rate}
+    return run_blocks(NAME, world, state.policy, shown, play_block)
 
 
 SPECS = {
@@ -114,5 +127,6 @@ SPECS = {
             + states**2 * actions * horizon**2 / epsilon
         ),
         run=run,
+        settings=UcORepsSettings,
     )
 }

@@ -20,13 +20,20 @@ Settings. ``constants="theory"``: every multiplier one. ``"practical"``: the mul
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError
-from discreet.learners.adversarial.world import Block, Multipliers, World, make_world, play, resolve
+from discreet.learners.adversarial.world import (
+    AdversarialSettings,
+    Block,
+    World,
+    make_world,
+    run_blocks,
+)
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
@@ -38,15 +45,13 @@ from discreet.privacy.trust import TrustModel
 NAME = "private-uob-lbps"
 
 
-PRACTICAL = {"confidence": 0.01, "rate": 3.0, "limit": 0.5, "loss_share": 0.8}
-"""The same for all trust models. A study on problems that are not reported
-(tools/choose_adversarial_constants.py) finds ``rate=10`` as good under privacy and better without:
-see docs/learners/adversarial.md."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Settings(Multipliers):
-    """`Multipliers`, and how losses are estimated.
+class UobLbpsSettings(AdversarialSettings):
+    """The multipliers, and how losses are estimated.
+
+    Practical values are the same for all trust models. A study on problems that are not reported
+    (tools/choose_adversarial_constants.py) finds ``rate=10`` as good under privacy and better
+    without: see docs/learners/adversarial.md.
 
     Attributes:
         loss_estimator: "centred" or "paper".
@@ -54,19 +59,26 @@ class Settings(Multipliers):
         limit: multiplier on E', where losses are clipped.
     """
 
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "confidence": 0.01,
+        "rate": 3.0,
+        "limit": 0.5,
+        "loss_share": 0.8,
+    }
+
     loss_estimator: Literal["centred", "paper"] = "centred"
     loss_share: float = 1 / 3
     limit: float = 1.0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _validate.choice(("centred", "paper"), loss_estimator=self.loss_estimator)
+    def check(self) -> None:
+        """A share is a part of the budget."""
+        super().check()
         _validate.positive(limit=self.limit, loss_share=self.loss_share)
         if self.loss_share >= 1:
             raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
 
 
-def learning_rate(world: World, settings: Settings, limit: float) -> float:
+def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> float:
     """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
     size = world.plan.size
     base = settings.rate * math.sqrt(sum(size.widths[:-1]) / world.episodes)
@@ -94,14 +106,14 @@ def run(
         seeds: of this run.
         losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
             the rewards of a tabular MDP.
-        settings: see `Settings`.
+        settings: see `UobLbpsSettings`.
     """
     from discreet.learners.adversarial.barrier_kernels import barrier_state
     from discreet.learners.adversarial.episode_kernels import no_counts
     from discreet.learners.adversarial.occupancy_kernels import open_boxes
     from discreet.learners.adversarial.uob_lbps_kernels import run_block
 
-    chosen = resolve(Settings, PRACTICAL, settings)
+    chosen = UobLbpsSettings.choose(settings, learner=NAME)
     centred = chosen.loss_estimator == "centred"
     world = make_world(
         mdp,
@@ -121,7 +133,7 @@ def run(
     limit = chosen.limit * world.plan.loss_bound(failure)
     rate = learning_rate(world, chosen, limit)
 
-    def block_of_episodes(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
+    def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
         return run_block(
             world.mdp.transitions,
             widths,
@@ -138,8 +150,8 @@ def run(
             gaps,
         )
 
-    shown = asdict(chosen) | {"learning_rate": rate, "loss_limit": limit}
-    return play(NAME, world, state.policy, shown, block_of_episodes)
+    shown = chosen.to_dict() | {"learning_rate": rate, "loss_limit": limit}
+    return run_blocks(NAME, world, state.policy, shown, play_block)
 
 
 SPECS = {
@@ -151,5 +163,6 @@ SPECS = {
         trusts=("central", "local", "none"),
         bound="printed: H·C_M·sqrt(K) + AH·sqrt(X³K)/eps; its proof has a gap, none proven",
         run=run,
+        settings=UobLbpsSettings,
     )
 }

@@ -7,17 +7,18 @@ sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
-from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.learners.regret import RegretCurve, record_points
-from discreet.learners.result import Result
+from discreet.errors import InvalidInputError
+from discreet.learners.regret import RegretCurve, RegretRecorder
+from discreet.learners.result import Result, noise_deviations
+from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.layered import LayeredMDP, tabular_losses
 from discreet.mdp.losses import (
     LossSequence,
@@ -49,39 +50,27 @@ _BLOCK_VALUES = 1 << 18
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multipliers:
+class AdversarialSettings(Settings):
     """Multipliers on the paper's quantities, all one in theory.
 
     Attributes:
-        constants: "theory" or "practical".
+        constants: "theory" (unless asked otherwise) or "practical".
         confidence: on the width beta of the confidence boxes.
         error: on the error bound E of the counts.
         rate: on the learning rate eta.
         public_losses: the losses are not personal data.
     """
 
-    constants: Literal["theory", "practical"] = "theory"
     confidence: float = 1.0
     error: float = 1.0
     rate: float = 1.0
     public_losses: bool = False
 
-    def __post_init__(self) -> None:
-        _validate.choice(("theory", "practical"), constants=self.constants)
+    USUAL: ClassVar[ConstantSet] = "theory"
+
+    def check(self) -> None:
+        """Multipliers are positive."""
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
-
-
-_Settings = TypeVar("_Settings", bound=Multipliers)
-
-
-def resolve(kind: type[_Settings], practical: dict[str, float], given: dict[str, Any]) -> _Settings:
-    """Settings of one run: what was given, over the values that ``constants`` stands for."""
-    names = [field.name for field in fields(kind)]
-    for name in given:
-        if name not in names:
-            raise UnknownNameError("setting", name, names)
-    defaults = practical if given.get("constants") == "practical" else {}
-    return kind(**(defaults | given))
 
 
 class Block(NamedTuple):
@@ -167,7 +156,7 @@ def make_world(
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
-    settings: Multipliers,
+    settings: AdversarialSettings,
     *,
     feedback: Feedback,
     losses: LossSequence | str,
@@ -232,36 +221,33 @@ def checked_losses(block: FloatArray, first: int) -> FloatArray:
     return np.ascontiguousarray(block, np.float64)
 
 
-class RegretMeter:
+class HindsightRegret:
     """Exact regret against the best fixed policy in hindsight, at log-spaced episodes."""
 
     def __init__(self, world: World) -> None:
         self._mdp = world.mdp
-        self._points = record_points(world.episodes)
-        self._values: list[float] = []
+        self._recorder = RegretRecorder(world.episodes)
         self._paid = 0.0
         self._total = np.zeros(world.mdp.shape.visits)
-        self._episodes = 0
 
     def add(self, losses: FloatArray, paid: FloatArray) -> None:
         """The losses of some episodes and what the learner's policies paid in expectation."""
-        from discreet.learners.adversarial.episode_kernels import least_loss
-
-        end = self._episodes + len(paid)
-        for point in self._points[len(self._values) :]:
-            if point > end:
-                break
-            ahead = int(point) - self._episodes
-            total = self._total + losses[:ahead].sum(axis=0)
-            best = least_loss(self._mdp.transitions, self._mdp.widths, total)
-            self._values.append(self._paid + float(paid[:ahead].sum()) - best)
+        points = self._recorder.ahead(len(paid))
+        self._recorder.record([self._after(losses[:n], paid[:n]) for n in points], len(paid))
         self._total += losses.sum(axis=0)
         self._paid += float(paid.sum())
-        self._episodes = end
+
+    def _after(self, losses: FloatArray, paid: FloatArray) -> float:
+        """Regret when these episodes are over, too."""
+        from discreet.learners.adversarial.episode_kernels import least_loss
+
+        total = self._total + losses.sum(axis=0)
+        best = least_loss(self._mdp.transitions, self._mdp.widths, total)
+        return self._paid + float(paid.sum()) - best
 
     def curve(self) -> RegretCurve:
         """Recorded so far."""
-        return RegretCurve(self._points[: len(self._values)].copy(), np.array(self._values))
+        return self._recorder.curve()
 
     def uniform_regret(self) -> float:
         """What the uniformly random policy would have lost against the best one, in all."""
@@ -273,28 +259,28 @@ class RegretMeter:
         return float(paid - least_loss(moves, widths, self._total))
 
 
-Episodes = Callable[[Block, FloatArray, FloatArray], int]
+PlayBlock = Callable[[Block, FloatArray, FloatArray], int]
 """Plays the episodes of a block, fills what each paid and its gap, returns Newton steps."""
 
 
-def play(
-    name: str, world: World, policy: FloatArray, settings: dict[str, Any], episodes: Episodes
+def run_blocks(
+    name: str, world: World, policy: FloatArray, settings: dict[str, Any], play_block: PlayBlock
 ) -> Result:
     """Play all blocks and make the result of the run.
 
     Args:
         name: of the learner.
         world: where it runs.
-        policy: ``[H, W, A]``, of the next episode; ``episodes`` updates it in place.
+        policy: ``[H, W, A]``, of the next episode; ``play_block`` updates it in place.
         settings: for the result.
-        episodes: the learner.
+        play_block: the learner.
     """
     from discreet.learners.adversarial.occupancy_solver import check_gap
 
-    meter, worst, steps = RegretMeter(world), 0.0, 0
+    meter, worst, steps = HindsightRegret(world), 0.0, 0
     for block in world.blocks():
         paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
-        steps += episodes(block, paid, gaps)
+        steps += play_block(block, paid, gaps)
         check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
         worst = max(worst, float(gaps.max()))
         meter.add(block.losses, paid)
@@ -315,4 +301,6 @@ def play(
             "largest_gap": worst,
             "newton_steps_per_episode": steps / world.episodes,
         },
+        mechanism=world.plan.mechanism,
+        noise=noise_deviations(world.plan.noise_variance()),
     )

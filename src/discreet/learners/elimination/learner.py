@@ -52,20 +52,21 @@ class PolicyElimination(BatchLearner):
     """
 
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    settings_type = EliminationSettings
 
     def __init__(
         self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
     ) -> None:
         super().__init__(problem, plan, rng)
-        self.options = EliminationSettings.from_dict(settings)
-        self.settings = self.options.to_dict()
-        self.script = write_script(problem, self.options)
+        self.chosen = EliminationSettings.choose(settings, learner="policy elimination")
+        self.settings = self.chosen.to_dict()
+        self.script = write_script(problem, self.chosen)
         self.position = 0
         self.explorer: ImplicitElimination | PaperElimination
-        if self.options.structure == "paper":
-            self.explorer = PaperElimination(problem, self.options)
+        if self.chosen.structure == "paper":
+            self.explorer = PaperElimination(problem, self.chosen)
         else:
-            self.explorer = ImplicitElimination(problem, self.options)
+            self.explorer = ImplicitElimination(problem, self.chosen)
         self._seed = int(rng.integers(2**62))
         self._pending: Batch | None = None
 

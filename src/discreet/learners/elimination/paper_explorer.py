@@ -25,7 +25,7 @@ from discreet.learners.elimination.absorbing_model import (
 from discreet.learners.elimination.coverage import coverage_design, merge_policies
 from discreet.learners.elimination.policy_enumeration import enumerate_policies
 from discreet.learners.elimination.practical_explorer import certificate, with_auxiliary
-from discreet.learners.elimination.settings import Constants, EliminationSettings
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
 from discreet.privacy.postprocess import valid_counts
 
@@ -39,7 +39,7 @@ class PaperElimination:
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
         self.problem = problem
         self.settings = settings
-        self.constants = Constants(problem, settings)
+        self.printed = PrintedConstants(problem, settings)
         self.active = enumerate_policies(problem.shape, problem.start)
         self.crude = CountPool.empty(problem.shape)
         self.refined = CountPool.empty(problem.shape)
@@ -85,7 +85,7 @@ class PaperElimination:
 
     def _threshold(self, pool: CountPool) -> FloatArray:
         """Per step, since each step of crude exploration is a batch of its own."""
-        return np.stack([self.constants.infrequent(v) for v in pool.transition_variance])
+        return np.stack([self.printed.infrequent(v) for v in pool.transition_variance])
 
     def _processed(self, pool: CountPool) -> CountPool:
         """Valid counts that never underestimate visits (equation 6 of 001)."""
@@ -93,7 +93,7 @@ class PaperElimination:
         if deviation == 0.0:
             return CountPool.from_dict(pool.to_dict())
         if self.settings.constants == "theory":
-            error = self.constants.count_error(deviation)
+            error = self.printed.count_error(deviation)
         else:
             error = self.settings.z_w * deviation
         explored = pool.transition_variance > 0.0
@@ -133,9 +133,9 @@ class PaperElimination:
         values = self.active.values(*where, model.rewards)
         if self.settings.constants == "theory":
             deviation = float(np.sqrt(self.refined.transition_variance.max()))
-            keep = values.max() - values < self.constants.printed_width(length, deviation)
+            keep = values.max() - values < self.printed.printed_width(length, deviation)
         else:
-            upper, lower = upper_and_lower(model, self.constants.iota, self.settings.confidence)
+            upper, lower = upper_and_lower(model, self.printed.iota, self.settings.confidence)
             keep = self.active.values(*where, upper) >= self.active.values(*where, lower).max()
         best = np.flatnonzero(keep & (values >= values[keep].max() - 1e-12))
         self.greedy = int(self.active.indices[rng.choice(best)])

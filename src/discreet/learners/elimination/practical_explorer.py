@@ -21,7 +21,7 @@ from discreet.learners.elimination.absorbing_model import (
 )
 from discreet.learners.elimination.active_set import ImplicitActiveSet
 from discreet.learners.elimination.coverage import Design, coverage_design, merge_policies
-from discreet.learners.elimination.settings import Constants, EliminationSettings
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +39,7 @@ class ImplicitElimination:
         _check_size(problem)
         self.problem = problem
         self.settings = settings
-        self.constants = Constants(problem, settings)
+        self.printed = PrintedConstants(problem, settings)
         self.pool = CountPool.empty(problem.shape)
         self.length = 0.0
         self.certificates: list[dict[str, float]] = []
@@ -64,7 +64,7 @@ class ImplicitElimination:
 
     def model(self) -> AbsorbingModel:
         """The absorbing model of everything pooled so far."""
-        threshold = self.constants.infrequent(self.pool.transition_variance)
+        threshold = self.printed.infrequent(self.pool.transition_variance)
         return absorbing_model(self.pool, threshold, self.problem.start)
 
     def active_set(self, model: AbsorbingModel, rng: np.random.Generator) -> ImplicitActiveSet:
@@ -74,9 +74,9 @@ class ImplicitElimination:
         if self.settings.constants == "theory":
             upper = lower = model.rewards
             deviation = float(np.sqrt(self.pool.transition_variance.max()))
-            margin = self.constants.printed_width(max(self.length, 1.0), deviation)
+            margin = self.printed.printed_width(max(self.length, 1.0), deviation)
         else:
-            upper, lower = upper_and_lower(model, self.constants.iota, self.settings.confidence)
+            upper, lower = upper_and_lower(model, self.printed.iota, self.settings.confidence)
             margin = 0.0
         best = float(model.initial @ optimal_values(model.transitions, lower)[0])
         threshold = best - margin if self.pool.users else -np.inf

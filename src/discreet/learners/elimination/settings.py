@@ -5,21 +5,22 @@ are used for every problem and every trust model alike; the printed constants ar
 """
 
 import math
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
+from discreet.learners.settings import ConstantSet, Settings, failure_probability
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EliminationSettings:
+class EliminationSettings(Settings):
     """What can be chosen; the defaults are used for every problem and every trust model.
 
     Attributes:
@@ -27,7 +28,8 @@ class EliminationSettings:
             ``"mixture"`` (paper 000: every exploration policy once more).
         structure: ``"practical"`` (implicit active set, pooled counts, exploit tail) or ``"paper"``
             (the pseudocode where it is consistent, on an explicit list of policies).
-        constants: ``"practical"`` (the knobs below) or ``"theory"`` (the printed constants).
+        constants: ``"practical"`` (the knobs below) or ``"theory"`` (the printed constants, which
+            leave the knobs aside).
         forgetting: use the current stage's data only; None means what the structure does (True for
             ``"paper"``, False for ``"practical"``).
         play: ``"vertex"`` plays only policies that are active by themselves, ``"mixture"`` also
@@ -44,7 +46,7 @@ class EliminationSettings:
 
     fine: Literal["coverage", "mixture"] = "coverage"
     structure: Literal["practical", "paper"] = "practical"
-    constants: Literal["practical", "theory"] = "practical"
+    constants: ConstantSet = "practical"
     forgetting: bool | None = None
     play: Literal["vertex", "mixture"] = "vertex"
     z_w: float = 0.5
@@ -54,25 +56,16 @@ class EliminationSettings:
     shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
     failure: float = 0.1
 
-    def __post_init__(self) -> None:
-        _validate.choice(("coverage", "mixture"), fine=self.fine)
-        _validate.choice(("practical", "paper"), structure=self.structure)
-        _validate.choice(("practical", "theory"), constants=self.constants)
-        _validate.choice(("vertex", "mixture"), play=self.play)
-        _validate.real(z_w=self.z_w)
-        _validate.positive(confidence=self.confidence, failure=self.failure)
-        _validate.probability(failure=self.failure)
+    def check(self) -> None:
+        """Stages grow, shares and widths are positive."""
+        _validate.positive(confidence=self.confidence)
+        failure_probability(self.failure)
         _validate.count(b0=self.b0)
         if not self.growth > 1:
             raise InvalidInputError(
                 f"Expected growth > 1 (stages must grow), got growth={self.growth!r}."
             )
-        if len(self.shares) != 3:
-            raise InvalidInputError(
-                f"Expected three shares (crude, fine, auxiliary), got shares={self.shares!r}."
-            )
         _validate.positive(crude_share=self.shares[0], fine_share=self.shares[1])
-        _validate.real(auxiliary_share=self.shares[2])
 
     @property
     def forgets(self) -> bool:
@@ -85,25 +78,9 @@ class EliminationSettings:
         crude, fine, auxiliary = self.shares
         return (crude, fine) if self.fine == "mixture" else (crude, fine + auxiliary)
 
-    @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> "EliminationSettings":
-        """Settings by name; an unknown name is an error with a suggestion."""
-        known = [item.name for item in fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise UnknownNameError("setting of policy elimination", name, known)
-        given = dict(settings)
-        if "shares" in given:
-            given["shares"] = tuple(given["shares"])
-        return cls(**given)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "shares": list(self.shares)}
-
 
 @dataclass(frozen=True)
-class Constants:
+class PrintedConstants:
     """The numbers of the papers' proofs for one problem.
 
     Attributes:

@@ -40,14 +40,17 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.registry import LearnerSpec
+from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.flow import consistent_flow
 from discreet.privacy.release import BatchPlan, PrivateCounts
@@ -56,13 +59,56 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-DEFAULTS = {
-    False: {"confidence": 0.0088, "growth": 1.5},
-    True: {"confidence": 0.048, "growth": 1.0},
-}
-"""Settings without and with pooling over steps; ``confidence`` is multiplied by the fourth root of
-the number of rows: the more of them, the more chances to be misled. How these values were chosen is
-on the docs page."""
+@dataclass(frozen=True, kw_only=True)
+class FlowSettings(Settings):
+    """The few numbers of flow-ucb; there is no printed set of constants to choose instead.
+
+    Attributes:
+        confidence: the one multiplier on all bonuses; None: `usual_confidence`.
+        growth: the width is ``confidence``·ln(users so far + HSA) to this power; None: 1.5, or 1
+            with pooling over steps.
+        shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
+        ease: variance per visit against which noise is weighed in a batch's credit.
+    """
+
+    constants: ConstantSet = "practical"
+    confidence: float | None = None
+    growth: float | None = None
+    shrink: float = 0.8
+    ease: float = 0.1
+
+    def check(self) -> None:
+        """All positive, and a batch leaves less than there was."""
+        if self.constants == "theory":
+            raise InvalidInputError(
+                "Expected constants='practical', got constants='theory': no bound is proven for "
+                "flow-ucb, so it has no printed constants; drop the setting."
+            )
+        given = {"confidence": self.confidence, "growth": self.growth}
+        _validate.positive(**{name: value for name, value in given.items() if value is not None})
+        _validate.positive(shrink=self.shrink, ease=self.ease)
+        _validate.probability(shrink=self.shrink)
+
+    def resolved(self, problem: Problem) -> "FlowSettings":
+        """With the values that None stands for, in this problem."""
+        usual = USUAL_GROWTH[problem.stationary]
+        return replace(
+            self,
+            confidence=usual_confidence(problem) if self.confidence is None else self.confidence,
+            growth=usual if self.growth is None else self.growth,
+        )
+
+
+USUAL_CONFIDENCE = {False: 0.0088, True: 0.048}
+"""Without and with pooling over steps. How these values were chosen is on the docs page."""
+USUAL_GROWTH = {False: 1.5, True: 1.0}
+
+
+def usual_confidence(problem: Problem) -> float:
+    """Times the fourth root of the number of rows: the more, the more chances to be misled."""
+    rows = problem.shape.visits[1:] if problem.stationary else problem.shape.visits
+    return float(USUAL_CONFIDENCE[problem.stationary] * math.prod(rows) ** 0.25)
+
 
 PROMISED = 0.5
 """A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
@@ -139,40 +185,19 @@ class FlowUCB(BatchLearner):
         problem: public facts.
         plan: a calibrated batch release of transitions and rewards.
         rng: breaks ties.
-        confidence: the one multiplier on all bonuses (see `DEFAULTS`).
-        growth: the width is ``confidence``·ln(users so far + HSA) to this power.
-        shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
-        ease: variance per visit against which noise is weighed in a batch's credit.
+        settings: see `FlowSettings`.
     """
 
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    settings_type = FlowSettings
 
     def __init__(
-        self,
-        problem: Problem,
-        plan: BatchPlan,
-        rng: np.random.Generator,
-        *,
-        confidence: float | None = None,
-        growth: float | None = None,
-        shrink: float = 0.8,
-        ease: float = 0.1,
+        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
     ) -> None:
         super().__init__(problem, plan, rng)
-        defaults = DEFAULTS[problem.stationary]
-        if confidence is None:
-            rows = problem.shape.visits[1:] if problem.stationary else problem.shape.visits
-            confidence = defaults["confidence"] * math.prod(rows) ** 0.25
-        growth = defaults["growth"] if growth is None else growth
-        _validate.positive(confidence=confidence, growth=growth, shrink=shrink, ease=ease)
-        _validate.probability(shrink=shrink)
-        self.settings: dict[str, Any] = {
-            "confidence": confidence,
-            "growth": growth,
-            "shrink": shrink,
-            "ease": ease,
-            "stationary": problem.stationary,
-        }
+        chosen = FlowSettings.choose(settings, learner="flow-ucb").resolved(problem)
+        self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
+        del self.settings["constants"]  # there is one set: it needs no name
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)

@@ -42,27 +42,52 @@ V is capped as printed, and ties (rare without a cap on Q) are broken at random.
 Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``constants="theory"``.
 """
 
-import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet import _validate
+from discreet.learners.base import Floats, Ints, StreamLearner
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result
-from discreet.learners.streams.loop import StreamLearner, choose, run_stream, three_statistics
+from discreet.learners.settings import NoisyBonusSettings
+from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.release import PrivateCounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True, kw_only=True)
+class LdpObiSettings(NoisyBonusSettings):
+    """Settings of `LdpObi`.
+
+    Attributes:
+        alpha: times c2 and c3 in the denominators.
+    """
+
+    stationary: bool | None = None
+    alpha: float = 2.0
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.02,
+        "privacy_scale": 0.1,
+        "error_scale": 0.01,
+    }
+
+    def check(self) -> None:
+        """Denominators grow."""
+        super().check()
+        _validate.positive(alpha=self.alpha)
 
 
 class LdpObi(StreamLearner):
     """Optimistic backward induction on signed private estimates."""
 
     name = "ldp-obi"
+    settings_type = LdpObiSettings
+    settings: LdpObiSettings
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -87,7 +112,7 @@ class LdpObi(StreamLearner):
     def estimates(self, counts: PrivateCounts) -> tuple[Floats, Floats, Floats, Floats]:
         """r, p, beta_r and beta_p; an infinite beta_r where a denominator is not positive."""
         steps, visits, sums = three_statistics(counts)
-        row = self.rows(np.array([counts.users]))[0]
+        row = self.coefficients(np.array([counts.users]))[0]
         shift_r, shift_p, root_r, linear_r, root_p, linear_p = row
         D_r, D_p = visits + shift_r, steps.sum(axis=-1) + shift_p
         known = (D_r > 0) & (D_p > 0)
@@ -98,9 +123,9 @@ class LdpObi(StreamLearner):
 
     def noise_bounds(self, users: Ints) -> tuple[Floats, Floats]:
         """c1 = c2 = c4 and c3 after that many users."""
-        failure = self.settings["failure"] / (self.problem.episodes * self.plan.cells)
+        failure = self.settings.failure / (self.problem.episodes * self.plan.cells)
         states, noise = self.problem.shape.states, getattr(self.plan, "noise", None)
-        scale = self.settings["error_scale"]
+        scale = self.settings.error_scale
         if noise is None or not hasattr(noise, "law") or not hasattr(noise, "copies"):
             one = scale * self.error_bounds(users, failure)
             return one, states * one
@@ -114,15 +139,15 @@ class LdpObi(StreamLearner):
         at = np.searchsorted(grid, users)  # rounded up: a bound at a later time is one now
         return scale * one[at], scale * many[at]
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
         shape, settings = self.problem.shape, self.settings
         S, A, H = shape.states, shape.actions, shape.horizon
         c, c3 = self.noise_bounds(users)
         k = users + 1.0
-        log = np.log(4 * math.pi**2 * S * A * H * k**3 / (3 * settings["failure"]))
-        alpha = settings["alpha"]
-        bonus, privacy = settings["bonus_scale"], settings["privacy_scale"]
+        log = np.log(4 * math.pi**2 * S * A * H * k**3 / (3 * settings.failure))
+        alpha = settings.alpha
+        bonus, privacy = settings.bonus_scale, settings.privacy_scale
         return np.stack(
             [
                 alpha * c,
@@ -172,7 +197,7 @@ SPECS = {
         trusts=("none", "central", "local"),
         bound="H³·S²·A·sqrt(K)/eps (Laplace)",
         bound_shape=_bound,
-        run=functools.partial(run_stream, LdpObi),
+        make=LdpObi,
         run_lockstep=_run_lockstep,
     ),
 }

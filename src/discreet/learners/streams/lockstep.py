@@ -20,7 +20,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.learners.streams.ldp_obi import LdpObi
-from discreet.learners.streams.loop import make_learner
+from discreet.learners.streams.loop import make_learner, stream_result
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
@@ -57,19 +57,16 @@ def run_lockstep(
     law = (noise.kind, noise.scale, noise.low, noise.cut, noise.other)
     lanes = _Lanes(mdps, seeds, noise, record_points(episodes))
     for first in range(0, episodes, _BLOCK):
-        rows = learner.rows(np.arange(first, min(first + _BLOCK, episodes)))
+        rows = learner.coefficients(np.arange(first, min(first + _BLOCK, episodes)))
         arguments = (rows, *law, *lanes.arrays(), first, *lanes.records())
         run_lanes(*arguments)
     return [
-        Result(
-            learner=LdpObi.name,
-            regret=RegretCurve(lanes.points, lanes.recorded[:, i].copy()),
-            guarantee=learner.plan.guarantee,
-            policy=DeterministicPolicy(lanes.actions[:, :, i]),
-            episodes=episodes,
-            seed=seed.seed,
-            settings=learner.settings,
-            extras={"mechanism": learner.plan.mechanism, "lockstep": len(seeds)},
+        stream_result(
+            learner,
+            RegretCurve(lanes.points, lanes.recorded[:, i].copy()),
+            DeterministicPolicy(lanes.actions[:, :, i]),
+            seed,
+            lockstep=len(seeds),
         )
         for i, seed in enumerate(seeds)
     ]

@@ -7,19 +7,17 @@ walk through the same policies on the same random stream.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._seeds import RunSeeds
 from discreet.errors import UnsupportedError
-from discreet.learners.base import Problem
-from discreet.learners.constants import resolve
-from discreet.learners.regret import RegretCurve, record_points
-from discreet.learners.result import Result
+from discreet.learners.base import Floats, Ints, Problem, StreamLearner
+from discreet.learners.regret import RegretCurve, RegretRecorder
+from discreet.learners.result import Result, noise_deviations
 from discreet.mdp.counts import Counts
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
@@ -29,66 +27,11 @@ from discreet.privacy.release import PrivateCounts, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import TrustModel
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 _RESPONSES = {"unit": 0, "cell": 1, "category": 2}
 """What one step of a user adds to the counters (see `privacy.release.StreamBlock`)."""
 
 _BLOCK_BYTES = 1 << 20
 """Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
-
-
-class StreamLearner(ABC):
-    """From private counts to the next policy. Never sees raw counts, never draws noise.
-
-    Attributes:
-        problem: public facts.
-        plan: the calibrated release; the learner reads its error bounds.
-        rng: breaks ties and draws what the learner itself draws.
-        settings: resolved, see `discreet.learners.constants`.
-    """
-
-    name: ClassVar[str]
-    stochastic: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        problem: Problem,
-        plan: StreamPlan,
-        rng: np.random.Generator,
-        settings: dict[str, Any],
-    ) -> None:
-        self.problem = problem
-        self.plan = plan
-        self.rng = rng
-        self.settings = settings
-        self._bounds: dict[float, Floats] = {}
-
-    @abstractmethod
-    def next_policy(self, counts: PrivateCounts) -> Policy:
-        """The policy for the next user, from the counts of all users before."""
-
-    @abstractmethod
-    def rows(self, users: Ints) -> Floats:
-        """Coefficients of the compiled planner when that many users have been released."""
-
-    @abstractmethod
-    def planner(self) -> Any:
-        """The compiled planner (see `loop_kernels.planner`)."""
-
-    @abstractmethod
-    def memory(self) -> Floats:
-        """``[M, H, S, A]``: what the compiled planner keeps, before the first episode."""
-
-    def error_bounds(self, users: Ints, failure: float) -> Floats:
-        """What |noise| on one counter stays below, at each of these times (0 before any user)."""
-        if self.plan.guarantee.notion == "none":
-            return np.zeros(len(users))
-        if failure not in self._bounds:
-            self._bounds[failure] = np.append(0.0, self.plan.error_bounds(failure))
-        chosen: Floats = self._bounds[failure][users]
-        return chosen
 
 
 def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
@@ -124,10 +67,8 @@ def make_learner(
     settings: dict[str, Any],
 ) -> StreamLearner:
     """A learner with its release calibrated."""
-    chosen = resolve(kind.name, settings)
-    if chosen["stationary"] is None:
-        chosen["stationary"] = mdp.stationary
-    stationary = chosen["stationary"]
+    chosen = kind.settings_type.choose(settings, learner=kind.name)
+    stationary = mdp.stationary if chosen.stationary is None else chosen.stationary
     if stationary and not mdp.stationary:
         raise UnsupportedError(
             f"stationary=True needs a stationary MDP, and {mdp!r} is not; drop the setting "
@@ -135,7 +76,7 @@ def make_learner(
         )
     plan = trust.calibrate(mdp.shape, rhythm="stream", episodes=episodes, stationary=stationary)
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
-    return kind(problem, plan, rng, chosen)
+    return kind(problem, plan, rng, replace(chosen, stationary=stationary))
 
 
 def run_stream(
@@ -146,47 +87,38 @@ def run_stream(
     seeds: RunSeeds,
     **settings: Any,
 ) -> Result:
-    """Simulate ``episodes`` users under a stream learner, compiled."""
+    """Simulate ``episodes`` users under a stream learner, compiled if it has a planner."""
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
-    world = CompiledRun(mdp, learner, seeds)
-    curve = RegretTrace(episodes)
-    for regrets in world.blocks():
-        curve.add(regrets)
+    recorder = RegretRecorder(episodes)
+    if learner.planner() is None:
+        for played, regret in walk(learner, mdp, seeds):
+            recorder.add(1, regret)
+            policy = played
+    else:
+        compiled = CompiledRun(mdp, learner, seeds)
+        for regrets in compiled.blocks():
+            recorder.add_each(regrets)
+        policy = compiled.policy()
+    return stream_result(learner, recorder.curve(), policy, seeds)
+
+
+def stream_result(
+    learner: StreamLearner, regret: RegretCurve, policy: Policy, seeds: RunSeeds, **extras: Any
+) -> Result:
+    """What a run leaves."""
+    plan = learner.plan
     return Result(
-        learner=kind.name,
-        regret=curve.curve(),
-        guarantee=learner.plan.guarantee,
-        policy=world.policy(),
-        episodes=episodes,
+        learner=learner.name,
+        regret=regret,
+        guarantee=plan.guarantee,
+        policy=policy,
+        episodes=plan.episodes,
         seed=seeds.seed,
-        settings=learner.settings,
-        extras={"mechanism": learner.plan.mechanism},
+        settings=learner.settings.to_dict(),
+        extras={"mechanism": plan.mechanism, **extras},
+        mechanism=plan.mechanism,
+        noise=noise_deviations(plan.noise_variance(plan.episodes)),
     )
-
-
-class RegretTrace:
-    """Cumulative regret at log-spaced episodes, from blocks of per-episode regrets."""
-
-    def __init__(self, episodes: int) -> None:
-        self._points = record_points(episodes)
-        self._values: list[float] = []
-        self._episode = 0
-        self._total = 0.0
-
-    def add(self, regrets: Floats) -> None:
-        """The regrets of the next episodes."""
-        sums = self._total + np.cumsum(regrets)
-        end = self._episode + len(regrets)
-        first = len(self._values)
-        last = int(np.searchsorted(self._points, end, "right"))
-        inside = self._points[first:last] - self._episode - 1
-        self._values.extend(sums[inside].tolist())
-        self._episode = end
-        self._total = float(sums[-1])
-
-    def curve(self) -> RegretCurve:
-        """What has been recorded so far."""
-        return RegretCurve(self._points[: len(self._values)], np.array(self._values))
 
 
 class CompiledRun:
@@ -231,7 +163,7 @@ class CompiledRun:
             run_block(
                 kernel,
                 *self._world,
-                self.learner.rows(np.arange(first, first + count)),
+                self.learner.coefficients(np.arange(first, first + count)),
                 *randomness,
                 _RESPONSES[plan.response],
                 *self._counts,
@@ -290,17 +222,24 @@ def run_reference(
 ) -> Iterator[tuple[Policy, float]]:
     """The same run, step by step as the papers say; yields each policy and its regret."""
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
+    return walk(learner, mdp, seeds)
+
+
+def walk(
+    learner: StreamLearner, mdp: TabularMDP, seeds: RunSeeds
+) -> Iterator[tuple[Policy, float]]:
+    """Plan, play, release; yields each policy and its regret."""
     release = learner.plan.open(SimulationSampler(seeds.generator("noise")))
     environment = seeds.generator("environment")
     meter = RegretMeter(mdp)
     counts = no_counts(learner.plan)
-    for _ in range(episodes):
+    for _ in range(learner.plan.episodes):
         policy = learner.next_policy(counts)
         yield policy, meter.regret(policy)
-        counts = release.add(play(mdp, policy, environment, learner.rng))
+        counts = release.add(play_episode(mdp, policy, environment, learner.rng))
 
 
-def play(
+def play_episode(
     mdp: TabularMDP,
     policy: Policy,
     environment: np.random.Generator,

@@ -37,30 +37,79 @@ Regret up to logarithms, for ``constants="theory"``: VI sqrt(S·A·H³·T) + S²
 sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps instead of the last term (local).
 """
 
-import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.learners.base import Floats, Ints
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.streams.loop import run_stream, three_statistics
-from discreet.learners.streams.optimism import Model, Optimist
+from discreet.learners.settings import NoisyBonusSettings, not_negative
+from discreet.learners.streams.loop import three_statistics
+from discreet.learners.streams.ucbvi import Model, Optimist, OptimistSettings
 from discreet.mdp.policies import StochasticPolicy
 from discreet.privacy.release import PrivateCounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateUcbViSettings(NoisyBonusSettings, OptimistSettings):
+    """Settings of `PrivateUcbVi`."""
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.05,
+        "privacy_scale": 0.01,
+        "error_scale": 0.2,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateUcbPoSettings(NoisyBonusSettings, OptimistSettings):
+    """Settings of `PrivateUcbPo`.
+
+    Attributes:
+        rate_scale: multiplies the step size of mirror ascent; one in theory.
+    """
+
+    rate_scale: float = 1.0
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.02,
+        "privacy_scale": 0.003,
+        "error_scale": 0.2,
+        "rate_scale": 20.0,
+    }
+
+    def check(self) -> None:
+        """Multipliers may be zero, not negative."""
+        super().check()
+        not_negative(rate_scale=self.rate_scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PucbSettings(NoisyBonusSettings, OptimistSettings):
+    """Settings of `Pucb`."""
+
+    cap: Literal["horizon", "remaining"] = "horizon"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.05,
+        "privacy_scale": 0.01,
+        "error_scale": 0.05,
+        "cap": "remaining",
+    }
 
 
 class _NoisyOptimist(Optimist):
     """What the three share: the error bound, and factors of 1/sqrt(N), 1/N and 1/N²."""
 
+    settings: PrivateUcbViSettings | PrivateUcbPoSettings | PucbSettings
+
     def errors(self, users: Ints) -> Floats:
         """E, from the actual noise after that many users."""
-        failure = self.settings["failure"] / (3 * self.plan.cells * self.problem.episodes)
-        bounds: Floats = self.settings["error_scale"] * self.error_bounds(users, failure)
+        failure = self.settings.failure / (3 * self.plan.cells * self.problem.episodes)
+        bounds: Floats = self.settings.error_scale * self.error_bounds(users, failure)
         return bounds
 
     def error(self, users: int) -> float:
@@ -71,13 +120,14 @@ class _NoisyOptimist(Optimist):
         """ln(factor·S·A·T/failure)."""
         shape, episodes = self.problem.shape, self.problem.episodes
         total = factor * shape.states * shape.actions * episodes * shape.horizon
-        return math.log(total / self.settings["failure"])
+        return math.log(total / self.settings.failure)
 
 
 class PrivateUcbVi(_NoisyOptimist):
     """Value iteration with Hoeffding bonuses on private counts."""
 
     name = "private-ucb-vi"
+    settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbViSettings
 
     def model(self, counts: PrivateCounts) -> Model:
         """Signed estimates over D = max(1, N~ + E)."""
@@ -96,10 +146,10 @@ class PrivateUcbVi(_NoisyOptimist):
         """Factors of 1/sqrt(D) and of 1/D."""
         H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
         L_c = math.sqrt(2 * self.log(4))
-        root = self.settings["bonus_scale"] * np.full(len(users), L_c + H * L_c)
-        return root, self.settings["privacy_scale"] * (3 * E + H * (S * E + 2 * E))
+        root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_c)
+        return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         root, linear = self.factors(users)
         error = self.errors(users)
@@ -110,6 +160,8 @@ class PrivateUcbPo(PrivateUcbVi):
     """Policy optimisation: optimistic evaluation, then mirror ascent."""
 
     name = "private-ucb-po"
+    settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbPoSettings
+    settings: PrivateUcbPoSettings
     stochastic = True
 
     def __init__(self, *arguments: Any) -> None:
@@ -122,14 +174,14 @@ class PrivateUcbPo(PrivateUcbVi):
         """sqrt(2·ln A/(H²·K)), times ``rate_scale``."""
         shape = self.problem.shape
         printed = math.sqrt(2 * math.log(shape.actions) / self.problem.episodes) / shape.horizon
-        return float(self.settings["rate_scale"] * printed)
+        return float(self.settings.rate_scale * printed)
 
     def factors(self, users: Ints) -> tuple[Floats, Floats]:
         """|r - r*| + H·|P - P*|_1."""
         H, S, E = self.problem.shape.horizon, self.problem.shape.states, self.errors(users)
         L_c, L_p = math.sqrt(2 * self.log(4)), math.sqrt(4 * S * self.log(6))
-        root = self.settings["bonus_scale"] * np.full(len(users), L_c + H * L_p)
-        return root, self.settings["privacy_scale"] * (3 * E + H * (S * E + 2 * E))
+        root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_p)
+        return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
 
     def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:  # type: ignore[override]
         """Play the current policy; move it for the next user."""
@@ -157,7 +209,7 @@ class PrivateUcbPo(PrivateUcbVi):
         start[1] = 1 / shape.actions
         return start
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         root, linear = self.factors(users)
         return self.table(
@@ -175,6 +227,7 @@ class Pucb(_NoisyOptimist):
     """UBEV on private counts."""
 
     name = "pucb"
+    settings_type: ClassVar[type[OptimistSettings]] = PucbSettings
 
     def model(self, counts: PrivateCounts) -> Model:
         """Plain ratios of noisy counts."""
@@ -195,11 +248,11 @@ class Pucb(_NoisyOptimist):
         """Factors of 1/sqrt(N - E), 1/N and 1/N²."""
         shape, E = self.problem.shape, self.errors(users)
         log = self.log(9 * shape.horizon)  # ln(T/failure') with failure' = failure/(9·S·A·H)
-        root = self.settings["bonus_scale"] * (shape.horizon + 1) * math.sqrt(2 * log)
-        scale = self.settings["privacy_scale"] * (1 + shape.states * shape.horizon)
+        root = self.settings.bonus_scale * (shape.horizon + 1) * math.sqrt(2 * log)
+        scale = self.settings.privacy_scale * (1 + shape.states * shape.horizon)
         return np.full(len(users), root), 3 * scale * E, 2 * scale * E**2
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         E = self.errors(users)
         root, linear, square = self.factors(users)
@@ -231,7 +284,7 @@ SPECS = {
         trusts=("none", "central", "local"),
         bound="sqrt(S·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
         bound_shape=_vi_bound,
-        run=functools.partial(run_stream, PrivateUcbVi),
+        make=PrivateUcbVi,
     ),
     "private-ucb-po": LearnerSpec(
         name="private-ucb-po",
@@ -241,7 +294,7 @@ SPECS = {
         trusts=("none", "central", "local"),
         bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
         bound_shape=_hoeffding_bound,
-        run=functools.partial(run_stream, PrivateUcbPo),
+        make=PrivateUcbPo,
     ),
     "pucb": LearnerSpec(
         name="pucb",
@@ -251,6 +304,6 @@ SPECS = {
         trusts=("none", "central"),
         bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central)",
         bound_shape=_hoeffding_bound,
-        run=functools.partial(run_stream, Pucb),
+        make=Pucb,
     ),
 }

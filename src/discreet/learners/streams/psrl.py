@@ -19,26 +19,63 @@ variance, so n becomes n_eff = n²/(n + c·v) and counts are scaled by n_eff/n.
 No regret bound is proven for LDP-PSRL; PSRL has Bayesian regret H·S·sqrt(A·T) up to logarithms.
 """
 
-import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet import _validate
+from discreet.learners.base import Floats, Ints, StreamLearner
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.streams.loop import StreamLearner, choose, run_stream, three_statistics
+from discreet.learners.settings import StreamSettings, not_negative
+from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.release import PrivateCounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True, kw_only=True)
+class PsrlSettings(StreamSettings):
+    """Settings of `Psrl`; printed and practical ones are the same.
+
+    Attributes:
+        prior: of every transition, in visits.
+    """
+
+    prior: float = 1.0
+
+    def check(self) -> None:
+        """A Dirichlet parameter is positive."""
+        super().check()
+        _validate.positive(prior=self.prior)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdpPsrlSettings(PsrlSettings):
+    """Settings of `LdpPsrl`.
+
+    Attributes:
+        privacy_scale: c, how much the noise shrinks the counts; as printed not at all.
+    """
+
+    stationary: bool | None = None
+    privacy_scale: float = 0.0
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {"privacy_scale": 0.1}
+
+    def check(self) -> None:
+        """Noise never adds certainty."""
+        super().check()
+        not_negative(privacy_scale=self.privacy_scale)
 
 
 class Psrl(StreamLearner):
     """Posterior sampling on (private) counts."""
 
     name = "psrl"
+    settings_type: ClassVar[type[PsrlSettings]] = PsrlSettings
+    settings: PsrlSettings
 
     def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
         """Draw a model, solve it."""
@@ -59,7 +96,7 @@ class Psrl(StreamLearner):
     def draw_model(self, counts: PrivateCounts) -> tuple[Floats, Floats]:
         """One model of the posterior: transitions ``[G,S,A,S]`` and rewards ``[G,S,A]``."""
         steps, visits, sums = three_statistics(counts)
-        prior, noise = self.rows(np.array([counts.users]))[0].tolist()
+        prior, noise = self.coefficients(np.array([counts.users]))[0].tolist()
         transitions, rewards = np.zeros_like(steps), np.zeros_like(visits)
         for index in np.ndindex(visits.shape):
             n = max(0.0, float(visits[index]))
@@ -81,14 +118,18 @@ class Psrl(StreamLearner):
         tau = self.rng.standard_gamma(1 + n / 2) / b
         return float(mu + self.rng.standard_normal() / math.sqrt(lam * tau))
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The prior and c·v, the noise that shrinks the counts."""
-        rows = np.zeros((len(users), 2))
-        rows[:, 0] = self.settings["prior"]
-        scale = self.settings.get("privacy_scale", 0.0)
-        if scale:
-            rows[:, 1] = scale * self._noise_variances(users)
-        return rows
+        table = np.zeros((len(users), 2))
+        table[:, 0] = self.settings.prior
+        if self.noise_share:
+            table[:, 1] = self.noise_share * self._noise_variances(users)
+        return table
+
+    @property
+    def noise_share(self) -> float:
+        """c, how much the noise shrinks the counts."""
+        return 0.0
 
     def _noise_variances(self, users: Ints) -> Floats:
         """Of one visit counter; under local privacy every user adds the same noise."""
@@ -111,6 +152,13 @@ class LdpPsrl(Psrl):
     """PSRL on locally private counts."""
 
     name = "ldp-psrl"
+    settings_type = LdpPsrlSettings
+    settings: LdpPsrlSettings
+
+    @property
+    def noise_share(self) -> float:
+        """C."""
+        return self.settings.privacy_scale
 
 
 def _bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
@@ -126,7 +174,7 @@ SPECS = {
         trusts=("none",),
         bound="H·S·sqrt(A·T), Bayesian",
         bound_shape=_bound,
-        run=functools.partial(run_stream, Psrl),
+        make=Psrl,
     ),
     "ldp-psrl": LearnerSpec(
         name="ldp-psrl",
@@ -135,6 +183,6 @@ SPECS = {
         rhythm="stream",
         trusts=("none", "central", "local"),
         bound="none proven",
-        run=functools.partial(run_stream, LdpPsrl),
+        make=LdpPsrl,
     ),
 }

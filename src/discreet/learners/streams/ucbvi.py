@@ -30,28 +30,181 @@ noise after k users exceeds with probability failure/(3·counters·K)).
 Regret: sqrt(S·A·H²·T) + S²·A·H³/eps (central), sqrt(S·A·H²·T) + S²·A·sqrt(H⁵·T)/eps (local) up to
 logarithms, proven for ``constants="theory"`` and time-inhomogeneous counts; with practical
 constants nothing is proven. The guarantee of the release holds whatever the constants.
+
+`Optimist` is the backward induction that these two and `private_ucb` share, as the papers print it;
+`ucbvi_kernels` is its compiled form, which tests hold equal to it.
 """
 
-import functools
 import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.learners.base import Floats, Ints, StreamLearner
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.streams.loop import run_stream, three_statistics
-from discreet.learners.streams.optimism import Model, Optimist, unknown_ahead, variance
+from discreet.learners.settings import BonusSettings, NoisyBonusSettings
+from discreet.learners.streams.loop import choose, three_statistics
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.postprocess import valid_counts
 from discreet.privacy.release import PrivateCounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Estimates; the first axis has length H, or 1 for stationary counts.
+
+    Attributes:
+        transitions: ``[G, S, A, S]``, perhaps signed or of mass below one.
+        rewards: ``[G, S, A]``.
+        visits: ``[G, S, A]``, the N of the bonus.
+    """
+
+    transitions: Floats
+    rewards: Floats
+    visits: Floats
+
+    def step(self, h: int) -> int:
+        """Where the estimates of step h are."""
+        return h if len(self.visits) > 1 else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimistSettings(BonusSettings):
+    """How far optimism goes.
+
+    Attributes:
+        clip: Q values never grow over the episodes.
+        cap: values are at most H, or at most the number of remaining steps.
+    """
+
+    clip: bool = False
+    cap: Literal["horizon", "remaining"] = "remaining"
+
+
+class Optimist(StreamLearner):
+    """Q(h,s,a) = min(cap, max(0, r + P·V + b)), V = max Q, greedy policy, random ties.
+
+    A subclass says how private counts become a model and which bonus each (s, a) gets.
+    """
+
+    settings: OptimistSettings
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        shape = self.problem.shape
+        self.q = np.full(shape.visits, float(shape.horizon))
+
+    @abstractmethod
+    def model(self, counts: PrivateCounts) -> Model:
+        """Estimates from private counts."""
+
+    @abstractmethod
+    def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """``[S, A]``: the bonus at step h, given the values of step h + 1; inf: unknown."""
+
+    def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
+        """Backward induction with bonuses."""
+        shape = self.problem.shape
+        model = self.model(counts)
+        values = np.zeros(shape.states)
+        actions = np.zeros(shape.visits[:2], np.int64)
+        for h in reversed(range(shape.horizon)):
+            self.q[h] = self.q_values(h, model, values, counts.users)
+            for s in range(shape.states):
+                actions[h, s] = choose(self.q[h, s], self.rng)
+            values = np.max(self.q[h], axis=-1)
+        return DeterministicPolicy(actions)
+
+    def q_values(self, h: int, model: Model, values: Floats, users: int) -> Floats:
+        """The optimistic Q values of step h."""
+        cap = self.problem.shape.horizon - (h if self.settings.cap == "remaining" else 0)
+        g = model.step(h)
+        plain = model.rewards[g] + expected(model.transitions[g], values)
+        q = np.clip(plain + self.bonus(h, model, values, users), 0.0, cap)
+        clipped: Floats = np.minimum(q, self.q[h]) if self.settings.clip else q
+        return clipped
+
+    def planner(self) -> Any:
+        """The compiled form of `next_policy`."""
+        from discreet.learners.streams.ucbvi_kernels import optimistic_values
+
+        return optimistic_values
+
+    def memory(self) -> Floats:
+        """Q starts at H."""
+        return np.full((1, *self.problem.shape.visits), float(self.problem.shape.horizon))
+
+    def table(self, users: Ints, **columns: Floats | float) -> Floats:
+        """Coefficients of the compiled planner by name (see `ucbvi_kernels.Column`)."""
+        from discreet.learners.streams.ucbvi_kernels import Column
+
+        columns |= {"remaining": self.settings.cap == "remaining", "clip": self.settings.clip}
+        table = np.zeros((len(users), len(Column)))
+        for name, value in columns.items():
+            table[:, Column[name.upper()]] = value
+        return table
+
+
+def expected(transitions: Floats, values: Floats) -> Floats:
+    """P·V, summed from the first state to the last: what ties must tie in the kernels too."""
+    total = np.zeros(transitions.shape[:-1])
+    for t, value in enumerate(values):
+        total += transitions[..., t] * value
+    return total
+
+
+def variance(model: Model, h: int, values: Floats) -> Floats:
+    """Var_P(V) per (s, a)."""
+    transitions = model.transitions[model.step(h)]
+    mean = expected(transitions, values)
+    spread: Floats = np.maximum(0.0, expected(transitions, values**2) - mean**2)
+    return spread
+
+
+def unknown_ahead(model: Model, h: int, near: float, near2: float, horizon: int) -> Floats:
+    """sum_s' P(s')·min(near/N'(s') + near2/N'(s')², H²) with N'(s') the visits at step h + 1."""
+    visits = model.visits[model.step(h + 1)].sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ceiling = np.where(visits > 0, near / visits + near2 / visits**2, np.inf)
+    return expected(model.transitions[model.step(h)], np.minimum(ceiling, horizon**2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UcbviSettings(OptimistSettings):
+    """Settings of `Ucbvi`.
+
+    Attributes:
+        bonus: which of the two.
+        terms: of the Bernstein bonus, those that are switched on.
+    """
+
+    bonus: Literal["bernstein", "hoeffding"] = "bernstein"
+    terms: tuple[Literal["variance", "reward", "linear", "correction"], ...] = (
+        "variance",
+        "reward",
+        "linear",
+        "correction",
+    )
+    clip: bool = True
+    cap: Literal["horizon", "remaining"] = "horizon"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.01,
+        "terms": ("variance", "reward", "linear"),
+        "clip": False,
+        "cap": "remaining",
+    }
 
 
 class Ucbvi(Optimist):
     """UCBVI on exact counts."""
 
     name = "ucbvi"
+    settings_type = UcbviSettings
+    settings: UcbviSettings
 
     def model(self, counts: PrivateCounts) -> Model:
         """Empirical frequencies."""
@@ -60,11 +213,11 @@ class Ucbvi(Optimist):
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Bonus 1 or bonus 2, term by term."""
         H, S, A, log = self._sizes()
-        terms = self.settings["terms"]
+        terms = self.settings.terms
         n = model.visits[model.step(h)]
         total = np.zeros_like(n)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if self.settings["bonus"] == "hoeffding":
+            if self.settings.bonus == "hoeffding":
                 total += 7 * H * log / np.sqrt(n)
             else:
                 if "variance" in terms:
@@ -76,13 +229,13 @@ class Ucbvi(Optimist):
                 if "correction" in terms and h < H - 1:
                     ahead = unknown_ahead(model, h, 100**2 * H**3 * S**2 * A * log**2, 0.0, H)
                     total += np.sqrt(8 * ahead / n)
-            return np.where(n > 0, self.settings["bonus_scale"] * total, np.inf)
+            return np.where(n > 0, self.settings.bonus_scale * total, np.inf)
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         H, S, A, log = self._sizes()
-        scale, terms = self.settings["bonus_scale"], self.settings["terms"]
-        if self.settings["bonus"] == "hoeffding":
+        scale, terms = self.settings.bonus_scale, self.settings.terms
+        if self.settings.bonus == "hoeffding":
             return self.table(users, root=scale * 7 * H * log)
         return self.table(
             users,
@@ -96,13 +249,42 @@ class Ucbvi(Optimist):
     def _sizes(self) -> tuple[int, int, int, float]:
         shape, episodes = self.problem.shape, self.problem.episodes
         H, S, A = shape.horizon, shape.states, shape.actions
-        return H, S, A, math.log(5 * S * A * episodes * H / self.settings["failure"])
+        return H, S, A, math.log(5 * S * A * episodes * H / self.settings.failure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpUcbviSettings(NoisyBonusSettings, OptimistSettings):
+    """Settings of `DpUcbvi`.
+
+    Attributes:
+        terms: of the bonus, those that are switched on.
+    """
+
+    terms: tuple[Literal["variance", "reward", "privacy", "correction"], ...] = (
+        "variance",
+        "reward",
+        "privacy",
+        "correction",
+    )
+    clip: bool = True
+    cap: Literal["horizon", "remaining"] = "horizon"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {
+        "bonus_scale": 0.1,
+        "privacy_scale": 2e-5,
+        "error_scale": 0.2,
+        "terms": ("variance", "reward", "privacy"),
+        "clip": False,
+        "cap": "remaining",
+    }
 
 
 class DpUcbvi(Optimist):
     """DP-UCBVI on private counts."""
 
     name = "dp-ucbvi"
+    settings_type = DpUcbviSettings
+    settings: DpUcbviSettings
 
     def model(self, counts: PrivateCounts) -> Model:
         """Equations 1, 4 and 5."""
@@ -110,15 +292,15 @@ class DpUcbvi(Optimist):
 
     def errors(self, users: Ints) -> Floats:
         """E, from the actual noise after that many users."""
-        failure = self.settings["failure"] / (3 * self.plan.cells * self.problem.episodes)
-        bounds: Floats = 4 * self.settings["error_scale"] * self.error_bounds(users, failure)
+        failure = self.settings.failure / (3 * self.plan.cells * self.problem.episodes)
+        bounds: Floats = 4 * self.settings.error_scale * self.error_bounds(users, failure)
         return bounds
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Equation 31, term by term."""
         H, S, A, iota = self._sizes()
         E = float(self.errors(np.array([users]))[0])
-        terms, scale = self.settings["terms"], self.settings["bonus_scale"]
+        terms, scale = self.settings.terms, self.settings.bonus_scale
         n = model.visits[model.step(h)]
         total = np.zeros_like(n)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,7 +309,7 @@ class DpUcbvi(Optimist):
             if "reward" in terms:
                 total += scale * np.sqrt(2 * iota / n)
             if "privacy" in terms:
-                printed = self.settings["privacy_scale"] * 20 * H * S * E * iota
+                printed = self.settings.privacy_scale * 20 * H * S * E * iota
                 total += max(printed, scale * 2 * H * iota / 3) / n
             if "correction" in terms and h < H - 1:
                 near = 1000**2 * H**3 * S * A * iota**2
@@ -136,18 +318,18 @@ class DpUcbvi(Optimist):
                 total += scale * 4 * math.sqrt(iota) * np.sqrt(ahead / n)
             return np.where(n > 0, total, np.inf)
 
-    def rows(self, users: Ints) -> Floats:
+    def coefficients(self, users: Ints) -> Floats:
         """The same factors for the compiled planner."""
         H, S, A, iota = self._sizes()
         E = self.errors(users)
-        terms, scale = self.settings["terms"], self.settings["bonus_scale"]
+        terms, scale = self.settings.terms, self.settings.bonus_scale
         return self.table(
             users,
             error=E,
             variance=scale * 2 * math.sqrt(iota) * ("variance" in terms),
             root=scale * math.sqrt(2 * iota) * ("reward" in terms),
             linear=np.maximum(
-                self.settings["privacy_scale"] * 20 * H * S * E * iota, scale * 2 * H * iota / 3
+                self.settings.privacy_scale * 20 * H * S * E * iota, scale * 2 * H * iota / 3
             )
             * ("privacy" in terms),
             correction=scale**2 * 16 * iota * ("correction" in terms),
@@ -158,7 +340,7 @@ class DpUcbvi(Optimist):
     def _sizes(self) -> tuple[int, int, int, float]:
         shape, episodes = self.problem.shape, self.problem.episodes
         H, S, A = shape.horizon, shape.states, shape.actions
-        return H, S, A, math.log(30 * H * S * A * episodes * H / self.settings["failure"])
+        return H, S, A, math.log(30 * H * S * A * episodes * H / self.settings.failure)
 
 
 def valid_model(counts: PrivateCounts, error: float) -> Model:
@@ -187,7 +369,7 @@ SPECS = {
         trusts=("none",),
         bound="sqrt(S·A·H²·T)",
         bound_shape=_ucbvi_bound,
-        run=functools.partial(run_stream, Ucbvi),
+        make=Ucbvi,
     ),
     "dp-ucbvi": LearnerSpec(
         name="dp-ucbvi",
@@ -197,6 +379,6 @@ SPECS = {
         trusts=("none", "central", "local"),
         bound="sqrt(S·A·H²·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
         bound_shape=_dp_bound,
-        run=functools.partial(run_stream, DpUcbvi),
+        make=DpUcbvi,
     ),
 }

@@ -5,7 +5,7 @@ The learners differ only in how counts become a model and in the factors of the 
     b(h,s,a) = VARIANCE·sqrt(Var_P(V)/N) + ROOT/sqrt(N - SHIFT) + LINEAR/N + SQUARE/N²
                + sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²) / N),
 
-so a learner computes one row of factors per release (`Row` names the columns) and the planners
+so a learner computes one row of factors per release (`Column` names them) and the planners
 below serve them all. N'(s') is the number of visits to s' at the next step.
 """
 
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Row(IntEnum):
-    """Columns of a coefficient row."""
+class Column(IntEnum):
+    """Coefficients of one release."""
 
     VARIANCE = 0
     ROOT = 1

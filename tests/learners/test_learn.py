@@ -7,8 +7,7 @@ import discreet
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
-from discreet.learners.learn import make_batch_learner
-from discreet.learners.loop import run_batches
+from discreet.learners.learn import make_batch_learner, run_batches
 from discreet.learners.registry import get_learner
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=4)

@@ -1,0 +1,177 @@
+"""Settings of learners: one frozen base for all, with printed constants and practical ones.
+
+``constants="theory"`` is the printed formula: the defaults of the fields. ``"practical"`` is one
+fixed set of multipliers per learner, ``PRACTICAL``, chosen on problems that are *not* reported
+(random MDPs, chains, grids; ``tools/choose_constants.py`` and
+``tools/choose_adversarial_constants.py``) and used for all trust models, epsilons and environments
+alike. What a caller gives wins over both.
+
+A learner of its own settings writes a frozen dataclass: the annotation of a field (a number, a
+truth value, `Literal` words, a tuple of these, or None besides) is checked by `Settings`, rules
+beyond it in `Settings.check`.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnknownNameError
+
+ConstantSet = Literal["theory", "practical"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a caller may choose of one learner.
+
+    Attributes:
+        constants: which set of values the caller started from.
+    """
+
+    constants: ConstantSet = "theory"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {}
+    """What practical constants change."""
+    USUAL: ClassVar[ConstantSet] = "practical"
+    """The constants of a run that asks for none."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for item in fields(self):
+            _check_kind(item.name, getattr(self, item.name), hints[item.name])
+        self.check()
+
+    def check(self) -> None:
+        """Rules that an annotation cannot say; raises with the value, the rule and the remedy."""
+
+    @classmethod
+    def theory(cls, **given: object) -> Self:
+        """The printed constants, with what is given instead."""
+        return cls.choose({"constants": "theory", **given})
+
+    @classmethod
+    def practical(cls, **given: object) -> Self:
+        """The practical constants, with what is given instead."""
+        return cls.choose({"constants": "practical", **given})
+
+    @classmethod
+    def choose(cls, given: Mapping[str, object], *, learner: str = "") -> Self:
+        """Settings from keywords or from a TOML table; an unknown name gets a suggestion.
+
+        Args:
+            given: setting -> value; lists stand for tuples.
+            learner: its name, for the message.
+        """
+        known = [item.name for item in fields(cls)]
+        for name in given:
+            if name not in known:
+                owner = f" of {learner!r}" if learner else ""
+                raise UnknownNameError(f"setting{owner}", name, known)
+        constants = given.get("constants", cls.USUAL)
+        _validate.choice(get_args(ConstantSet), constants=constants)
+        usual = cls.PRACTICAL if constants == "practical" else {}
+        chosen: dict[str, Any] = {**usual, **given, "constants": constants}
+        for name, value in chosen.items():
+            chosen[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**chosen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting as a plain value (JSON): tuples become lists."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+
+    def to_toml(self) -> dict[str, Any]:
+        """The same without what is None, which TOML cannot say; `choose` reads it back."""
+        return {name: value for name, value in self.to_dict().items() if value is not None}
+
+
+def _check_kind(name: str, value: object, kind: Any) -> None:
+    """The value is of the annotated kind."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):  # a kind, or None
+        if value is not None:
+            _check_kind(name, value, next(k for k in get_args(kind) if k is not types.NoneType))
+    elif origin is Literal:
+        _validate.choice(get_args(kind), **{name: value})
+    elif origin is tuple:
+        _check_tuple(name, value, get_args(kind))
+    elif kind is bool:
+        if not isinstance(value, bool):
+            raise InvalidInputError(f"Expected {name} to be True or False, got {name}={value!r}.")
+    elif kind is int:
+        _validate.count(0, **{name: value})
+    elif kind is float:
+        _validate.real(**{name: value})
+
+
+def _check_tuple(name: str, value: object, kinds: tuple[Any, ...]) -> None:
+    if not isinstance(value, tuple):
+        raise InvalidInputError(f"Expected {name} to be a list of values, got {name}={value!r}.")
+    any_length = len(kinds) == 2 and kinds[1] is Ellipsis
+    if not any_length and len(value) != len(kinds):
+        raise InvalidInputError(f"Expected {name} to have {len(kinds)} values, got {name}={value}.")
+    for item in value:
+        _check_kind(name, item, kinds[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings(Settings):
+    """What all learners of the stream rhythm have.
+
+    Attributes:
+        stationary: counts pooled over the steps; None: if the MDP is stationary.
+    """
+
+    stationary: bool | None = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BonusSettings(StreamSettings):
+    """A printed bonus for what is not known.
+
+    Attributes:
+        bonus_scale: multiplies its statistical terms; one in theory.
+        failure: the probability with which the theory may fail.
+    """
+
+    bonus_scale: float = 1.0
+    failure: float = 0.1
+
+    def check(self) -> None:
+        """A multiplier may be zero, not negative."""
+        super().check()
+        not_negative(bonus_scale=self.bonus_scale)
+        failure_probability(self.failure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyBonusSettings(BonusSettings):
+    """A printed bonus that also pays for noise.
+
+    Attributes:
+        privacy_scale: multiplies the terms that pay for noise; one in theory.
+        error_scale: multiplies the noise bound E inside the estimates; one in theory.
+    """
+
+    privacy_scale: float = 1.0
+    error_scale: float = 1.0
+
+    def check(self) -> None:
+        """Multipliers may be zero, not negative."""
+        super().check()
+        not_negative(privacy_scale=self.privacy_scale, error_scale=self.error_scale)
+
+
+def not_negative(**values: float) -> None:
+    """Each value is at least zero."""
+    for name, value in values.items():
+        if value < 0:
+            raise InvalidInputError(f"Expected {name} >= 0, got {name}={value!r}.")
+
+
+def failure_probability(failure: float) -> None:
+    """A probability above zero: the theory may fail so often."""
+    _validate.positive(failure=failure)
+    _validate.probability(failure=failure)
