@@ -3,7 +3,7 @@ import json
 import pytest
 import typer
 
-from discreet.cli import audit, check_mechanism
+from discreet.cli import audit, check
 from discreet.privacy.auditing.run import AuditRow
 
 
@@ -25,5 +25,5 @@ def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):
 
 
 def test_check_mechanism(capsys):
-    check_mechanism.command("central/laplace", json=True)
+    check.check_mechanism("central/laplace", json=True)
     assert json.loads(capsys.readouterr().out) == {"name": "central/laplace", "problems": []}
