@@ -87,6 +87,16 @@ def test_randomised_response_is_exactly_epsilon():
     assert 2 * 3 * 6 * math.log((1 - q) / q) <= 1.0
 
 
+@pytest.mark.parametrize("mechanism", ["randomized-response", "one-step"])
+def test_an_epsilon_that_no_flip_can_represent_is_refused(mechanism):
+    """At 1e-13 a safety factor of 1 + 1e-14 once gave a q above one half."""
+    for rhythm in ({}, {"rhythm": "stream", "episodes": 5}):
+        with pytest.raises(CalibrationError, match="Expected epsilon >= "):
+            Local(1e-13, mechanism=mechanism).calibrate(SHAPE, **rhythm)
+        plan = Local(1e-9, mechanism=mechanism).calibrate(SHAPE, **rhythm)
+        assert 0 < plan.flip < 0.5
+
+
 class Recorder(SimulationSampler):
     """Remembers which probabilities were asked for."""
 
@@ -397,14 +407,14 @@ def test_rewards_are_rounded_on_the_device():
     assert abs(rewards[0, 0, 0] / 2000 - 0.25) < 6 * math.sqrt(0.25 * 0.75 / 2000)
 
 
-def test_impossible_released_visits_outside_played_are_refused():
-    plan = batch("laplace")
+def test_visits_outside_played_count_as_nothing():
+    """A refusal would tell that somebody left the policy."""
     group = Trajectories(np.array([[1, 0, 0]]), np.zeros((1, 2), int), np.zeros((1, 2)))
     counts = group.counts(TINY, np.random.default_rng(0))
-    with pytest.raises(InvalidInputError, match="played"):
-        plan.release(counts, sampler=sampler(), played=PLAYED)
-    with pytest.raises(InvalidInputError, match="played"):
-        batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), played=PLAYED)
+    seen = batch("laplace").release(counts, sampler=sampler(), played=PLAYED)
+    assert not seen.visits[~PLAYED].any()
+    seen = batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), played=PLAYED)
+    assert not seen.visits[~PLAYED].any()
 
 
 def test_bounds_for_many_users_equal_those_one_by_one():

@@ -38,6 +38,7 @@ from discreet import _validate
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.mechanisms.cumulative import Array, check_episode, promise
 from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
@@ -65,8 +66,8 @@ KEEP = 0.5
 
 
 def false_bit(epsilon: float) -> float:
-    """The q = 1/(e^epsilon + 1), rounded up by far more than its last place."""
-    return (1 + 1e-14) / (math.exp(min(float(epsilon), 700.0)) + 1)
+    """The q = 1/(e^epsilon + 1), rounded up with proof."""
+    return flip_probability(epsilon)
 
 
 def category_count(shape: Shape) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import Array, Reach, check_episode, promise
 from discreet.privacy.mechanisms.encoders import FlipEncoder, check_reports
@@ -46,19 +47,11 @@ if TYPE_CHECKING:
 
 
 def flip_probability(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
-    """The flip q = 1/(e^(epsilon/units) + 1), and what it delivers.
-
-    q is a double: it is rounded up by far more than its last place, so the promise stays true.
-    """
+    """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
     if trust.calibration == "paper":
         return _printed_flip(trust, reach)
-    q = 1 / (math.exp(float(trust.epsilon) / reach.units) + 1)
-    if not 0 < q < 0.5:
-        raise CalibrationError(
-            f"Randomised response cannot represent epsilon={trust.epsilon} spread over "
-            f"{reach.units} bits; use mechanism='one-step'."
-        )
-    return q * (1 + 1e-14), promise(trust, trust.epsilon, 0.0)
+    q = closed_forms.flip_probability(trust.epsilon, reach.units)
+    return q, promise(trust, trust.epsilon, 0.0)
 
 
 def _printed_flip(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
