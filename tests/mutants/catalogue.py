@@ -281,8 +281,8 @@ _SHUFFLE = (
     Mutant(
         "everybody-honest",
         "the honest fraction is ignored",
-        "        honest = math.floor(self.honest * users + 1e-9)",
-        "        honest = users",
+        "        return honest_users(self.honest, users)",
+        "        return users",
         ("test_one_of_two_honest_users_is_enough_noise",),
     ),
     Mutant(
@@ -334,9 +334,44 @@ _COUNTING = (
     Mutant(
         "analytic-is-good-enough",
         "discrete Gaussian noise is not composed exactly",
-        "lambda s: discrete_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6",
+        "lambda s: worst_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6",
         "lambda s: True, start, 1e-6",
         ("test_the_least_discrete_gaussian",),
+    ),
+    Mutant(
+        "full-piles-assumed",
+        "other moves than full piles are not looked at",
+        "return full if pile == 1 else max(full, other_moves_delta(sigma, cells, epsilon, pile))",
+        "return full",
+        ("test_beyond_the_proof_the_noise_is_raised_until_a_bound_holds",),
+    ),
+    Mutant(
+        "smallest-route-decides",
+        "the promise is tested against the smallest exact accounting",
+        "    found = max(exact) if exact else min(above)",
+        "    found = min(exact) if exact else min(above)",
+        ("test_the_promise_is_tested_against_the_largest_exact_route",),
+    ),
+    Mutant(
+        "flip-rounded-to-nearest",
+        "a flip probability is rounded to the nearest double",
+        "    while Fraction(q) < least:",
+        "    while False:",
+        ("test_the_promise_holds_exactly_and_hardly_anything_is_wasted",),
+    ),
+    Mutant(
+        "printed-to-nearest",
+        "printed epsilons are rounded to the nearest",
+        "return _rounded(value, digits, ROUND_CEILING)",
+        'return _rounded(value, digits, "ROUND_HALF_EVEN")',
+        ("test_no_promise_is_printed_smaller_than_it_is",),
+    ),
+    Mutant(
+        "honest-share-of-tau",
+        "printed shuffle noise counts parts of honest users",
+        "math.ceil(_least_share(honest) * Fraction(tau))",
+        "math.ceil(honest * Fraction(tau))",
+        ("test_half_of_two_users_add_half_of_the_noise",),
     ),
 )
 
