@@ -75,6 +75,11 @@ def _hockey_stick(losses: FloatArray, log_masses: FloatArray, epsilon: float) ->
     return float(np.exp(log_masses[above]) @ -np.expm1(epsilon - losses[above]))
 
 
+def sum_of_gaussians(sigma: float, cells: int) -> tuple[FloatArray, FloatArray]:
+    """Values and log-probabilities of the sum of ``cells`` draws, up to 12 standard deviations."""
+    return _sum_of_gaussians(sigma, cells, -1e300, 1)
+
+
 def _sum_of_gaussians(
     sigma: float, cells: int, least: float, pile: int
 ) -> tuple[FloatArray, FloatArray]:

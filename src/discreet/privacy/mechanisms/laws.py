@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet import _validate
-from discreet.errors import UnknownNameError
+from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
 from discreet.privacy.noise import IntArray, Sampler, Size
 from discreet.privacy.release import FloatArray
@@ -110,6 +110,12 @@ class NoiseLaw(TailLaw):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         """Sums of ``terms`` independent draws each."""
 
+    def scaled(self, factor: float) -> "NoiseLaw":
+        """The same kind of noise, ``factor`` times as large."""
+        raise UnsupportedError(
+            f"Noise of kind {self.kind!r} has no scale; use Laplace or Gaussian."
+        )
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -152,6 +158,10 @@ class LaplaceLaw(NoiseLaw):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
+
+    def scaled(self, factor: float) -> "LaplaceLaw":
+        """``factor`` times the scale."""
+        return LaplaceLaw(self.scale * factor)
 
     def to_dict(self) -> dict[str, Any]:
         """The scale."""
@@ -207,6 +217,10 @@ class GaussianLaw(NoiseLaw):
     def draw_sum(self, sampler: Sampler, terms: int, size: Size) -> IntArray:
         """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
+
+    def scaled(self, factor: float) -> "GaussianLaw":
+        """``factor`` times the sigma."""
+        return GaussianLaw(self.sigma * factor)
 
     def to_dict(self) -> dict[str, Any]:
         """The sigma."""
