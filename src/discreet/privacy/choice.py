@@ -6,9 +6,10 @@ public, and on no data.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from discreet.privacy.mechanisms.toeplitz import ToeplitzStream
 from discreet.privacy.release import BatchPlan, StreamPlan
 
 _Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
@@ -16,8 +17,7 @@ _Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
 
 def worst_noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
     """Standard deviation of the noise by statistic; of streams at the worst time."""
-    times = [users] if isinstance(plan, BatchPlan) else _worst_times(users)
-    variances = [plan.noise_variance(time) for time in times]
+    variances = [plan.noise_variance(time) for time in _times(plan, users)]
     return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
 
 
@@ -26,6 +26,14 @@ def least_noise(plans: Sequence[_Plan], users: int) -> _Plan:
     if len(plans) == 1:
         return plans[0]
     return min(plans, key=lambda plan: max(worst_noise(plan, users).values()))
+
+
+def _times(plan: BatchPlan | StreamPlan, users: int) -> Iterable[int]:
+    if isinstance(plan, BatchPlan):
+        return [users]
+    if isinstance(plan, ToeplitzStream):
+        return [plan.noise.worst_episode]
+    return _worst_times(users)
 
 
 def _worst_times(episodes: int) -> Iterator[int]:

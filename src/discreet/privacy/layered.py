@@ -12,13 +12,26 @@ What a user hands over besides the trajectory depends on the feedback:
 
 Transitions and visits move by 4H units together (see `sensitivity`).
 
-**Proof.** Full information: all counters form one stream of reach 4H + X·A, to which the stream
-mechanism's own proof applies. Bandit: counters and losses are two releases about the same user. The
-stream is calibrated as if it had reach 4H/(1-s), of which its 4H units use the share 1-s of the
-budget (of epsilon for Laplace noise, which adds up; of the squared ratio of sensitivity to noise
-for Gaussian noise, whose composition is again Gaussian), and one-shot noise calibrated at 2H/s on
-the 2H units of the losses uses the share s (both 6H for s = 1/3, as printed). Both notions are the
-stream's: JDP by the billboard lemma, LDP because every report is private by itself.
+**Proof.** Full information: all counters form one stream of reach 4H + X·A. Bandit: counters and
+losses are two releases about the same user. The stream is first calibrated as if it had reach
+4H/(1-s), of which its 4H units use the share 1-s of the budget, and one-shot noise on the losses as
+if they alone had reach 2H/s (both 6H for s = 1/3, as printed). What holds is then proved for the
+counts and the finer losses *together*:
+
+* Laplace noise: pure epsilons add up; the losses get what the stream leaves of epsilon, in exact
+  rationals.
+* Plain Gaussian trees and local reports: `two_lattices` bounds delta for discrete counts and losses
+  on their two lattices, for all moves of one user; the noise on both is raised (by 1% at most)
+  until the promise holds. (That the sum is "again Gaussian" is *not* true: at H = 1, epsilon = 40
+  it would deliver 1.07 times the delta.)
+* Toeplitz, averaged and padded trees: the stream carries continuous Gaussian noise, rounded, up to
+  the cost of its grid (proofs in `mechanisms.toeplitz` and `mechanisms.tree`). Streamed losses are
+  treated likewise, on a grid of at least as many steps. Bandit losses exceed a continuous Gaussian
+  loss by at most the slack of `two_lattices`. Where the grid costs too much (very large epsilon),
+  concentrated privacy adds up instead.
+
+Both notions are the stream's: JDP by the billboard lemma, LDP because every report is private by
+itself.
 
 Losses are counted in units of 1/1024 (rounded to the nearest), with integer noise 1024 times as
 large: no floating-point noise, and no extra variance from rounding to bits.
@@ -35,8 +48,8 @@ import numpy as np
 from discreet import _validate
 from discreet.errors import UnsupportedError
 from discreet.mdp.layered import LayeredMDP
-from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.privacy.mechanisms.cumulative import (
     AdditiveStream,
     CumulativeNoise,
@@ -45,8 +58,7 @@ from discreet.privacy.mechanisms.cumulative import (
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
+from discreet.privacy.mechanisms.laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.noise import Sampler
 from discreet.privacy.release import FloatArray
@@ -54,8 +66,6 @@ from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
 
 Feedback = Literal["full", "bandit"]
 
-LOSS_UNITS = 1024
-"""A loss of one in released units."""
 _ADDITIVE = ("toeplitz", "tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
 _ADDITIVE_LOCAL = ("laplace", "gaussian")
 
@@ -201,7 +211,8 @@ class LayeredNoise:
         self._pair, self._triple = np.flatnonzero(pair), np.flatnonzero(triple)
         self._shapes = (pair.shape, triple.shape)
         self._counts = self._start(plan.noise, self._triple.size + self._pair.size)
-        in_units = in_loss_units(plan.noise) if plan.streamed_losses else None
+        streamed = plan.noise if plan.streamed_losses else None
+        in_units = None if streamed is None else in_loss_units(streamed)
         self._losses = self._start(in_units, self._pair.size)
 
     def _start(self, noise: CumulativeNoise | None, cells: int) -> NoiseRun | None:
@@ -259,18 +270,21 @@ def calibrate_layered(
     private = cast("_Private", trust)
     name = _additive_name(private)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
+    counts = 4 * size.horizon
     streamed = losses > 0 and feedback == "full"
-    reach = Reach(units=4 * size.horizon + losses, horizon=size.horizon)
+    reach = Reach(units=counts + losses, horizon=size.horizon)
     if losses and not streamed and private.calibration == "exact":
-        units = math.ceil(4 * size.horizon / (1 - loss_share) - 1e-9)
-        reach = Reach(units=units, horizon=size.horizon)
+        reach = Reach(units=math.ceil(counts / (1 - loss_share) - 1e-9), horizon=size.horizon)
+    loss_law: NoiseLaw | None = None
     if private.calibration == "paper":
         noise, guarantee = _printed(private, size, episodes, feedback, name, reach)
+        if losses and not streamed:
+            loss_law = LaplaceLaw(3 * size.horizon / float(private.epsilon)).scaled(LOSS_UNITS)
     else:
         noise, guarantee = _mechanism(private, name).design(private, reach, episodes)
-    loss_law = None
-    if losses and not streamed:
-        loss_law = _one_shot(private, noise, reach, losses / loss_share)
+        if losses:
+            once = 0.0 if streamed else losses / loss_share
+            noise, loss_law = together(noise, private, Shares(counts, losses, reach.units, once))
     if public_losses:
         note = "losses are public: only trajectories (states and actions) are protected"
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, note))
@@ -285,33 +299,6 @@ def calibrate_layered(
         public_losses=public_losses,
         mechanism=name,
     )
-
-
-def in_loss_units(noise: CumulativeNoise | None) -> CumulativeNoise:
-    """The same noise on losses counted in units of 1/1024."""
-    if isinstance(noise, ToeplitzNoise):
-        return _toeplitz_in_units(noise)
-    if isinstance(noise, TreeNoise | IndependentNoise):
-        return replace(noise, law=_scaled(noise.law))
-    raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
-
-
-def _toeplitz_in_units(noise: ToeplitzNoise) -> ToeplitzNoise:
-    """Fine grids give up the bits that the units add, at the same ratio of noise to encoder."""
-    units = LOSS_UNITS.bit_length() - 1
-    if noise.bits <= 24 + units:
-        return replace(noise, steps=noise.steps * LOSS_UNITS)
-    coarse = replace(noise, bits=noise.bits - units)
-    ratio = max(1.0, math.sqrt(coarse.factors.squares / noise.factors.squares))
-    return replace(coarse, steps=noise.steps * ratio)
-
-
-def _scaled(law: NoiseLaw) -> NoiseLaw:
-    if isinstance(law, LaplaceLaw):
-        return LaplaceLaw(law.scale * LOSS_UNITS)
-    if isinstance(law, GaussianLaw):
-        return GaussianLaw(law.sigma * LOSS_UNITS)
-    raise UnsupportedError(f"No loss release exists for {law.kind} noise; use Laplace or Gaussian.")
 
 
 def _additive_name(trust: _Private) -> str:
@@ -329,22 +316,6 @@ def _mechanism(trust: _Private, name: str) -> type[AdditiveStream]:
     module, _, attribute = trust.mechanisms["stream"][name].partition(":")
     found = getattr(importlib.import_module(f"discreet.privacy.mechanisms.{module}"), attribute)
     return cast("type[AdditiveStream]", found)
-
-
-def _one_shot(trust: _Private, noise: CumulativeNoise, reach: Reach, units: float) -> NoiseLaw:
-    """Noise on one episode's observed losses as if they had reach ``units``, of one family.
-
-    With the stream's noise calibrated at ``reach`` the two together spend the whole budget.
-    """
-    if trust.calibration == "paper":
-        return _scaled(LaplaceLaw(3 * reach.horizon / float(trust.epsilon)))
-    if isinstance(noise, ToeplitzNoise):  # the one-shot sigma behind it, reserves included
-        sigma = noise.sigma / math.sqrt(noise.factors.squares)
-        return _scaled(GaussianLaw(sigma * math.sqrt(units / reach.l1)))
-    law = getattr(noise, "law", None)
-    if isinstance(law, LaplaceLaw):
-        return _scaled(LaplaceLaw(units / float(trust.epsilon)))
-    return _scaled(GaussianLaw(gaussian_sigma(math.sqrt(units), trust.epsilon, trust.delta)))
 
 
 def _printed(

@@ -29,12 +29,12 @@ from discreet.mdp.losses import (
 from discreet.mdp.policies import StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.layered import (
-    LOSS_UNITS,
     Feedback,
     LayeredPlan,
     LayeredSize,
     calibrate_layered,
 )
+from discreet.privacy.loss_noise import LOSS_UNITS
 from discreet.privacy.noise import SimulationSampler
 from discreet.privacy.trust import TrustModel
 

@@ -175,13 +175,18 @@ def additive(plan: Plan, *, users: int = 1) -> Additive:
     still = PresetSampler.still()
     base = runs[0](still)
     columns = [
-        (runs[0](PresetSampler.impulse(k, _HEIGHT)) - base) / _HEIGHT
-        for k in range(len(still.laws))
+        (runs[0](PresetSampler.impulse(k, height)) - base) / height
+        for k, height in enumerate(map(_height, still.laws))
     ]
     moves = tuple(run(PresetSampler.still()) - base for run in runs[1:])
     seen = Additive(tuple(still.laws), _tidy(np.array(columns).T), moves)
     _check_additive(seen, base, runs)
     return seen
+
+
+def _height(law: Law) -> int:
+    """So high that shifts of noise of very many steps are found to the single step."""
+    return _HEIGHT if law.exact else max(_HEIGHT, 1 << math.ceil(math.log2(law.scale)) + 14)
 
 
 def _runs(plan: Plan, users: int) -> list[Callable[[PresetSampler], Vector]]:

@@ -1,59 +1,81 @@
-"""Central, continual release by the square-root Toeplitz factorisation (Gaussian noise).
+"""Central, continual release by the column-normalised square root (Toeplitz, Gaussian noise).
 
-Prefix sums are A·x with A the lower-triangular matrix of ones. Factor A = B·C, release the encoded
-stream y = C·x + z with Gaussian z, and decode: B·y = A·x + B·z. With B = C = A^(1/2), the Toeplitz
-matrix of the series (1-u)^(-1/2), the noise at the worst time is within a small additive constant
-of the best possible factorisation (Fichtenberger, Henzinger and Upadhyay 2023; Henzinger, Upadhyay
-and Upadhyay 2023): it grows like log(K)/pi, where the tree pays about log2(K).
+Prefix sums are A·x with A the lower-triangular matrix of ones. Factor A = B·C with Toeplitz
+matrices of the series b and c, (b·c)_t = 1; both near the square root A^(1/2), of the series
+(1-u)^(-1/2) (Fichtenberger, Henzinger and Upadhyay 2023; Henzinger, Upadhyay and Upadhyay 2023).
+Later users appear in fewer releases, so their columns of C are shorter: that is waste. With
+D = diag(d_i), d_i one over the norm of column i, release the encoded stream y = C·D·x + z with
+Gaussian z: every user moves y by the same norm, one. Decode: B·y = A·D·x + B·z, so the differences
+of B·y are w_t = d_t·x_t + noise, and the running sum of w_t/d_t is A·x plus noise. The noise at the
+worst time (about the middle of the stream, no longer its end) is 4.019 times that of one release at
+K = 2e4 and 5.260 times at K = 1e6, against 4.219 and 5.464 of the plain square root; no
+factorisation at all is below 3.854 and 5.100. At the last release it is 3.3 and 4.2 times.
 
-**Exact grid.** C has irrational entries, and no floating-point noise may be released. So
+**Exact grid.** C and D have irrational entries, and no floating-point noise may be released. So
 
-* b_j = sum over m of w_m·theta_m^j, about 12 exponentials that approximate the coefficients of
+* b_j = sum over m of w_m·theta_m^j, about 10 exponentials that approximate the coefficients of
   (1-u)^(-1/2) (trapezoidal rule for the integral (1/pi)∫ theta^(j-1/2) (1-theta)^(-1/2) dtheta on a
-  logistic grid; the device of Dvijotham, McMahan, Pillutla, Steinke and Thakurta 2024). The product
-  of the two norms, hence the noise, is within 0.04% of the square root's for all K up to 1e6;
-* c_t are the multiples of 2^-bits that solve (b·c)_t = 1, rounding errors fed back, so that
-  |(b·c)_t - 1| <= 2^-bits: decoded counts are off by less than a 1e-7th of themselves;
-* y = C·x + z is a vector of multiples of 2^-bits: x are integers, and z is *discrete* Gaussian on
-  the grid. Decoding is post-processing: a fixed function of y, in floating point, rounded to
-  multiples of 2^-26 (by floor(x + 1/2), which commutes with adding integers).
+  logistic grid, the arcsine mass beyond both ends on the end points; the device of Dvijotham,
+  McMahan, Pillutla, Steinke and Thakurta 2024). Whatever b is, the proof below holds; this one
+  costs less than 0.02% in noise;
+* c_t are multiples of 2^-24 that solve (b·c)_t = 1, rounding errors fed back, so that
+  |(b·c)_t - 1| <= 2^-24: decoded counts are off by less than 3e-7 of themselves;
+* d_i are multiples of 2^-16, rounded *down* from one over the norm of the rounded column: the norm
+  of every column of C·D is at most one, exactly, in integers;
+* y = C·D·x + z is a vector of multiples of 2^-40: x are integers, and z is *discrete* Gaussian on
+  the grid. (Coarser grids serve very large noise and large counts, see `Grid.of`.) All of C·D·x is
+  computed in 64-bit integers. A plan whose values could reach 2^62 is not made; and privacy would
+  not even then depend on it, because integers that wrap around are a function of y.
 
-Noise of a block costs one pass over a state of about 12 numbers per counter: memory does not grow
-with K, and block boundaries play no role.
+Decoding is post-processing, in floating point or otherwise: a state of about 12 numbers per counter
+whatever K is. Block boundaries play no role.
 
-**Proof.** Let user i be replaced. C is lower triangular and z_t is independent of everything before
-t. Given all earlier releases, and whatever the later users do in response to them, y_t of the two
-neighbours have the same noise and means that differ by c_(t-i)·d, where d is the move of user i:
-the later users' data are functions of the releases, hence the same on both sides. So the privacy
-loss of an *adaptive* stream is that of one Gaussian release with shifts c_(t-i)·d, as for the
-general Gaussian matrix mechanism (Denisov, McMahan, Rush, Smith and Thakurta 2022, Theorem 2.1);
-its L2 is at most l2·sqrt(sum of c_t² over t < K), computed on the rounded coefficients.
-The analytic Gaussian calibration (Balle and Wang 2018) holds for continuous noise, hence for
-continuous noise rounded to the grid (post-processing, because C·x lies on the grid). A discrete
-Gaussian of s grid steps is within 1/(8s²) in total variation of a rounded one (below), only the
-units·K shifted coordinates matter, and replacing a mechanism by one within total variation tau
-costs (1 + e^epsilon)·tau of delta, which is set aside. (From about epsilon = 25 on that cost is too
-large, and sigma comes from zero-concentrated privacy, which discrete noise satisfies as it is.)
+**Proof.** Let user i be replaced. C·D is lower triangular and z_t is independent of everything
+before t. Given all earlier releases, and whatever the later users do in response to them, y_t of
+the two neighbours have the same noise and means that differ by c_(t-i)·d_i·v, where v is the move
+of user i: the later users' data are functions of the releases, hence the same on both sides. So the
+privacy loss of an *adaptive* stream is that of one Gaussian release with shifts c_(t-i)·d_i·v, as
+for the general Gaussian matrix mechanism (Denisov, McMahan, Rush, Smith and Thakurta 2022, Theorem
+2.1). Its L2 is |v| times the norm of column i of C·D, hence at most |v|, and |v|² <= units·pile
+because each counter moves by at most pile and all of them together by at most units.
+The analytic Gaussian calibration (Balle and Wang 2018) holds for continuous noise and depends on
+the L2 alone, hence it holds for continuous noise rounded to the grid (post-processing, because
+C·D·x lies on the grid), however the shifts are piled. A discrete Gaussian of s grid steps is within
+1/(8s²) in total variation of a rounded one (below), only the units·K shifted coordinates matter,
+and replacing a mechanism by one within total variation tau costs (1 + e^epsilon)·tau of delta,
+which is set aside. (Beyond epsilon = 25 that cost is too large, and sigma comes from
+zero-concentrated privacy, which discrete noise satisfies as it is.)
 
 *Total variation.* With p discrete and q rounded Gaussian, up to the normaliser (off by less than
 3·exp(-2·pi²·s²)), q(n)/p(n) is the mean of exp(-u²/2s²)·cosh(n·u/s²) over |u| <= 1/2, hence between
 1 - 1/(8s²)/3 and exp(n²/(8s⁴)). A discrete Gaussian is sub-Gaussian, so E exp(n²/8s⁴) is at most
 (1 - 1/(4s²))^(-1/2). Half the sum of both deviations is below 1/(8s²) for s >= 2.
+
+**Simulated blocks** hand out decoded noise alone, which a compiled loop adds to true counts. What
+is released is decode(y) rounded to multiples of 2^-16 by floor(x + 1/2). That rounding commutes
+with adding integers (rounding half to even does not), and in exact arithmetic decode(C·D·x + z) is
+A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the law of the real release up to
+that error and one step of 2^-16 where the error crosses a boundary. Both summands are multiples of
+2^-16 below 2^37, so their sum is exact in double precision: the low bits of a simulated release
+are those of the noise and tell nothing about the count, as in the real one.
 """
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import (
     AdditiveStream,
     CumulativeNoise,
     NoiseRun,
+    Pieces,
     Reach,
     promise,
 )
@@ -65,71 +87,138 @@ from discreet.privacy.release import FloatArray
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
 
-_SPACING, _MARGIN = 2.0, 6.0
-"""Logistic grid of the exponentials: spacing 2, from -6 to log K + 6 (12 to 14 nodes)."""
-_GRIDS = (24, 40)
-_PIECE = 1 << 20
-_RELEASED_BITS = 26
-"""Of the released grid: sums up to 2^27 are exact in double precision."""
+_SPACING, _MARGIN = 2.0, 3.0
+"""Logistic grid of the exponentials: spacing 2, from about -3 to log K + 3 (8 to 11 nodes)."""
+_FINEST, _COARSEST = 40, 22
+_LARGEST_STEPS = 48
+"""Bits of sigma in grid steps: samplers reach 1e15, a little less than 2^50."""
+_RELEASED_BITS = 16
+"""What is released is rounded to multiples of 2^-16: sums up to 2^37 are exact in doubles."""
+_ROUNDED_DOWN = 1 - 1e-12
+"""More than the rounding errors of one square root and one division."""
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Encoded values are multiples of 2^-(encoder + column).
+
+    Attributes:
+        encoder: c_t are multiples of 2^-encoder.
+        column: d_i are multiples of 2^-column.
+    """
+
+    encoder: int = 24
+    column: int = 16
+
+    @property
+    def bits(self) -> int:
+        """Of an encoded value."""
+        return self.encoder + self.column
+
+    @classmethod
+    def of(cls, sigma: float, episodes: int, pile: int) -> "Grid":
+        """The finest on which noise of ``sigma`` can be drawn and all encoded counts fit.
+
+        >>> Grid.of(25.0, 20_000, 1).bits, Grid.of(1e6, 20_000, 1).bits
+        (40, 28)
+        """
+        # A counter takes at most pile·(sum of c_t) < pile·2·sqrt(K), and less than 2^61 steps.
+        room = 60 - math.ceil(math.log2(2 * math.sqrt(episodes) * pile))
+        bits = min(_FINEST, _LARGEST_STEPS - math.ceil(math.log2(sigma)), room)
+        if bits < _COARSEST:
+            raise CalibrationError(
+                f"Encoded values of sigma={sigma:.3g} over {episodes:,} releases that one user "
+                f"moves by up to {pile} do not fit into 64-bit integers; use a larger epsilon, "
+                f"a shorter stream or a tree mechanism."
+            )
+        column = min(16, max(12, bits - 24))
+        return cls(bits - column, column)
+
+
+@dataclass(frozen=True, eq=False)
 class Factors:
     """The factorisation for streams of one length.
 
     Attributes:
         weights: w_m, with sum one.
         decays: theta_m.
-        gaps: 1 - theta_m, kept separately for precision.
-        bits: the grid is 2^-bits.
-        squares: sum of c_t² over the stream, rounded up.
+        columns: d_i of every user i, in steps of 2^-grid.column.
     """
 
     episodes: int
+    grid: Grid
     weights: FloatArray
     decays: FloatArray
-    gaps: FloatArray
-    bits: int
-    squares: float
+    columns: IntArray
 
     def encoder(self) -> IntArray:
-        """The coefficients c_t for t < episodes, in grid steps."""
-        from discreet.privacy.mechanisms._kernels import encoder_piece
+        """The coefficients c_t for t < episodes, in steps of 2^-grid.encoder."""
+        return _encoder(self.weights, self.decays, self.grid, self.episodes)
 
-        out = np.empty(self.episodes, np.int64)
-        state = np.zeros_like(self.weights)
-        encoder_piece(self.weights, self.decays, 2.0**self.bits, state, out)
-        return out
+    @property
+    def rates(self) -> FloatArray:
+        """w_m·(1 - theta_m): minus the differences of b_j are sums of rates·theta^(j-1)."""
+        return self.weights * (1 - self.decays)
 
-    def decoder_squares(self, episode: int) -> float:
-        """Sum of b_j² over j < episode, in closed form (geometric sums)."""
-        gaps = self.gaps[:, None] + self.gaps - self.gaps[:, None] * self.gaps
-        logs = np.log1p(-self.gaps)
-        sums = -np.expm1(episode * (logs[:, None] + logs)) / gaps
-        return float(self.weights @ sums @ self.weights)
+    @cached_property
+    def gains(self) -> FloatArray:
+        """1/d_i: what an encoded unit of user i counts in the decoder."""
+        gains: FloatArray = 2.0**self.grid.column / self.columns
+        return gains
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Variance of the decoded noise after 1, 2, ... releases, for encoded noise of one."""
+        from discreet.privacy.mechanisms._kernels import decoded_variances
+
+        variances: FloatArray = decoded_variances(self.rates, self.decays, self.gains)
+        return variances
+
+    @property
+    def worst(self) -> float:
+        """Standard deviation at the worst time, relative to one release of everything."""
+        return math.sqrt(float(self.variances.max()))
+
+    def column_square(self) -> Fraction:
+        """The largest squared norm of a column of C·D: exact, and at most one."""
+        prefix = np.cumsum(self.encoder() ** 2)[::-1].tolist()
+        largest = max(d * d * n for d, n in zip(self.columns.tolist(), prefix, strict=True))
+        return Fraction(largest, 1 << 2 * self.grid.bits)
 
 
-@lru_cache(maxsize=16)
-def factors(episodes: int, bits: int = _GRIDS[0]) -> Factors:
-    """Decoder and encoder for a stream of ``episodes``.
-
-    >>> f = factors(20_000)
-    >>> round(math.sqrt(f.squares * f.decoder_squares(20_000)), 2)  # the square root has 4.2186
-    4.22
-    """
+def _encoder(weights: FloatArray, decays: FloatArray, grid: Grid, episodes: int) -> IntArray:
     from discreet.privacy.mechanisms._kernels import encoder_piece
 
-    span = math.log(episodes) + 2 * _MARGIN
-    grid = -_MARGIN + _SPACING * (np.arange(math.ceil(span / _SPACING)) + 0.5)
-    decays, gaps = 1 / (1 + np.exp(-grid)), 1 / (1 + np.exp(grid))
-    weights = np.sqrt(decays * gaps)
-    weights /= weights.sum()
-    state, squares = np.zeros_like(weights), 0.0
-    for first in range(0, episodes, _PIECE):
-        piece = np.empty(min(_PIECE, episodes - first), np.int64)
-        encoder_piece(weights, decays, 2.0**bits, state, piece)
-        squares += float(np.sum(np.ldexp(piece.astype(np.float64), -bits) ** 2))
-    return Factors(episodes, weights, decays, gaps, bits, squares * (1 + 1e-12))
+    out = np.empty(episodes, np.int64)
+    encoder_piece(weights, decays, 2.0**grid.encoder, np.zeros_like(weights), out)
+    return out
+
+
+def _exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
+    """Weights and decays of the decoder: the arcsine law of theta, on a few points."""
+    top = math.log(episodes) + _MARGIN
+    nodes = math.ceil((top + _MARGIN) / _SPACING)
+    grid = top - _SPACING * (np.arange(nodes)[::-1] + 0.5)
+    decays = 1 / (1 + np.exp(-grid))
+    weights = np.sqrt(decays * (1 - decays)) * _SPACING / math.pi
+    weights[-1] += 2 / math.pi * math.asin(1 / math.sqrt(1 + math.exp(top)))
+    weights[0] += 1 - weights.sum()
+    return weights, decays
+
+
+@lru_cache(maxsize=8)
+def factors(episodes: int, grid: Grid = Grid()) -> Factors:  # noqa: B008 (frozen)
+    """Decoder and encoder for a stream of ``episodes``.
+
+    >>> round(factors(20_000).worst, 3)  # the plain square root has 4.219
+    4.019
+    """
+    weights, decays = _exponentials(episodes)
+    # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
+    squares = np.cumsum(_encoder(weights, decays, grid, episodes) ** 2)[::-1]
+    norms = np.sqrt(squares.astype(np.float64))
+    columns = np.floor(2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)
+    return Factors(episodes, grid, weights, decays, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,52 +226,49 @@ class ToeplitzNoise(CumulativeNoise):
     """Decoded Gaussian noise, ``steps`` grid steps of sigma on every encoded value."""
 
     steps: float
-    bits: int
+    grid: Grid = Grid()
     grid_bits: ClassVar[int] = _RELEASED_BITS
 
     @property
     def factors(self) -> Factors:
         """The factorisation (cached)."""
-        return factors(self.episodes, self.bits)
+        return factors(self.episodes, self.grid)
 
     @property
     def sigma(self) -> float:
         """Standard deviation on an encoded value, in units."""
-        return math.ldexp(self.steps, -self.bits)
+        return math.ldexp(self.steps, -self.grid.bits)
 
     def variance(self, episode: int) -> float:
-        """sigma² times the sum of b_j² over j < episode."""
+        """sigma² times the exact variance of the decoder's output at this time."""
         self.check_episode(episode)
-        return self.sigma**2 * self.factors.decoder_squares(episode)
+        return self.sigma**2 * float(self.factors.variances[episode - 1])
+
+    @property
+    def worst_episode(self) -> int:
+        """The release with the most noise."""
+        return int(self.factors.variances.argmax()) + 1
 
     def bound(self, episode: int, failure: float) -> float:
-        """Sub-Gaussian with exactly this variance."""
-        return GaussianLaw(math.sqrt(self.variance(episode))).bound({1.0: 1.0}, failure)
+        """Sub-Gaussian with exactly this variance, and rounded."""
+        law = GaussianLaw(math.sqrt(self.variance(episode)))
+        return law.bound({1.0: 1.0}, failure) + self.unit / 2
 
     def bounds(self, failure: float) -> FloatArray:
         """All at once."""
-        decoder, squares = np.zeros(self.episodes), self.factors
-        for weight, gap in zip(squares.weights, squares.gaps, strict=True):
-            decoder += weight * np.exp(np.arange(self.episodes) * np.log1p(-gap))
         scale = GaussianLaw(self.sigma).bound({1.0: 1.0}, failure)
-        bounds: FloatArray = scale * np.sqrt(np.cumsum(decoder**2))
+        bounds: FloatArray = scale * np.sqrt(self.factors.variances) + self.unit / 2
         return bounds
+
+    def scaled(self, factor: float, *, pile: int = 1) -> "ToeplitzNoise":
+        """``factor`` times as much noise, on the finest grid that takes it."""
+        sigma = self.sigma * factor
+        grid = Grid.of(sigma, self.episodes, pile)
+        return replace(self, steps=math.ldexp(sigma, grid.bits), grid=grid)
 
     def start(self, cells: int, sampler: Sampler) -> "ToeplitzRun":
         """One realisation."""
         return ToeplitzRun(self, cells, sampler)
-
-
-class _EncodedNoise(NoiseRun):
-    """The z of a stream, in grid steps."""
-
-    def __init__(self, noise: ToeplitzNoise, cells: int, sampler: Sampler) -> None:
-        super().__init__(cells, noise.episodes, sampler)
-        self._steps = noise.steps
-
-    def _next(self, first: int, rows: int) -> FloatArray:
-        draws = self.sampler.discrete_gaussian(self._steps, (rows, self.cells))
-        return draws.astype(np.float64)
 
 
 class ToeplitzRun(NoiseRun):
@@ -193,58 +279,71 @@ class ToeplitzRun(NoiseRun):
     def __init__(self, noise: ToeplitzNoise, cells: int, sampler: Sampler) -> None:
         super().__init__(cells, noise.episodes, sampler)
         self._factors = noise.factors
-        self._state = np.zeros((self._factors.weights.size, cells))
-        self._encoded = _EncodedNoise(noise, cells, sampler)
-        self._encoder: FloatArray | None = None
-        # The sparse counters of all users so far: when, where, how much.
+        self._state = np.zeros((self._factors.weights.size + 1, cells))
+        self._fresh = Pieces(
+            lambda _, rows: (sampler.discrete_gaussian(noise.steps, (rows, cells)),),
+            width=cells,
+            episodes=noise.episodes,
+            secure=sampler.secure,
+        )
+        self._decoded = 0
+        self._encoder: IntArray | None = None
+        # The sparse vectors of all users so far: when, where, how much (d_i·x_i).
         self._times = self._cells = self._amounts = np.empty(0, np.int64)
-        self._users = 0
 
-    def _decode(self, encoded: FloatArray) -> FloatArray:
-        """B times the next rows (in grid steps of y), in steps of the released grid."""
-        from discreet.privacy.mechanisms._kernels import exponential_filter
+    def fresh(self, episodes: int) -> IntArray:
+        """The next rows of z, in grid steps."""
+        return self._fresh.take(episodes)[0]
 
-        out = np.empty_like(encoded)
-        decoder = self._factors
-        exponential_filter(encoded, decoder.weights, decoder.decays, self._state, out)
-        np.multiply(out, math.ldexp(1.0, _RELEASED_BITS - decoder.bits), out=out)
-        out += 0.5
-        return np.floor(out, out=out)
+    def decode(self, encoded: IntArray) -> FloatArray:
+        """Prefix sums behind the next rows (in grid steps), in steps of the released grid."""
+        from discreet.privacy.mechanisms._kernels import decode_rows
+
+        out, decoder = np.empty(encoded.shape), self._factors
+        gains = decoder.gains[self._decoded : self._decoded + len(encoded)]
+        scale = math.ldexp(1.0, _RELEASED_BITS - decoder.grid.bits)
+        decode_rows(encoded, decoder.rates, decoder.decays, gains, scale, self._state, out)
+        self._decoded += len(encoded)
+        return out
 
     def block(self, episodes: int) -> FloatArray:
         """Decoded noise of the next releases: the decoder needs no pieces of its own."""
         return self._next(0, episodes)
 
     def _next(self, first: int, rows: int) -> FloatArray:
-        decoded = self._decode(self._encoded.block(rows))
-        return np.ldexp(decoded, -_RELEASED_BITS, out=decoded)
+        decoded = self.decode(self.fresh(rows))
+        decoded *= math.ldexp(1.0, -_RELEASED_BITS)
+        return decoded
 
     def add(self, vector: IntArray) -> IntArray:
         """Encode one user's counters, add grid noise, decode: nothing else is released.
 
-        The encoded value is computed in exact integers (grid steps, far below 2^53) from the
-        sparse counters of all users so far, so that what is released is a function of y alone.
+        C·D·x is computed in exact integers from the sparse counters of all users so far, so that
+        what is released is a function of y alone.
         """
-        fresh = self._encoded.block(1)
-        cells = np.flatnonzero(vector)
-        self._times = np.append(self._times, np.full(cells.size, self._users))
+        fresh = self.fresh(1)  # refuses, before anything changes, when the stream is over
+        time, cells = self._decoded, np.flatnonzero(vector)
+        amounts = vector[cells].astype(np.int64) * self._factors.columns[time]
+        self._times = np.append(self._times, np.full(cells.size, time))
         self._cells = np.append(self._cells, cells)
-        self._amounts = np.append(self._amounts, vector[cells])
-        self._users += 1
-        released: IntArray = self._decode(fresh + self._encoded_counts())[0].astype(np.int64)
+        self._amounts = np.append(self._amounts, amounts)
+        released: IntArray = self.decode(fresh + self.encoded(time))[0].astype(np.int64)
         return released
 
-    def _encoded_counts(self) -> FloatArray:
+    def encoded(self, time: int) -> IntArray:
+        """Row ``time`` of C·D·x, in grid steps."""
+        from discreet.privacy.mechanisms._kernels import encode_row
+
         if self._encoder is None:
-            self._encoder = self._factors.encoder().astype(np.float64)
-        steps = self._encoder[self._users - 1 - self._times] * self._amounts
-        total = np.bincount(self._cells, weights=steps, minlength=self.cells)
-        return np.asarray(total, np.float64)
+            self._encoder = self._factors.encoder()
+        row = np.zeros(self.cells, np.int64)
+        encode_row(self._encoder, time, self._times, self._cells, self._amounts, row)
+        return row
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ToeplitzStream(AdditiveStream):
-    """Square-root Toeplitz factorisation: the least noise of all central streams here."""
+    """Column-normalised square root: the least noise of all central streams here."""
 
     noise: ToeplitzNoise
     name: ClassVar[str] = "toeplitz"
@@ -255,26 +354,27 @@ class ToeplitzStream(AdditiveStream):
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
         no_printed_constants(trust, cls.name)
-        bits, sigma = _calibrate(trust, reach, episodes)
-        noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, bits), bits=bits)
+        grid, sigma = _calibrate(trust, reach, episodes)
+        noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
         return noise, promise(trust, trust.epsilon, trust.delta)
 
 
-def _calibrate(trust: "_Private", reach: Reach, episodes: int) -> tuple[int, float]:
+def _calibrate(trust: "_Private", reach: Reach, episodes: int) -> tuple[Grid, float]:
     """The grid and the sigma (in units) of an encoded value."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
-    for bits in _GRIDS:
-        l2 = reach.l2 * math.sqrt(factors(episodes, bits).squares)
-        sigma = gaussian_sigma(l2, epsilon, delta)
-        lost = grid_delta(math.ldexp(sigma, bits), reach.units * episodes, epsilon)
-        if lost <= delta / 100:
-            return bits, gaussian_sigma(l2, epsilon, delta - lost)
+    sigma = gaussian_sigma(reach.l2, epsilon, delta)
+    grid = Grid.of(sigma, episodes, reach.pile)
+    # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
+    steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
+    lost = grid_delta(steps, reach.units * episodes, epsilon)
+    if lost <= delta / 100:
+        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)
     # Very large epsilon: discrete Gaussian noise satisfies rho-zCDP with the same rho = l2²/2sigma²
     # as continuous noise, at no cost of the grid (Canonne, Kamath and Steinke 2020, Theorem 4), and
     # rho-zCDP implies (rho + 2·sqrt(rho·ln(1/delta)), delta)-DP.
     tail = math.log(1 / delta)
     rho = (math.sqrt(epsilon + tail) - math.sqrt(tail)) ** 2
-    return bits, l2 / math.sqrt(2 * rho)
+    return grid, reach.l2 / math.sqrt(2 * rho)
 
 
 def grid_delta(steps: float, shifted: int, epsilon: float) -> float:

@@ -551,3 +551,9 @@ class IidTree(_GridTree):
         padded = max(levels, len(prefix_levels(episodes, levels)))
         rounding = 1.2 * math.ldexp(2.0 ** (levels / 2), -bits)
         return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels
+
+
+def revealed(noise: GridTreeNoise) -> tuple[float, float, int]:
+    """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
+    kind: type[_GridTree] = HonakerTree if isinstance(noise, HonakerNoise) else IidTree
+    return kind._distance(noise.episodes, noise.bits)
