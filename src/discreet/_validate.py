@@ -13,7 +13,7 @@ def _fail(name: str, value: object, rule: str) -> InvalidInputError:
     return InvalidInputError(f"Expected {rule}, got {name}={value!r}.")
 
 
-def real(**values: Any) -> None:
+def real(**values: object) -> None:
     """Each value is a finite real number (integers and fractions are welcome, booleans are not).
 
     >>> real(epsilon=1)
@@ -22,46 +22,51 @@ def real(**values: Any) -> None:
     ...
     discreet.errors.InvalidInputError: Expected epsilon to be a finite number, got epsilon=nan.
     """
+    _reals(values)
+
+
+def _reals(values: Mapping[str, object]) -> list[tuple[str, Any]]:
+    """Names and values, all of them finite real numbers."""
+    found = []
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise _fail(name, value, f"{name} to be a finite number")
+        found.append((name, value))
+    return found
 
 
-def positive(**values: Any) -> None:
+def positive(**values: object) -> None:
     """Each value is a finite number above zero."""
-    real(**values)
-    for name, value in values.items():
+    for name, value in _reals(values):
         if not value > 0:
             raise _fail(name, value, f"{name} > 0")
 
 
-def probability(**values: Any) -> None:
+def probability(**values: object) -> None:
     """Each value lies in [0, 1]."""
-    real(**values)
-    for name, value in values.items():
+    for name, value in _reals(values):
         if not 0 <= value <= 1:
             raise _fail(name, value, f"{name} in [0, 1]")
 
 
-def delta(**values: Any) -> None:
+def delta(**values: object) -> None:
     """Each value is a differential-privacy delta: in [0, 1)."""
-    real(**values)
-    for name, value in values.items():
+    for name, value in _reals(values):
         if not 0 <= value < 1:
             raise _fail(name, value, f"{name} in [0, 1)")
 
 
-def count(minimum: int = 1, **values: Any) -> None:
+def count(minimum: int = 1, /, **values: object) -> None:
     """Each value is an integer of at least ``minimum``."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
             raise _fail(name, value, f"{name} to be an integer >= {minimum}")
 
 
-def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: Any) -> None:
+def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: object) -> None:
     """Each value is one of the allowed words."""
     for name, value in values.items():
-        if value not in allowed:
+        if not isinstance(value, str) or value not in allowed:
             raise _fail(name, value, f"{name} to be one of {', '.join(map(repr, allowed))}")
 
 

@@ -9,39 +9,25 @@ from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.lab import tasks
 from discreet.lab.runner import run_experiment
-from discreet.lab.spec import parse_experiment
 from discreet.lab.tasks import bundles, execute, tasks_of
 from discreet.learners.streams.lockstep import run_lockstep
 from discreet.mdp import RandomMDP
 from discreet.privacy.trust import Local
-
-TEXT = """
-name = "side-by-side"
-title = "Side by side"
-seed = 3
-runs = 12
-episodes = [300]
-[[environments]]
-name = "RandomMDP"
-parameters = {states = 2, actions = 2, horizon = 2}
-relabel = false
-vary = "seed"
-[[learners]]
-name = "ldp-obi"
-lockstep = true
-[[trusts]]
-model = "none"
-[[trusts]]
-model = "local"
-epsilon = [2.0]
-mechanism = "laplace"
-"""
-FILES = ("results.parquet", "guarantees.json", "policies.json", "spec.toml")
+from helpers.experiments import experiment as small
+from helpers.experiments import same_files
 
 
 @pytest.fixture(scope="module")
 def experiment():
-    return parse_experiment(TEXT)
+    return small(
+        {"name": "ldp-obi", "lockstep": True},
+        name="side-by-side",
+        seed=3,
+        runs=12,
+        episodes=[300],
+        environment={"relabel": False, "vary": "seed"},
+        trusts=[{"model": "none"}, {"model": "local", "epsilon": [2.0], "mechanism": "laplace"}],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +36,6 @@ def uninterrupted(experiment, tmp_path_factory):
     report = run_experiment(experiment, folder, jobs=1)
     assert (report.executed, report.failures) == (24, [])
     return folder
-
-
-def same_files(first, second):
-    return all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
 
 
 def plain(experiment):

@@ -1,34 +1,176 @@
-"""Lines can be told apart."""
+"""Every plot: axes in, axes out, with the lines, labels and scales that it promises."""
 
-from types import SimpleNamespace
+import numpy as np
+import pytest
 
-from discreet.lab.plots import looks_of
+from discreet.errors import UnknownNameError
+from discreet.lab.labels import TITLES
+from discreet.lab.plots import (
+    PLOTS,
+    figure,
+    looks_of,
+    plot_by_episodes,
+    plot_by_epsilon,
+    plot_cost,
+    plot_noise,
+    plot_per_episode,
+    plot_policy,
+    plot_regret,
+)
+from helpers.experiments import series
+
+plt = pytest.importorskip("matplotlib.pyplot")
 
 
-def line(trust, epsilon, mechanism="auto", label="L", delta=0.0):
-    facts = {
-        "label": label,
-        "mechanism": mechanism,
-        "trust": trust,
-        "epsilon": epsilon,
-        "delta": delta,
-        "calibration": "exact",
-    }
-    return SimpleNamespace(facts=facts)
+@pytest.fixture
+def axes():
+    drawn, axes = plt.subplots()
+    yield axes
+    plt.close(drawn)
+
+
+def labels(axes):
+    return axes.get_legend_handles_labels()[1]
+
+
+THREE = (series(), series("central", 1.0, scale=3), series("local", 1.0, scale=9))
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_the_same_axes_come_back(axes, name):
+    assert PLOTS[name](axes, list(THREE)) is axes
+    assert name in TITLES
+
+
+def test_regret_has_a_line_and_a_band_each_and_the_uniform_policy(axes):
+    plot_regret(axes, THREE)
+    assert labels(axes) == ["L, no privacy", "L, (1, 0)-JDP", "L, (1, 0)-LDP", "uniform policy"]
+    assert len(axes.lines) == 4
+    assert len(axes.collections) == 3
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    mean = axes.lines[1].get_ydata()
+    assert mean[-1] == pytest.approx(3 * 1.5 * np.sqrt(1000))
+    low, high = (f(axes.collections[1].get_paths()[0].vertices[:, 1]) for f in (np.min, np.max))
+    assert 0 < low < mean[0]
+    assert high > mean[-1]
+
+
+def test_regret_leaves_out_where_all_lines_are_one(axes):
+    plot_regret(axes, THREE)
+    assert axes.lines[0].get_xdata().tolist() == [10, 100, 1000]  # from K^(1/3) on
+
+
+def test_regret_per_episode_falls(axes):
+    plot_per_episode(axes, THREE)
+    y = axes.lines[0].get_ydata()
+    assert (np.diff(y) < 0).all()
+    assert y[-1] == pytest.approx(1.5 * np.sqrt(1000) / 1000)
+    assert axes.lines[-1].get_ydata()[0] == pytest.approx(2.0)  # the uniform policy, per episode
+    assert axes.get_ylabel() == "regret per episode"
+
+
+def test_final_regret_against_k_joins_studies_of_one_guarantee(axes):
+    plot_by_episodes(axes, [series(episodes=1000), series(episodes=10), series("local", 1.0)])
+    assert labels(axes) == ["L, no privacy", "L, (1, 0)-LDP", "uniform policy"]
+    assert list(axes.lines[0].get_xdata()) == [10, 1000]  # sorted by K
+    assert list(axes.lines[0].get_ydata()) == pytest.approx([1.5 * 10**0.5, 1.5 * 1000**0.5])
+    assert axes.get_xlabel() == "K, users in the study"
+
+
+def test_final_regret_against_epsilon_has_the_twin_as_a_level(axes):
+    group = [series("local", e, scale=1 / e) for e in (10.0, 0.1, 1.0)]
+    plot_by_epsilon(axes, [*group, series(scale=0.01)])
+    assert labels(axes) == ["L, LDP, delta 0", "L, no privacy", "uniform policy"]
+    assert list(axes.lines[0].get_xdata()) == [0.1, 1.0, 10.0]
+    assert list(axes.lines[1].get_ydata()) == pytest.approx([0.015 * 1000**0.5] * 2)
+    assert axes.get_xscale() == "log"
+
+
+def test_cost_is_sorted_and_privacy_is_coloured(axes):
+    plot_cost(axes, THREE[::-1])
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert names == ["L, no privacy", "L, (1, 0)-JDP", "L, (1, 0)-LDP"]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths == sorted(widths)
+    colours = [bar.get_facecolor() for bar in axes.patches]
+    assert colours[0] != colours[1] == colours[2]
+
+
+def test_noise_is_a_level_per_private_line(axes):
+    plot_noise(axes, THREE)
+    assert labels(axes) == ["visits", "noise, L, (1, 0)-JDP", "noise, L, (1, 0)-LDP"]
+    assert axes.lines[1].get_ydata()[0] == 10.0
+    assert axes.get_yscale() == "log"
+
+
+def test_a_policy_is_a_map_of_steps_and_states(axes):
+    plot_policy(axes, [[0, 1, 0], [1, 1, 0]], "title")
+    assert axes.images[0].get_array().shape == (3, 2)  # states down, steps across
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("step", "state", "title")
+
+
+class Folder:
+    """Results without files."""
+
+    def __init__(self, *group):
+        self.group = group
+
+    def series(self):
+        return list(self.group)
+
+
+def test_a_figure_shows_the_largest_k_with_a_title():
+    drawn = figure(Folder(series(episodes=10), *THREE), "regret")
+    axes = drawn.axes[0]
+    assert axes.get_title(loc="left") == "Regret against users: E"
+    assert len(axes.lines) == 4
+    assert axes.get_legend() is not None
+    plt.close(drawn)
+
+
+def test_a_learner_that_is_too_slow_for_the_largest_k_keeps_its_curve():
+    short, long = series(label="slow", episodes=10), series(label="fast")
+    drawn = figure(Folder(short, series(label="fast", episodes=10), long), "per-episode")
+    ends = [float(line.get_xdata()[-1]) for line in drawn.axes[0].lines[:-1]]
+    assert ends == [10, 1000]
+    plt.close(drawn)
+    drawn = figure(Folder(short, long), "cost")  # bars are compared at one K
+    assert len(drawn.axes[0].patches) == 1
+    plt.close(drawn)
+
+
+def test_a_long_legend_stands_beside_the_axes():
+    group = [series("local", float(e), label=str(e)) for e in range(1, 9)]
+    drawn = figure(Folder(*group), "regret")
+    assert drawn.axes[0].get_legend() is None
+    assert len(drawn.legends[0].get_texts()) == 9
+    assert drawn.get_size_inches()[0] > 9
+    plt.close(drawn)
+
+
+def test_an_environment_is_picked():
+    drawn = figure(Folder(series(), series(environment="F", scale=5)), "regret", "F")
+    assert drawn.axes[0].get_title(loc="left").endswith(": F")
+    plt.close(drawn)
+
+
+def test_an_unknown_plot_is_named():
+    with pytest.raises(UnknownNameError, match="did you mean 'regret'"):
+        figure(Folder(series()), "regrets")
 
 
 def test_colour_is_the_family_and_style_the_strength():
-    looks = looks_of([line("none", None), line("central", 1.0), line("central", 0.1)])
+    looks = looks_of([series(), series("central", 1.0), series("central", 0.1)])
     assert looks[1][0] == looks[2][0] != looks[0][0]
     assert looks[1][1] != looks[2][1]
 
 
 def test_single_strengths_differ_in_style_too():
-    looks = looks_of([line("none", None), line("central", 1.0), line("local", 1.0)])
+    looks = looks_of([series(), series("central", 1.0), series("local", 1.0)])
     assert len({str(style) for _, style in looks}) == 3
 
 
 def test_ten_lines_are_ten_looks():
-    lines = [line("local", e, mechanism=m) for m in "abcde" for e in (2.0, 20.0)]
-    lines += [line("local", 2.0, mechanism="a", delta=0.1)]
+    lines = [series("local", e, requested=m) for m in "abcde" for e in (2.0, 20.0)]
+    lines += [series("local", 2.0, requested="a", delta=0.1)]
     assert len({str(look) for look in looks_of(lines)}) == 11

@@ -1,43 +1,39 @@
 """The report page: complete, self-contained, and without errors in a real browser."""
 
+import builtins
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
+from discreet.errors import MissingExtraError
+from discreet.lab.labels import noise_of
 from discreet.lab.report import render, write_figures, write_report
 from discreet.lab.runner import run_experiment
-from discreet.lab.spec import parse_experiment
+from helpers.experiments import experiment, without
 
-EXPERIMENT = """
-name = "page"
-title = "A page with <angle> brackets & ampersands"
-plots = ["regret", "per-episode", "by-episodes", "by-epsilon", "cost", "noise"]
-runs = 2
-episodes = [20, 40]
-[[environments]]
-name = "RandomMDP"
-parameters = {states = 2, actions = 2, horizon = 2}
-[[learners]]
-name = "dp-ucbvi"
-[[trusts]]
-model = "none"
-[[trusts]]
-model = "local"
-epsilon = [1.0, 4.0]
-[[trusts]]
-model = "central"
-epsilon = [1.0]
-calibration = "paper"
-"""
+EXPERIMENT = experiment(
+    "dp-ucbvi",
+    name="page",
+    title="A page with <angle> brackets & ampersands",
+    plots=["regret", "per-episode", "by-episodes", "by-epsilon", "cost", "noise"],
+    runs=2,
+    episodes=[20, 40],
+    trusts=[
+        {"model": "none"},
+        {"model": "local", "epsilon": [1.0, 4.0]},
+        {"model": "central", "epsilon": [1.0], "calibration": "paper"},
+    ],
+)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    return run_experiment(parse_experiment(EXPERIMENT), folder, jobs=1).results
+    return run_experiment(EXPERIMENT, folder, jobs=1).results
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +65,54 @@ def test_every_epsilon_comes_with_its_notion_unit_and_neighbours(page):
 
 def test_paper_constants_are_flagged_with_what_they_deliver(page):
     assert re.search(r"constants claim .* but deliver \(2", page)
+
+
+def test_the_noise_is_the_one_that_the_runs_stated(results, brief, page):
+    table = page.partition("<h2>Noise</h2>")[2].partition("<h2>")[0]
+    private = [entry for entry in results.guarantees if entry["trust"] != "none"]
+    assert table.count("<tr>") == 1 + len(private)
+    for entry in private:
+        assert noise_of(entry["noise"]) in table
+        assert f'<td class="">{entry["mechanism"]}</td>' in table
+    changed = [entry | {"noise": {"visits": 4321.0}} for entry in results.guarantees]
+    assert render(replace(brief, guarantees=changed)).count("visits 4,321") == len(private)
+
+
+@pytest.fixture(scope="module")
+def brief(results):
+    """The same results with one picture: pages that are drawn quickly."""
+    return replace(results, experiment=replace(results.experiment, plots=("cost",)))
+
+
+def test_one_learner_has_nobody_to_beat_and_no_noise(brief):
+    page = render(replace(brief, guarantees=brief.guarantees[:1]))
+    assert "Only one learner ran: nothing to compare." in page
+    assert "No run was private: there is no noise." in page
+    assert '<div class="warn">' not in page
+
+
+def test_a_mechanism_that_was_asked_for_is_named(brief):
+    entry = brief.guarantees[2] | {"requested": "laplace"}
+    assert '<td class="">dp-ucbvi (laplace)</td>' in render(replace(brief, guarantees=[entry]))
+
+
+def test_policies_are_shown_where_they_are_small_enough(brief):
+    assert "<h2>Learned policies</h2>" in render(brief)
+    nothing = replace(brief, policies=dict.fromkeys(brief.policies))
+    assert "<h2>Learned policies</h2>" not in render(nothing)
+
+
+def test_several_environments_stand_in_a_column(brief):
+    first, second = brief.guarantees[2:4]
+    page = render(replace(brief, guarantees=[first, second | {"environment": "<Other>"}]))
+    assert page.count("<th>environment</th>") == 2  # regret and noise
+    assert page.count('<td class="">&lt;Other&gt;</td>') == 2
+
+
+def test_without_matplotlib_the_extra_is_named(results, monkeypatch):
+    monkeypatch.setattr(builtins, "__import__", without("matplotlib"))
+    with pytest.raises(MissingExtraError, match="lab"):
+        render(results)
 
 
 def test_page_is_the_same_when_written_again(results, page):

@@ -12,39 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import DiscreetError, InvalidInputError, UnsupportedError
-from discreet.lab.results import load
+from discreet.errors import DiscreetError
 from discreet.lab.runner import run_experiment
-from discreet.lab.spec import parse_experiment
-from discreet.lab.tasks import expand
+from helpers.experiments import experiment, same_files
 
-SMALL = """
-name = "small"
-title = "Small"
-plots = ["regret", "cost"]
-runs = 3
-episodes = [40, 80]
-[[environments]]
-name = "RandomMDP"
-parameters = {states = 2, actions = 2, horizon = 2}
-vary = "seed"
-[[learners]]
-name = "ucbvi"
-[[learners]]
-name = "dp-ucbvi"
-trusts = ["central"]
-[[trusts]]
-model = "none"
-[[trusts]]
-model = "central"
-epsilon = [1.0]
-"""
-FILES = ("results.parquet", "guarantees.json", "policies.json", "spec.toml", "environment.json")
+SMALL = experiment(
+    "ucbvi",
+    {"name": "dp-ucbvi", "trusts": ["central"]},
+    name="small",
+    title="Small",
+    plots=["regret", "cost"],
+    runs=3,
+    episodes=[40, 80],
+    environment={"vary": "seed"},
+    trusts=[{"model": "none"}, {"model": "central", "epsilon": [1.0]}],
+)
 
 
 @pytest.fixture(scope="module")
 def small():
-    return parse_experiment(SMALL)
+    return SMALL
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +40,6 @@ def uninterrupted(small, tmp_path_factory):
     report = run_experiment(small, folder, jobs=1)
     assert (report.executed, report.kept, report.failures) == (12, 0, [])
     return folder
-
-
-def same_files(first, second):
-    return all((first / name).read_bytes() == (second / name).read_bytes() for name in FILES)
 
 
 def test_two_workers_give_the_same_files(small, uninterrupted, tmp_path):
@@ -109,8 +92,9 @@ def test_a_damaged_part_is_run_again(small, uninterrupted, tmp_path):
 
 
 def test_one_failing_run_does_not_take_the_others(tmp_path):
-    text = SMALL.replace('vary = "seed"', 'vary = "states"').replace("states = 2, ", "")
-    report = run_experiment(parse_experiment(text), tmp_path / "failing", jobs=1)
+    row = replace(SMALL.environments[0], vary="states", parameters={"actions": 2, "horizon": 2})
+    changed = replace(SMALL, environments=(row,))
+    report = run_experiment(changed, tmp_path / "failing", jobs=1)
     assert len(report.failures) == 4  # run 0 asks for zero states, in each of four cells
     assert all("states" in outcome.error for outcome in report.failures)
     assert [len(s.final) for s in report.results.series()] == [2, 2, 2, 2]
@@ -120,12 +104,6 @@ def test_all_failing_is_an_error(small, tmp_path):
     broken = replace(small.environments[0], parameters={"states": 0})
     with pytest.raises(DiscreetError, match="Every run failed"):
         run_experiment(replace(small, environments=(broken,)), tmp_path / "broken", jobs=1)
-
-
-def test_a_learner_that_cannot_use_a_trust_model_is_named(small):
-    wrong = replace(small.learners[0], trusts=("shuffle",))
-    with pytest.raises(UnsupportedError, match="'ucbvi' cannot run under 'shuffle'"):
-        expand(replace(small, learners=(wrong,)))
 
 
 def test_full_disk_keeps_finished_runs(small, tmp_path, monkeypatch):
@@ -143,40 +121,6 @@ def test_full_disk_keeps_finished_runs(small, tmp_path, monkeypatch):
         run_experiment(small, folder, jobs=1)
     monkeypatch.undo()
     assert run_experiment(small, folder, jobs=1).kept == 2
-
-
-def test_unwritable_folder_is_one_sentence(small, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DiscreetError, match="Cannot write"):
-        run_experiment(small, tmp_path / "file" / "results", jobs=1)
-
-
-def test_results_read_back(uninterrupted, small):
-    results = load(uninterrupted)
-    assert results.experiment == small
-    series = results.series()
-    assert [s.facts["episodes"] for s in series] == [40, 80, 40, 80]
-    for one in series:
-        assert one.regret.shape == (3, len(one.episodes))
-        assert (one.regret[:, 1:] >= one.regret[:, :-1] - 1e-12).all()
-    frame = results.to_pandas()
-    assert set(frame["trust"]) == {"none", "central"}
-
-
-def test_unknown_schema_version(uninterrupted, tmp_path):
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(uninterrupted / "results.parquet")
-    pq.write_table(
-        table.replace_schema_metadata({"schema_version": "99"}), tmp_path / "results.parquet"
-    )
-    with pytest.raises(InvalidInputError, match="schema version 99"):
-        load(tmp_path)
-
-
-def test_not_a_result_folder(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no results\.parquet"):
-        load(tmp_path)
 
 
 def test_command_line_json(uninterrupted, tmp_path):

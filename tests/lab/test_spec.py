@@ -1,7 +1,6 @@
 """Experiment files: what is read is what was meant, and mistakes are named."""
 
 import re
-import tomllib
 
 import pytest
 
@@ -98,6 +97,11 @@ def test_mistakes_are_named(change, error, words):
         ("[[trusts]]\ndelta = 'small'", "expected delta to be number"),
         ("[[trusts]]\nmechanism = 1", "expected mechanism to be text"),
         ("[[trusts]]\nepsilon = 1", "needs the key 'model'"),
+        ("environments = 3", "expected environments to be tables [[environments]], got 3"),
+        ('learners = ["ucbvi"]', "expected learners to be tables [[learners]]"),
+        ("trusts = {model = 'none'}", "expected trusts to be tables [[trusts]]"),
+        ("variants = 3", "expected variants to be tables [variants.name]"),
+        ("variants = {quick = 3}", "expected variants to be tables [variants.name]"),
         ("[[trusts]]\nmodel = 'local'", "at least one epsilon for trust model 'local'"),
     ],
 )
@@ -135,10 +139,3 @@ def test_missing_file_and_unknown_name():
         load_experiment("nowhere.toml")
     with pytest.raises(UnknownNameError, match="price-of-trust"):
         load_experiment("price-of-trus")
-
-
-def test_toml_writer_escapes():
-    from discreet.lab._toml import dumps
-
-    value = {"text": 'quote " back\\slash é\nline', "list": [1, 2.5, True], "table": {"a": "b"}}
-    assert tomllib.loads(dumps(value)) == value

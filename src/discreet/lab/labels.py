@@ -1,9 +1,9 @@
 """What tables, legends and pictures call things: every word of the lab that people read."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from discreet.lab.results import Series
+from discreet.lab.results import Facts, Series
+from discreet.lab.tasks import Promise
 from discreet.privacy.guarantee import rounded_up
 
 TITLES = {
@@ -27,6 +27,9 @@ CAPTIONS = {
 }
 
 
+_STATISTICS = ("transitions", "visits", "rewards", "losses")
+
+
 def label_of(series: Series, *, environment: bool = False) -> str:
     """A legend entry that says the guarantee: notion, epsilon, delta."""
     facts, promise = series.facts, series.guarantee
@@ -38,16 +41,31 @@ def label_of(series: Series, *, environment: bool = False) -> str:
     return f"{name}{where}, {pair_of(promise)}{printed}"
 
 
-def name_of(facts: Mapping[str, Any]) -> str:
+def name_of(facts: Facts) -> str:
     """The learner's label, with the mechanism if one was asked for."""
-    if facts["mechanism"] in ("auto", "none"):
-        return str(facts["label"])
-    return f"{facts['label']} ({facts['mechanism']})"
+    if facts["requested"] in ("auto", "none"):
+        return facts["label"]
+    return f"{facts['label']} ({facts['requested']})"
 
 
-def pair_of(promise: Mapping[str, Any]) -> str:
+def pair_of(promise: Promise) -> str:
     """``(1, 1e-06)-SDP``, or ``none``; an epsilon of None is infinite."""
     if promise["notion"] == "none":
         return "none"
     epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
     return f"({rounded_up(epsilon)}, {rounded_up(promise['delta'], 3)})-{promise['notion']}"
+
+
+def noise_of(noise: Mapping[str, float]) -> str:
+    """``transitions 25.4, rewards 25.4``: standard deviation on one counter of each statistic.
+
+    >>> noise_of({"transitions": 2534.7, "rewards": 0.0})
+    'transitions 2,535, rewards 0'
+    """
+    known = [name for name in _STATISTICS if name in noise]
+    names = [*known, *sorted(noise.keys() - set(known))]
+    return ", ".join(f"{name} {_four_digits(noise[name])}" for name in names) or "unknown"
+
+
+def _four_digits(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

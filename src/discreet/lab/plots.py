@@ -5,7 +5,7 @@ also differ in style, so the pictures survive a black-and-white printer.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,15 +15,34 @@ from discreet.lab.results import Results, Series
 from discreet.lab.statistics import band
 from discreet.privacy.guarantee import rounded_up
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Style: TypeAlias = str | tuple[int, tuple[int, ...]]
+"""A line style as Matplotlib names it, or as dashes."""
+Varied: TypeAlias = Literal["episodes", "epsilon"]
+"""What changes along a line of final regrets."""
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
+STYLES: tuple[Style, ...] = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1)),
+    (0, (3, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (7, 2)),
+)
 _INSIDE = 6  # a longer legend stands beside the axes
 _CURVES = ("regret", "per-episode")  # lines along the episodes may end where they like
-_STRENGTH = ("epsilon", "delta", "calibration")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def _pyplot() -> Any:
+def _pyplot() -> "ModuleType":
     try:
         import matplotlib as mpl
     except ImportError:
@@ -31,17 +50,18 @@ def _pyplot() -> Any:
     mpl.use("Agg", force=False)
     import matplotlib.pyplot as plt
 
-    return plt
+    pyplot: ModuleType = plt
+    return pyplot
 
 
-def looks_of(series: Sequence[Series]) -> list[tuple[str, Any]]:
+def looks_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
     """Colour and line style of each line: colour by learner and mechanism, style by epsilon.
 
     With at most one epsilon per family every line has a style of its own as well, for printers
     without colours.
     """
-    families: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    keys = [(_pick(s, "label", "mechanism", "trust"), _pick(s, *_STRENGTH)) for s in series]
+    families: dict[tuple[str, ...], list[tuple[float | str, ...]]] = {}
+    keys = [(_family(s), _strength(s)) for s in series]
     for family, strength in keys:
         families.setdefault(family, []).append(strength)
     single = all(len(strengths) == 1 for strengths in families.values())
@@ -54,11 +74,17 @@ def looks_of(series: Sequence[Series]) -> list[tuple[str, Any]]:
     return looks
 
 
-def _pick(series: Series, *names: str) -> tuple[Any, ...]:
-    return tuple(series.facts[name] for name in names)
+def _family(series: Series) -> tuple[str, ...]:
+    facts = series.facts
+    return facts["label"], facts["requested"], facts["trust"]
 
 
-def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
+def _strength(series: Series) -> tuple[float | str, ...]:
+    facts = series.facts
+    return facts["epsilon"], facts["delta"], facts["calibration"]
+
+
+def plot_regret(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
     longest = max(series, key=lambda s: s.episodes[-1])
     late = longest.episodes >= longest.episodes[-1] ** (1 / 3)  # before, all lines are one
@@ -76,7 +102,7 @@ def plot_regret(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
-def plot_per_episode(axes: Any, series: Sequence[Series]) -> Any:
+def plot_per_episode(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Mean regret per episode so far: a line that falls is a learner that learns."""
     for one, (colour, style) in zip(series, looks_of(series), strict=True):
         mean = one.regret.mean(axis=0) / one.episodes
@@ -87,7 +113,7 @@ def plot_per_episode(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
-def plot_by_episodes(axes: Any, series: Sequence[Series]) -> Any:
+def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Final regret against K, one line per learner and guarantee; each K is a run of its own."""
     for index, (label, group) in enumerate(_groups(series, "episodes").items()):
         _final_line(axes, index, label, group, "episodes")
@@ -97,7 +123,7 @@ def plot_by_episodes(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
-def plot_by_epsilon(axes: Any, series: Sequence[Series]) -> Any:
+def plot_by_epsilon(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Final regret against epsilon; the non-private twin is a horizontal line."""
     private = [s for s in series if s.guarantee["notion"] != "none"]
     for index, (label, group) in enumerate(_groups(private, "epsilon").items()):
@@ -111,7 +137,7 @@ def plot_by_epsilon(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
-def plot_cost(axes: Any, series: Sequence[Series]) -> Any:
+def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """What privacy costs: final regret of each guarantee beside its non-private twin."""
     ordered = sorted(series, key=lambda s: float(s.final.mean()))
     positions = np.arange(len(ordered))
@@ -127,19 +153,19 @@ def plot_cost(axes: Any, series: Sequence[Series]) -> Any:
     return axes
 
 
-def plot_noise(axes: Any, series: Sequence[Series]) -> Any:
+def plot_noise(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Noise against signal: expected visits of every counter, and the noise on one of them."""
     signal = series[0].signal
     axes.step(np.arange(1, len(signal) + 1), signal, where="mid", color="black", label="visits")
     for one, (colour, style) in zip(series, looks_of(series), strict=True):
-        if one.noise_std > 0:
-            axes.axhline(one.noise_std, color=colour, ls=style, label=f"noise, {label_of(one)}")
+        if one.count_noise > 0:
+            axes.axhline(one.count_noise, color=colour, ls=style, label=f"noise, {label_of(one)}")
     axes.set(yscale="log", xlabel="counter (h, s, a), by rank", ylabel="visits, noise std")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     return axes
 
 
-def plot_policy(axes: Any, actions: Sequence[Sequence[int]], title: str = "") -> Any:
+def plot_policy(axes: "Axes", actions: Sequence[Sequence[int]], title: str = "") -> "Axes":
     """A deterministic policy as a heat map: step across, state down, colour is the action."""
     grid = np.asarray(actions).T
     plt = _pyplot()
@@ -149,7 +175,7 @@ def plot_policy(axes: Any, actions: Sequence[Sequence[int]], title: str = "") ->
     return axes
 
 
-PLOTS: dict[str, Callable[[Any, Sequence[Series]], Any]] = {
+PLOTS: dict[str, Callable[["Axes", Sequence[Series]], "Axes"]] = {
     "regret": plot_regret,
     "per-episode": plot_per_episode,
     "by-episodes": plot_by_episodes,
@@ -159,7 +185,7 @@ PLOTS: dict[str, Callable[[Any, Sequence[Series]], Any]] = {
 }
 
 
-def figure(results: Results, name: str, environment: str | None = None) -> Any:
+def figure(results: Results, name: str, environment: str | None = None) -> "Figure":
     """A ready figure of one kind; ``environment`` picks one of several."""
     if name not in PLOTS:
         raise UnknownNameError("plot", name, PLOTS)
@@ -167,7 +193,8 @@ def figure(results: Results, name: str, environment: str | None = None) -> Any:
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
     if name != "by-episodes":
         series = _longest(series, per_line=name in _CURVES)
-    drawn, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
+    drawn: Figure = plt.figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = drawn.subplots()
     PLOTS[name](axes, series)
     entries = len(axes.get_legend_handles_labels()[1])
     axes.set_axisbelow(True)
@@ -195,7 +222,7 @@ def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
     ]
 
 
-def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
+def _groups(series: Sequence[Series], but: Varied) -> dict[str, list[Series]]:
     """Series that differ only in ``but``, under a common legend entry."""
     groups: dict[str, list[Series]] = {}
     for one in series:
@@ -208,7 +235,7 @@ def _groups(series: Sequence[Series], but: str) -> dict[str, list[Series]]:
     return groups
 
 
-def _final_line(axes: Any, index: int, label: str, group: list[Series], by: str) -> None:
+def _final_line(axes: "Axes", index: int, label: str, group: list[Series], by: Varied) -> None:
     group = sorted(group, key=lambda s: float(s.facts[by]))
     x = [s.facts[by] for s in group]
     limits = [band(s.final[:, None], positive=True) for s in group]

@@ -5,11 +5,15 @@ import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from discreet.lab.labels import CAPTIONS, TITLES, name_of, pair_of
+from discreet.lab.labels import CAPTIONS, TITLES, name_of, noise_of, pair_of
 from discreet.lab.plots import figure, plot_policy
 from discreet.lab.results import Results, write_file
 from discreet.lab.summary import Row, summarise, warnings_of, winners
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STYLE = """
 :root { --ink: #1b1f24; --soft: #57606a; --line: #d8dee4; --warn: #fff4e0; --edge: #e69f00; }
@@ -40,15 +44,15 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
 """
 
 
-def svg_of(drawn: object) -> str:
+def svg_of(drawn: "Figure") -> str:
     """A matplotlib figure as inline SVG with identifiers that do not depend on the moment."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     stream = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "discreet", "svg.fonttype": "none"}):
-        drawn.savefig(stream, format="svg", metadata={"Date": None})  # type: ignore[attr-defined]
-    plt.close(drawn)  # type: ignore[arg-type]
+        drawn.savefig(stream, format="svg", metadata={"Date": None})
+    plt.close(drawn)
     text = stream.getvalue()
     return text[text.index("<svg") :]
 
@@ -91,6 +95,8 @@ def render(results: Results) -> str:
         _policies(results),
         "<h2>Guarantees</h2>",
         _guarantee_table(rows),
+        "<h2>Noise</h2>",
+        _noise_table(rows),
         "<h2>How to repeat this</h2>",
         _reproduce(results),
     ]
@@ -209,12 +215,39 @@ def _guarantee_table(rows: Sequence[Row]) -> str:
     return f'<div class="scroll"><table>{head}{body}</table></div>'
 
 
+def _noise_table(rows: Sequence[Row]) -> str:
+    private = [row for row in rows if row.guarantee["notion"] != "none"]
+    if not private:
+        return "<p>No run was private: there is no noise.</p>"
+    several = len({row.facts["environment"] for row in private}) > 1
+    head = (
+        f"<tr>{'<th>environment</th>' if several else ''}<th>learner</th><th>guarantee</th>"
+        '<th>mechanism</th><th class="n">K</th><th>noise on one counter (sd)</th></tr>'
+    )
+    body = "".join(
+        _cells(
+            *([("", escape(row.facts["environment"]))] if several else []),
+            ("", escape(name_of(row.facts))),
+            ("", escape(pair_of(row.guarantee))),
+            ("", escape(row.facts["mechanism"])),
+            ("n", f"{row.facts['episodes']:,}"),
+            ("", escape(noise_of(row.noise))),
+        )
+        for row in private
+    )
+    return (
+        f'<div class="scroll"><table>{head}{body}</table></div><p><small>As each run stated it: '
+        "of one release of all K users (batches), or of the last release (streams).</small></p>"
+    )
+
+
 def _reproduce(results: Results) -> str:
     experiment = results.experiment
     command = f"discreet run {results.path.name}/spec.toml --output {results.path.name}-again"
     return (
-        f"<pre>{escape(command)}</pre><p>Seed {experiment.seed}, {experiment.runs} runs; results "
-        "do not depend on the number of workers. Every number above is computed from "
+        f"<pre>{escape(command)}</pre><p>Made by discreet {escape(results.version)}. "
+        f"Seed {experiment.seed}, {experiment.runs} runs;"
+        " results do not depend on the number of workers. Every number above is computed from "
         "<code>results.parquet</code> in this folder; versions are in "
         "<code>environment.json</code>.</p>"
         "<footer>Regret is exact expected regret against the optimal policy, never realised "

@@ -3,6 +3,10 @@
 ``spec.toml`` (resolved experiment), ``results.parquet`` (tidy, one row per recorded episode),
 ``guarantees.json``, ``timings.json``, ``policies.json``, ``environment.json`` (versions), and
 ``parts/`` (one small file per finished run, which makes a run resumable).
+
+What a file says about how it came about (version, mechanism, noise, settings) was said by the run
+that made it. Reading, plotting and reporting change none of it, and a folder is only ever filled
+by one version of discreet.
 """
 
 import json
@@ -11,38 +15,74 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 import numpy as np
 
+import discreet
 from discreet._files import write_atomically
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, NumberArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
-from discreet.lab.tasks import SCHEMA_VERSION, Outcome, Task
+from discreet.lab.tasks import SCHEMA_VERSION, Outcome, Promise, Record, Task
 
-_VERSIONED = ("discreet", "numpy", "scipy", "numba", "gymnasium", "pyarrow", "matplotlib")
-CELL_COLUMNS = (
-    "environment",
-    "learner",
-    "label",
-    "constants",
-    "trust",
-    "mechanism",
-    "calibration",
-    "epsilon",
-    "delta",
-    "episodes",
-)
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import pandas
+    import pyarrow
+
+_READABLE = ("1", str(SCHEMA_VERSION))
+_DEPENDENCIES = ("numpy", "scipy", "numba", "gymnasium", "pyarrow", "matplotlib")
+_Value = TypeVar("_Value")
 
 
-def _arrow() -> Any:
+class Facts(TypedDict):
+    """What tells one cell from another; ``requested`` is the mechanism that was asked for."""
+
+    environment: str
+    learner: str
+    label: str
+    constants: str
+    trust: str
+    mechanism: str
+    requested: str
+    calibration: str
+    epsilon: float
+    delta: float
+    episodes: int
+
+
+class Entry(Facts):
+    """One cell in ``guarantees.json``, as its first run stated it."""
+
+    cell: str
+    version: str
+    settings: dict[str, Plain]
+    guarantee: Promise
+    noise: dict[str, float]
+    signal: list[float]
+
+
+class Part(Record):
+    """One finished run in ``parts/``."""
+
+    schema: int
+    seconds: float
+
+
+Done = Sequence[tuple[Task, Part]]
+"""Finished tasks with their parts, in the experiment's order."""
+
+
+def _arrow() -> "ModuleType":
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("pyarrow", "lab") from None
-    return pyarrow
+    arrow: ModuleType = pyarrow
+    return arrow
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -57,7 +97,7 @@ def write_file(path: Path, content: bytes) -> None:
         ) from None
 
 
-def _write_json(path: Path, value: Any) -> None:
+def _write_json(path: Path, value: object) -> None:
     write_file(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -68,19 +108,37 @@ class ResultFolder:
         self.path = path
         self.parts = path / "parts"
 
-    def begin(self, experiment: Experiment) -> None:
-        """Write the resolved experiment and the versions; proves that the folder is writable."""
-        write_file(self.path / "spec.toml", experiment.to_toml().encode())
-        _write_json(self.path / "environment.json", _versions())
+    def begin(self, experiment: Experiment, tasks: Sequence[Task]) -> None:
+        """Write the resolved experiment and the versions; proves that the folder is writable.
 
-    def finished(self, task: Task) -> Mapping[str, Any] | None:
+        Raises:
+            InvalidInputError: the folder holds results of another version of discreet.
+        """
+        stamp = self._stamp()
+        found = {_version(part) for part in map(self._part, tasks) if part is not None}
+        if stamp is not None:
+            found.add(str(stamp["packages"]["discreet"]))
+            found.add(discreet.__version__ if _is_current(stamp) else "another schema")
+        for other in sorted(found - {discreet.__version__}):
+            raise InvalidInputError(
+                f"{str(self.path)!r} holds results of discreet {other}, and this is discreet "
+                f"{discreet.__version__}: results of two versions are never mixed. Choose another "
+                f"folder with --output, or remove this one."
+            )
+        write_file(self.path / "spec.toml", experiment.to_toml().encode())
+        _write_json(self.path / "environment.json", _stamped(stamp))
+
+    def _stamp(self) -> "Environment | None":
+        """Which versions made what is here; None in a new folder."""
+        return cast("Environment | None", _json_or_none(self.path / "environment.json", "packages"))
+
+    def _part(self, task: Task) -> Part | None:
+        return cast("Part | None", _json_or_none(self.parts / f"{task.name}.json", "schema"))
+
+    def finished(self, task: Task) -> Part | None:
         """The record of a finished task, or None. A damaged part counts as not finished."""
-        path = self.parts / f"{task.name}.json"
-        try:
-            record: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return None
-        return record if record.get("schema") == SCHEMA_VERSION else None
+        part = self._part(task)
+        return part if part is not None and part["schema"] == SCHEMA_VERSION else None
 
     def keep(self, outcome: Outcome) -> None:
         """Store the record of one finished task."""
@@ -97,7 +155,7 @@ class ResultFolder:
         sink = arrow.BufferOutputStream()
         arrow.parquet.write_table(_table(experiment, done), sink, compression="zstd")
         write_file(self.path / "results.parquet", sink.getvalue().to_pybytes())
-        _write_json(self.path / "guarantees.json", _guarantees(done))
+        _write_json(self.path / "guarantees.json", _entries(done))
         timings = {task.name: record["seconds"] for task, record in done}
         _write_json(self.path / "timings.json", timings)
         policies = {task.name: record["policy"] for task, record in done if task.run == 0}
@@ -105,15 +163,26 @@ class ResultFolder:
         return load(self.path)
 
 
-def describe(task: Task) -> dict[str, Any]:
+def _json_or_none(path: Path, key: str) -> object | None:
+    """A JSON table that has ``key``; None if the file is missing, damaged or something else."""
+    try:
+        found = json.loads(_text(path))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and key in found else None
+
+
+def facts_of(task: Task, record: Record) -> Facts:
     """The identifying columns of a task's cell."""
     cell = task.cell
     return {
         "environment": cell.environment.title,
         "learner": cell.learner.name,
         "label": cell.learner.title,
+        "constants": str(record["settings"].get("constants", "")),
         "trust": cell.trust_name,
-        "mechanism": str(getattr(cell.trust, "mechanism", "none")),
+        "mechanism": record["mechanism"],
+        "requested": str(getattr(cell.trust, "mechanism", "none")),
         "calibration": str(getattr(cell.trust, "calibration", "exact")),
         "epsilon": float(getattr(cell.trust, "epsilon", np.inf)),
         "delta": float(getattr(cell.trust, "delta", 0.0)),
@@ -121,55 +190,110 @@ def describe(task: Task) -> dict[str, Any]:
     }
 
 
-def _table(experiment: Experiment, done: Sequence[tuple[Task, Mapping[str, Any]]]) -> Any:
+_COLUMNS: dict[str, type] = {
+    "experiment": str,
+    "version": str,
+    "cell": str,
+    **Facts.__annotations__,
+    "run": int,
+    "episode": int,
+    "regret": float,
+    "uniform_regret": float,
+}
+"""The columns of ``results.parquet``."""
+
+
+def _table(experiment: Experiment, done: Done) -> "pyarrow.Table":
     arrow = _arrow()
-    columns: dict[str, list[Any]] = {name: [] for name in ("cell", *CELL_COLUMNS)}
-    columns |= {name: [] for name in ("run", "episode", "regret", "uniform_regret")}
+    columns: dict[str, list[object]] = {name: [] for name in _COLUMNS}
     for task, record in done:
         episodes = record["episodes"]
-        facts = {"cell": task.cell.key, **describe(task), "run": task.run}
-        facts["constants"] = record["constants"]
-        for name, value in facts.items():
+        gap = record["uniform_regret_per_episode"]
+        same = {
+            "experiment": experiment.name,
+            "version": record["version"],
+            "cell": task.cell.key,
+            **facts_of(task, record),
+            "run": task.run,
+        }
+        for name, value in same.items():
             columns[name] += [value] * len(episodes)
         columns["episode"] += episodes
         columns["regret"] += record["regret"]
-        gap = record["uniform_regret_per_episode"]
         columns["uniform_regret"] += [gap * k for k in episodes]
-    columns = {"experiment": [experiment.name] * len(columns["run"]), **columns}
-    words = ("experiment", "cell", *CELL_COLUMNS[:7])
-    whole = ("episodes", "run", "episode")
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     schema = arrow.schema(
-        [
-            (n, arrow.string() if n in words else arrow.int64() if n in whole else arrow.float64())
-            for n in columns
-        ],
+        [(name, kinds[kind]) for name, kind in _COLUMNS.items()],
         metadata={"schema_version": str(SCHEMA_VERSION)},
     )
     return arrow.table(columns, schema=schema)
 
 
-def _guarantees(done: Sequence[tuple[Task, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _entries(done: Done) -> list[Entry]:
     first = {task.cell.key: (task, record) for task, record in reversed(done)}
     return [
-        {"cell": key, **describe(task)}
-        | {name: record[name] for name in ("constants", "guarantee", "noise_std", "signal")}
+        {
+            **facts_of(task, record),
+            "cell": key,
+            "version": record["version"],
+            "settings": record["settings"],
+            "guarantee": record["guarantee"],
+            "noise": record["noise"],
+            "signal": record["signal"],
+        }
         for key, (task, record) in reversed(first.items())
     ]
 
 
-def _versions() -> dict[str, Any]:
-    found = {}
-    for name in _VERSIONED:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
+class Environment(TypedDict, total=False):
+    """``environment.json``: what the first run of a folder was made with.
+
+    ``resumed_with`` lists the dependencies of later runs where they were others.
+    """
+
+    schema_version: int
+    python: str
+    system: str
+    packages: dict[str, str]
+    resumed_with: list[dict[str, str]]
+
+
+def _environment() -> Environment:
+    """What this process runs on."""
     return {
         "schema_version": SCHEMA_VERSION,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "packages": found,
+        "packages": {"discreet": discreet.__version__, **{n: _installed(n) for n in _DEPENDENCIES}},
     }
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _stamped(stamp: Environment | None) -> Environment:
+    """The stamp of a folder that goes on: as it was, and what has changed since."""
+    now = _environment()
+    if stamp is None:
+        return now
+    later = {"python": now["python"], **now["packages"]}
+    known = [{"python": stamp.get("python", ""), **stamp["packages"]}]
+    known += stamp.get("resumed_with", [])
+    if later in known:
+        return stamp
+    return {**stamp, "resumed_with": [*stamp.get("resumed_with", []), later]}
+
+
+def _is_current(stamp: Environment) -> bool:
+    return stamp.get("schema_version") == SCHEMA_VERSION
+
+
+def _version(part: Part) -> str:
+    return str(part.get("version", "of unknown version"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,24 +306,31 @@ class Series:
         regret: cumulative expected regret, ``[runs, points]``.
         uniform: the uniform policy's cumulative regret (mean over runs), ``[points]``.
         guarantee: what was delivered.
-        noise_std: noise on one counter once all users are in.
+        noise: standard deviation on one counter of each statistic, once all users are in.
         signal: expected visits per counter under the optimal policy, largest first.
         seconds: mean time per run.
+        version: the discreet that made it.
     """
 
-    facts: Mapping[str, Any]
+    facts: Facts
     episodes: IntArray
     regret: FloatArray
     uniform: FloatArray
-    guarantee: Mapping[str, Any]
-    noise_std: float
+    guarantee: Promise
+    noise: Mapping[str, float]
     signal: Sequence[float]
     seconds: float
+    version: str
 
     @property
     def final(self) -> FloatArray:
         """Regret after all episodes, per run."""
         return self.regret[:, -1]
+
+    @property
+    def count_noise(self) -> float:
+        """Noise on one counter of moves or visits (not on rewards or losses); 0 if unknown."""
+        return max((self.noise.get(name, 0.0) for name in ("transitions", "visits")), default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,35 +339,41 @@ class Results:
 
     path: Path
     experiment: Experiment
-    table: Any
-    guarantees: Sequence[Mapping[str, Any]]
+    table: "pyarrow.Table"
+    guarantees: Sequence[Entry]
     timings: Mapping[str, float]
-    policies: Mapping[str, Any]
+    policies: Mapping[str, list[list[int]] | None]
 
-    def to_pandas(self) -> Any:
+    @property
+    def version(self) -> str:
+        """The discreet that made these results."""
+        return ", ".join(sorted({entry["version"] for entry in self.guarantees}))
+
+    def to_pandas(self) -> "pandas.DataFrame":
         """The tidy table as a pandas data frame (pandas must be installed)."""
         return self.table.to_pandas()
 
     def series(self) -> list[Series]:
         """The runs of every cell, in the experiment's order."""
-        columns = {name: np.asarray(self.table[name]) for name in ("cell", "run", "episode")}
-        values = {name: np.asarray(self.table[name]) for name in ("regret", "uniform_regret")}
-        return [self._one(entry, columns, values) for entry in self.guarantees]
+        wanted = ("cell", "run", "episode", "regret", "uniform_regret")
+        columns = {name: np.asarray(self.table[name]) for name in wanted}
+        return [self._one(entry, columns) for entry in self.guarantees]
 
-    def _one(self, entry: Mapping[str, Any], columns: Any, values: Any) -> Series:
+    def _one(self, entry: Entry, columns: Mapping[str, NumberArray]) -> Series:
         rows = columns["cell"] == entry["cell"]
         runs = np.unique(columns["run"][rows])
         shape = (len(runs), -1)
         times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
         return Series(
-            facts={name: entry[name] for name in CELL_COLUMNS},
+            facts=cast(Facts, {name: entry[name] for name in Facts.__annotations__}),  # type: ignore[literal-required]
             episodes=columns["episode"][rows].reshape(shape)[0],
-            regret=values["regret"][rows].reshape(shape),
-            uniform=values["uniform_regret"][rows].reshape(shape).mean(axis=0),
+            regret=columns["regret"][rows].reshape(shape),
+            uniform=columns["uniform_regret"][rows].reshape(shape).mean(axis=0),
             guarantee=entry["guarantee"],
-            noise_std=entry["noise_std"],
+            noise=entry["noise"],
             signal=entry["signal"],
             seconds=float(np.mean(times)),
+            version=entry["version"],
         )
 
 
@@ -254,26 +391,36 @@ def load(path: str | Path) -> Results:
         )
     table = _read(folder / "results.parquet", _arrow().parquet.read_table)
     found = (table.schema.metadata or {}).get(b"schema_version", b"none").decode()
-    if found != str(SCHEMA_VERSION):
+    if found not in _READABLE:
         raise InvalidInputError(
             f"{str(folder)!r} has results of schema version {found}; this version of "
-            f"discreet reads {SCHEMA_VERSION}. Run the experiment again, or install the version "
-            f"that wrote it (see environment.json)."
+            f"discreet reads {' and '.join(_READABLE)}. Run the experiment again, or install the "
+            f"version that wrote it (see environment.json)."
         )
     spec = _read(folder / "spec.toml", _text)
-    guarantees, timings, policies = (
+    entries, timings, policies = (
         _read(folder / f"{name}.json", lambda path: json.loads(_text(path)))
         for name in ("guarantees", "timings", "policies")
     )
+    if found == "1":
+        entries = _from_schema_1(folder, entries)
     experiment = parse_experiment(spec, str(folder / "spec.toml"))
-    return Results(folder, experiment, table, guarantees, timings, policies)
+    return Results(folder, experiment, table, entries, timings, policies)
+
+
+def _from_schema_1(folder: Path, entries: Sequence[Mapping[str, object]]) -> list[Entry]:
+    """Schema 1 knew the mechanism asked for, and a noise that was not the run's: left out."""
+    stamp = _json_or_none(folder / "environment.json", "packages")
+    version = cast(Environment, stamp)["packages"].get("discreet", "") if stamp else "unknown"
+    unknown = {"settings": {}, "noise": {}, "version": version}
+    return [cast(Entry, {**e, "requested": e["mechanism"], **unknown}) for e in entries]
 
 
 def _text(path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+def _read(path: Path, read: Callable[[Path], _Value]) -> _Value:
     try:
         return read(path)
     except (OSError, ValueError) as error:

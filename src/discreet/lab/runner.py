@@ -17,7 +17,7 @@ from discreet.lab.tasks import Outcome, bundles, tasks_of
 
 
 @dataclass(frozen=True)
-class Report:
+class Execution:
     """What a call of `run_experiment` did."""
 
     results: Results
@@ -42,7 +42,7 @@ def run_experiment(
     engine: str = "local",
     address: str | None = None,
     progress: Progress = _silent,
-) -> Report:
+) -> Execution:
     """Run an experiment into a folder, resuming what is there.
 
     A run that fails is reported and left out; all others are kept. Call again to repeat failures.
@@ -51,7 +51,7 @@ def run_experiment(
     execute = get_engine(engine, address)
     tasks = tasks_of(experiment)
     folder = ResultFolder(Path(output))
-    folder.begin(experiment)
+    folder.begin(experiment, tasks)
     missing = [task for task in tasks if folder.finished(task) is None]
     kept = len(tasks) - len(missing)
     failures: list[Outcome] = []
@@ -66,4 +66,4 @@ def run_experiment(
     if len(failures) == len(tasks):
         raise DiscreetError(f"Every run failed; the first one: {failures[0].error}")
     results = folder.complete(experiment, tasks)
-    return Report(results, failures, executed=len(missing) - len(failures), kept=kept)
+    return Execution(results, failures, executed=len(missing) - len(failures), kept=kept)

@@ -5,13 +5,14 @@ times on common random numbers. An unknown key is an error with a suggestion, ne
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from discreet import _validate
+from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.lab import _toml
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
@@ -32,7 +33,7 @@ class EnvironmentRow:
     """
 
     name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Plain] = field(default_factory=dict)
     relabel: bool = True
     vary: str = ""
     label: str = ""
@@ -90,7 +91,7 @@ class LearnerRow:
     """
 
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Plain] = field(default_factory=dict)
     trusts: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     max_episodes: int = 0
@@ -119,7 +120,7 @@ class Experiment:
     environments: tuple[EnvironmentRow, ...] = ()
     learners: tuple[LearnerRow, ...] = ()
     trusts: tuple[TrustRow, ...] = ()
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _validate.count(runs=self.runs)
@@ -136,10 +137,12 @@ class Experiment:
         """The experiment with the keys of ``[variants.<name>]`` replaced."""
         if name not in self.variants:
             raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
-        changes = dict(self.variants[name])
-        if "episodes" in changes:
-            changes["episodes"] = _integers(changes["episodes"], "episodes")
-        return replace(self, **changes)
+        changes = self.variants[name]
+        return replace(
+            self,
+            runs=cast(int, changes.get("runs", self.runs)),  # checked like any other
+            episodes=_integers(changes.get("episodes", self.episodes), "episodes"),
+        )
 
     def to_toml(self) -> str:
         """The resolved experiment as TOML; reading it back gives an equal experiment."""
@@ -189,20 +192,28 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"{origin} is not valid TOML: {error}.") from None
-    parts: dict[str, Any] = {
-        "environments": tuple(
-            _build(EnvironmentRow, t, origin) for t in raw.pop("environments", [])
-        ),
-        "learners": tuple(_build(LearnerRow, t, origin) for t in raw.pop("learners", [])),
-        "trusts": tuple(_build(TrustRow, t, origin) for t in raw.pop("trusts", [])),
+    kinds = {"environments": EnvironmentRow, "learners": LearnerRow, "trusts": TrustRow}
+    parts: dict[str, object] = {
+        key: tuple(_build(kind, table, origin) for table in _tables(raw, key, origin))
+        for key, kind in kinds.items()
     }
     variants = raw.pop("variants", {})
+    if not isinstance(variants, dict) or not all(isinstance(v, dict) for v in variants.values()):
+        raise InvalidInputError(f"{origin}: expected variants to be tables [variants.name].")
     for table in variants.values():
         for key in table:
             if key not in _VARIANT_KEYS:
                 raise UnknownNameError("key of a variant", key, _VARIANT_KEYS)
     experiment: Experiment = _build(Experiment, raw, origin, variants=variants, **parts)
     return experiment
+
+
+def _tables(raw: dict[str, Any], key: str, origin: str) -> list[dict[str, Plain]]:
+    """The tables ``[[key]]``, taken out of ``raw``."""
+    tables = raw.pop(key, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InvalidInputError(f"{origin}: expected {key} to be tables [[{key}]], got {tables!r}.")
+    return tables
 
 
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -214,7 +225,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _build(cls: type[Any], table: Mapping[str, Any], origin: str, **known: Any) -> Any:
+def _build(cls: type[Any], table: Mapping[str, Plain], origin: str, **known: object) -> Any:
     names = {f.name for f in fields(cls)}
     kind = "experiment" if cls is Experiment else cls.__name__.lower()
     for key in table:
@@ -227,14 +238,14 @@ def _build(cls: type[Any], table: Mapping[str, Any], origin: str, **known: Any) 
     return cls(**values, **known)
 
 
-def _convert(key: str, value: Any, origin: str) -> Any:
+def _convert(key: str, value: Plain, origin: str) -> object:
     if key == "episodes":
         return _integers(value, key)
     if key == "epsilon":
         listed = value if isinstance(value, list) else [value]
         for item in listed:
             _validate.positive(epsilon=item)
-        return tuple(float(item) for item in listed)
+        return tuple(map(float, listed))
     kind = next((k for k, keys in _KINDS.items() if key in keys), "text")
     good = {
         "number": isinstance(value, int | float) and not isinstance(value, bool),
@@ -249,19 +260,17 @@ def _convert(key: str, value: Any, origin: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _integers(value: Any, key: str) -> tuple[int, ...]:
-    listed = value if isinstance(value, list | tuple) else [value]
-    result = []
-    for item in listed:
-        # 1e6 is how people write a million
-        whole = int(item) if isinstance(item, float) and item.is_integer() else item
-        _validate.count(**{key: whole})
-        result.append(int(whole))
-    return tuple(result)
+def _integers(value: object, key: str) -> tuple[int, ...]:
+    listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    # 1e6 is how people write a million
+    whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in listed]
+    for item in whole:
+        _validate.count(**{key: item})
+    return tuple(map(int, whole))
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "__dataclass_fields__"):
+    if is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]

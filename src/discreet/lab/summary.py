@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
+from discreet._types import Plain
 from discreet.lab.labels import label_of, pair_of
-from discreet.lab.results import Results, Series
+from discreet.lab.results import Facts, Results, Series
 from discreet.lab.statistics import Comparison, band, verdicts
+from discreet.lab.tasks import Promise
 
 
 @dataclass(frozen=True)
 class Row:
     """Final regret of one cell, with everything needed to read it."""
 
-    facts: Mapping[str, Any]
-    guarantee: Mapping[str, Any]
+    facts: Facts
+    guarantee: Promise
+    noise: Mapping[str, float]
+    version: str
     runs: int
     mean: float
     std: float
@@ -33,7 +37,7 @@ class Row:
         """The share as a percentage that never rounds to a bare zero."""
         return f"{self.share:.2%}" if self.share >= 1e-3 else f"{100 * self.share:.1g}%"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """The shape that scripts rely on."""
         rate = self.facts["episodes"] / self.seconds if self.seconds > 0 else None
         return {
@@ -42,6 +46,8 @@ class Row:
             "label": self.facts["label"],
             "trust": self.facts["trust"],
             "mechanism": self.facts["mechanism"],
+            "requested_mechanism": self.facts["requested"],
+            "noise_std": dict(self.noise),
             "epsilon": _finite(self.facts["epsilon"]),
             "delta": self.facts["delta"],
             "calibration": self.facts["calibration"],
@@ -52,11 +58,12 @@ class Row:
             "uniform_regret": self.uniform,
             "seconds": self.seconds,
             "episodes_per_second": rate,
-            "guarantee": {k: _finite(v) for k, v in self.guarantee.items()},
+            "guarantee": {k: _finite(cast(Plain, v)) for k, v in self.guarantee.items()},
+            "version": self.version,
         }
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: Plain) -> Plain:
     """JSON has no infinity; nothing promised is null."""
     return None if isinstance(value, float) and value in (float("inf"), float("-inf")) else value
 
@@ -72,6 +79,8 @@ def _row(series: Series) -> Row:
     return Row(
         facts=series.facts,
         guarantee=series.guarantee,
+        noise=series.noise,
+        version=series.version,
         runs=len(series.final),
         mean=float(limits.mean[0]),
         std=spread,

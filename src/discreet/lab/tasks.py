@@ -11,16 +11,22 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
+import discreet
+from discreet._types import Plain
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
 from discreet.privacy.trust import TrustModel, trust_name
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from discreet.learners.result import Result
+    from discreet.mdp.tabular import TabularMDP
+
+SCHEMA_VERSION = 2
 _LANES = 10  # runs side by side: fills vector registers, loses little when killed
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
@@ -72,13 +78,45 @@ class Task:
         return f"{self.cell.key}-{self.run:04d}"
 
 
+class Promise(TypedDict):
+    """A `Guarantee` as plain values; an epsilon of None is infinite."""
+
+    notion: str
+    epsilon: float | None
+    delta: float
+    assumptions: list[str]
+    unit: str
+    neighbours: str
+    claimed: str | None
+    simulated: bool
+
+
+class Record(TypedDict):
+    """What one finished run leaves, stated by the run itself and never computed again.
+
+    ``version`` is the discreet that made it; ``mechanism``, ``noise`` (standard deviation on one
+    counter of each statistic) and ``settings`` are as the run resolved them.
+    """
+
+    version: str
+    mechanism: str
+    noise: dict[str, float]
+    settings: dict[str, Plain]
+    guarantee: Promise
+    episodes: list[int]
+    regret: list[float]
+    uniform_regret_per_episode: float
+    signal: list[float]
+    policy: list[list[int]] | None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a task leaves: plain values, or an error."""
 
     task: Task
     seconds: float
-    record: Mapping[str, Any] | None = None
+    record: Record | None = None
     error: str | None = None
 
 
@@ -168,14 +206,14 @@ def _sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {error} (in {where.name}, line {where.lineno})"
 
 
-def _records(bundle: Bundle) -> list[dict[str, Any]]:
+def _records(bundle: Bundle) -> list[Record]:
     cell = bundle[0].cell
     mdps = [build_environment(cell.environment, cell.seed, task.run) for task in bundle]
     results = _learn(cell, mdps, [task.run for task in bundle])
     return [_record(cell, mdp, result) for mdp, result in zip(mdps, results, strict=True)]
 
 
-def _learn(cell: Cell, mdps: list[Any], runs: list[int]) -> list[Any]:
+def _learn(cell: Cell, mdps: "list[TabularMDP]", runs: list[int]) -> "list[Result]":
     """One result per run, simulated side by side or one by one."""
     from discreet._seeds import RunSeeds
     from discreet.learners.learn import learn
@@ -184,7 +222,7 @@ def _learn(cell: Cell, mdps: list[Any], runs: list[int]) -> list[Any]:
     run_lockstep = get_learner(cell.learner.name).run_lockstep
     if cell.learner.lockstep and run_lockstep is not None:
         seeds = [RunSeeds(cell.seed, run) for run in runs]
-        together: list[Any] = run_lockstep(mdps, cell.trust, cell.episodes, seeds, **settings)
+        together: list[Result] = run_lockstep(mdps, cell.trust, cell.episodes, seeds, **settings)
         return together
     return [
         learn(
@@ -200,28 +238,50 @@ def _learn(cell: Cell, mdps: list[Any], runs: list[int]) -> list[Any]:
     ]
 
 
-def _record(cell: Cell, mdp: Any, result: Any) -> dict[str, Any]:
-    from discreet.mdp.planning import evaluate, plan
-    from discreet.mdp.policies import DeterministicPolicy, uniform_policy
-
-    policy = result.policy
-    actions = policy.actions if isinstance(policy, DeterministicPolicy) else None
-    uniform_gap = result.extras.get("uniform_regret_per_episode")
-    if uniform_gap is None:
-        uniform_gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+def _record(cell: Cell, mdp: "TabularMDP", result: "Result") -> Record:
     return {
+        "version": discreet.__version__,
+        "mechanism": result.mechanism,
+        "noise": {name: float(std) for name, std in result.noise.items()},
+        "settings": _plain(result.settings),
+        "guarantee": cast(Promise, result.guarantee.to_dict()),
         "episodes": result.regret.episodes.tolist(),
         "regret": result.regret.values.tolist(),
-        "guarantee": result.guarantee.to_dict(),
-        "uniform_regret_per_episode": float(uniform_gap),
-        "constants": str(result.settings.get("constants", "")),
+        "uniform_regret_per_episode": _uniform_gap(mdp, result),
         "signal": _signal(mdp, cell.episodes),
-        "noise_std": _noise_std(cell, mdp.shape),
-        "policy": None if actions is None or actions.size > _POLICY_LIMIT else actions.tolist(),
+        "policy": _small_policy(result),
     }
 
 
-def _signal(mdp: Any, episodes: int) -> list[float]:
+def _plain(settings: object) -> dict[str, Plain]:
+    """The settings as a JSON file keeps them; what JSON cannot say is kept as text."""
+    plain: dict[str, Plain] = json.loads(json.dumps(settings, default=str))
+    return plain
+
+
+def _uniform_gap(mdp: "TabularMDP", result: "Result") -> float:
+    """Regret of playing at random, per episode; adversarial learners know it themselves."""
+    from discreet.mdp.planning import evaluate, plan
+    from discreet.mdp.policies import uniform_policy
+
+    known = result.extras.get("uniform_regret_per_episode")
+    if known is not None:
+        return float(known)
+    return plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+
+
+def _small_policy(result: "Result") -> list[list[int]] | None:
+    """The actions of a deterministic policy that is small enough for a picture."""
+    from discreet.mdp.policies import DeterministicPolicy
+
+    policy = result.policy
+    if not isinstance(policy, DeterministicPolicy) or policy.actions.size > _POLICY_LIMIT:
+        return None
+    actions: list[list[int]] = policy.actions.tolist()
+    return actions
+
+
+def _signal(mdp: "TabularMDP", episodes: int) -> list[float]:
     """Expected visits of each (h, s, a) if all users followed the optimal policy, largest first."""
     from discreet.mdp.planning import occupancy, plan
 
@@ -230,19 +290,7 @@ def _signal(mdp: Any, episodes: int) -> list[float]:
     return ranked[:_SIGNAL_LIMIT]
 
 
-def _noise_std(cell: Cell, shape: Any) -> float:
-    """Noise on one counter: of a release of all users at once, or of the last one of a stream."""
-    rhythm = get_learner(cell.learner.name).rhythm
-    if rhythm == "adversarial":
-        return 0.0  # counts and losses carry different noise; no single line would be true
-    if rhythm == "batch":
-        plan = cell.trust.calibrate(shape)
-        return float(max(plan.noise_variance(cell.episodes).values()) ** 0.5)
-    stream = cell.trust.calibrate(shape, rhythm="stream", episodes=cell.episodes)
-    return float(max(stream.noise_variance(cell.episodes).values()) ** 0.5)
-
-
-def build_environment(spec: EnvironmentRow, seed: int, run: int) -> Any:
+def build_environment(spec: EnvironmentRow, seed: int, run: int) -> "TabularMDP":
     """The environment of one run: relabelled and varied as its specification says."""
     from discreet.mdp.environments.registry import make
 
