@@ -5,12 +5,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 _SHORT = 18  # a cell as short as a guarantee stays on one line
 
 
-def echo_json(value: Any) -> None:
+def echo_json(value: object) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 

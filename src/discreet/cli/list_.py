@@ -1,14 +1,15 @@
 """`discreet list`: everything that has a name."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from discreet._types import Plain
 from discreet.cli._console import echo_json, print_table
 from discreet.errors import UnknownNameError
 
-Section = list[dict[str, Any]]
+Section = list[dict[str, Plain]]
 
 
 def command(
@@ -37,7 +38,7 @@ def command(
             print_table(title.capitalize(), columns, rows)
 
 
-def _text(value: Any) -> str:
+def _text(value: Plain) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={default}" for name, default in value.items())
     return ", ".join(value) if isinstance(value, list) else str(value)
@@ -63,14 +64,16 @@ def _learners() -> Section:
 def _mechanisms() -> Section:
     from discreet.privacy.trust import TRUST_MODELS
 
-    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    entries: dict[tuple[str, str], dict[str, Plain]] = {}
+    rhythms: dict[tuple[str, str], list[str]] = {}
     for trust, model in TRUST_MODELS.items():
         for rhythm, table in model.mechanisms.items() if trust != "none" else ():
             for name, where in table.items():
                 key = (trust, name)
-                entry = {"trust": trust, "name": name, "rhythms": []}
-                entries.setdefault(key, entry)["rhythms"].append(rhythm)
-                entries[key].setdefault("summary", _first_line(where))
+                rhythms.setdefault(key, []).append(rhythm)
+                if key not in entries:
+                    entries[key] = {"trust": trust, "name": name, "rhythms": rhythms[key]}
+                    entries[key]["summary"] = _first_line(where)
     return list(entries.values())
 
 

@@ -2,106 +2,147 @@
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli._console import compact, echo_json, print_table, say, warn
+from discreet.cli._options import grouped
 from discreet.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from discreet.lab.results import Results
+    from discreet.lab.runner import Execution
+    from discreet.lab.spec import Experiment
+    from discreet.lab.tasks import Outcome
 
-def command(
-    experiment: Annotated[
-        str | None, typer.Argument(help="A shipped experiment's name or a TOML file.")
-    ] = None,
-    learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None,
+
+@dataclass(frozen=True)
+class OneLearner:
+    """Options that describe one learner instead of an experiment file."""
+
+    learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None
     environment: Annotated[
         str | None, typer.Option(help="With --learner: the environment (RiverSwim).")
-    ] = None,
+    ] = None
     trust: Annotated[
         str | None, typer.Option(help="With --learner: none, central, local or shuffle (none).")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="With --learner.")] = None,
-    delta: Annotated[float | None, typer.Option(help="With --learner (0).")] = None,
+    ] = None
+    epsilon: Annotated[float | None, typer.Option(help="With --learner.")] = None
+    delta: Annotated[float | None, typer.Option(help="With --learner (0).")] = None
     mechanism: Annotated[
         str | None, typer.Option(help="With --learner (the best for the trust model).")
-    ] = None,
+    ] = None
     calibration: Annotated[
         str | None, typer.Option(help="With --learner: exact or paper (exact).")
-    ] = None,
+    ] = None
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="With --learner: a setting, name=value; env.name=value."),
+    ] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The options that somebody typed, besides --learner."""
+        unused: tuple[object, ...] = (None, [])
+        names = [f.name for f in fields(self) if getattr(self, f.name) not in unused]
+        return ["set" if name == "settings" else name for name in names if name != "learner"]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Options that change an experiment, wherever it comes from."""
+
+    runs: Annotated[int | None, typer.Option(help="Repetitions.")] = None
+    episodes: Annotated[str | None, typer.Option(help="Users, e.g. 2e5 or 1e4,1e6.")] = None
+    seed: Annotated[int | None, typer.Option(help="One integer decides everything.")] = None
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Options on who does the work; no result depends on them."""
+
+    jobs: Annotated[int, typer.Option(help="Worker processes (0: all cores).")] = 0
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local"
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None
+
+
+def run(
+    one: OneLearner,
+    changes: Changes,
+    workers: Workers,
+    experiment: Annotated[
+        str | None, typer.Argument(help="A shipped experiment's name or a TOML file.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="Repetitions.")] = None,
-    episodes: Annotated[str | None, typer.Option(help="Users, e.g. 2e5 or 1e4,1e6.")] = None,
-    seed: Annotated[int | None, typer.Option(help="One integer decides everything.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes (0: all cores).")] = 0,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
     output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
     quick: Annotated[bool, typer.Option(help="The quick variant, under a minute.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Run an experiment (resumable): table, report page and pictures."""
-    from discreet.lab.report import write_report
-    from discreet.lab.runner import run_experiment
-    from discreet.lab.spec import load_experiment
-    from discreet.lab.summary import summarise
-
-    options = {
-        "environment": environment,
-        "trust": trust,
-        "epsilon": epsilon,
-        "delta": delta,
-        "mechanism": mechanism,
-        "calibration": calibration,
-        "set": settings or None,
-    }
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    _refuse_mixtures(experiment, learner, given, quick)
-    if learner is not None:
-        chosen = _single(learner, **given)
-    else:
-        if experiment is None:
-            experiment = _offer()
-            quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
-        chosen = load_experiment(experiment)
-        chosen = chosen.variant("quick") if quick else chosen
-    chosen = _override(chosen, runs, episodes, seed)
+    _refuse_mixtures(experiment, one, quick)
+    if experiment is None and one.learner is None:
+        experiment = _offer()
+        quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
+    chosen = _changed(_chosen(experiment, one, quick), changes)
     folder = output or Path("results") / (chosen.name + ("-quick" if quick else ""))
-    with _Display(chosen.name, quiet=json) as display:
-        report = run_experiment(
-            chosen,
-            folder,
-            jobs=jobs or os.cpu_count() or 1,
-            engine=engine,
-            address=address,
-            progress=display.update,
-        )
-    rows = summarise(report.results)
-    page = write_report(report.results)
-    if json:
-        echo_json(
-            {
-                "experiment": chosen.name,
-                "output": str(folder),
-                "results": [row.to_dict() for row in rows],
-                "failures": [_failure(o) for o in report.failures],
-            }
-        )
-    else:
-        show(report.results)
-        say(f"Report: {page}")
-    for outcome in report.failures:
+    execution = _run(chosen, folder, workers, quiet=json)
+    _show(execution, folder, as_json=json)
+    for outcome in execution.failures:
         warn(_failure(outcome))
-    if report.failures:
+    if execution.failures:
         raise typer.Exit(1)
 
 
-def show(results: Any) -> None:
+command = grouped(run)
+
+
+def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment":
+    """The experiment that somebody asked for, as its file has it."""
+    from discreet.lab.spec import load_experiment
+
+    if experiment is None:
+        return _single(one)
+    chosen = load_experiment(experiment)
+    return chosen.variant("quick") if quick else chosen
+
+
+def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":
+    from discreet.lab.runner import run_experiment
+
+    with _Display(chosen.name, quiet=quiet) as display:
+        return run_experiment(
+            chosen,
+            folder,
+            jobs=workers.jobs or os.cpu_count() or 1,
+            engine=workers.engine,
+            address=workers.address,
+            progress=display.update,
+        )
+
+
+def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
+    from discreet.lab.report import write_report
+    from discreet.lab.summary import summarise
+
+    rows = summarise(execution.results)
+    page = write_report(execution.results)
+    if as_json:
+        echo_json(
+            {
+                "experiment": execution.results.experiment.name,
+                "output": str(folder),
+                "results": [row.to_dict() for row in rows],
+                "failures": [_failure(outcome) for outcome in execution.failures],
+            }
+        )
+    else:
+        show(execution.results)
+        say(f"Report: {page}")
+
+
+def show(results: "Results") -> None:
     """The table of final regrets, and who wins."""
     from discreet.lab.labels import name_of, pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
@@ -142,7 +183,7 @@ def show(results: Any) -> None:
             say(f"{environment}: {comparison}")
 
 
-def _failure(outcome: Any) -> str:
+def _failure(outcome: "Outcome") -> str:
     cell = outcome.task.cell
     return (
         f"Run {outcome.task.run} of {cell.learner.title} ({cell.trust_name}) on "
@@ -150,19 +191,19 @@ def _failure(outcome: Any) -> str:
     )
 
 
-def _refuse_mixtures(
-    experiment: str | None, learner: str | None, given: dict[str, Any], quick: bool
-) -> None:
+def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
     """No option is ever ignored."""
-    if learner is None and given:
+    if one.learner is None:
+        if one.given:
+            raise InvalidInputError(
+                f"--{one.given[0]} belongs to --learner; an experiment file sets its own."
+            )
+        return
+    if experiment is not None:
         raise InvalidInputError(
-            f"--{next(iter(given))} belongs to --learner; an experiment file sets its own."
+            f"Expected an experiment or --learner, got {experiment!r} and --learner {one.learner}."
         )
-    if learner is not None and experiment is not None:
-        raise InvalidInputError(
-            f"Expected an experiment or --learner, got {experiment!r} and --learner {learner}."
-        )
-    if learner is not None and quick:
+    if quick:
         raise InvalidInputError(
             "--quick belongs to shipped experiments; with --learner choose --episodes and --runs."
         )
@@ -185,15 +226,16 @@ def _offer() -> str:
     return names[int(answer) - 1] if in_list else answer
 
 
-def _override(chosen: Any, runs: int | None, episodes: str | None, seed: int | None) -> Any:
-    changes: dict[str, Any] = {}
-    if runs is not None:
-        changes["runs"] = runs
-    if seed is not None:
-        changes["seed"] = seed
-    if episodes is not None:
-        changes["episodes"] = tuple(_whole(part) for part in episodes.split(","))
-    return replace(chosen, **changes)
+def _changed(chosen: "Experiment", changes: Changes) -> "Experiment":
+    episodes = chosen.episodes
+    if changes.episodes is not None:
+        episodes = tuple(_whole(part) for part in changes.episodes.split(","))
+    return replace(
+        chosen,
+        runs=chosen.runs if changes.runs is None else changes.runs,
+        seed=chosen.seed if changes.seed is None else changes.seed,
+        episodes=episodes,
+    )
 
 
 def _whole(text: str) -> int:
@@ -208,33 +250,33 @@ def _whole(text: str) -> int:
     return int(number)
 
 
-def _single(
-    learner: str,
-    *,
-    environment: str = "RiverSwim",
-    trust: str = "none",
-    epsilon: float | None = None,
-    **options: Any,
-) -> Any:
+def _single(one: OneLearner) -> "Experiment":
     """An experiment with one learner, one environment and one trust model."""
     from discreet.cli._settings import parse_settings
     from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow, TrustRow
     from discreet.learners.registry import get_learner
     from discreet.mdp.environments.registry import get_environment
 
-    values = parse_settings(options.pop("set", []))
+    values = parse_settings(one.settings or [])
     parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
     own = {k: v for k, v in values.items() if not k.startswith("env.")}
-    name = get_learner(learner).name
-    place = get_environment(environment).name
-    strengths = () if epsilon is None else (epsilon,)
+    name = get_learner(one.learner or "").name
+    place = get_environment("RiverSwim" if one.environment is None else one.environment).name
+    trust = "none" if one.trust is None else one.trust
+    row = TrustRow(
+        model=trust,
+        epsilon=() if one.epsilon is None else (one.epsilon,),
+        delta=one.delta or 0.0,
+        mechanism="auto" if one.mechanism is None else one.mechanism,
+        calibration="exact" if one.calibration is None else one.calibration,
+    )
     return Experiment(
         name=f"{name}-{place.lower()}-{trust}",
         title=f"{name} on {place}",
         runs=5,
         environments=(EnvironmentRow(name=place, parameters=parameters),),
         learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
-        trusts=(TrustRow(model=trust, epsilon=strengths, **options),),
+        trusts=(row,),
     )
 
 
@@ -268,7 +310,7 @@ class _Display:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def update(self, outcome: Any, finished: int, total: int) -> None:
+    def update(self, outcome: "Outcome | None", finished: int, total: int) -> None:
         """Show one more finished run."""
         import time
 

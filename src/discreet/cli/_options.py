@@ -1,0 +1,53 @@
+"""Options in groups: a command takes a dataclass where it would take a dozen parameters."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter
+from typing import get_type_hints
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command for Typer: each parameter that is a dataclass becomes one option per field.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size:
+    ...     states: int = 4
+    ...     actions: int = 2
+    >>> list(inspect.signature(grouped(lambda size: None)).parameters)
+    ['size']
+    >>> def command(name: str, size: Size) -> None:
+    ...     print(name, size)
+    >>> str(inspect.signature(grouped(command)))
+    '(*, name: str, states: int = 4, actions: int = 2) -> None'
+    >>> grouped(command)(name="x", states=3, actions=2)
+    x Size(states=3, actions=2)
+    """
+    hints = get_type_hints(command, include_extras=True)
+    given = inspect.signature(command).parameters
+    groups = {name: hints[name] for name in given if is_dataclass(hints.get(name))}
+    flat: list[Parameter] = []
+    for name, parameter in given.items():
+        if name in groups:
+            types = get_type_hints(groups[name], include_extras=True)
+            flat += [_parameter(field, types[field.name]) for field in fields(groups[name])]
+        else:
+            kind = hints.get(name, Parameter.empty)
+            flat.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind))
+
+    def call(**values: object) -> None:
+        for name, group in groups.items():
+            own = {field.name: values.pop(field.name) for field in fields(group)}
+            values[name] = group(**own)
+        command(**values)
+
+    call.__name__, call.__doc__ = command.__name__, command.__doc__
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
+    call.__signature__ = inspect.Signature(flat, return_annotation=None)  # type: ignore[attr-defined]
+    return call
+
+
+def _parameter(field: "Field[object]", annotation: object) -> Parameter:
+    default = Parameter.empty if field.default is MISSING else field.default
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
