@@ -54,3 +54,35 @@ def test_a_private_file_is_its_owners_alone(tmp_path):
 def test_the_folder_must_exist(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "missing" / "file", b"")
+
+
+def test_an_interrupted_write_leaves_no_litter(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def interrupted(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"file": b"old"}
+
+
+def test_content_reaches_the_disk_before_its_name(tmp_path, monkeypatch):
+    order = []
+    fsync, replace = os.fsync, type(tmp_path).replace
+
+    def watched_fsync(descriptor):
+        order.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "content")
+        fsync(descriptor)
+
+    def watched_replace(self, target):
+        order.append("name")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(type(tmp_path), "replace", watched_replace)
+    write_atomically(tmp_path / "file", b"x" * 10**5)
+    assert order == ["content", "name", "folder"]

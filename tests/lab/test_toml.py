@@ -3,11 +3,10 @@
 import tomllib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discreet.errors import InvalidInputError
 from discreet.lab._toml import dumps
+from helpers.properties import given, st
 
 # TOML's basic strings cannot hold lone surrogates; 63-bit integers are what it promises.
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -17,21 +17,6 @@ def constant_values(mdp):
     return [evaluate(mdp, np.full(size, a)) for a in range(mdp.shape.actions)]
 
 
-@pytest.mark.core
-def test_the_roster_is_complete():
-    assert ALL == [
-        "DemandResponse",
-        "DoubleChain",
-        "GridWorld",
-        "LowerBound",
-        "RandomMDP",
-        "Recommender",
-        "RiverSwim",
-        "SixArms",
-        "Treatment",
-    ]
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_each_has_a_summary_parameters_and_a_gap(name):
     spec = get_environment(name)
@@ -67,75 +52,6 @@ def test_the_domains_are_not_solved_by_a_fixed_action(name, relabel):
     assert max(constant_values(mdp)) <= best - 0.25 * (best - uniform)
     used = plan(mdp).policy.actions
     assert set(used.ravel().tolist()) == set(range(mdp.shape.actions))
-
-
-def test_relabelling_a_time_inhomogeneous_mdp_differs_by_step():
-    plain, relabelled = make("DemandResponse"), make("DemandResponse", relabel=0)
-    assert not plain.stationary
-    moved = (plain.transitions != relabelled.transitions).any(axis=(2, 3))
-    assert (moved != moved[0]).any()
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, True])
-def test_a_relabelling_seed_is_a_count(seed):
-    with pytest.raises(InvalidInputError, match="relabel"):
-        make("RiverSwim", relabel=seed)
-
-
-def test_double_chain_by_hand():
-    mdp = make("DoubleChain", length=2, horizon=4, success=1.0, consolation=0.5)
-    # Enter, advance, then two paid steps.
-    assert plan(mdp).value == pytest.approx(2)
-    assert max(constant_values(mdp)) == pytest.approx(1)
-
-
-def test_six_arms_by_hand():
-    mdp = make("SixArms", horizon=3)
-    # Two paid steps behind the sure door, or two attempts at a harder one: door k pays
-    # p (2 r) + (1 - p) p r over three steps.
-    doors = zip((1, 0.15, 0.1, 0.05, 0.03, 0.01), (50, 133, 300, 800, 1660, 6000), strict=True)
-    worth = [(2 * p + (1 - p) * p) * r / 6000 for p, r in doors]
-    assert plan(mdp).value >= max(worth) - 1e-12
-    first = int(plan(mdp).policy.actions[0, 0])
-    assert worth[first] == pytest.approx(max(worth), abs=0.003)
-
-
-@pytest.mark.parametrize(("depth", "actions"), [(1, 2), (2, 3), (3, 2)])
-def test_lower_bound_by_hand(depth, actions):
-    mdp = make("LowerBound", depth=depth, actions=actions, horizon=9, advantage=0.3)
-    assert mdp.shape.states == sum(actions**level for level in range(depth)) + 2
-    paid = 9 - depth
-    assert plan(mdp).value == pytest.approx(0.8 * paid)
-    leaves = actions ** (depth - 1)
-    chance = 0.5 + 0.3 / (leaves * actions)
-    assert evaluate(mdp, uniform_policy(mdp.shape)) == pytest.approx(chance * paid)
-
-
-def test_grid_world_by_hand():
-    mdp = make("GridWorld", layout="S.G", slip=0.0, horizon=5)
-    assert plan(mdp).value == pytest.approx(3)
-    blocked = make("GridWorld", layout="S#G", horizon=5)
-    assert plan(blocked).value == 0
-    slippery = make("GridWorld", layout="SG", slip=0.2, horizon=2)
-    assert plan(slippery).value == pytest.approx(0.8)
-
-
-def test_random_mdp_follows_its_seed_and_switches():
-    one, two = (make("RandomMDP", states=4, seed=seed) for seed in (1, 2))
-    assert (one.transitions != two.transitions).any()
-    assert set(np.unique(one.rewards)) <= {0.0, 1.0}
-    assert one.stationary
-    assert not make("RandomMDP", horizon=3, stationary=False).stationary
-
-
-def test_demand_response_rewards_follow_the_tariff():
-    mdp = make("DemandResponse")
-    assert mdp.same_transitions
-    cost = 1 - mdp.rewards[:, 0, 1]  # empty battery, little need, rest
-    assert cost.argmax() == 5  # 16 to 19 o'clock
-    assert cost.argmin() == 0
-    charging = mdp.rewards[:, 0, 1] - mdp.rewards[:, 0, 0]
-    assert charging[5] / charging[0] == pytest.approx(5)  # 25 pence against 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""Lazy packages: nothing loads before it is used, and a wrong name is an AttributeError."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from discreet._lazy import attach
+
+pytestmark = pytest.mark.core
+LAZY = ["discreet", "discreet.lab", "discreet.mdp", "discreet.mdp.environments"]
+
+
+def test_a_name_is_looked_up_where_it_lives():
+    find, listed = attach("package", {"dumps": "json", "path": "os"})
+    import json
+    import os
+
+    assert find("dumps") is json.dumps
+    assert find("path") is os.path
+    assert listed() == ["dumps", "path"]
+
+
+def test_a_submodule_is_itself():
+    find, _ = attach("xml", {"dom": "xml.dom"})
+    assert find("dom") is importlib.import_module("xml.dom")
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    find, _ = attach("package", {})
+    with pytest.raises(AttributeError, match="module 'package' has no attribute 'nothing'"):
+        find("nothing")
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_every_name_of_a_lazy_package_exists(package):
+    module = importlib.import_module(package)
+    assert dir(module)
+    for name in dir(module):
+        assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize("package", ["discreet.lab", "discreet.mdp"])
+def test_exports_are_the_lazy_names(package):
+    module = importlib.import_module(package)
+    assert sorted(module.__all__) == dir(module)
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import discreet.lab", ["numpy", "matplotlib", "pyarrow", "numba"]),
+        ("from discreet.lab import load_experiment", ["matplotlib", "pyarrow", "numba", "scipy"]),
+        ("import discreet.lab.labels", ["matplotlib", "pyarrow"]),
+        ("import discreet.cli.run", ["matplotlib", "pyarrow", "numba", "numpy"]),
+    ],
+)
+def test_heavy_packages_load_when_used(code, heavy):
+    script = f"import sys; {code}; print(*[n for n in {heavy!r} if n in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
