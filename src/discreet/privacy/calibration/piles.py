@@ -66,7 +66,8 @@ def worst_gaussian_delta(sigma: float, cells: int, epsilon: float, *, pile: int 
     """Delta of discrete Gaussian noise for every move of cells·pile units, at most ``pile`` in one.
 
     The exact delta of full piles wherever the theorem above shows that nothing is worse, which is
-    the case at every calibration up to epsilon = 15 or so; otherwise a bound on all moves.
+    the case at usual calibrations (three statistics, delta = 1e-6: up to epsilon = 15); otherwise a
+    bound on all moves.
 
     >>> worst = worst_gaussian_delta(62.1, 6, 1.0, pile=6)
     >>> worst == discrete_gaussian_delta(62.1, 6, 1.0, pile=6)

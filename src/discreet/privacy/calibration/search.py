@@ -23,7 +23,7 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
     """The discrete Gaussian parameter for moves of cells·pile units, at most ``pile`` in a counter.
 
     That ``cells`` counters by ``pile`` each are the worst of them is proved in `piles`; where the
-    proof does not reach (epsilon above about 15) the noise is raised until a bound on all moves
+    proof does not reach (large epsilons) the noise is raised until a bound on all moves
     holds.
 
     Starts at the analytic Gaussian (Balle and Wang 2018) and rises, by a few parts in 10,000, until
