@@ -179,6 +179,27 @@ _STREAMS = (
         ("test_streams_of_awkward_lengths", "test_the_guarantee_says_what_is_delivered"),
     ),
     Mutant(
+        "gridded-tree-halved",
+        "Gaussian noise of mixed trees has half of its spread",
+        "return GaussianLaw(math.ldexp(self._law.sigma * spread, self.bits))",
+        "return GaussianLaw(math.ldexp(self._law.sigma * spread / 2, self.bits))",
+        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+    ),
+    Mutant(
+        "padding-hides-the-first-user",
+        "the padded tree is calibrated on users after whom there is little to see",
+        "    return max(left, _cost(level - 1, paddings - 1))",
+        "    return min(left, _cost(level - 1, paddings - 1))",
+        ("test_the_padded_tree_against_dense_algebra",),
+    ),
+    Mutant(
+        "rounding-that-feels-counts",
+        "averages are rounded towards zero, which does not commute with adding counts",
+        "    return weight * (value >> 12) + ((weight * (value & 4095) + 2048) >> 12)",
+        "    return int(weight * value / 4096)",
+        ("test_rounding_commutes_with_adding_whole_numbers",),
+    ),
+    Mutant(
         "shared-over-time",
         "the compiled loop uses one draw of noise for a whole block",
         "seen[cell] = total[cell] + noise[i, cell]",
@@ -265,17 +286,16 @@ _SHUFFLE = (
     Mutant(
         "one-bit-less",
         "a device sends one noise bit less than the plan says",
-        "return ShuffleEncoder(self.shape, self.statistics, each.bits, each.probability, mask)",
-        "return ShuffleEncoder(\n"
-        "            self.shape, self.statistics, max(1, each.bits - 1), each.probability, mask\n"
-        "        )",
+        "return ShuffleEncoder(self.shape, self.statistics, each, mask)",
+        "less = NoiseBits(max(1, each.bits - 1), each.probability)\n"
+        "        return ShuffleEncoder(self.shape, self.statistics, less, mask)",
         ("test_same_distribution_as_the_direct_binomial",),
     ),
     Mutant(
         "bits-shared",
         "a device draws its noise bits once for all counters",
-        "ones = own + sampler.binomial(self.bits, self.probability, counters.size)",
-        "ones = own + sampler.binomial(self.bits, self.probability, 1)",
+        "ones = own + self.noise.draw(sampler, 1, counters.size)",
+        "ones = own + self.noise.draw(sampler, 1, 1)",
         ("test_same_distribution_as_the_direct_binomial",),
     ),
     Mutant(
@@ -303,9 +323,16 @@ _SHUFFLE = (
     Mutant(
         "simulated-trials-halved",
         "a simulated batch draws half of the noise bits",
-        "return raw + sampler.binomial(trials, each.probability, raw.size)",
-        "return raw + sampler.binomial(trials // 2, each.probability, raw.size)",
+        "return raw + each.draw(sampler, counts.users, raw.size)",
+        "return raw + each.draw(sampler, max(1, counts.users // 2), raw.size)",
         ("test_same_distribution_as_the_direct_binomial",),
+    ),
+    Mutant(
+        "lost-tails",
+        "what falls out of the window of summed jumps is forgotten",
+        "np.log(used), 2 * tail)",
+        "np.log(used), 0.0)",
+        ("test_what_the_window_leaves_out_is_charged",),
     ),
 )
 

@@ -151,7 +151,7 @@ def integer_messages_delta(each: NoiseBits) -> tuple[float, float]:
     >>> integer_messages_delta(NoiseBits(1, 0.05))
     (0.05, 0.95)
     """
-    return each.probability**each.bits, (1 - each.probability) ** each.bits
+    return each.extremes
 
 
 def whole_vectors_delta(each: NoiseBits, cells: int) -> float:

@@ -11,8 +11,10 @@ from discreet import Shuffle
 from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.auditing.linear import additive
 from discreet.privacy.calibration.distributions import binomial_pmf
 from discreet.privacy.calibration.losses import delta_of_moves, epsilon_of_moves
+from discreet.privacy.calibration.search import NoiseBits
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
 from discreet.privacy.noise import SecureSampler, SimulationSampler
 
@@ -153,7 +155,7 @@ class TestRealMessages:
         for _ in range(2000):
             rows = encoder.encode(np.array([0, 0, 0]), np.array([0, 0]), np.array([0.3, 0]), noise)
             ones += rows[rows[:, 0] == cell, 1].sum()
-        expected = 2000 * (0.3 + encoder.bits * encoder.probability)
+        expected = 2000 * (0.3 + encoder.bits * encoder.noise.probability)
         assert abs(ones - expected) < 6 * math.sqrt(2000 * 0.25 * (1 + encoder.bits))
 
 
@@ -216,7 +218,7 @@ class TestRefusals:
         played = np.zeros(SHAPE.visits, bool)
         played[:, :, 0] = True
         encoder = plan.encoder(4, played=played)
-        quiet = ShuffleEncoder(SHAPE, encoder.statistics, 1, 0.0, played)
+        quiet = ShuffleEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), played)
         rows = quiet.encode(np.array([0, 0, 0]), np.array([1, 0]), np.ones(2), sampler())
         assert rows[:, 1].sum() == 3  # the second step only: transition, visit, reward
 
@@ -294,3 +296,63 @@ class TestCalibration:
             noise = binomial_pmf(users // 2 * each.bits, each.probability)
             assert epsilon_of_moves(noise, 18, 18, 1e-6) <= plan.guarantee.epsilon * (1 + 1e-6)
         assert plan.guarantee.epsilon > 0.07
+
+
+class TestJumps:
+    """At large epsilon users send ones in jumps: the same messages, another number of ones."""
+
+    TRUST = Shuffle(epsilon=10, delta=1e-6)
+
+    def test_real_messages_have_the_calibrated_law(self):
+        users, repeats = 12, 150
+        plan = self.TRUST.calibrate(SHAPE)
+        each = plan.bits(users)
+        assert each.weights
+        episodes, counts = batch(users)
+        truth = vector(
+            type("T", (), {n: getattr(counts, n) for n in ("transitions", "visits", "rewards")})
+        )
+        real = [vector(through_the_shuffler(plan, episodes, sampler(s))) for s in range(repeats)]
+        direct = [vector(plan.release(counts, sampler=sampler(s))) for s in range(repeats)]
+        pmf = each.pmf(users)
+        for drawn in (real, direct):
+            noise = np.array(drawn) - truth
+            assert np.array_equal(noise, np.rint(noise))
+            values = np.clip(noise.astype(int), -4, 4)
+            seen = np.bincount(values.ravel() + 4, minlength=9)
+            law = np.zeros(9)
+            np.add.at(law, np.clip(pmf.values, -4, 4) + 4, pmf.probabilities)
+            assert stats.chisquare(seen, law / law.sum() * seen.sum()).pvalue > 1e-8
+            assert abs(np.corrcoef(noise[:, 0], noise[:, 1])[0, 1]) < 6 / math.sqrt(repeats)
+
+    def test_messages_are_bits_equally_many_from_everybody(self):
+        plan = self.TRUST.calibrate(SHAPE)
+        encoder = plan.encoder(1000)
+        rng = np.random.default_rng(0)
+        sent = [encoder.encode(*episode(rng), sampler(i)) for i in range(40)]
+        assert all(np.array_equal(rows[:, 0], sent[0][:, 0]) for rows in sent)
+        assert all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
+        assert len(sent[0]) == plan.traffic(1000).messages
+        copy = ShuffleEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+        assert copy.noise == encoder.noise
+        assert np.array_equal(
+            copy.encode(*episode(np.random.default_rng(1)), sampler(2)),
+            encoder.encode(*episode(np.random.default_rng(1)), sampler(2)),
+        )
+
+    def test_secure_devices_and_half_of_them_honest(self):
+        plan = Shuffle(epsilon=10, delta=1e-6, honest=0.5).calibrate(SHAPE)
+        each = plan.bits(40)
+        assert each == self.TRUST.calibrate(SHAPE).bits(20)
+        assert plan.noise_variance(40)["visits"] == pytest.approx(2 * each.variance(20))
+        episodes, _ = batch(3)
+        assert not through_the_shuffler(plan, episodes, SecureSampler()).guarantee.simulated
+
+    def test_independent_accountings_agree(self):
+        routes = self.TRUST.calibrate(SHAPE).accountings(20_000)
+        assert routes[0].epsilon <= 10 <= routes[1].epsilon
+
+    def test_the_running_code_delivers(self):
+        for users in (1, 50, 1000):
+            plan = self.TRUST.calibrate(SHAPE)
+            assert 8.5 < additive(plan, users=users).epsilon(1e-6) <= 10 * (1 + 1e-6)

@@ -11,6 +11,7 @@ from discreet.errors import DiscreetError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.linear import additive, bitwise
 from discreet.privacy.auditing.neighbours import Episode, Plan, Vector, batch_of, opposites, vector
+from discreet.privacy.auditing.probes import Law
 from discreet.privacy.auditing.reports import Enumerated, device
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
 from discreet.privacy.noise import Sampler, SimulationSampler
@@ -151,7 +152,7 @@ def _messages(plan: Plan) -> Iterator[str]:
     if any(rows.ndim != 2 or rows.shape[1] != 2 for rows in sent):
         yield "Messages are not (counter, bit): a user's counters stay linked through the shuffler."
         return
-    noise_bits = additive(plan, users=_CROWD).laws[0].trials // _CROWD
+    noise_bits = _noise_bits(additive(plan, users=_CROWD).laws[0])
     received = [np.bincount(rows[:, 0]) for rows in sent]
     bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
     if not bits or received[0].max() != noise_bits + 1:
@@ -160,6 +161,13 @@ def _messages(plan: Plan) -> Iterator[str]:
         yield "The number of messages per counter depends on the data."
     elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
         yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
+
+
+def _noise_bits(law: Law) -> int:
+    """Noise bits per user and counter, from the law of all users' noise."""
+    if law.kind == "table":
+        return len(np.frombuffer(law.table)) - 1
+    return law.trials // _CROWD
 
 
 def _order(plan: BatchPlan, messages: NDArray[np.int64]) -> Iterator[str]:

@@ -41,14 +41,28 @@ class Law:
         if self.kind == "binomial":
             return pairs.binomial(self.trials, self.scale, shift)
         if self.kind == "table":
-            masses = np.ones(1)
-            for _ in range(self.copies):
-                masses = np.convolve(masses, np.frombuffer(self.table))
-            return pairs.table(masses, shift)
+            return pairs.table(_copies(np.frombuffer(self.table), self.copies), shift)
         if self.copies > 1:
             raise UnsupportedError("Sums of unbounded draws are audited as bounds only.")
         maker = {"laplace": pairs.laplace, "gaussian": pairs.gaussian}[self.kind]
         return maker(self.scale, abs(shift))
+
+
+def _copies(masses: NDArray[np.float64], times: int) -> NDArray[np.float64]:
+    """The law of a sum of ``times`` draws, without ends that together hold less than 1e-40."""
+    total = np.ones(1)
+    while times:
+        if times & 1:
+            total = _trimmed(np.convolve(total, masses))
+        times >>= 1
+        masses = _trimmed(np.convolve(masses, masses)) if times else masses
+    return total
+
+
+def _trimmed(masses: NDArray[np.float64]) -> NDArray[np.float64]:
+    low = int(np.searchsorted(np.cumsum(masses), 1e-40))
+    high = int(np.searchsorted(np.cumsum(masses[::-1]), 1e-40))
+    return masses[low : masses.size - high]
 
 
 @dataclass

@@ -141,14 +141,22 @@ def binomial_routes(
 ) -> list[Route]:
     """Accountings of binomial noise when ``ups`` counters rise and ``downs`` fall by one."""
     noise = binomial_pmf(trials, probability)
-    routes = [
-        _composed(epsilon_of_moves(noise, ups, downs, delta)),
-        Route("Rényi DP", rdp_epsilon(noise, ups, downs, delta), bound=True),
-    ]
+    routes = moves_routes(noise, ups, downs, delta, with_library=with_library)
     variance = trials * probability * (1 - probability)
     if variance >= 400:  # close to a Gaussian: the analytic curve is a route of its own
         l2 = math.sqrt(ups + downs)
         routes.append(_analytic(math.sqrt(variance), l2, delta))
+    return routes
+
+
+def moves_routes(
+    noise: NoisePmf, ups: int, downs: int, delta: float, *, with_library: bool = False
+) -> list[Route]:
+    """Accountings of any integer noise when ``ups`` counters rise and ``downs`` fall by one."""
+    routes = [
+        _composed(epsilon_of_moves(noise, ups, downs, delta)),
+        Route("Rényi DP", rdp_epsilon(noise, ups, downs, delta), bound=True),
+    ]
     if with_library:
         guess = routes[0].epsilon
         routes.append(_library(library.moves_epsilon(noise, ups, downs, delta, guess=guess)))

@@ -1,20 +1,22 @@
 """Shuffle: users send single bits, a shuffler mixes them, the analyser can only add them up.
 
-**The protocol.** For every counter a user sends its own bit (0 or 1) and m noise bits that are one
-with probability p, each as a separate message ``(counter, bit)``. The number of messages per user
-and counter is constant. The shuffler permutes all messages of all users together.
+**The protocol.** For every counter a user sends its own bit (0 or 1) and m noise bits, each as a
+separate message ``(counter, bit)``. The number of messages per user and counter is constant. The
+noise bits are ones with probability p each, or, where that would take more noise than a trusted
+learner's (large epsilon), a number of ones drawn from a table and zeros for the rest (`jumps`). The
+shuffler permutes all messages of all users together.
 
 **Proof.** After the shuffler a counter's messages are a uniformly random order of n(m + 1) bits, of
 which only the number of ones depends on data: the analyser's view is a function of the sums
-``count + Binomial(n·m, p)`` and of fresh randomness. (It would not be if a user's bits were added
-up before they are sent, or if a user's messages travelled together: see `discreet.privacy.errata`.)
-When one user is replaced, at most kH sums rise by one and kH fall by one (k statistics, H steps),
-and the noises are independent. `calibration.noise_bits` composes these shifts of the binomial
-exactly and takes the least noise with delta(epsilon) <= delta. If only a fraction f of the users is
-honest, the noise of f·n users alone is made to suffice. Batches hold disjoint users, so all batches
-together deliver what one of them does.
+``count + noise``, where the noise is a sum over users, and of fresh randomness. (It would not be if
+a user's bits were added up before they are sent, or if a user's messages travelled together: see
+`discreet.privacy.errata`.) When one user is replaced, at most kH sums rise by one and kH fall by
+one (k statistics, H steps), and the noises are independent. `calibration.noise_bits` composes these
+shifts of the noise exactly and takes the least noise with delta(epsilon) <= delta. If only a
+fraction f of the users is honest, the noise of f·n users alone is made to suffice. Batches hold
+disjoint users, so all batches together deliver what one of them does.
 
-A batch is simulated by drawing the binomials directly: the same distribution in constant time per
+A batch is simulated by drawing the sums directly: the same distribution in constant time per
 counter. `ShuffleEncoder`, `shuffle` and `ShuffleBatch.release_reports` are the real thing.
 """
 
@@ -31,7 +33,7 @@ from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import honest_users, need_delta
-from discreet.privacy.calibration.routes import Route, binomial_routes
+from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
@@ -120,6 +122,11 @@ class ShuffleBatch(BatchPlan):
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
         """Privacy-loss distribution of the honest users' noise, and bounds."""
         each, reliable = self.bits(users), self.reliable(users)
+        if each.weights:
+            noise = each.pmf(reliable)
+            return moves_routes(
+                noise, self.moves, self.moves, self.delta, with_library=with_library
+            )
         return binomial_routes(
             reliable * each.bits,
             each.probability,
@@ -132,12 +139,11 @@ class ShuffleBatch(BatchPlan):
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
-        """Simulate encoder, shuffler and analyser at once: counts plus centred binomial noise."""
+        """Simulate encoder, shuffler and analyser at once: counts plus centred noise."""
         each = self.bits(counts.users)
-        trials = counts.users * each.bits
 
         def randomise(_: str, raw: IntArray) -> IntArray:
-            return raw + sampler.binomial(trials, each.probability, raw.size)
+            return raw + each.draw(sampler, counts.users, raw.size)
 
         return randomised_batch(
             self,
@@ -157,7 +163,7 @@ class ShuffleBatch(BatchPlan):
         """What runs on the device of each of ``users`` users."""
         each = self.bits(users)
         mask = check_played(played, self.shape)
-        return ShuffleEncoder(self.shape, self.statistics, each.bits, each.probability, mask)
+        return ShuffleEncoder(self.shape, self.statistics, each, mask)
 
     def release_reports(
         self,
@@ -186,9 +192,13 @@ class ShuffleEncoder:
 
     shape: Shape
     statistics: tuple[str, ...]
-    bits: int
-    probability: float
+    noise: NoiseBits
     played: BoolArray
+
+    @property
+    def bits(self) -> int:
+        """Noise bits per counter."""
+        return self.noise.bits
 
     @property
     def traffic(self) -> Traffic:
@@ -209,7 +219,7 @@ class ShuffleEncoder:
         counts = episode_counts(self.shape, states, actions, rewards, sampler)
         counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
         own = flatten_rows(counts.at(self.played), self.statistics)
-        ones = own + sampler.binomial(self.bits, self.probability, counters.size)
+        ones = own + self.noise.draw(sampler, 1, counters.size)
         bits = np.arange(1 + self.bits) < ones[:, None]
         return np.stack([np.repeat(counters, 1 + self.bits), bits.ravel()], axis=1).astype(np.int64)
 
@@ -221,8 +231,9 @@ class ShuffleEncoder:
             "actions": self.shape.actions,
             "horizon": self.shape.horizon,
             "statistics": list(self.statistics),
-            "bits": self.bits,
-            "probability": self.probability,
+            "bits": self.noise.bits,
+            "probability": self.noise.probability,
+            "weights": list(self.noise.weights),
             "played": np.flatnonzero(self.played).tolist(),
         }
 
@@ -233,8 +244,9 @@ class ShuffleEncoder:
         shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])
         played = np.zeros(shape.visits, np.bool_)
         played.ravel()[data["played"]] = True
-        statistics = tuple(data["statistics"])
-        return cls(shape, statistics, int(data["bits"]), float(data["probability"]), played)
+        weights = tuple(int(w) for w in data.get("weights", ()))
+        noise = NoiseBits(int(data["bits"]), float(data["probability"]), weights)
+        return cls(shape, tuple(data["statistics"]), noise, played)
 
 
 def shuffle(messages: IntArray, sampler: Sampler) -> IntArray:
