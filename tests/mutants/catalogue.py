@@ -172,11 +172,60 @@ _STREAMS = (
         ("test_pooled_randomised_response_flips_as_much",),
     ),
     Mutant(
-        "tree-one-level-less",
-        "noise for one level less than a user lies in",
-        "    return max(1, (episodes - 1).bit_length())",
-        "    return max(1, (episodes - 1).bit_length() - 1)",
-        ("test_streams_of_awkward_lengths", "test_the_guarantee_says_what_is_delivered"),
+        "laplace-tree-one-level-less",
+        "Laplace nodes for one level less than a user lies in",
+        "        moved = reach.l1 * tree_levels(episodes)",
+        "        moved = reach.l1 * max(1, tree_levels(episodes) - 1)",
+        ("test_streams_of_awkward_lengths[8-True-tree-laplace]", "test_golden_worst_time_noise"),
+    ),
+    Mutant(
+        "gaussian-tree-one-level-less",
+        "Gaussian nodes for one level less than a user lies in",
+        "        moved = reach.cells * tree_levels(episodes)",
+        "        moved = reach.cells * max(1, tree_levels(episodes) - 1)",
+        ("test_streams_of_awkward_lengths[8-True-tree-gaussian]", "test_golden_worst_time_noise"),
+    ),
+    Mutant(
+        "honaker-half-distance",
+        "the averaged tree is calibrated on half of what its releases reveal",
+        "        return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)",
+        "        return math.sqrt(table.squares / 2), float(table.spreads.min()), len(table.spreads)",
+        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+    ),
+    Mutant(
+        "padded-half-distance",
+        "the padded tree is calibrated on half of what its releases reveal",
+        "        return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels",
+        "        return math.sqrt(padded_squares(levels, padded) / 2) + rounding, 1.0, 2 << levels",
+        ("test_the_running_code_delivers_what_is_promised_and_wastes_little",),
+    ),
+    Mutant(
+        "toeplitz-columns-not-normalised",
+        "user columns are longer than the one the noise is calibrated on",
+        "    columns = np.floor(2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)",
+        "    columns = np.floor(1.1 * 2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)",
+        ("test_factors",),
+    ),
+    Mutant(
+        "toeplitz-encoder-without-columns",
+        "counts enter the encoder without their column factor",
+        "        amounts = vector[cells].astype(np.int64) * self._factors.columns[time]",
+        "        amounts = vector[cells].astype(np.int64) << self._factors.grid.column",
+        ("test_the_sensitivity_is_that_of_the_real_path",),
+    ),
+    Mutant(
+        "toeplitz-free-grid",
+        "the cost of the grid is not set aside",
+        "        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)",
+        "        return grid, gaussian_sigma(reach.l2, epsilon, delta)",
+        ("test_the_cost_of_the_grid_is_set_aside",),
+    ),
+    Mutant(
+        "toeplitz-halved",
+        "the stream draws half of the noise that the plan states",
+        "lambda _, rows: (sampler.discrete_gaussian(noise.steps, (rows, cells)),)",
+        "lambda _, rows: (sampler.discrete_gaussian(noise.steps / 2, (rows, cells)),)",
+        ("test_noise_has_the_stated_covariance",),
     ),
     Mutant(
         "gridded-tree-halved",
@@ -434,4 +483,98 @@ _SAMPLERS = (
     ),
 )
 
-MUTANTS = (*_ONE_SHOT, *_STREAMS, *_LOCAL, *_SHUFFLE, *_COUNTING, *_SAMPLERS)
+_ADVERSARIAL = (
+    Mutant(
+        "losses-without-noise",
+        "observed losses are released as they are",
+        "            losses[:, self._pair] = fresh / LOSS_UNITS",
+        "            losses[:, self._pair] = 0 * fresh / LOSS_UNITS",
+        ("test_noise_blocks_have_the_stated_spread_and_leave_padding_alone",),
+    ),
+    Mutant(
+        "losses-half-reach",
+        "a dense loss vector is calibrated as if only the visited pairs were in it",
+        '    if feedback == "full":\n        return size.pairs',
+        '    if feedback == "full":\n        return size.horizon',
+        ("test_reach_is_the_largest_change_over_all_pairs_of_users",),
+    ),
+    Mutant(
+        "vector-half-reach",
+        "vectors may move twice as far as their noise covers",
+        "    if reach.pile * user.size > reach.units < 2 * int(user.sum()):",
+        "    if reach.pile * user.size > reach.units < int(user.sum()):",
+        ("test_a_user_who_reaches_further_than_the_plan_is_refused",),
+    ),
+)
+
+_STUDY = (
+    Mutant(
+        "users-of-the-last-batch",
+        "a study remembers only the users of its last batch",
+        'told = {"users": [*saved["users"], *digests], "told"',
+        'told = {"users": [*saved["users"][:0], *digests], "told"',
+        ("test_users_are_remembered_for_ever",),
+    ),
+    Mutant(
+        "seeded-study",
+        "a secure study draws seeded noise",
+        'return SecureSampler() if self._secure else SimulationSampler(self._streams["noise"])',
+        'return SimulationSampler(self._streams["noise"])',
+        ("test_a_secure_study_passes_and_is_only_read",),
+    ),
+    Mutant(
+        "names-as-they-come",
+        "white space makes a new user of an old one",
+        '    name = unicodedata.normalize("NFC", str(user)).strip()',
+        '    name = unicodedata.normalize("NFC", str(user))',
+        ("test_one_person_has_one_name",),
+    ),
+    Mutant(
+        "names-in-two-forms",
+        "composed and decomposed letters make two users of one",
+        '    name = unicodedata.normalize("NFC", str(user)).strip()',
+        "    name = str(user).strip()",
+        ("test_one_person_has_one_name",),
+    ),
+    Mutant(
+        "older-copies-welcome",
+        "an older copy of the file is resumed although the head is known",
+        "        chain.check_head(content, head, str(where))",
+        "        chain.check_head(content, None, str(where))",
+        ("test_an_older_copy_is_refused_when_the_head_is_known",),
+    ),
+    Mutant(
+        "edited-files-welcome",
+        "an edited file is resumed",
+        "        chain.verify(content, str(where))",
+        "        pass",
+        ("test_any_edit_is_noticed",),
+    ),
+    Mutant(
+        "left-out-on-file",
+        "how many users left the policy is written into the file",
+        "            self._check_data(data, batch)\n",
+        "            self._check_data(data, batch)\n"
+        '            self._content = {**self._content, "left_out": self._left(data, batch)}\n',
+        ("test_sound_studies_pass",),
+    ),
+    Mutant(
+        "raw-counts-on-file",
+        "the raw counts of a batch are written into the file",
+        '        counts = data.counts(plan.shape, self._streams["rounding"], played)\n',
+        '        counts = data.counts(plan.shape, self._streams["rounding"], played)\n'
+        '        self._content = {**self._content, "raw": counts.transitions.tolist()}\n',
+        ("test_sound_studies_pass",),
+    ),
+)
+
+MUTANTS = (
+    *_ONE_SHOT,
+    *_STREAMS,
+    *_LOCAL,
+    *_SHUFFLE,
+    *_COUNTING,
+    *_SAMPLERS,
+    *_ADVERSARIAL,
+    *_STUDY,
+)
