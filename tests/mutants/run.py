@@ -110,7 +110,8 @@ def files_of(tests: tuple[str, ...]) -> list[pathlib.Path]:
     texts = {path: path.read_text("utf-8") for path in files}
     found = []
     for name in tests:
-        homes = [path for path, text in texts.items() if f"def {name}(" in text]
+        function = name.partition("[")[0]
+        homes = [path for path, text in texts.items() if f"def {function}(" in text]
         if not homes:
             raise SystemExit(f"No test is called {name!r}; bring the catalogue up to date.")
         found += homes
