@@ -566,6 +566,35 @@ _STUDY = (
         '        self._content = {**self._content, "raw": counts.transitions.tolist()}\n',
         ("test_sound_studies_pass",),
     ),
+    Mutant(
+        "users-compared-with-the-last-batch",
+        "a study keeps all its users and asks only the last of them",
+        'return digests_of_new(users, self._content["users"], key)',
+        'return digests_of_new(users, self._content["users"][-expected:], key)',
+        ("test_users_are_remembered_for_ever", "test_sound_studies_pass"),
+    ),
+    Mutant(
+        "names-without-key",
+        "digests of names can be guessed by everybody",
+        "hashlib.blake2b(name.encode(), key=key, digest_size=16)",
+        "hashlib.blake2b(name.encode(), digest_size=16)",
+        ("test_sound_studies_pass",),
+    ),
+    Mutant(
+        "study-refuses-strays",
+        "a study refuses a batch because one user left the policy",
+        "        data.check(self._learner.plan.shape)\n",
+        "        if self._left(data, batch):\n"
+        '            raise StudyError("Somebody left the policy; nothing was counted.")\n',
+        ("test_who_leaves_the_policy_has_a_release", "test_sound_studies_pass"),
+    ),
+    Mutant(
+        "strays-return",
+        "who left the policy counts again later",
+        "np.logical_and.accumulate(inside, axis=1)",
+        "inside",
+        ("test_only_steps_before_the_first_stray_one_count", "test_sound_studies_pass"),
+    ),
 )
 
 MUTANTS = (

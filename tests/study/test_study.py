@@ -78,12 +78,29 @@ def test_secure_is_the_default_and_cannot_be_seeded(tmp_path):
     assert config["sampler"] == "secure"
 
 
+def test_secure_noise_does_not_follow_from_the_file(tmp_path):
+    """Copies of a secure study, told the same, draw different noise; those of a rehearsal agree."""
+    pytest.importorskip("opendp")
+    for sampler, seed in (("secure", None), ("simulation", 5)):
+        path, copy = tmp_path / f"{sampler}.json", tmp_path / f"{sampler}-copy.json"
+        study = begin(path, sampler=sampler, seed=seed)
+        copy.write_bytes(path.read_bytes())
+        told = []
+        for one in (study, discreet.resume(copy)):
+            one.tell(episodes_of(one, 0), users=names(one))
+            told.append(json.loads(one.path.read_text())["learner"]["evidence"])
+        assert (told[0] == told[1]) == (sampler == "simulation")
+
+
 def test_the_file_holds_no_raw_data_and_no_names(tmp_path):
     path = tmp_path / "study.json"
     study = begin(path)
     advance(study, 0)
     assert "user-0" not in path.read_text()
-    assert "trajector" not in path.read_text()
+    content = json.loads(path.read_text())
+    parts = {"format", "config", "key", "users", "told", "guarantee", "learner", "streams", "head"}
+    assert set(content) == parts
+    assert set(content["told"][0]) == {"batch", "users", "policy", "before", "link"}
 
 
 def test_resumes_with_the_same_question(tmp_path):
@@ -380,6 +397,7 @@ EDITS = {
     "epsilon": lambda file: file["config"]["trust"].update(epsilon=9.0),
     "states": lambda file: file["config"]["shape"].update(states=99),
     "forgotten user": lambda file: file["users"].pop(),
+    "added user": lambda file: file["users"].append("0" * 32),
     "other user": lambda file: file["users"].__setitem__(0, "0" * 32),
     "users moved": lambda file: file["users"].reverse(),
     "forgotten batch": lambda file: file["told"].pop(),
