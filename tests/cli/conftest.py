@@ -5,6 +5,8 @@ import sys
 import pytest
 
 from discreet.cli import app as cli
+from discreet.lab.runner import run_experiment
+from helpers.experiments import experiment
 
 
 @pytest.fixture
@@ -19,3 +21,11 @@ def discreet(monkeypatch, capsys):
         return caught.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The folder of a finished experiment."""
+    path = tmp_path_factory.mktemp("finished") / "tiny"
+    run_experiment(experiment(runs=2), path, jobs=1)
+    return path

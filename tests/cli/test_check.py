@@ -1,14 +1,9 @@
-"""`discreet list` and `discreet check mdp`, as a person or a script runs them."""
+"""`discreet check`: what holds, what does not, and what is refused."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
-
-from discreet.cli._settings import parse_settings, parse_value
-from discreet.cli.list_ import _first_line
-from discreet.errors import InvalidInputError
 
 
 @pytest.mark.core
@@ -134,82 +129,6 @@ def test_a_problem_too_large_for_the_machine_gets_one_sentence(discreet):
     code, _, err = discreet("check", "mdp", "RiverSwim", "--states", "100000000")
     assert code == 2
     assert "Not enough memory" in err
-
-
-def test_no_arguments_show_the_help(discreet):
-    code, out, err = discreet()
-    assert code == 2
-    assert "check" in out + err
-    assert "Error" not in err
-
-
-def test_list_names_everything(discreet):
-    _, out, _ = discreet("list", "--json")
-    found = json.loads(out)
-    names = [entry["name"] for entry in found["environments"]]
-    assert {"RiverSwim", "ICU-Sepsis"} <= set(names)
-    assert list(found) == ["environments", "learners", "mechanisms", "experiments"]
-    assert all(entry["summary"] for entries in found.values() for entry in entries)
-    code, out, _ = discreet("list")
-    assert code == 0
-    for word in ("Environments", "RiverSwim", "Learners", "Mechanisms", "Experiments"):
-        assert word in out
-
-
-def test_list_skips_empty_sections(discreet, monkeypatch):
-    monkeypatch.setattr("discreet.cli.list_._experiments", list)
-    _, out, _ = discreet("list")
-    assert "Experiments" not in out
-
-
-def test_settings_read_as_literals():
-    assert parse_settings(["a=1", "b = 0.5", "c=S|G", "d=(1, 2)", "e=None"]) == {
-        "a": 1,
-        "b": 0.5,
-        "c": "S|G",
-        "d": (1, 2),
-        "e": None,
-    }
-    assert parse_value("1.5e1") == 15
-    with pytest.raises(InvalidInputError, match="name=value"):
-        parse_settings(["=3"])
-
-
-def test_bench_needs_a_clone(discreet, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = discreet("bench", "--quick")
-    assert code == 2
-    assert "in a clone" in err
-
-
-def test_bench_reports_ratios(discreet, monkeypatch, tmp_path):
-    row = {
-        "task": "t", "ours": 1.0, "peer": 4.0, "peer_name": "p", "ratio": 4.0, "unit": "ms",
-    }  # fmt: skip
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "__init__.py").write_text(
-        f"def run_all(quick, only):\n    return [{row!r}]\n"
-    )
-    (tmp_path / "benchmarks" / "__main__.py").write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
-    assert json.loads(discreet("bench", "--json")[1]) == {"results": [row]}
-    monkeypatch.delitem(sys.modules, "benchmarks")
-
-
-def test_one_section_of_the_list(discreet):
-    _, out, _ = discreet("list", "mechanisms", "--json")
-    found = json.loads(out)
-    assert list(found) == ["mechanisms"]
-    assert {entry["trust"] for entry in found["mechanisms"]} == {"central", "local", "shuffle"}
-    code, _, err = discreet("list", "learner")
-    assert code == 2
-    assert "did you mean 'learners'" in err
-
-
-def test_a_mechanism_that_cannot_be_imported_is_still_listed():
-    assert _first_line("nowhere:Nothing") == "(not available)"
 
 
 def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch):

@@ -8,26 +8,15 @@ import typer
 
 from discreet.cli import run
 from discreet.lab.results import load
+from helpers.experiments import experiment_text
 
-FILE = """
-name = "tiny"
-title = "Tiny"
-runs = 2
-episodes = [30]
-[[environments]]
-name = "RandomMDP"
-parameters = {states = 2, actions = 2, horizon = 2}
-[[learners]]
-name = "flow-ucb"
-[[trusts]]
-model = "none"
-[[trusts]]
-model = "central"
-epsilon = [1.0]
-delta = 1e-6
-[variants.quick]
-runs = 1
-"""
+FILE = experiment_text(
+    "flow-ucb",
+    runs=2,
+    episodes=[30],
+    trusts=[{"model": "none"}, {"model": "central", "epsilon": [1.0], "delta": 1e-6}],
+    variants={"quick": {"runs": 1}},
+)
 
 
 @pytest.fixture
@@ -149,31 +138,69 @@ def test_the_offered_experiment_runs_its_quick_variant(discreet, here, monkeypat
     assert load(here / "results/tiny-quick").experiment.runs == 1
 
 
-def test_plot_and_report_from_a_folder(discreet, here):
-    discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
-    folder = here / "results/tiny-quick"
-    (folder / "report.html").unlink()
-    assert discreet("report", str(folder))[:2] == (0, f"{folder}/report.html\n")
-    assert (folder / "report.html").is_file()
-    assert json.loads(discreet("report", str(folder), "--json")[1]) == {
-        "report": f"{folder}/report.html"
-    }
-    figures = json.loads(discreet("plot", str(folder), "--json")[1])["figures"]
-    assert [name.rpartition(".")[2] for name in figures] == ["svg", "png"]
-    assert discreet("plot", str(folder))[1].splitlines() == figures
+def test_an_option_of_zero_is_an_option(discreet, here):
+    for option in ("--epsilon", "--delta"):
+        assert f"{option} belongs to --learner" in discreet("run", "tiny.toml", option, "0")[2]
+    code, _, err = discreet("run", "--learner", "dp-ucbvi", "--trust", "local", "--epsilon", "0")
+    assert code == 2
+    assert "epsilon > 0" in err
 
 
-@pytest.mark.core
-def test_version(discreet):
+def test_json_rows_say_what_made_them(discreet, here):
     from discreet import __version__
 
-    assert discreet("--version") == (0, f"discreet {__version__}\n", "")
+    _, out, _ = discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
+    open_row, private = json.loads(out)["results"]
+    assert (open_row["mechanism"], private["requested_mechanism"]) == ("none", "auto")
+    assert private["mechanism"] != "auto"
+    assert set(private["noise_std"]) == {"transitions", "rewards"}
+    assert min(private["noise_std"].values()) > 0
+    assert {row["version"] for row in (open_row, private)} == {__version__}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
-def test_an_interruption_is_quiet(discreet, here, monkeypatch, error):
-    def interrupted():
-        raise error
+def test_results_of_another_version_are_left_alone(discreet, here, monkeypatch):
+    import discreet as package
 
-    monkeypatch.setattr(run, "_offer", interrupted)
-    assert discreet("run") == (130, "", "")
+    assert discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")[0] == 0
+    monkeypatch.setattr(package, "__version__", "9.9.9")
+    code, out, err = discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
+    assert (code, out) == (2, "")
+    assert "two versions are never mixed" in err
+    assert discreet("report", "results/tiny-quick")[0] == 0
+
+
+def test_nothing_cannot_be_written_into_a_file(discreet, here):
+    code, _, err = discreet("run", "--learner", "psrl", "--set", "stationary=none", "--jobs", "1")
+    assert code == 2
+    assert "leave the key out" in err
+
+
+def test_progress_on_a_terminal_and_elsewhere(capsys):
+    from types import SimpleNamespace
+
+    outcome = SimpleNamespace(task=SimpleNamespace(cell=SimpleNamespace(episodes=1000)))
+    with run._Display("x", quiet=False) as display:
+        display.update(None, 0, 2)
+        display.update(outcome, 1, 2)
+        display.update(outcome, 2, 2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "0 of 2 runs"
+    assert lines[-1].startswith("2 of 2 runs, ")
+    assert lines[-1].endswith(" users/s")
+    with run._Display("x", quiet=True) as display:
+        display.update(outcome, 2, 2)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({}, []),
+        ({"learner": "psrl"}, []),
+        ({"settings": []}, []),
+        ({"settings": ["a=1"], "trust": "none"}, ["trust", "set"]),
+        ({"epsilon": 0.0}, ["epsilon"]),
+    ],
+)
+def test_which_options_somebody_typed(options, given):
+    assert run.OneLearner(**options).given == given

@@ -1,0 +1,27 @@
+"""`discreet bench`: only in a clone, ratios as the benchmarks state them."""
+
+import json
+import sys
+
+
+def test_bench_needs_a_clone(discreet, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = discreet("bench", "--quick")
+    assert code == 2
+    assert "in a clone" in err
+
+
+def test_bench_reports_ratios(discreet, monkeypatch, tmp_path):
+    row = {
+        "task": "t", "ours": 1.0, "peer": 4.0, "peer_name": "p", "ratio": 4.0, "unit": "ms",
+    }  # fmt: skip
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "__init__.py").write_text(
+        f"def run_all(quick, only):\n    return [{row!r}]\n"
+    )
+    (tmp_path / "benchmarks" / "__main__.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
+    assert json.loads(discreet("bench", "--json")[1]) == {"results": [row]}
+    monkeypatch.delitem(sys.modules, "benchmarks")

@@ -1,0 +1,56 @@
+"""`discreet list`: everything that has a name."""
+
+import json
+
+import pytest
+
+from discreet.cli.list_ import _first_line, _text
+
+
+def test_list_names_everything(discreet):
+    _, out, _ = discreet("list", "--json")
+    found = json.loads(out)
+    names = [entry["name"] for entry in found["environments"]]
+    assert {"RiverSwim", "ICU-Sepsis"} <= set(names)
+    assert list(found) == ["environments", "learners", "mechanisms", "experiments"]
+    assert all(entry["summary"] for entries in found.values() for entry in entries)
+    code, out, _ = discreet("list")
+    assert code == 0
+    for word in ("Environments", "RiverSwim", "Learners", "Mechanisms", "Experiments"):
+        assert word in out
+
+
+def test_list_skips_empty_sections(discreet, monkeypatch):
+    monkeypatch.setattr("discreet.cli.list_._experiments", list)
+    _, out, _ = discreet("list")
+    assert "Experiments" not in out
+
+
+def test_one_section_of_the_list(discreet):
+    _, out, _ = discreet("list", "mechanisms", "--json")
+    found = json.loads(out)
+    assert list(found) == ["mechanisms"]
+    assert {entry["trust"] for entry in found["mechanisms"]} == {"central", "local", "shuffle"}
+    code, _, err = discreet("list", "learner")
+    assert code == 2
+    assert "did you mean 'learners'" in err
+
+
+def test_a_mechanism_that_cannot_be_imported_is_still_listed():
+    assert _first_line("nowhere:Nothing") == "(not available)"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [({"a": 1, "b": None}, "a=1, b=None"), (["x", "y"], "x, y"), ("z", "z"), (3, "3"), ([], "")],
+)
+def test_cells_are_words(value, text):
+    assert _text(value) == text
+
+
+def test_every_mechanism_is_listed_once_per_trust_model(discreet):
+    entries = json.loads(discreet("list", "mechanisms", "--json")[1])["mechanisms"]
+    pairs = [(entry["trust"], entry["name"]) for entry in entries]
+    assert len(pairs) == len(set(pairs))
+    assert all(set(entry["rhythms"]) <= {"batch", "stream"} for entry in entries)
+    assert ["batch", "stream"] in [entry["rhythms"] for entry in entries]
