@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from discreet.privacy.mechanisms.toeplitz import ToeplitzStream
 from discreet.privacy.release import BatchPlan, StreamPlan
 
 _Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
@@ -31,6 +30,8 @@ def least_noise(plans: Sequence[_Plan], users: int) -> _Plan:
 def _times(plan: BatchPlan | StreamPlan, users: int) -> Iterable[int]:
     if isinstance(plan, BatchPlan):
         return [users]
+    from discreet.privacy.mechanisms.toeplitz import ToeplitzStream  # brings scipy along
+
     if isinstance(plan, ToeplitzStream):
         return [plan.noise.worst_episode]
     return _worst_times(users)
