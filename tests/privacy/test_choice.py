@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from discreet import Central, Local
-from discreet.errors import CalibrationError
+from discreet import Central, Local, Shuffle
+from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.choice import least_noise, worst_noise
 
@@ -87,3 +87,37 @@ def test_a_law_that_cannot_be_calibrated_leaves_the_others():
     with pytest.raises(CalibrationError, match="larger epsilon"):
         replace(trust, mechanism="gaussian").calibrate(shape(6))
     assert trust.calibrate(shape(6)).mechanism == "laplace"
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-300, 5e-324])
+def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsilon):
+    with pytest.raises(CalibrationError, match="larger epsilon"):
+        Central(epsilon).calibrate(shape(2))
+    for name in ("auto", "tree-laplace", "tree-honaker", "tree-iid"):
+        with pytest.raises(CalibrationError, match="larger epsilon"):
+            Central(epsilon, mechanism=name).calibrate(shape(2), rhythm="stream", episodes=9)
+    with pytest.raises(CalibrationError, match="larger epsilon"):
+        Shuffle(epsilon, 1e-6).calibrate(shape(2)).bits(100)
+
+
+def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
+    plan = Central(1e-10).calibrate(shape(2), rhythm="stream", episodes=9)
+    assert plan.mechanism == "tree-laplace"
+
+
+@pytest.mark.parametrize("honest", [0, -1, 1.5, math.nan])
+def test_fractions_that_mean_nobody_are_refused(honest):
+    with pytest.raises(InvalidInputError, match="honest"):
+        Shuffle(1, 1e-6, honest=honest)
+
+
+@pytest.mark.parametrize(("honest", "users"), [(1e-9, 100), (0.5, 1)])
+def test_batches_with_nobody_honest_are_refused(honest, users):
+    plan = Shuffle(10, 1e-6, honest=honest).calibrate(shape(2))
+    with pytest.raises(InvalidInputError, match="at least one honest user"):
+        plan.bits(users)
+
+
+def test_very_large_epsilons_have_little_noise_and_no_surprises():
+    assert 0 < Shuffle(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 0.1
+    assert Central(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 1e-6

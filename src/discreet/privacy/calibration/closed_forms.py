@@ -62,6 +62,10 @@ def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
     return least_epsilon(lambda epsilon: gaussian_delta(sigma, l2, epsilon), delta)
 
 
+_LARGEST_LAPLACE = 2.0**44
+"""Of Laplace scales: 500 of them stay below 2^53, where every integer is a double."""
+
+
 def laplace_scale(l1: float, epsilon: float) -> float:
     """The Laplace scale that delivers a pure epsilon at this L1 sensitivity, rounded up.
 
@@ -71,6 +75,11 @@ def laplace_scale(l1: float, epsilon: float) -> float:
     _validate.positive(l1=l1, epsilon=epsilon)
     promised = min(_validate.exact(epsilon), Fraction(float(epsilon)))
     scale = float(l1 / epsilon)
+    if scale > _LARGEST_LAPLACE:
+        raise CalibrationError(
+            f"Noise of scale {scale:.3g} for epsilon={float(epsilon):g} would leave the integers "
+            f"that double precision holds exactly; ask for a larger epsilon."
+        )
     while Fraction(scale) * promised < Fraction(l1):
         scale = math.nextafter(scale, math.inf)
     return scale

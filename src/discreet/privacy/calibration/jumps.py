@@ -48,6 +48,8 @@ _NEAR = 1.02
 """Fewer messages are preferred to the last two per cent of noise."""
 WIDEST = 20.0
 """Standard deviation up to which jumps are tried: beyond it they would take long tables."""
+_LEAST = 0.05
+"""Standard deviation from which the search starts at very large epsilon, where none is needed."""
 _TOTAL = 2.0**60
 
 
@@ -131,7 +133,11 @@ def _cut(masses: FloatArray, window: int) -> FloatArray:
 def central_std(moves: int, epsilon: float, delta: float) -> float:
     """The least of the two central laws: what shuffle noise is held against."""
     gaussian = gaussian_variance(gaussian_sigma(math.sqrt(moves), epsilon, delta))
-    return math.sqrt(min(gaussian, laplace_variance(laplace_scale(moves, epsilon))))
+    try:
+        laplace = laplace_variance(laplace_scale(moves, epsilon))
+    except CalibrationError:  # too wide
+        laplace = math.inf
+    return math.sqrt(min(gaussian, laplace))
 
 
 @functools.lru_cache(maxsize=256)
@@ -171,7 +177,7 @@ def least_variance(
         weights = jump_weights(shape, variance, users, reach)
         return jumps_deliver(weights, users, ups, downs, epsilon, delta)
 
-    start = central_std(ups + downs, epsilon, delta) ** 2
+    start = max(_LEAST, central_std(ups + downs, epsilon, delta)) ** 2
     low, high = 0.5 * start, start
     while not holds(high):
         low, high = high, 1.2 * high

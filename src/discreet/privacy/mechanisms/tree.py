@@ -209,12 +209,12 @@ class GridTreeNoise(TreeNoise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.gridded and self._law.sigma * math.sqrt(self.levels + 1) > 2.0 ** (
-            _BUDGET - self.bits
-        ):
+        bits = self.bits if self.gridded else WEIGHT_BITS
+        spread = math.sqrt(self.law.variance * (self.levels + 1))
+        if spread > 2.0 ** (_BUDGET - bits):
             raise CalibrationError(
-                f"Noise of sigma={self._law.sigma:g} exceeds 64-bit integers on a grid of "
-                f"2^-{self.bits}; ask for a larger epsilon."
+                f"Noise of standard deviation {spread:.3g} exceeds 64-bit integers on a grid of "
+                f"2^-{bits}; ask for a larger epsilon."
             )
 
     @property
