@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import BoolArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner
@@ -179,7 +179,7 @@ def _release(
     return learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
 
 
-def _inside(counts: Counts, played: NDArray[np.bool_]) -> Counts:
+def _inside(counts: Counts, played: BoolArray) -> Counts:
     """Simulated users follow the policy; a release would drop their other steps in silence."""
     lost = counts.outside(played)
     if lost:

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 
 _MOST = 10**15  # counts and episode numbers stay exact in double precision
 
 
-def record_points(episodes: int, per_decade: int = 20) -> NDArray[np.int64]:
+def record_points(episodes: int, per_decade: int = 20) -> IntArray:
     """Log-spaced episode numbers from 1 to ``episodes``, both included.
 
     >>> record_points(10, per_decade=3).tolist()
@@ -33,8 +33,8 @@ def record_points(episodes: int, per_decade: int = 20) -> NDArray[np.int64]:
 class RegretCurve:
     """Cumulative expected regret ``values[i]`` after ``episodes[i]`` episodes."""
 
-    episodes: NDArray[np.int64]
-    values: NDArray[np.float64]
+    episodes: IntArray
+    values: FloatArray
 
 
 class RegretRecorder:
@@ -68,7 +68,7 @@ class RegretRecorder:
         self.record([self.total + point * per_episode for point in points], users)
         self.total += users * per_episode
 
-    def add_each(self, regrets: NDArray[np.float64]) -> None:
+    def add_each(self, regrets: FloatArray) -> None:
         """The expected regrets of the next episodes, one by one."""
         sums = self.total + np.cumsum(regrets)
         points = self.ahead(len(regrets))

@@ -23,15 +23,12 @@ is a complete certificate, and it is checked in every call.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, SolverError
 from discreet.mdp.counts import dense_of, rows_of
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 DIRECT_STATES = 64
 """Up to this many states the Newton systems are factorised; beyond, only cells that carry flow are

@@ -46,6 +46,7 @@ from typing import Literal, cast
 import numpy as np
 
 from discreet import _validate
+from discreet._types import FloatArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
@@ -61,7 +62,6 @@ from discreet.privacy.mechanisms.cumulative import (
 from discreet.privacy.mechanisms.laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.noise import Sampler
-from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
 
 Feedback = Literal["full", "bandit"]

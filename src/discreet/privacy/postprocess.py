@@ -17,11 +17,10 @@ If n + e < 0 no x is feasible; then x = 0, the feasible set's limit.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-
-FloatArray = NDArray[np.float64]
 
 
 class ValidCounts(NamedTuple):

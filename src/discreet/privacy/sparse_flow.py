@@ -10,13 +10,11 @@ climb ended at the border and fewer if it did not.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray
 from discreet.privacy import sparse_flow_kernels as kernels
 from discreet.privacy.flow_kernels import flows, imbalance
 from discreet.privacy.sparse_flow_kernels import Cells, Rows
-
-FloatArray = NDArray[np.float64]
 
 
 def project_large(

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray
 from discreet.errors import DiscreetError, MissingExtraError
 from discreet.privacy import trust as trust_models
 from discreet.privacy.release import PrivateCounts
@@ -157,7 +157,7 @@ def _statistics(released: PrivateCounts) -> list[str]:
     return [name for name in names if getattr(released, f"row_{name}") is not None]
 
 
-def _vector(released: PrivateCounts | None) -> NDArray[np.float64]:
+def _vector(released: PrivateCounts | None) -> FloatArray:
     if released is None:
         return np.zeros(0)
     parts = [getattr(released, f"row_{name}") for name in _statistics(released)]

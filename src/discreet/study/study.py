@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import BoolArray
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.learn import check_trust, make_batch_learner
@@ -282,7 +283,7 @@ class Study:
             raise StudyError(f"All {self.users} users of this study have been counted.")
         return self._pending
 
-    def _played(self, batch: Batch) -> NDArray[np.bool_]:
+    def _played(self, batch: Batch) -> BoolArray:
         problem = self._learner.problem
         return batch.policy.played(problem.shape, problem.start)
 

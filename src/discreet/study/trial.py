@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet._types import BoolArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
@@ -60,7 +61,7 @@ class Watch:
         return getattr(self._plan, name)
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: NDArray[np.bool_] | None = None
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
         """As `BatchPlan.release`."""
         self.counts, self.secure = counts, sampler.secure
@@ -69,11 +70,11 @@ class Watch:
 
     def release_reports(
         self,
-        reports: NDArray[np.int64],
+        reports: IntArray,
         users: int,
         *,
         secure: bool = True,
-        played: NDArray[np.bool_] | None = None,
+        played: BoolArray | None = None,
     ) -> PrivateCounts:
         """As `BatchPlan.release_reports`."""
         self.secure = secure
@@ -115,7 +116,7 @@ def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
     return Trajectories(states, actions, data.rewards)
 
 
-def played_of(study: Study) -> NDArray[np.bool_]:
+def played_of(study: Study) -> BoolArray:
     """What the pending policy can play."""
     problem = study._learner.problem
     return study.ask().played(problem.shape, problem.start)

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.release import PrivateCounts
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(eq=False)

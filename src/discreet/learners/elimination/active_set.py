@@ -11,12 +11,9 @@ vertex of the optimal edge, so that every played policy satisfies the constraint
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.learners.elimination.coverage import Corner, Oracle
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ are sums of the released transitions, as the post-processing makes them anyway.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import (
     AbsorbingModel,
@@ -28,9 +28,6 @@ from discreet.learners.elimination.practical_explorer import certificate, with_a
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
 from discreet.privacy.postprocess import valid_counts
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class PaperElimination:

@@ -13,16 +13,12 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.learners.elimination.active_set import ImplicitActiveSet
 from discreet.learners.elimination.coverage import Corner, Oracle
 from discreet.mdp.shape import Shape
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 MOST_POLICIES = 2**25
 

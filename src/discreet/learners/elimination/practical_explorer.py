@@ -9,8 +9,8 @@ upper value reaches the best lower value. All of it is post-processing of the re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import (
@@ -23,10 +23,6 @@ from discreet.learners.elimination.active_set import ImplicitActiveSet
 from discreet.learners.elimination.coverage import Design, coverage_design, merge_policies
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
 
 MOST_DECISIONS = 2**27
 """Decisions (a gigabyte) of all exploration policies together: one policy per (h, x, a)."""

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
 from discreet.learners.settings import ConstantSet, Settings, failure_probability
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

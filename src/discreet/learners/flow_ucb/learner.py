@@ -44,9 +44,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.registry import LearnerSpec
@@ -54,9 +54,6 @@ from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.flow import consistent_flow
 from discreet.privacy.release import BatchPlan, PrivateCounts
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +144,7 @@ class Evidence(NamedTuple):
         """The rows of ``transitions`` that are in use."""
         return self.transitions[: self.number.max() + 1]
 
-    def places(self, rows: tuple[IntArray, ...], filled: NDArray[np.bool_]) -> IntArray:
+    def places(self, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
         """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
         fresh = np.zeros(self.number.shape, np.bool_)
         fresh[tuple(axis[filled] for axis in rows)] = True

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.linear import additive, bitwise
-from discreet.privacy.auditing.neighbours import Episode, Plan, Vector, batch_of, opposites, vector
+from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
 from discreet.privacy.auditing.probes import Law
 from discreet.privacy.auditing.reports import Enumerated, device
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
@@ -170,7 +171,7 @@ def _noise_bits(law: Law) -> int:
     return law.trials // _CROWD
 
 
-def _order(plan: BatchPlan, messages: NDArray[np.int64]) -> Iterator[str]:
+def _order(plan: BatchPlan, messages: IntArray) -> Iterator[str]:
     mixed = np.random.default_rng(4).permutation(messages)
     one, other = (vector(plan.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed))
     if not np.array_equal(one, other):
@@ -232,7 +233,7 @@ def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
 
 
 def _publish(
-    plan: BatchPlan, user: Episode, sampler: Sampler, played: NDArray[np.bool_] | None
+    plan: BatchPlan, user: Episode, sampler: Sampler, played: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
     try:
@@ -251,7 +252,7 @@ def _is_additive(plan: Plan) -> bool:
     return True
 
 
-def _noise_samples(plan: Plan) -> tuple[NDArray[np.float64], Vector]:
+def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
     """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
     rng = np.random.default_rng(6)
     counts = _crowd(plan)

@@ -13,28 +13,20 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.auditing.neighbours import (
-    Episode,
-    Plan,
-    Vector,
-    batch_of,
-    opposites,
-    vector,
-)
+from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
 from discreet.privacy.noise import Sampler
 from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan, StreamRelease, flatten
 
-Samples = NDArray[np.float64]
 CONFIDENCE = 1 - 1e-6
 
 
 def epsilon_low(
-    first: Samples, second: Samples, delta: float, *, confidence: float = CONFIDENCE
+    first: FloatArray, second: FloatArray, delta: float, *, confidence: float = CONFIDENCE
 ) -> float:
     """A lower bound on epsilon from samples ``[runs, outputs]`` under two neighbours.
 
@@ -56,13 +48,13 @@ def epsilon_low(
     return max(0.0, *(_attack(hit, miss, half, delta, level) for hit, miss in tests))
 
 
-def _attack(hit: Vector, miss: Vector, half: int, delta: float, level: float) -> float:
+def _attack(hit: FloatArray, miss: FloatArray, half: int, delta: float, level: float) -> float:
     """Choose a threshold on the first half, count on the second."""
     cut = _threshold(hit[:half], miss[:half], delta, level)
     return _bound(hit[half:] >= cut, miss[half:] >= cut, delta, level)
 
 
-def _bound(hits: NDArray[np.bool_], misses: NDArray[np.bool_], delta: float, level: float) -> float:
+def _bound(hits: BoolArray, misses: BoolArray, delta: float, level: float) -> float:
     """log((p - delta)/q) from Clopper-Pearson bounds, each at half of 1 - level."""
     from scipy.stats import beta
 
@@ -74,24 +66,26 @@ def _bound(hits: NDArray[np.bool_], misses: NDArray[np.bool_], delta: float, lev
     return math.log((low - delta) / high) if low > delta else -math.inf
 
 
-def _threshold(hit: Vector, miss: Vector, delta: float, level: float) -> float:
+def _threshold(hit: FloatArray, miss: FloatArray, delta: float, level: float) -> float:
     """The cut with the best bound on the first half."""
     cuts = np.unique(np.quantile(hit, np.r_[0.02:0.98:33j, 0.99, 0.995, 0.998]))
     return float(max(cuts, key=lambda cut: _bound(hit >= cut, miss >= cut, delta, level)))
 
 
-def _discriminant(first: Samples, second: Samples) -> Vector:
+def _discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
     """Fisher's direction; a combination of outputs without noise gets all the weight."""
     gap = first.mean(axis=0) - second.mean(axis=0)
     centred = np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)])
     covariance = centred.T @ centred / len(centred)
     ridge = 1e-10 * float(np.trace(covariance)) / gap.size + 1e-300
-    weights: Vector = np.linalg.solve(covariance + ridge * np.eye(gap.size), gap)
+    weights: FloatArray = np.linalg.solve(covariance + ridge * np.eye(gap.size), gap)
     size = float(np.abs(weights).max())
     return weights / size if size else weights
 
 
-def samples(plan: Plan, sampler: Sampler, runs: int, *, users: int = 1) -> tuple[Samples, Samples]:
+def samples(
+    plan: Plan, sampler: Sampler, runs: int, *, users: int = 1
+) -> tuple[FloatArray, FloatArray]:
     """Real releases of two neighbours, ``[runs, outputs]`` each.
 
     The outputs are, per release and statistic, what went up minus what went down: noise that is
@@ -118,7 +112,7 @@ def samples(plan: Plan, sampler: Sampler, runs: int, *, users: int = 1) -> tuple
     return first, second
 
 
-def _long_streams(plan: StreamPlan, sampler: Sampler, runs: int) -> tuple[Samples, Samples]:
+def _long_streams(plan: StreamPlan, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
     """First, last and average release of streams of additive noise, which comes in blocks.
 
     The average catches noise that is drawn again for every release: it vanishes in the mean.
@@ -128,7 +122,7 @@ def _long_streams(plan: StreamPlan, sampler: Sampler, runs: int) -> tuple[Sample
     move = move - flatten(other, plan.statistics, stationary=plan.stationary)
     signs = np.sign(move).astype(np.float64)
 
-    def watch(gain: float) -> Vector:
+    def watch(gain: float) -> FloatArray:
         seen = plan.open(sampler).noise_block(plan.episodes) @ signs + gain
         return np.array([seen.mean(), seen[0], seen[-1]])
 
@@ -186,7 +180,7 @@ def _watch_stream(plan: StreamPlan, sampler: Sampler) -> _Watch:
     return watch
 
 
-def _signed_sums(plan: Plan, one: Counts, other: Counts) -> Callable[[Vector], Vector]:
+def _signed_sums(plan: Plan, one: Counts, other: Counts) -> Callable[[FloatArray], FloatArray]:
     """Per statistic: what went up minus what went down."""
     stationary = isinstance(plan, StreamPlan) and plan.stationary
     rows, sizes = [], []
@@ -198,8 +192,8 @@ def _signed_sums(plan: Plan, one: Counts, other: Counts) -> Callable[[Vector], V
     signs = np.concatenate(rows)
     starts = np.r_[0, np.cumsum(sizes)[:-1]]
 
-    def sums(values: Vector) -> Vector:
-        totals: Vector = np.add.reduceat(signs * values, starts)
+    def sums(values: FloatArray) -> FloatArray:
+        totals: FloatArray = np.add.reduceat(signs * values, starts)
         return totals
 
     return sums

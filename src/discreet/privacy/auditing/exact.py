@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.auditing.pairs import FloatArray, Pair
+from discreet._types import FloatArray
+from discreet.privacy.auditing.pairs import Pair
 
 Composition = Sequence[tuple[Pair, int]]
 """Observations and how often each kind occurs, all independent."""

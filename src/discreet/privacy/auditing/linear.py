@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.exact import (
     Composition,
@@ -31,18 +31,10 @@ from discreet.privacy.auditing.exact import (
     gaussian_delta,
     gaussian_epsilon,
 )
-from discreet.privacy.auditing.neighbours import (
-    Episode,
-    Plan,
-    Vector,
-    batch_of,
-    opposites,
-    vector,
-)
+from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
 from discreet.privacy.auditing.probes import Law, PresetSampler
 from discreet.privacy.release import BatchPlan, StreamPlan
 
-Matrix = NDArray[np.float64]
 _SAME = 1e-6
 _HEIGHT = 1 << 44
 """Of impulses: high, so that the grid on which a mechanism releases does not matter."""
@@ -53,8 +45,8 @@ class Additive:
     """A mechanism seen as ``o = d + B·z`` with all moves D of one user."""
 
     laws: tuple[Law, ...]
-    response: Matrix
-    moves: tuple[Vector, ...]
+    response: FloatArray
+    moves: tuple[FloatArray, ...]
 
     def epsilon(self, delta: float) -> float:
         """The exact epsilon at ``delta``, over all neighbours."""
@@ -65,15 +57,15 @@ class Additive:
         return max(self._delta(move, epsilon) for move in self._distinct)
 
     @functools.cached_property
-    def _distinct(self) -> list[Vector]:
+    def _distinct(self) -> list[FloatArray]:
         """Moves that differ in more than the names of the draws that hide them."""
-        kinds: dict[object, Vector] = {}
+        kinds: dict[object, FloatArray] = {}
         for index, move in enumerate(self.moves):
             counted = self._counted(move)
             kinds.setdefault(index if counted is None else frozenset(counted.items()), move)
         return list(kinds.values())
 
-    def _epsilon(self, move: Vector, delta: float) -> float:
+    def _epsilon(self, move: FloatArray, delta: float) -> float:
         shifts = self._shifts(move)
         if shifts is None:
             return math.inf
@@ -84,7 +76,7 @@ class Additive:
             return gaussian_epsilon(float(np.linalg.norm(shifts / self._deviations)), delta)
         return self._least_absolute(move)
 
-    def _delta(self, move: Vector, epsilon: float) -> float:
+    def _delta(self, move: FloatArray, epsilon: float) -> float:
         shifts = self._shifts(move)
         if shifts is None:
             return 1.0
@@ -101,18 +93,18 @@ class Additive:
         return all(law.kind == "gaussian" for law in self.laws)
 
     @property
-    def _deviations(self) -> Vector:
+    def _deviations(self) -> FloatArray:
         return np.array([law.scale * math.sqrt(law.copies) for law in self.laws])
 
-    def _shifts(self, move: Vector) -> Vector | None:
+    def _shifts(self, move: FloatArray) -> FloatArray | None:
         """The shortest c with B·c = D, or None."""
         scale = self._deviations
         scaled, *_ = np.linalg.lstsq(self.response * scale, move, rcond=1e-12)
-        shifts: Vector = scaled * scale
+        shifts: FloatArray = scaled * scale
         short = np.abs(self.response @ shifts - move).max(initial=0.0)
         return shifts if short < _SAME else None
 
-    def integer_shifts(self, move: Vector) -> NDArray[np.int64] | None:
+    def integer_shifts(self, move: FloatArray) -> IntArray | None:
         """The one c with B·c = D, if there is only one and it is an integer vector.
 
         Of bounded noise several may be summed; then the shortest c will do, as a bound.
@@ -130,24 +122,24 @@ class Additive:
     def _one_to_one(self) -> bool:
         return bool(np.linalg.matrix_rank(self.response) == len(self.laws))
 
-    def _integer_views(self, move: Vector) -> Composition | None:
+    def _integer_views(self, move: FloatArray) -> Composition | None:
         counted = self._counted(move)
         if counted is None:
             return None
         return [(law.pair(shift), times) for (law, shift), times in counted.items()]
 
-    def _counted(self, move: Vector) -> Counter[tuple[Law, int]] | None:
+    def _counted(self, move: FloatArray) -> Counter[tuple[Law, int]] | None:
         """How often each law hides each shift."""
         whole = self.integer_shifts(move)
         if whole is None or not all(law.exact for law in self.laws):
             return None
         return Counter((self.laws[i], self._signed(i, whole)) for i in np.flatnonzero(whole))
 
-    def _signed(self, index: Any, whole: NDArray[np.int64]) -> int:
+    def _signed(self, index: Any, whole: IntArray) -> int:
         symmetric = self.laws[index].kind in ("laplace", "gaussian")
         return abs(int(whole[index])) if symmetric else int(whole[index])
 
-    def _least_absolute(self, move: Vector) -> float:
+    def _least_absolute(self, move: FloatArray) -> float:
         from scipy.optimize import linprog
 
         if any(law.kind != "laplace" for law in self.laws):
@@ -189,13 +181,13 @@ def _height(law: Law) -> int:
     return _HEIGHT if law.exact else max(_HEIGHT, 1 << math.ceil(math.log2(law.scale)) + 14)
 
 
-def _runs(plan: Plan, users: int) -> list[Callable[[PresetSampler], Vector]]:
+def _runs(plan: Plan, users: int) -> list[Callable[[PresetSampler], FloatArray]]:
     """The release of some data, and of all its neighbours, as functions of the sampler."""
     return _batch_runs(plan, users) if isinstance(plan, BatchPlan) else _stream_runs(plan)
 
 
 def _check_additive(
-    seen: Additive, base: Vector, runs: list[Callable[[PresetSampler], Vector]]
+    seen: Additive, base: FloatArray, runs: list[Callable[[PresetSampler], FloatArray]]
 ) -> None:
     """Noise must enter in the same way, and be drawn from the same laws, whatever the data."""
     draws = np.random.default_rng(1).integers(-1000, 1000, len(seen.laws))
@@ -227,7 +219,7 @@ def bitwise(plan: Plan, *, users: int = 1) -> bool:
     )
 
 
-def _tempting_draws(seen: Additive, base: Vector) -> NDArray[np.int64]:
+def _tempting_draws(seen: Additive, base: FloatArray) -> IntArray:
     """Half of the draws bring outputs near zero, where floating-point numbers are finest."""
     draws = np.random.default_rng(0).integers(-99, 100, (20, len(seen.laws)))
     cancel = np.rint(np.linalg.lstsq(seen.response, -base, rcond=1e-12)[0]).astype(np.int64)
@@ -235,15 +227,15 @@ def _tempting_draws(seen: Additive, base: Vector) -> NDArray[np.int64]:
     return draws
 
 
-def _tidy(response: Matrix) -> Matrix:
+def _tidy(response: FloatArray) -> FloatArray:
     """Whole numbers, where rounding by the mechanism or by division left almost whole ones."""
     whole = np.rint(response)
     almost = (whole != 0) & (np.abs(response - whole) < 1 / _HEIGHT)
     return np.where(almost, whole, response)
 
 
-def _batch_runs(plan: BatchPlan, users: int) -> list[Callable[[PresetSampler], Vector]]:
-    def released(user: Episode) -> Callable[[PresetSampler], Vector]:
+def _batch_runs(plan: BatchPlan, users: int) -> list[Callable[[PresetSampler], FloatArray]]:
+    def released(user: Episode) -> Callable[[PresetSampler], FloatArray]:
         return lambda sampler: vector(
             plan.release(batch_of(user, users, plan.shape), sampler=sampler)
         )
@@ -251,12 +243,12 @@ def _batch_runs(plan: BatchPlan, users: int) -> list[Callable[[PresetSampler], V
     return [released(user) for user in opposites(plan.shape)]
 
 
-def _stream_runs(plan: StreamPlan) -> list[Callable[[PresetSampler], Vector]]:
+def _stream_runs(plan: StreamPlan) -> list[Callable[[PresetSampler], FloatArray]]:
     """The stream of equal users, and every stream in which one of them is another."""
     usual, other = (user.counts(plan.shape) for user in opposites(plan.shape))
 
-    def released(position: int) -> Callable[[PresetSampler], Vector]:
-        def run(sampler: PresetSampler) -> Vector:
+    def released(position: int) -> Callable[[PresetSampler], FloatArray]:
+        def run(sampler: PresetSampler) -> FloatArray:
             stream = plan.open(sampler)
             users = [other if k == position else usual for k in range(plan.episodes)]
             return np.concatenate([vector(stream.add(user)) for user in users])

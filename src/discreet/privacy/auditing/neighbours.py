@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
 
-Vector = NDArray[np.float64]
 Plan = BatchPlan | StreamPlan
 
 
@@ -18,9 +17,9 @@ Plan = BatchPlan | StreamPlan
 class Episode:
     """One user's raw episode: ``states`` has one entry more than ``actions`` and ``rewards``."""
 
-    states: NDArray[np.int64]
-    actions: NDArray[np.int64]
-    rewards: NDArray[np.float64]
+    states: IntArray
+    actions: IntArray
+    rewards: FloatArray
 
     def counts(self, shape: Shape) -> Counts:
         """The user's statistics (rewards must be bits)."""
@@ -59,7 +58,7 @@ def batch_of(episode: Episode, users: int, shape: Shape) -> Counts:
     return episode.counts(shape) + crowd
 
 
-def vector(released: PrivateCounts) -> Vector:
+def vector(released: PrivateCounts) -> FloatArray:
     """Everything in a release that depends on data, as one vector."""
     parts = [getattr(released, name) for name in STATISTICS]
     return np.concatenate([np.asarray(p, np.float64).ravel() for p in parts if p is not None])

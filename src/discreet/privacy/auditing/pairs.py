@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
-
-FloatArray = NDArray[np.float64]
+from discreet._types import FloatArray
 
 _NEGLIGIBLE = 1e-30
 """Tails of unbounded noise are cut where less than this probability lies beyond."""

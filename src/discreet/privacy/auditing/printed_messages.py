@@ -8,9 +8,9 @@ it is audited because it is printed.
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing import pairs
-from discreet.privacy.auditing.empirical import Samples
 from discreet.privacy.auditing.exact import exact_delta, exact_epsilon
 from discreet.privacy.errata import printed_shuffle
 from discreet.privacy.noise import Sampler
@@ -41,7 +41,7 @@ class IntegerMessages:
         """Over both orders of the two data sets."""
         return max(exact_delta([(pair, 1)], epsilon) for pair in self._pairs())
 
-    def samples(self, sampler: Sampler, runs: int) -> tuple[Samples, Samples]:
+    def samples(self, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
         """How many messages the analyser sees that nobody in the crowd can have sent."""
         odd = 0 if self.crowd else 2
         first, second = (

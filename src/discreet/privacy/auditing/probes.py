@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing import pairs
-from discreet.privacy.noise import IntArray, Size
+from discreet.privacy.noise import Size
 
 _FINE = 1e4
 
@@ -48,7 +48,7 @@ class Law:
         return maker(self.scale, abs(shift))
 
 
-def _copies(masses: NDArray[np.float64], times: int) -> NDArray[np.float64]:
+def _copies(masses: FloatArray, times: int) -> FloatArray:
     """The law of a sum of ``times`` draws, without ends that together hold less than 1e-40."""
     total = np.ones(1)
     while times:
@@ -59,7 +59,7 @@ def _copies(masses: NDArray[np.float64], times: int) -> NDArray[np.float64]:
     return total
 
 
-def _trimmed(masses: NDArray[np.float64]) -> NDArray[np.float64]:
+def _trimmed(masses: FloatArray) -> FloatArray:
     low = int(np.searchsorted(np.cumsum(masses), 1e-40))
     high = int(np.searchsorted(np.cumsum(masses[::-1]), 1e-40))
     return masses[low : masses.size - high]
@@ -69,7 +69,7 @@ def _trimmed(masses: NDArray[np.float64]) -> NDArray[np.float64]:
 class PresetSampler:
     """Draw number i is ``values[i]``, and zero beyond their end; every draw's law is remembered."""
 
-    values: NDArray[np.int64]
+    values: IntArray
     laws: list[Law] = field(default_factory=list)
     secure = False
 
@@ -139,7 +139,7 @@ class ScriptedSampler:
     log_probability: float = 0.0
     secure = False
 
-    def _scalar(self, probabilities: NDArray[np.float64]) -> int:
+    def _scalar(self, probabilities: FloatArray) -> int:
         support = np.flatnonzero(probabilities)
         place = len(self.taken)
         choice = self.script[place] if place < len(self.script) else 0
@@ -149,7 +149,7 @@ class ScriptedSampler:
         self.log_probability += math.log(probabilities[value])
         return value
 
-    def _many(self, probabilities: NDArray[np.float64], size: Size) -> IntArray:
+    def _many(self, probabilities: FloatArray, size: Size) -> IntArray:
         count = math.prod((size,) if isinstance(size, int) else size)
         values = [self._scalar(probabilities) for _ in range(count)]
         return np.array(values, np.int64).reshape(size)

@@ -17,10 +17,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from discreet import _validate
+from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import least_epsilon, need_delta
 from discreet.privacy.calibration.distributions import discrete_gaussian_pmf
-from discreet.privacy.noise import FloatArray, check_scale
+from discreet.privacy.noise import check_scale
 
 _SMOOTH = 2.5
 _REACH = 12.0

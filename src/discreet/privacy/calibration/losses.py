@@ -23,10 +23,10 @@ from scipy import fft
 from scipy.optimize import brentq
 
 from discreet import _validate
+from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import least_epsilon
 from discreet.privacy.calibration.distributions import NoisePmf
-from discreet.privacy.noise import FloatArray
 
 _RESOLUTION = 0.005
 """Grid step in root-mean-square losses of one shift: raises their variance by at most 6.3e-6."""

@@ -20,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration import library
 from discreet.privacy.calibration.closed_forms import gaussian_epsilon, need_delta
@@ -31,7 +32,6 @@ from discreet.privacy.calibration.distributions import (
 )
 from discreet.privacy.calibration.lattice import discrete_gaussian_epsilon, discrete_laplace_epsilon
 from discreet.privacy.calibration.losses import epsilon_of_moves
-from discreet.privacy.noise import FloatArray
 
 Kind = Literal["exact", "pessimistic", "approximate"]
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import _validate
+from discreet._types import IntArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
@@ -29,7 +30,7 @@ from discreet.privacy.calibration.jumps import (
 from discreet.privacy.calibration.losses import delta_of_moves
 from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.routes import binomial_routes, cross_check, gaussian_routes
-from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.noise import Sampler
 
 
 @functools.lru_cache(maxsize=1024)

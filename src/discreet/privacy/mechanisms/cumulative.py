@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from discreet import _validate
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms.laws import NoiseLaw
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import FloatArray, StreamPlan, StreamRelease, debias, flatten
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import StreamPlan, StreamRelease, debias, flatten
 from discreet.privacy.sensitivity import sensitivity
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.laws import NoiseLaw, law_from_dict
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import BoolArray, FloatArray, Traffic, flatten
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import Traffic, flatten
 
 
 def episode_counts(

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet import _validate
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
-from discreet.privacy.noise import IntArray, Sampler, Size
-from discreet.privacy.release import FloatArray
+from discreet.privacy.noise import Sampler, Size
 
 CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
 """Values of t, as fractions of the largest one allowed."""

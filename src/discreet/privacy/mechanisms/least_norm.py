@@ -41,8 +41,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from discreet.privacy.noise import IntArray
-from discreet.privacy.release import FloatArray
+from discreet._types import FloatArray, IntArray
 
 WEIGHT_BITS = 12
 """Averaging weights are multiples of 2^-12."""

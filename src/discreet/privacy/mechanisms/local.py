@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from discreet._types import BoolArray, IntArray
 from discreet.errors import CalibrationError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -61,10 +62,9 @@ from discreet.privacy.mechanisms.encoders import (
 )
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
-from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.noise import Sampler
 from discreet.privacy.release import (
     BatchPlan,
-    BoolArray,
     Debias,
     PrivateCounts,
     batch_release,

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.noise import Sampler
 from discreet.privacy.release import (
     BatchPlan,
-    BoolArray,
-    FloatArray,
     PrivateCounts,
     StreamPlan,
     StreamRelease,

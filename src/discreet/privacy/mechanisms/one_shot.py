@@ -22,6 +22,7 @@ release, and each user's own state, are jointly differentially private.
 from dataclasses import dataclass
 from typing import Any
 
+from discreet._types import BoolArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -36,7 +37,7 @@ from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.noise import Sampler
-from discreet.privacy.release import BatchPlan, BoolArray, PrivateCounts, noisy_batch
+from discreet.privacy.release import BatchPlan, PrivateCounts, noisy_batch
 from discreet.privacy.sensitivity import sensitivity
 
 

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -44,12 +45,10 @@ from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms.printed import no_printed_constants
 from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
-from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.noise import Sampler
 from discreet.privacy.release import (
     BatchPlan,
-    BoolArray,
     Debias,
-    FloatArray,
     PrivateCounts,
     Traffic,
     batch_release,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -32,15 +33,8 @@ from discreet.privacy.mechanisms.laws import FlipTail
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.mechanisms.printed import delivered
 from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import (
-    BoolArray,
-    Debias,
-    FloatArray,
-    PrivateCounts,
-    flatten,
-    randomised_batch,
-)
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import Debias, PrivateCounts, flatten, randomised_batch
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -15,12 +15,12 @@ from abc import abstractmethod
 
 import numpy as np
 
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.mechanisms.cumulative import Array, Pieces
-from discreet.privacy.noise import IntArray, Sampler
+from discreet.privacy.noise import Sampler
 from discreet.privacy.release import (
-    FloatArray,
     PrivateCounts,
     StreamBlock,
     StreamPlan,

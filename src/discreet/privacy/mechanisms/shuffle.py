@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -38,10 +39,9 @@ from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts, played_cells
-from discreet.privacy.noise import FloatArray, IntArray, Sampler
+from discreet.privacy.noise import Sampler
 from discreet.privacy.release import (
     BatchPlan,
-    BoolArray,
     Debias,
     PrivateCounts,
     Traffic,

@@ -68,6 +68,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
@@ -81,8 +82,7 @@ from discreet.privacy.mechanisms.cumulative import (
 )
 from discreet.privacy.mechanisms.laws import GaussianLaw
 from discreet.privacy.mechanisms.printed import no_printed_constants
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import FloatArray
+from discreet.privacy.noise import Sampler
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet import _validate
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import FloatArray, debias
+from discreet.privacy.noise import Sampler
+from discreet.privacy.release import debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
