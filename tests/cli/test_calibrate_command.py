@@ -30,7 +30,9 @@ def test_one_rhythm_only(discreet):
 
 def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
     _, out, _ = discreet("calibrate", *SMALL, "--trust", "shuffle", "--verify")
-    assert "Noise bits per user and counter: " in out
+    assert "Noise bits per user and counter: 1, one with probability " in out
+    _, jumps, _ = discreet("calibrate", *SMALL, "--trust", "shuffle", "--epsilon", "10")
+    assert "counter: 6, the number of ones drawn from a table (as good as 11 fair bits" in jumps
     assert "Each user sends " in out
     assert "assuming that the shuffler does not collude" in out
     assert "The papers' constants claim" in out

@@ -186,12 +186,7 @@ def _details(report: "CalibrationReport") -> list[str]:
         noise = next(iter(report.noise_std_per_user.values()))
         lines.append(f"One user's report: noise std {_number(noise)} per counter.")
     if report.noise_bits:
-        bits = report.noise_bits
-        lines.append(
-            f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, one with "
-            f"probability {bits['probability']:.4g} (as good as {bits['fair_bits_in_all']:,.0f} "
-            f"fair bits in all)."
-        )
+        lines.append(_bits(report.noise_bits))
     if report.messages_per_user is not None:
         several = f"{report.messages_per_user:,} messages"
         count = "one message" if report.messages_per_user == 1 else several
@@ -212,6 +207,17 @@ def _details(report: "CalibrationReport") -> list[str]:
         kind = {"exact": "epsilon", "approximate": "about"}.get(route["kind"], "at most")
         lines.append(f"Accounting by {route['route']}: {kind} {rounded_up(route['epsilon'], 6)}.")
     return lines
+
+
+def _bits(bits: dict[str, float]) -> str:
+    """How many noise bits, and how they are drawn."""
+    law = f"one with probability {bits['probability']:.4g}"
+    if bits["drawn_from_a_table"]:
+        law = "the number of ones drawn from a table"
+    return (
+        f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {law} "
+        f"(as good as {bits['fair_bits_in_all']:,.0f} fair bits in all)."
+    )
 
 
 def _choice(report: "CalibrationReport") -> str:

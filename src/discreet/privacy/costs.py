@@ -47,7 +47,8 @@ class CalibrationReport:
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size.
         alternatives: noise of every mechanism that was compared, if the choice was left open.
-        noise_bits: shuffle only: noise bits per user and counter, and their probability.
+        noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
+            their number of ones comes from a table.
         accountings: independent accountings that agree (only if verified).
     """
 
@@ -209,6 +210,7 @@ def _shuffle_facts(
             "per_user_and_counter": each.bits,
             "probability": each.probability,
             "fair_bits_in_all": 4 * each.variance(users),
+            "drawn_from_a_table": bool(each.weights),
         },
         "delta_of_integer_messages": {"nobody_else": nobody, "everybody_else": everybody},
         "delta_of_whole_vectors": whole_vectors_delta(each, plan.shape.horizon),
