@@ -23,7 +23,7 @@ def run(quick: bool) -> list[dict]:
 
 def _row(trust, episodes: int, peer: float) -> dict:
     from discreet.mdp.shape import Shape
-    from discreet.privacy.noise import SimulationSampler
+    from discreet.privacy.sampling.samplers import SimulationSampler
 
     shape = Shape(states=6, actions=2, horizon=20)
     plan = trust.calibrate(shape, rhythm="stream", episodes=EPISODES)

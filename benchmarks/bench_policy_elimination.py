@@ -99,7 +99,7 @@ def _stage(states: int, horizon: int) -> tuple[float, float]:
     from discreet.learners.learn import make_batch_learner, public_facts
     from discreet.learners.registry import get_learner
     from discreet.mdp import RiverSwim, sample_counts
-    from discreet.privacy.noise import SimulationSampler
+    from discreet.privacy.sampling.samplers import SimulationSampler
     from discreet.privacy.trust import NoPrivacy
 
     mdp = RiverSwim(states=states, horizon=horizon, relabel=1)

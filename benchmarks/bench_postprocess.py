@@ -29,7 +29,7 @@ def _row(states: int, quick: bool) -> dict:
 
 
 def _ours(counts: np.ndarray, totals: np.ndarray) -> float:
-    from discreet.privacy.postprocess_kernels import valid_rows
+    from discreet.privacy.postprocess.valid_counts_kernels import valid_rows
 
     errors, out = np.full(len(totals), 5.0), np.empty_like(counts)
     valid_rows(counts, totals, errors, out)  # warm-up: compilation

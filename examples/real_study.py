@@ -12,9 +12,9 @@ import numpy as np
 
 import discreet
 from discreet.mdp.simulation import sample_trajectories
+from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import load_encoder
+from discreet.privacy.sampling.samplers import SimulationSampler
 
 world = discreet.make("RiverSwim", states=3, horizon=3, relabel=0)  # unknown to the study
 file = Path(tempfile.mkdtemp()) / "study.json"

@@ -16,8 +16,8 @@ from discreet.learners.flow_ucb.learner import FloatArray, FlowUCB
 from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import uniform_policy
 from discreet.mdp.planning import RegretMeter
-from discreet.privacy.flow import consistent_flow
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.statistics import PrivateCounts
 
 
 class NoFlow(FlowUCB):

@@ -10,9 +10,9 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.encoders import episode_counts
-from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import flatten
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS, sensitivity
+from discreet.privacy.statistics import flatten
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 

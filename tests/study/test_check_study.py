@@ -10,7 +10,7 @@ import pytest
 import discreet
 from discreet.errors import StudyError
 from discreet.privacy import trust as trust_models
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study import chain, check_study, names, study_file
 from discreet.study.check import _small
 from discreet.study.study import Study

@@ -19,7 +19,7 @@ from discreet.mdp import make
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study import study_file
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)

@@ -11,7 +11,7 @@ from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
-    from discreet.privacy.trust import Rhythm
+    from discreet.privacy.mechanisms.registry import Rhythm
 
 
 def command(

@@ -1,13 +1,16 @@
 """`discreet list`: everything that has a name."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet._types import Plain
 from discreet.cli._console import echo_json, print_table
 from discreet.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from discreet.privacy.mechanisms.registry import Mechanism
 
 Section = list[dict[str, Plain]]
 
@@ -62,34 +65,30 @@ def _learners() -> Section:
 
 
 def _mechanisms() -> Section:
-    from discreet.privacy.trust import TRUST_MODELS
+    from discreet.privacy.mechanisms.registry import everything
 
     entries: dict[tuple[str, str], dict[str, Plain]] = {}
     rhythms: dict[tuple[str, str], list[str]] = {}
-    for trust, model in TRUST_MODELS.items():
-        for rhythm, table in model.mechanisms.items() if trust != "none" else ():
-            for name, where in table.items():
-                key = (trust, name)
-                rhythms.setdefault(key, []).append(rhythm)
-                if key not in entries:
-                    entries[key] = {"trust": trust, "name": name, "rhythms": rhythms[key]}
-                    entries[key]["summary"] = _first_line(where)
+    for mechanism in everything():
+        key = (mechanism.trust, mechanism.name)
+        if mechanism.trust == "none":
+            continue
+        rhythms.setdefault(key, []).append(mechanism.rhythm)
+        if key not in entries:
+            entries[key] = {"trust": key[0], "name": key[1], "rhythms": rhythms[key]}
+            entries[key]["summary"] = _first_line(mechanism)
     return list(entries.values())
 
 
-def _first_line(where: str) -> str:
+def _first_line(mechanism: "Mechanism") -> str:
     """The first line of a mechanism's docstring."""
-    import importlib
     import inspect
 
-    module, _, attribute = where.partition(":")
     try:
-        mechanism = getattr(
-            importlib.import_module(f"discreet.privacy.mechanisms.{module}"), attribute
-        )
+        found = mechanism.load()
     except (ImportError, AttributeError):
         return "(not available)"
-    return (inspect.getdoc(mechanism) or "").split("\n")[0]
+    return (inspect.getdoc(found) or "").split("\n")[0]
 
 
 def _experiments() -> Section:

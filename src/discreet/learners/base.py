@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import Policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.statistics import PrivateCounts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -22,8 +22,8 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.noise import Sampler, SimulationSampler
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import NoPrivacy, TrustModel, trust_name
 
 

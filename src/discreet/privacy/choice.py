@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
 
 _Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
 

@@ -13,9 +13,10 @@ from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.choice import worst_noise
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.release import BatchPlan, StreamPlan, Traffic
+from discreet.privacy.mechanisms.registry import Rhythm
+from discreet.privacy.plans import BatchPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import NoPrivacy, Rhythm, Shuffle, TrustModel
+from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel
 
 if TYPE_CHECKING:
     from discreet.privacy.mechanisms.shuffle import ShuffleBatch

@@ -4,7 +4,6 @@ A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `
 for one problem size, into a plan with its noise and its guarantee.
 """
 
-import importlib
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, overload
 
@@ -13,25 +12,20 @@ from discreet.errors import CalibrationError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.choice import least_noise
 from discreet.privacy.guarantee import Notion
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.mechanisms.registry import Rhythm, mechanisms
+from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
 
 Calibration = Literal["exact", "paper"]
-Rhythm = Literal["batch", "stream"]
-
-_HOME = "discreet.privacy.mechanisms"
 
 
 @dataclass(frozen=True)
 class TrustModel:
-    """Shared behaviour; subclasses list their mechanisms per rhythm, the default first.
-
-    A mechanism is ``"module:Class"`` with a classmethod
-    ``calibrate(trust, shape, *, statistics, episodes, stationary)`` that returns its plan.
-    """
+    """Shared behaviour; the mechanisms of each are in `privacy.mechanisms.registry`."""
 
     notion: ClassVar[Notion]
-    mechanisms: ClassVar[dict[str, dict[str, str]]]
+    name: ClassVar[str]
+    """Short, as in the roster, in experiment files and on the command line."""
 
     @overload
     def calibrate(
@@ -96,7 +90,7 @@ class TrustModel:
 
         The default of ``"auto"`` for callers that know no problem size; see `candidates`.
         """
-        table = self.mechanisms.get(rhythm, {})
+        table = mechanisms(self.name, rhythm)
         if not table:
             raise UnsupportedError(
                 f"{type(self).__name__} has no {rhythm} release; use a learner of another rhythm "
@@ -109,8 +103,12 @@ class TrustModel:
             raise UnknownNameError(f"{rhythm} mechanism of {type(self).__name__}", asked, table)
         return str(asked)
 
+    def load(self, rhythm: Rhythm) -> Any:
+        """The class of the plans of the mechanism that `resolve` names."""
+        return mechanisms(self.name, rhythm)[self.resolve(rhythm)].load()
+
     def _default(self, rhythm: Rhythm) -> str:
-        return next(iter(self.mechanisms[rhythm]))
+        return next(iter(mechanisms(self.name, rhythm)))
 
 
 def _possible(
@@ -121,17 +119,12 @@ def _possible(
     refused = None
     for trust, rhythm in choices:
         try:
-            plans.append(_mechanism(trust, rhythm).calibrate(trust, shape, **options))
+            plans.append(trust.load(rhythm).calibrate(trust, shape, **options))
         except CalibrationError as error:
             refused = refused or error
     if not plans and refused:
         raise refused
     return plans
-
-
-def _mechanism(trust: TrustModel, rhythm: Rhythm) -> Any:
-    module, _, attribute = trust.mechanisms[rhythm][trust.resolve(rhythm)].partition(":")
-    return getattr(importlib.import_module(f"{_HOME}.{module}"), attribute)
 
 
 @dataclass(frozen=True)
@@ -158,19 +151,7 @@ class Central(_Private):
     """A trusted learner sees raw episodes; what all other users receive is private (JDP)."""
 
     notion: ClassVar[Notion] = "JDP"
-    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
-        "batch": {
-            "gaussian": "one_shot:GaussianBatch",
-            "laplace": "one_shot:LaplaceBatch",
-        },
-        "stream": {
-            "toeplitz": "toeplitz:ToeplitzStream",
-            "tree-gaussian": "tree:GaussianTree",
-            "tree-honaker": "tree:HonakerTree",
-            "tree-laplace": "tree:LaplaceTree",
-            "tree-iid": "tree:IidTree",
-        },
-    }
+    name: ClassVar[str] = "central"
 
     def _default(self, rhythm: Rhythm) -> str:
         if self.calibration == "paper" and rhythm == "stream":
@@ -193,22 +174,7 @@ class Local(_Private):
     """Nobody but the user sees raw episodes; each report is private by itself (LDP)."""
 
     notion: ClassVar[Notion] = "LDP"
-    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
-        "batch": {
-            "one-step": "one_step:OneStepBatch",
-            "laplace": "local:LaplaceLocalBatch",
-            "gaussian": "local:GaussianLocalBatch",
-            "randomized-response": "randomized_response:RandomizedResponseBatch",
-            "bounded": "local:BoundedLocalBatch",
-        },
-        "stream": {
-            "laplace": "local:LaplaceLocalStream",
-            "gaussian": "local:GaussianLocalStream",
-            "randomized-response": "randomized_response:RandomizedResponseStream",
-            "bounded": "local:BoundedLocalStream",
-            "one-step": "one_step:OneStepStream",
-        },
-    }
+    name: ClassVar[str] = "local"
 
     def _default(self, rhythm: Rhythm) -> str:
         return "laplace" if self.calibration == "paper" else super()._default(rhythm)
@@ -224,7 +190,7 @@ class Shuffle(_Private):
 
     honest: float = 1.0
     notion: ClassVar[Notion] = "SDP"
-    mechanisms: ClassVar[dict[str, dict[str, str]]] = {"batch": {"bits": "shuffle:ShuffleBatch"}}
+    name: ClassVar[str] = "shuffle"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -237,17 +203,11 @@ class NoPrivacy(TrustModel):
     """The non-private twin: the same code, with no noise."""
 
     notion: ClassVar[Notion] = "none"
-    mechanisms: ClassVar[dict[str, dict[str, str]]] = {
-        "batch": {"none": "none:ExactBatch"},
-        "stream": {"none": "none:ExactStream"},
-    }
+    name: ClassVar[str] = "none"
 
 
 TRUST_MODELS: dict[str, type[TrustModel]] = {
-    "none": NoPrivacy,
-    "central": Central,
-    "local": Local,
-    "shuffle": Shuffle,
+    model.name: model for model in (NoPrivacy, Central, Local, Shuffle)
 }
 """What trust models are called in the roster, in experiment files and on the command line."""
 
@@ -269,5 +229,4 @@ def trust_name(trust: TrustModel) -> str:
     >>> trust_name(Central(epsilon=1))
     'central'
     """
-    known = {model: name for name, model in TRUST_MODELS.items()}
-    return known.get(type(trust), type(trust).__name__)
+    return trust.name

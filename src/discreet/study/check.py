@@ -23,7 +23,7 @@ import numpy as np
 from discreet._types import FloatArray
 from discreet.errors import DiscreetError, MissingExtraError
 from discreet.privacy import trust as trust_models
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts
 from discreet.study import trial
 from discreet.study.promise import REHEARSED
 from discreet.study.study import Study

@@ -35,8 +35,9 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.noise import Sampler, SecureSampler, SimulationSampler
-from discreet.privacy.release import Encoder, PrivateCounts
+from discreet.privacy.plans import Encoder
+from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel
 from discreet.study import chain, study_file
 from discreet.study.names import digests_of_new

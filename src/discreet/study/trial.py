@@ -17,8 +17,9 @@ from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.noise import Sampler, SimulationSampler
-from discreet.privacy.release import BatchPlan, PrivateCounts
+from discreet.privacy.plans import BatchPlan
+from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.statistics import PrivateCounts
 from discreet.study.study import Study
 
 Data = Trajectories | ArrayLike

@@ -13,7 +13,7 @@ from discreet.learners.learn import learn, make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import RiverSwim, sample_counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 
 SMALL = RiverSwim(states=3, horizon=3, relabel=5)

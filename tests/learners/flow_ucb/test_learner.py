@@ -11,7 +11,7 @@ from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import make
 from discreet.mdp.simulation import sample_counts
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 
 CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 

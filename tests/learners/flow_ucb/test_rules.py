@@ -13,7 +13,7 @@ from discreet.learners.registry import get_learner
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
-from discreet.privacy.flow import consistent_flow
+from discreet.privacy.postprocess.flow import consistent_flow
 
 CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 

@@ -9,8 +9,8 @@ from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import run_lockstep
 from discreet.learners.streams.loop import make_learner
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
-from discreet.privacy.release import PrivateCounts
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
 
 MDP = RandomMDP(states=2, actions=2, horizon=2)
 RANDOMISERS = [

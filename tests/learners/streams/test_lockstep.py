@@ -15,7 +15,7 @@ from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_table
 from discreet.privacy.mechanisms.lane_noise import alias_table
-from discreet.privacy.release import unflatten
+from discreet.privacy.plans import unflatten
 
 LAPLACE = Local(2, mechanism="laplace")
 MDP = RandomMDP(states=2, actions=2, horizon=2)

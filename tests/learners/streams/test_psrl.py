@@ -7,8 +7,8 @@ from discreet import Local, NoPrivacy
 from discreet.learners.streams.loop import make_learner, no_counts
 from discreet.learners.streams.psrl import LdpPsrl, Psrl
 from discreet.mdp import RandomMDP
-from discreet.privacy.release import PrivateCounts
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
 
 MDP = RandomMDP(states=2, actions=2, horizon=2)
 

@@ -14,7 +14,8 @@ from discreet.privacy.mechanisms.cumulative import AdditiveRelease, NoiseRun
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree
-from discreet.privacy.release import PrivateCounts, noisy_batch
+from discreet.privacy.plans import noisy_batch
+from discreet.privacy.statistics import PrivateCounts
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)

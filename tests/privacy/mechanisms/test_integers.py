@@ -13,9 +13,10 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampler
 from discreet.privacy.mechanisms.cumulative import Reach
-from discreet.privacy.mechanisms.vectors import vector_stream
-from discreet.privacy.release import Debias, batch_release, check_played, debias
+from discreet.privacy.plans import batch_release
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import Debias, check_played, debias
+from discreet.privacy.vectors import vector_stream
 
 HORIZONS = range(1, 21)
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 3, 5, 8, 10, 20)

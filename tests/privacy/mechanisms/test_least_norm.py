@@ -166,7 +166,7 @@ def test_the_averaged_tree_is_a_function_of_noisy_nodes(episodes):
     ],
 )
 def test_releases_are_whole_numbers_without_a_drift(noise):
-    from discreet.privacy.noise import SimulationSampler
+    from discreet.privacy.sampling.samplers import SimulationSampler
 
     block = noise.start(20_000, SimulationSampler(np.random.default_rng(1))).block(64)
     assert np.array_equal(block, np.floor(block))

@@ -17,7 +17,7 @@ from discreet.privacy.mechanisms.encoders import AdditiveEncoder, FlipEncoder
 from discreet.privacy.mechanisms.laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
 from discreet.privacy.mechanisms.local import bounded_radius
 from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail, false_bit
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
 
 SHAPE = Shape(states=4, actions=2, horizon=6)

@@ -14,7 +14,7 @@ from discreet.errors import (
 )
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.noise import SecureSampler, SimulationSampler
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
 

@@ -13,9 +13,9 @@ from discreet.privacy.mechanisms.cumulative import Reach
 from discreet.privacy.mechanisms.laws import LaplaceLaw
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale
-from discreet.privacy.mechanisms.vectors import vector_stream
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import Central, Local
+from discreet.privacy.vectors import vector_stream
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 

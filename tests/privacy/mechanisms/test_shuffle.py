@@ -16,7 +16,7 @@ from discreet.privacy.calibration.distributions import binomial_pmf
 from discreet.privacy.calibration.losses import delta_of_moves, epsilon_of_moves
 from discreet.privacy.calibration.search import NoiseBits
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
-from discreet.privacy.noise import SecureSampler, SimulationSampler
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TRUST = Shuffle(epsilon=4, delta=1e-3)

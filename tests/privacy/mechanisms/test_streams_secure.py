@@ -6,13 +6,14 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.noise import SecureSampler
+from discreet.privacy.mechanisms.registry import mechanisms
+from discreet.privacy.sampling.samplers import SecureSampler
 from discreet.privacy.trust import Central, Local
 
 TINY = Shape(states=2, actions=1, horizon=2)
 TRUSTS = [
-    *(Central(1, 1e-3, mechanism=name) for name in Central.mechanisms["stream"]),
-    *(Local(1, 1e-1, mechanism=name) for name in Local.mechanisms["stream"]),
+    *(Central(1, 1e-3, mechanism=name) for name in mechanisms("central", "stream")),
+    *(Local(1, 1e-1, mechanism=name) for name in mechanisms("local", "stream")),
 ]
 
 

@@ -13,7 +13,7 @@ from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.mechanisms._kernels import decode_rows
 from discreet.privacy.mechanisms.cumulative import Reach
 from discreet.privacy.mechanisms.toeplitz import Grid, ToeplitzNoise, factors, grid_delta
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central
 
 SHAPE = Shape(states=4, actions=2, horizon=6)

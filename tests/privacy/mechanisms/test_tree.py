@@ -17,7 +17,7 @@ from discreet.privacy.mechanisms.tree import (
     prefix_levels,
     tree_levels,
 )
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central
 
 SHAPE = Shape(states=4, actions=2, horizon=6)

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers
-from discreet.privacy.postprocess_kernels import valid_row
+from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 
 
 class TrueCounts(NamedTuple):

@@ -6,7 +6,7 @@ transitions in a confidence box around the estimate (3.1).
 
 Deviations from the paper, all stated in docs/learners/adversarial.md:
 
-* the noise is calibrated to the true sensitivity of a dense loss vector (`privacy.layered`);
+* the noise is calibrated to the true sensitivity of a dense loss vector (`privacy.adversarial`);
   ``Central(..., calibration="paper")`` gives the printed constants and says what they deliver;
 * the error E is four times the exact noise quantile *at that episode*, not a worst case over K;
 * the update is solved by a reduced dual Newton method (`entropy_kernels`) with a certificate on
@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet._seeds import RunSeeds
+from discreet._types import FloatArray
 from discreet.learners.adversarial.world import (
     AdversarialSettings,
     Block,
@@ -36,7 +37,6 @@ from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import TrustModel
 
 NAME = "private-uc-o-reps"

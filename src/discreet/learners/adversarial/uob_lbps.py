@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.adversarial.world import (
     AdversarialSettings,
@@ -39,7 +40,6 @@ from discreet.learners.result import Result
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.release import FloatArray
 from discreet.privacy.trust import TrustModel
 
 NAME = "private-uob-lbps"

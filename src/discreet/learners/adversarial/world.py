@@ -28,14 +28,14 @@ from discreet.mdp.losses import (
 )
 from discreet.mdp.policies import StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.layered import (
+from discreet.privacy.adversarial import (
     Feedback,
     LayeredPlan,
     LayeredSize,
     calibrate_layered,
 )
 from discreet.privacy.loss_noise import LOSS_UNITS
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import TrustModel
 
 FloatArray = NDArray[np.float64]

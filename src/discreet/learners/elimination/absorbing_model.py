@@ -14,7 +14,7 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(eq=False)

@@ -39,7 +39,8 @@ from discreet.learners.elimination.practical_explorer import ImplicitElimination
 from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec
-from discreet.privacy.release import BatchPlan, PrivateCounts
+from discreet.privacy.plans import BatchPlan
+from discreet.privacy.statistics import PrivateCounts
 
 Entry = tuple[str, int, float]
 """One batch of the script: part of the stage, users, length of the stage."""

@@ -27,7 +27,7 @@ from discreet.learners.elimination.policy_enumeration import enumerate_policies
 from discreet.learners.elimination.practical_explorer import certificate, with_auxiliary
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
-from discreet.privacy.postprocess import valid_counts
+from discreet.privacy.postprocess.valid_counts import valid_counts
 
 
 class PaperElimination:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet._jit import kernel
-from discreet.privacy.postprocess_kernels import valid_row
+from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

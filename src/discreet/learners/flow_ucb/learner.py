@@ -30,7 +30,7 @@ A round:
    any K, and well-known policies are played in growing batches.
 3. *Release* transitions and rewards of the played actions only; visits follow from the flow
    (L2 = sqrt(4H) instead of sqrt(6H)).
-4. *Project* the transitions onto consistent flows (`discreet.privacy.flow`).
+4. *Project* the transitions onto consistent flows (`discreet.privacy.postprocess.flow`).
 5. *Accumulate* with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
    visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
    noise to it. Pooled over steps if the problem is declared stationary.
@@ -52,8 +52,9 @@ from discreet.learners.base import Batch, BatchLearner, Problem
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.flow import consistent_flow
-from discreet.privacy.release import BatchPlan, PrivateCounts
+from discreet.privacy.plans import BatchPlan
+from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)

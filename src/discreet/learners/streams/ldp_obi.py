@@ -56,7 +56,7 @@ from discreet.learners.result import Result
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)

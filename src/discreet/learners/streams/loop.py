@@ -22,13 +22,14 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import PrivateCounts, StreamPlan
+from discreet.privacy.plans import StreamPlan
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 
 _RESPONSES = {"unit": 0, "cell": 1, "category": 2}
-"""What one step of a user adds to the counters (see `privacy.release.StreamBlock`)."""
+"""What one step of a user adds to the counters (see `privacy.streams.release.StreamBlock`)."""
 
 _BLOCK_BYTES = 1 << 20
 """Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""

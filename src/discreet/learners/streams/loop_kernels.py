@@ -189,7 +189,7 @@ def run_block(
     ``rows[i]`` goes to the planner before episode i of the block; ``noise[i]`` (no columns: no
     noise) is the noise on the cumulative counters after it. ``current[0]`` carries the regret of
     the last policy from block to block (negative: not yet known). ``gains``, ``steps``,
-    ``centres``, ``scale`` and ``response`` are those of `privacy.release.StreamBlock`. ``total``
+    ``centres``, ``scale`` and ``response`` are those of `streams.release.StreamBlock`. ``total``
     (integers) and ``seen`` (what is public) hold all counters in the order of a release; the
     arrays after them are views of their parts.
     """

@@ -50,7 +50,7 @@ from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.learners.streams.loop import three_statistics
 from discreet.learners.streams.ucbvi import Model, Optimist, OptimistSettings
 from discreet.mdp.policies import StochasticPolicy
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from discreet.learners.registry import LearnerSpec
 from discreet.learners.settings import StreamSettings, not_negative
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)

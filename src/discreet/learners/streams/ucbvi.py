@@ -48,8 +48,8 @@ from discreet.learners.registry import LearnerSpec
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.postprocess import valid_counts
-from discreet.privacy.release import PrivateCounts
+from discreet.privacy.postprocess.valid_counts import valid_counts
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet._jit import inlined
 from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
-from discreet.privacy.postprocess_kernels import valid_row
+from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

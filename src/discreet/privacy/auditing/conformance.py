@@ -15,9 +15,10 @@ from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposi
 from discreet.privacy.auditing.probes import Law
 from discreet.privacy.auditing.reports import Enumerated, device
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
-from discreet.privacy.noise import Sampler, SimulationSampler
-from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
 
 TOLERANCE = 1e-7
 """Relative error allowed to the arithmetic of an audit."""

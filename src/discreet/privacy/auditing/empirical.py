@@ -19,8 +19,10 @@ from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan, StreamRelease, flatten
+from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import PrivateCounts, flatten
+from discreet.privacy.streams.release import StreamRelease
 
 CONFIDENCE = 1 - 1e-6
 

@@ -33,7 +33,7 @@ from discreet.privacy.auditing.exact import (
 )
 from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
 from discreet.privacy.auditing.probes import Law, PresetSampler
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
 
 _SAME = 1e-6
 _HEIGHT = 1 << 44

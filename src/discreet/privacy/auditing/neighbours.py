@@ -7,8 +7,9 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.release import BatchPlan, PrivateCounts, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
 
 Plan = BatchPlan | StreamPlan
 

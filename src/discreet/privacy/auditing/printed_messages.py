@@ -13,7 +13,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.auditing import pairs
 from discreet.privacy.auditing.exact import exact_delta, exact_epsilon
 from discreet.privacy.errata import printed_shuffle
-from discreet.privacy.noise import Sampler
+from discreet.privacy.sampling.samplers import Sampler
 
 SHAPE = Shape(states=4, actions=2, horizon=2)
 RATIO = 10

@@ -16,7 +16,7 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing import pairs
-from discreet.privacy.noise import Size
+from discreet.privacy.sampling.samplers import Size
 
 _FINE = 1e4
 

@@ -7,7 +7,7 @@ from discreet.privacy.auditing import pairs
 from discreet.privacy.auditing.exact import exact_delta, exact_epsilon
 from discreet.privacy.auditing.neighbours import Episode, Plan, opposites
 from discreet.privacy.auditing.probes import outcomes
-from discreet.privacy.release import Encoder
+from discreet.privacy.plans import Encoder
 
 
 def device(plan: Plan, users: int = 1) -> Encoder:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import Calibration, Central, Local, Rhythm, Shuffle
+from discreet.privacy.trust import Calibration, Central, Local, Shuffle
 
 _TRUST = {"central": Central, "local": Local, "shuffle": Shuffle}
 BATCH = Shape(states=2, actions=2, horizon=6)
@@ -32,7 +33,7 @@ class Entry:
     @property
     def name(self) -> str:
         """For instance ``central/gaussian``, ``local/laplace-stream``."""
-        both = self.rhythm == "stream" and self.mechanism in _TRUST[self.trust].mechanisms["batch"]
+        both = self.rhythm == "stream" and self.mechanism in mechanisms(self.trust, "batch")
         return f"{self.trust}/{self.mechanism}" + ("-stream" if both else "")
 
     @property
@@ -73,12 +74,12 @@ class Entry:
 def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
     """All mechanisms, exact calibrations first; printed ones where a paper prints them."""
     for calibration in ("exact", "paper"):
-        for trust, model in _TRUST.items():
-            for rhythm, names in model.mechanisms.items():
-                for name in names:
-                    entry = Entry(trust, name, rhythm, calibration, epsilon, delta)  # type: ignore[arg-type]
-                    if calibration == "exact" or _printed(entry):
-                        yield entry
+        for known in everything():
+            if known.trust == "none":
+                continue
+            entry = Entry(known.trust, known.name, known.rhythm, calibration, epsilon, delta)  # type: ignore[arg-type]
+            if calibration == "exact" or _printed(entry):
+                yield entry
 
 
 def find(name: str, **options: float) -> list[Entry]:

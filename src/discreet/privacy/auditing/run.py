@@ -17,8 +17,8 @@ from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.reports import Enumerated
 from discreet.privacy.auditing.roster import Entry, entries, find
-from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.sampling.samplers import SimulationSampler
 
 _BATCHES = (1, 1000, 100_000)
 """Batch sizes at which shuffled noise is audited: many, one and rare bits per user."""

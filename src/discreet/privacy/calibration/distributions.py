@@ -9,7 +9,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError, InvalidInputError
-from discreet.privacy.noise import check_scale, check_weights
+from discreet.privacy.sampling.samplers import check_scale, check_weights
 
 _REACH = 12.0
 """Tables reach 12 standard deviations: a Gaussian leaves 4e-33 outside."""

@@ -34,7 +34,7 @@ from discreet.privacy.calibration.closed_forms import (
 )
 from discreet.privacy.calibration.distributions import NoisePmf
 from discreet.privacy.calibration.losses import delta_of_moves
-from discreet.privacy.noise import FloatArray
+from discreet.privacy.sampling.samplers import FloatArray
 
 Weights = tuple[int, ...]
 

@@ -21,7 +21,7 @@ from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import least_epsilon, need_delta
 from discreet.privacy.calibration.distributions import discrete_gaussian_pmf
-from discreet.privacy.noise import check_scale
+from discreet.privacy.sampling.samplers import check_scale
 
 _SMOOTH = 2.5
 _REACH = 12.0

@@ -30,7 +30,7 @@ from discreet.privacy.calibration.jumps import (
 from discreet.privacy.calibration.losses import delta_of_moves
 from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.routes import binomial_routes, cross_check, gaussian_routes
-from discreet.privacy.noise import Sampler
+from discreet.privacy.sampling.samplers import Sampler
 
 
 @functools.lru_cache(maxsize=1024)

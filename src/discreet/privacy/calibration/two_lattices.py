@@ -31,7 +31,7 @@ from discreet import _validate
 from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.lattice import sum_of_gaussians
-from discreet.privacy.noise import check_scale
+from discreet.privacy.sampling.samplers import check_scale
 
 _LONGEST_SUM = 400_000
 _FINE = 8.0

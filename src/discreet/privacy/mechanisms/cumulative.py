@@ -21,9 +21,11 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms.laws import NoiseLaw
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import StreamPlan, StreamRelease, debias, flatten
+from discreet.privacy.plans import StreamPlan
+from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import debias, flatten
+from discreet.privacy.streams.release import StreamRelease
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -21,8 +21,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.laws import NoiseLaw, law_from_dict
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import Traffic, flatten
+from discreet.privacy.plans import Traffic
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import flatten
 
 
 def episode_counts(

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.errors import UnsupportedError
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.release import FloatArray, StreamPlan
+from discreet.privacy.plans import StreamPlan
 
 SILENT, LAPLACE, TABLE, FLIPS, ONE_STEP = range(5)
 

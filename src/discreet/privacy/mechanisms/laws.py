@@ -18,7 +18,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
-from discreet.privacy.noise import Sampler, Size
+from discreet.privacy.sampling.samplers import Sampler, Size
 
 CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
 """Values of t, as fractions of the largest one allowed."""

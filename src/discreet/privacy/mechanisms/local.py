@@ -62,18 +62,9 @@ from discreet.privacy.mechanisms.encoders import (
 )
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import (
-    BatchPlan,
-    Debias,
-    PrivateCounts,
-    batch_release,
-    check_played,
-    debias,
-    noisy_batch,
-    split_rows,
-    unflatten,
-)
+from discreet.privacy.plans import BatchPlan, batch_release, noisy_batch, unflatten
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -9,16 +9,10 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import (
-    BatchPlan,
-    PrivateCounts,
-    StreamPlan,
-    StreamRelease,
-    debias,
-    flatten,
-    noisy_batch,
-)
+from discreet.privacy.plans import BatchPlan, StreamPlan, noisy_batch
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import PrivateCounts, debias, flatten
+from discreet.privacy.streams.release import StreamRelease
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -36,9 +36,10 @@ from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
 from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import BatchPlan, PrivateCounts, noisy_batch
+from discreet.privacy.plans import BatchPlan, noisy_batch
+from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

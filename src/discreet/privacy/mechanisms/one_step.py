@@ -45,17 +45,10 @@ from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms.printed import no_printed_constants
 from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import (
-    BatchPlan,
-    Debias,
-    PrivateCounts,
-    Traffic,
-    batch_release,
-    check_played,
-    played_counts,
-)
+from discreet.privacy.plans import BatchPlan, Traffic, batch_release
+from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

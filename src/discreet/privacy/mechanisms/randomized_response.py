@@ -33,8 +33,9 @@ from discreet.privacy.mechanisms.laws import FlipTail
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.mechanisms.printed import delivered
 from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import Debias, PrivateCounts, flatten, randomised_batch
+from discreet.privacy.plans import randomised_batch
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import Debias, PrivateCounts, flatten
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

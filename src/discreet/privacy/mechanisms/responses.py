@@ -19,15 +19,10 @@ from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.mechanisms.cumulative import Array, Pieces
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import (
-    PrivateCounts,
-    StreamBlock,
-    StreamPlan,
-    StreamRelease,
-    debias,
-    unflatten,
-)
+from discreet.privacy.plans import StreamPlan, unflatten
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import PrivateCounts, debias
+from discreet.privacy.streams.release import StreamBlock, StreamRelease
 
 
 class ResponsePlan(StreamPlan):

@@ -39,19 +39,16 @@ from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts, played_cells
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import (
-    BatchPlan,
+from discreet.privacy.plans import BatchPlan, Traffic, batch_release, randomised_batch
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
-    Traffic,
-    batch_release,
     check_played,
     flatten_rows,
-    randomised_batch,
     split_rows,
 )
-from discreet.privacy.sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import Shuffle

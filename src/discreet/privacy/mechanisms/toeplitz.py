@@ -82,7 +82,7 @@ from discreet.privacy.mechanisms.cumulative import (
 )
 from discreet.privacy.mechanisms.laws import GaussianLaw
 from discreet.privacy.mechanisms.printed import no_printed_constants
-from discreet.privacy.noise import Sampler
+from discreet.privacy.sampling.samplers import Sampler
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -74,6 +74,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet import _validate
+from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
@@ -101,8 +102,7 @@ from discreet.privacy.mechanisms.least_norm import (
 )
 from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
 from discreet.privacy.mechanisms.toeplitz import grid_delta
-from discreet.privacy.noise import IntArray, Sampler
-from discreet.privacy.release import FloatArray
+from discreet.privacy.sampling.samplers import IntArray, Sampler
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

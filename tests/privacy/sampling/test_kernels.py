@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.privacy.calibration.distributions import discrete_gaussian_pmf, discrete_laplace_pmf
-from discreet.privacy.noise import _MANY, SimulationSampler
+from discreet.privacy.sampling.samplers import _MANY, SimulationSampler
 
 DRAWS = 60_000
 assert DRAWS > _MANY

@@ -120,14 +120,14 @@ def project(
     tolerance = max(1e-6 * deviation, 1e-12 * users)
     solved, floor, weight = np.empty_like(y), -np.inf if signed else 0.0, variance / variance.max()
     if y.shape[1] <= DIRECT_STATES:
-        from discreet.privacy import flow_kernels
+        from discreet.privacy.postprocess import flow_kernels
 
         worst, iterations = flow_kernels.project_rows(
             y, weight, state, first, float(users), tolerance, floor, solved
         )
     else:
-        from discreet.privacy.sparse_flow import project_large
-        from discreet.privacy.sparse_flow_kernels import Rows
+        from discreet.privacy.postprocess.sparse_flow import project_large
+        from discreet.privacy.postprocess.sparse_flow_kernels import Rows
 
         played = Rows(weight, np.where(steps > 0, state, 0), first)
         worst, iterations = project_large(

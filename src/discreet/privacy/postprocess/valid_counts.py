@@ -41,7 +41,7 @@ def valid_transitions(transitions: ArrayLike, visits: ArrayLike, error: ArrayLik
     >>> valid_transitions([5.0, -2.0, 1.0], 4.0, 1.0).tolist()
     [4.5, 0.0, 0.5]
     """
-    from discreet.privacy.postprocess_kernels import valid_rows
+    from discreet.privacy.postprocess.valid_counts_kernels import valid_rows
 
     counts = np.ascontiguousarray(transitions, dtype=np.float64)
     totals = np.asarray(visits, dtype=np.float64)

@@ -143,10 +143,10 @@ class SimulationSampler:
         return flat.reshape(size)
 
     def _compiled(self, fill: str, size: Size, *parameters: float) -> IntArray:
-        from discreet.privacy import noise_kernels
+        from discreet.privacy.sampling import kernels
 
         out = np.empty(size, np.int64)
-        getattr(noise_kernels, fill)(self._rng, *parameters, out.reshape(-1))
+        getattr(kernels, fill)(self._rng, *parameters, out.reshape(-1))
         return out
 
     def _rejection(self, sigma: float, count: int) -> IntArray:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.postprocess import valid_counts, valid_transitions
+from discreet.privacy.postprocess.valid_counts import valid_counts, valid_transitions
 
 
 def optimal_value(counts, total, error):

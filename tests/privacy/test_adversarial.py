@@ -10,19 +10,19 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
-from discreet.privacy.calibration.closed_forms import gaussian_delta
-from discreet.privacy.layered import (
+from discreet.privacy.adversarial import (
     LayeredSize,
     calibrate_layered,
     loss_reach,
     printed_epsilon,
 )
+from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.privacy.mechanisms.cumulative import IndependentNoise
 from discreet.privacy.mechanisms.laws import BoundedLaw
 from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.mechanisms.tree import revealed, tree_levels
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy
 
 SIZE = LayeredSize((1, 4, 4, 4, 4, 4, 1), 2)

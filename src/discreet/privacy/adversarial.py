@@ -37,7 +37,6 @@ Losses are counted in units of 1/1024 (rounded to the nearest), with integer noi
 large: no floating-point noise, and no extra variance from rounding to bits.
 """
 
-import importlib
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -52,7 +51,6 @@ from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.privacy.mechanisms.cumulative import (
-    AdditiveStream,
     CumulativeNoise,
     IndependentNoise,
     NoiseRun,
@@ -61,7 +59,7 @@ from discreet.privacy.mechanisms.cumulative import (
 )
 from discreet.privacy.mechanisms.laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
-from discreet.privacy.noise import Sampler
+from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
 
 Feedback = Literal["full", "bandit"]
@@ -281,7 +279,7 @@ def calibrate_layered(
         if losses and not streamed:
             loss_law = LaplaceLaw(3 * size.horizon / float(private.epsilon)).scaled(LOSS_UNITS)
     else:
-        noise, guarantee = _mechanism(private, name).design(private, reach, episodes)
+        noise, guarantee = private.load("stream").design(private, reach, episodes)
         if losses:
             once = 0.0 if streamed else losses / loss_share
             noise, loss_law = together(noise, private, Shares(counts, losses, reach.units, once))
@@ -310,12 +308,6 @@ def _additive_name(trust: _Private) -> str:
             f"use one of {', '.join(allowed)}."
         )
     return name
-
-
-def _mechanism(trust: _Private, name: str) -> type[AdditiveStream]:
-    module, _, attribute = trust.mechanisms["stream"][name].partition(":")
-    found = getattr(importlib.import_module(f"discreet.privacy.mechanisms.{module}"), attribute)
-    return cast("type[AdditiveStream]", found)
 
 
 def _printed(

@@ -12,9 +12,9 @@ climb ended at the border and fewer if it did not.
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.privacy import sparse_flow_kernels as kernels
-from discreet.privacy.flow_kernels import flows, imbalance
-from discreet.privacy.sparse_flow_kernels import Cells, Rows
+from discreet.privacy.postprocess import sparse_flow_kernels as kernels
+from discreet.privacy.postprocess.flow_kernels import flows, imbalance
+from discreet.privacy.postprocess.sparse_flow_kernels import Cells, Rows
 
 
 def project_large(

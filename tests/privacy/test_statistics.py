@@ -12,8 +12,8 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.noise import SimulationSampler
-from discreet.privacy.release import PrivateCounts, flatten_rows, split_rows
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.statistics import PrivateCounts, flatten_rows, split_rows
 
 STATISTICS = ("transitions", "rewards")
 MDP = make("RiverSwim", states=4, horizon=6)

@@ -7,9 +7,9 @@ import pytest
 
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.mechanisms.cumulative import Reach
-from discreet.privacy.mechanisms.vectors import round_to_bits, vector_stream
-from discreet.privacy.noise import SimulationSampler
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local
+from discreet.privacy.vectors import round_to_bits, vector_stream
 
 SIZES = {"counts": 3, "losses": 8}
 

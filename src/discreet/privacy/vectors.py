@@ -9,7 +9,6 @@ Values are integers in the unit of the reach; numbers in [0, 1] are rounded to b
 (`round_to_bits`), which is unbiased and keeps the guarantee by convexity.
 """
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,8 @@ from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
-from discreet.privacy.noise import Sampler
-from discreet.privacy.release import debias
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
@@ -125,9 +124,7 @@ def vector_stream(
     48.0
     """
     _validate.count(episodes=episodes, **dict(sizes))
-    name = trust.resolve("stream")
-    module, _, attribute = trust.mechanisms["stream"][name].partition(":")
-    kind = getattr(importlib.import_module(f"discreet.privacy.mechanisms.{module}"), attribute)
+    name, kind = trust.resolve("stream"), trust.load("stream")
     if not issubclass(kind, AdditiveStream):
         raise UnsupportedError(
             f"The mechanism {name!r} adds no noise to counters and cannot release other vectors; "

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from discreet.errors import InvalidInputError, MissingExtraError
-from discreet.privacy import noise
-from discreet.privacy.noise import SecureSampler, SimulationSampler
+from discreet.privacy.sampling import samplers as noise
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 ALARM = 1e-8  # of one test; all together stay below 1e-6
 

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.privacy import flow as flow_module
-from discreet.privacy.flow import consistent_flow
+from discreet.privacy.postprocess.flow import consistent_flow
 
 
 def random_batch(rng, states, actions, horizon, users, deviation):

@@ -1,0 +1,279 @@
+"""The two rhythms of a release.
+
+*Batch*: one release per batch of distinct users, each user in exactly one batch, so batches compose
+in parallel. *Stream*: a release after every episode, one guarantee over the whole stream.
+
+A plan is calibrated once, carries its noise parameters and its guarantee, and holds no data.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.errors import UnsupportedError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts, split
+
+if TYPE_CHECKING:
+    from discreet.privacy.calibration.routes import Route
+    from discreet.privacy.streams.release import StreamRelease
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one user sends in one batch."""
+
+    messages: int
+    bytes: int
+
+
+class Encoder(Protocol):
+    """The part of a local or shuffle mechanism that runs on a user's own device.
+
+    Small, free of data and serialisable: what a device needs is `to_dict`, nothing else.
+    """
+
+    @property
+    def traffic(self) -> Traffic:
+        """What one device sends."""
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's private report.
+
+        Args:
+            states: ``int64[H + 1]``, the states visited, with the one after the last step.
+            actions: ``int64[H]``.
+            rewards: ``float64[H]`` in [0, 1]; rounded to bits on the device.
+            sampler: the device's randomness.
+
+        Returns:
+            The messages, one per row; their meaning is the mechanism's own affair.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with ``"encoder"`` naming the mechanism."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchPlan(ABC):
+    """A calibrated one-shot release, used once per batch of distinct users."""
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    mechanism: str
+    guarantee: Guarantee
+
+    @abstractmethod
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """Noise variance on one counter of each released statistic, for a batch of ``users``."""
+
+    @property
+    def visit_variance(self) -> float:
+        """Variance that each visit adds to its counter, beyond `noise_variance`.
+
+        Zero where every visit is reported; more where a user reports a part of the episode.
+        """
+        return 0.0
+
+    @abstractmethod
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Release one batch. ``played`` marks the (h, s, a) its public policy can reach."""
+
+    def simulate(
+        self,
+        draw: Callable[[int], Counts],
+        users: int,
+        *,
+        sampler: Sampler,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Release a simulated batch; ``draw(n)`` runs n fresh users.
+
+        The default draws all users at once. A mechanism in which users report different things
+        (one step each, for instance) splits them first, which keeps the simulation exact.
+        """
+        _validate.count(users=users)
+        return self.release(draw(users), sampler=sampler, played=played)
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+        """What a user's device sends; None where users hand over raw episodes."""
+        if self.guarantee.notion not in ("LDP", "SDP"):
+            return None
+        return self.encoder(users, played=played).traffic
+
+    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
+        """Independent accountings of this release (see `calibration.cross_check`), if any."""
+        return []
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
+        """What runs on the device of each of ``users`` users (local and shuffle only)."""
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
+            f"trusted learner; use Local or Shuffle to encode on the device."
+        )
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Release a batch from the encoded reports of its users (local and shuffle only).
+
+        Args:
+            reports: the messages of all users, one below the other.
+            users: number of users behind them.
+            secure: False if the devices drew simulated noise.
+            played: marks the (h, s, a) that the batch's public policy can reach.
+        """
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} takes raw counts (`release`), not reports."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamPlan(ABC):
+    """A calibrated continual release: cumulative statistics after every one of ``episodes``."""
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    mechanism: str
+    guarantee: Guarantee
+    episodes: int
+    stationary: bool = False
+    response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
+    """What one step of a user adds to the released counters, see `StreamBlock`."""
+
+    @abstractmethod
+    def noise_variance(self, episode: int) -> dict[str, float]:
+        """Noise variance on one counter of each statistic, released after ``episode`` users."""
+
+    @abstractmethod
+    def error_bound(self, episode: int, failure: float) -> float:
+        """A bound that |noise| on one counter exceeds with probability at most ``failure``."""
+
+    def error_bounds(self, failure: float) -> FloatArray:
+        """`error_bound` after 1, 2, ..., ``episodes`` users."""
+        return np.array([self.error_bound(k, failure) for k in range(1, self.episodes + 1)])
+
+    @abstractmethod
+    def open(self, sampler: Sampler) -> "StreamRelease":
+        """Start a stream; a stream is used once."""
+
+    def encoder(self) -> Encoder:
+        """What runs on every user's device (local only)."""
+        raise UnsupportedError(
+            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
+            f"trusted learner; use Local to encode on the device."
+        )
+
+    @property
+    def cells(self) -> int:
+        """Counters released per episode, all statistics together."""
+        sizes = {
+            "transitions": int(np.prod(self.shape.transitions)),
+            "visits": int(np.prod(self.shape.visits)),
+            "rewards": int(np.prod(self.shape.visits)),
+        }
+        total = sum(sizes[name] for name in self.statistics)
+        return total // self.shape.horizon if self.stationary else total
+
+
+def noisy_batch(
+    plan: BatchPlan,
+    counts: Counts,
+    draw: Callable[[str, int], IntArray],
+    *,
+    secure: bool,
+    played: BoolArray | None,
+) -> PrivateCounts:
+    """Add noise to the counters that the batch's policy can touch; all others stay exactly zero.
+
+    Args:
+        plan: carries the statistics and the guarantee.
+        counts: the raw counts of the batch.
+        draw: ``draw(statistic, n)`` returns n independent integers of mean zero.
+        secure: whether ``draw`` protects real people.
+        played: ``bool[H, S, A]`` or None for everything.
+    """
+    return randomised_batch(
+        plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, played=played
+    )
+
+
+def randomised_batch(
+    plan: BatchPlan,
+    counts: Counts,
+    randomise: Callable[[str, IntArray], IntArray],
+    *,
+    secure: bool,
+    played: BoolArray | None,
+    estimate: Debias | None = None,
+) -> PrivateCounts:
+    """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise.
+
+    ``estimate`` takes the bias out of the randomised integers, where they have one.
+    """
+    mask = check_played(played, plan.shape)
+    kept = played_counts(counts, plan.shape, mask)
+    released: dict[str, IntArray] = {}
+    for name in plan.statistics:
+        raw: IntArray = getattr(kept, f"row_{name}")
+        released[name] = np.asarray(randomise(name, raw.ravel())).reshape(raw.shape)
+    return batch_release(plan, released, counts.users, mask, secure=secure, estimate=estimate)
+
+
+def batch_release(
+    plan: BatchPlan,
+    released: Mapping[str, IntArray],
+    users: int,
+    played: BoolArray,
+    *,
+    secure: bool,
+    estimate: Debias | None = None,
+) -> PrivateCounts:
+    """`PrivateCounts` of a batch from its released integers by name, dense or as rows."""
+    debiased = estimate or Debias()
+    values = {name: debiased(name, integers) for name, integers in released.items()}
+    return PrivateCounts(
+        users=users,
+        transitions=values.get("transitions"),
+        visits=values.get("visits"),
+        rewards=values.get("rewards"),
+        noise_variance=plan.noise_variance(users),
+        played=played,
+        guarantee=plan.guarantee.stamped(secure=secure),
+    )
+
+
+def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:
+    """Cumulative private statistics from a vector laid out as `flatten` does."""
+    steps = 1 if plan.stationary else plan.shape.horizon
+    parts = split(values, plan.shape, plan.statistics, steps=steps)
+    return PrivateCounts(
+        users=episode,
+        transitions=parts.get("transitions"),
+        visits=parts.get("visits"),
+        rewards=parts.get("rewards"),
+        noise_variance=plan.noise_variance(episode),
+        played=np.ones((steps, *plan.shape.visits[1:]), np.bool_),
+        guarantee=plan.guarantee.stamped(secure=secure),
+    )

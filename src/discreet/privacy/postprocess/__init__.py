@@ -1,0 +1,1 @@
+"""What costs no privacy: valid counts, and counts that are consistent with a flow of users."""

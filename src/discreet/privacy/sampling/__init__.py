@@ -1,0 +1,1 @@
+"""Integer noise: samplers for simulations and for people, and their compiled loops."""

@@ -1,0 +1,70 @@
+"""One table of mechanisms: names, rhythms, purity, and mechanisms of one's own."""
+
+import pytest
+
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, Shuffle, load_encoder
+from discreet.privacy.mechanisms import registry
+from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.trust import TRUST_MODELS
+
+SHAPE = Shape(states=2, actions=2, horizon=2)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("mechanism", registry.everything(), ids=lambda m: f"{m.trust}-{m.name}")
+def test_every_entry_loads_a_plan_of_its_rhythm(mechanism):
+    assert mechanism.trust in TRUST_MODELS
+    kind = {"batch": BatchPlan, "stream": StreamPlan}[mechanism.rhythm]
+    assert issubclass(mechanism.load(), kind)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "mechanism",
+    [m for m in registry.everything() if m.trust != "none"],
+    ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}",
+)
+def test_pure_mechanisms_deliver_no_delta_and_others_use_it(mechanism):
+    trust = TRUST_MODELS[mechanism.trust](1, 1e-3, mechanism=mechanism.name)
+    options = {"rhythm": mechanism.rhythm} | (
+        {"episodes": 4} if mechanism.rhythm == "stream" else {}
+    )
+    assert trust.calibrate(SHAPE, **options).guarantee.delta == (0.0 if mechanism.pure else 1e-3)
+
+
+@pytest.fixture
+def empty_place(monkeypatch):
+    monkeypatch.setattr(registry, "_MECHANISMS", list(registry.everything()))
+
+
+@pytest.mark.core
+@pytest.mark.usefixtures("empty_place")
+def test_a_mechanism_of_your_own_is_chosen_by_its_name():
+    home = "discreet.privacy.mechanisms.one_shot:LaplaceBatch"
+    registry.register(registry.Mechanism("central", "batch", "mine", home, pure=True))
+    assert isinstance(Central(1, mechanism="mine").calibrate(SHAPE), LaplaceBatch)
+    with pytest.raises(InvalidInputError, match="choose another name"):
+        registry.register(registry.Mechanism("central", "batch", "mine", home))
+    with pytest.raises(UnknownNameError, match="mine"):
+        Local(1, mechanism="mine").calibrate(SHAPE)
+
+
+@pytest.mark.core
+def test_defaults_come_first_and_unknown_names_get_a_suggestion():
+    assert [
+        next(iter(registry.mechanisms(*key)))
+        for key in (
+            ("central", "batch"),
+            ("central", "stream"),
+            ("local", "batch"),
+            ("local", "stream"),
+        )
+    ] == ["gaussian", "toeplitz", "one-step", "laplace"]
+    assert registry.mechanisms("shuffle", "stream") == {}
+    with pytest.raises(UnknownNameError, match="bits"):
+        Shuffle(1, 1e-6, mechanism="bit").calibrate(SHAPE)
+    with pytest.raises(UnknownNameError, match="one-step"):
+        load_encoder({"encoder": "onestep"})
