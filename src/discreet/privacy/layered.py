@@ -7,7 +7,7 @@ from discreet import _types
 
 
 def __getattr__(name: str) -> Any:
-    homes = [importlib.import_module(f"discreet.privacy.{m}") for m in "adversarial".split(",")]
+    homes = [importlib.import_module(f"discreet.privacy.{m}") for m in ["adversarial"]]
     for home in (*homes, _types):
         if hasattr(home, name):
             return getattr(home, name)
