@@ -15,6 +15,7 @@ _COMMANDS: dict[str, str] = {
     "report": "discreet.cli.report",
     "audit": "discreet.cli.audit",
     "calibrate": "discreet.cli.calibrate",
+    "certify": "discreet.cli.certify",
     "check": "discreet.cli.check",
     "bench": "discreet.cli.bench",
 }

@@ -9,6 +9,7 @@ _WHERE = {
     "Budget": "discreet.privacy.budget",
     "CalibrationReport": "discreet.privacy.costs",
     "Central": "discreet.privacy.trust",
+    "Certificate": "discreet.privacy.certificates.document",
     "Conformance": "discreet.privacy.auditing.conformance",
     "Encoder": "discreet.privacy.plans",
     "Guarantee": "discreet.privacy.guarantee",
@@ -27,9 +28,12 @@ _WHERE = {
     "auditing": "discreet.privacy.auditing",
     "calibrate": "discreet.privacy.costs",
     "calibration": "discreet.privacy.calibration",
+    "certificates": "discreet.privacy.certificates",
+    "certify": "discreet.privacy.certificates.run",
     "check_mechanism": "discreet.privacy.auditing.conformance",
     "load_encoder": "discreet.privacy.mechanisms.registry",
     "sensitivity": "discreet.privacy.sensitivity",
+    "verify": "discreet.privacy.certificates.run",
 }
 
 __getattr__, __dir__ = _attach(__name__, _WHERE)

@@ -1,0 +1,202 @@
+"""`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli._console import echo_json, print_table, say, warn
+
+if TYPE_CHECKING:
+    from discreet.privacy.certificates.document import Certificate
+
+_PATIENCE = 2.0
+"""Seconds before progress is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    trust: str
+    options: dict[str, Any]
+    size: tuple[int, int, int]
+    users: int
+    episodes: int
+    statistics: tuple[str, ...]
+    stationary: bool
+
+    def certificate(self) -> "Certificate":
+        """Calibrate the plan and certify what it says."""
+        from discreet.errors import InvalidInputError
+        from discreet.mdp.shape import Shape
+        from discreet.privacy.certificates.run import certify
+        from discreet.privacy.trust import make_trust
+
+        trust, shape = make_trust(self.trust, **self.options), Shape(*self.size)
+        if self.episodes:
+            stream = trust.calibrate(
+                shape,
+                rhythm="stream",
+                statistics=self.statistics,
+                episodes=self.episodes,
+                stationary=self.stationary,
+            )
+            return certify(stream, progress=_Progress())
+        if self.stationary:
+            raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
+        batch = trust.calibrate(shape, statistics=self.statistics)
+        return certify(batch, users=self.users, progress=_Progress())
+
+
+def command(
+    trust: Annotated[str, typer.Option(help="central, local or shuffle.")] = "shuffle",
+    mechanism: Annotated[str, typer.Option(help="Mechanism; the best one if left out.")] = "auto",
+    epsilon: Annotated[float, typer.Option(help="Promised epsilon.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Promised delta; 0 for a pure epsilon.")] = 1e-6,
+    states: Annotated[int, typer.Option(help="States.")] = 4,
+    actions: Annotated[int, typer.Option(help="Actions.")] = 2,
+    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6,
+    users: Annotated[int, typer.Option(help="Users of a batch.")] = 20_000,
+    episodes: Annotated[int, typer.Option(help="Episodes of a stream, instead of a batch.")] = 0,
+    statistics: Annotated[
+        str, typer.Option(help="Counters to release, separated by commas.")
+    ] = "transitions,visits,rewards",
+    honest: Annotated[
+        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
+    ] = 1.0,
+    stationary: Annotated[
+        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
+    ] = False,
+    output: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
+    verify: Annotated[
+        Path | None, typer.Option(help="Check a certificate instead of making one.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+) -> None:
+    """Prove a guarantee by calculation, or check such a proof again."""
+    if verify is not None:
+        _verify(verify, as_json=json)
+        return
+    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
+    certificate = _Request(
+        trust=trust,
+        options=options | ({"honest": honest} if trust == "shuffle" else {}),
+        size=(states, actions, horizon),
+        users=users,
+        episodes=episodes,
+        statistics=tuple(name.strip() for name in statistics.split(",")),
+        stationary=stationary,
+    ).certificate()
+    _report(certificate, output, as_json=json)
+
+
+def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -> None:
+    if output is not None and certificate.holds:
+        certificate.write(output)
+    if as_json:
+        echo_json(_summary(certificate, output))
+    else:
+        _print(certificate, output)
+    if not certificate.holds:
+        warn(f"Error: {certificate.sentence()}")
+        raise typer.Exit(1)
+
+
+def _summary(certificate: "Certificate", output: Path | None) -> dict[str, Any]:
+    from discreet.privacy.certificates.document import NOT_COVERED
+
+    return {
+        "holds": certificate.holds,
+        "bound": float(certificate.bound),
+        "delta": float(certificate.claim.delta),
+        "ratio": certificate.ratio,
+        "seconds": {"bound": certificate.seconds[0], "check": certificate.seconds[1]},
+        "output": str(output) if output is not None and certificate.holds else None,
+        "not_covered": list(NOT_COVERED),
+        "certificate": certificate.to_dict(),
+    }
+
+
+def _print(certificate: "Certificate", output: Path | None) -> None:
+    from discreet.privacy.certificates.document import NOT_COVERED
+
+    claim = certificate.claim
+    first, second = certificate.seconds
+    rows = [
+        ("promise", claim.about["guarantee"]),
+        ("noise", f"{claim.law.name}: {_short(claim.law.fields())}"),
+        ("one user moves", _short(claim.law.moves())),
+        ("method", _short(certificate.method)),
+        ("proven bound", f"{float(certificate.bound):.9g}"),
+        ("bound / delta", f"{certificate.ratio:.9f}" if claim.delta else "exact, delta is 0"),
+        ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
+    ]
+    print_table(
+        f"Certificate for {claim.about['mechanism']}, H={claim.about['horizon']}",
+        ("what", "value"),
+        rows,
+    )
+    if certificate.holds:
+        say(f"Certified: {certificate.sentence()}")
+    if output is not None and certificate.holds:
+        say(f"Written to {output}; check it with: discreet certify --verify {output}")
+    say(f"Not covered: {'; '.join(NOT_COVERED)}.")
+
+
+def _short(value: Any) -> str:
+    """Exact numbers as a person reads them."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_short(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        if len(value) > 4:
+            return f"{len(value)} numbers"
+        return " and ".join(_short(part) for part in value)
+    text = str(value)
+    if len(text) <= 24:
+        return text
+    numerator, _, denominator = text.partition("/")
+    if numerator.isdigit() and denominator.isdigit():
+        return f"{int(numerator) / int(denominator):.10g} (exact in the file)"
+    return f"{text[:16]}..."
+
+
+def _verify(path: Path, *, as_json: bool) -> None:
+    from fractions import Fraction
+
+    from discreet.privacy.certificates import verify as verifier
+
+    try:
+        data = verifier.read(str(path))
+        recomputed = verifier.check(data)
+    except verifier.Refused as refused:
+        if as_json:
+            echo_json({"verified": False, "reason": str(refused)})
+        warn(f"Error: {path} is refused: {refused}")
+        raise typer.Exit(1) from None
+    bound, delta = Fraction(data["bound"]), Fraction(data["delta"])
+    if as_json:
+        found = {"recomputed": float(recomputed), "bound": float(bound), "delta": float(delta)}
+        echo_json({"verified": True, "law": data["law"]["name"], **found})
+        return
+    say(
+        f"Verified ({data['law']['name']}): delta({data['epsilon']}) is at most "
+        f"{float(recomputed):.9g} <= {float(bound):.9g} (certificate) <= {float(delta):g} (claim)."
+    )
+    for name, text in data.get("about", {}).items():
+        say(f"  {name}: {text} (as stated in the file)")
+
+
+class _Progress:
+    """One line on standard error for whatever begins after two seconds."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._shown = self._start
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._start >= _PATIENCE and now - self._shown >= _PATIENCE:
+            self._shown = now
+            sys.stderr.write(f"{now - self._start:.0f} s: {text} ...\n")

@@ -1,0 +1,97 @@
+"""The certificate: a claim with its proven bound, as a small file of exact numbers."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet._files import write_atomically
+from discreet.errors import CalibrationError
+from discreet.privacy.certificates import verify as verifier
+from discreet.privacy.certificates.plans import Claim
+
+FORMAT = "discreet-certificate/1"
+NOT_COVERED = (
+    "that one user moves the counters as stated (the sensitivity lemmas)",
+    "that the samplers draw the stated noise",
+    "the trust assumptions of the guarantee",
+)
+"""What no certificate says anything about."""
+
+
+class CertificateError(CalibrationError):
+    """A certificate that does not hold, or a claim that could not be certified."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A claim, and the least delta(epsilon) that could be proven for it.
+
+    Attributes:
+        claim: law, moves, epsilon and delta.
+        bound: a proven bound on delta(epsilon); the claim holds if it is at most delta.
+        method: how `verify.py` finds a bound again.
+        seconds: of processor time, for the bound and for checking it.
+    """
+
+    claim: Claim
+    bound: Fraction
+    method: dict[str, Any]
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def holds(self) -> bool:
+        """The claim is proven."""
+        return self.bound <= self.claim.delta
+
+    @property
+    def ratio(self) -> float:
+        """Bound over delta; zero for a pure epsilon that holds."""
+        if self.claim.delta == 0:
+            return float(self.bound)
+        return float(self.bound / self.claim.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The file's content."""
+        claim = self.claim
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "law": {"name": claim.law.name, **claim.law.fields()},
+            "moves": claim.law.moves(),
+            "epsilon": str(claim.epsilon),
+            "delta": str(claim.delta),
+            "method": self.method,
+            "bound": str(self.bound),
+            "about": claim.about,
+        }
+        return data | {"digest": verifier.digest(data)}
+
+    def write(self, path: str | Path) -> None:
+        """Write the file; a claim that was not proven has none."""
+        if not self.holds:
+            raise CertificateError(self.sentence())
+        text = json.dumps(self.to_dict(), indent=1) + "\n"
+        write_atomically(Path(path), text.encode("ascii"))
+
+    def sentence(self) -> str:
+        """What was found."""
+        claim = self.claim
+        pair = f"delta({float(claim.epsilon):g})"
+        if self.holds:
+            return f"{pair} <= {float(self.bound):.9g} <= {float(claim.delta):g} is proven."
+        return (
+            f"Not certified: the best bound on {pair} is {float(self.bound):.9g}, above "
+            f"{float(claim.delta):g}; either the claim is false or the method is too coarse."
+        )
+
+
+def rounded(bound: Fraction, delta: Fraction) -> Fraction:
+    """A bound with a hair of room for the verifier's roundings, in few digits; at most delta."""
+    if bound == 0 or bound > delta:
+        return bound
+    roomy = bound * (1 + Fraction(1, 10**9))
+    unit = Fraction(1)
+    while roomy < 10**9 * unit:
+        unit /= 10
+    return min(delta, -(-roomy // unit) * unit)

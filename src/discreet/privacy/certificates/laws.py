@@ -1,0 +1,487 @@
+"""What is certified: laws of noise together with the moves of one user, each with its bound.
+
+A `Law` states a dominating pair in exact numbers and knows how to bound its delta. It knows nothing
+of plans (`plans` reads those) and nothing of calibration. A further law is a class here, a function
+in `verify.py`, and an entry in both tables.
+"""
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from discreet.privacy.certificates.balls import (
+    PRECISION,
+    arb,
+    at_precision,
+    ball,
+    clipped,
+    half_line,
+    upper,
+)
+from discreet.privacy.certificates.convolution import sum_of_draws
+from discreet.privacy.certificates.dots import (
+    NO_LOSS,
+    Atom,
+    binomial_atoms,
+    connect,
+    hockey_stick,
+    table_atoms,
+)
+from discreet.privacy.certificates.layered import layered_delta
+from discreet.privacy.certificates.sums import Shifted, delta_of_shift
+
+Document = dict[str, Any]
+Progress = Callable[[str], None]
+Bound = tuple[Fraction, Document]
+"""A proven bound on delta(epsilon), and the method by which `verify.py` finds it again."""
+
+_MASS_BITS = 128
+_GRID_BITS = 160
+
+
+class Law(ABC):
+    """Noise on counters and the moves of one user."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def fields(self) -> Document:
+        """The law's own numbers, exactly."""
+
+    @abstractmethod
+    def moves(self) -> Any:
+        """How one user moves the counters."""
+
+    @abstractmethod
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """A bound, sought until it is at most ``delta`` or no method is left."""
+
+
+def _shifts(*moves: tuple[int, int]) -> list[dict[str, int]]:
+    return [{"shift": shift, "times": times} for shift, times in moves if times]
+
+
+def _cut(delta: Fraction, digits: int = 12) -> str:
+    """A trillionth of delta, or another negative power of ten."""
+    return f"1e{math.floor(math.log10(delta)) - digits}"
+
+
+class _Moved(Law):
+    """Counters that move by one under noise of many values: connect the dots."""
+
+    ups: int
+    downs: int
+    digits: ClassVar[int] = 12
+    """Ends of a product are cut off at this many digits below delta."""
+
+    @abstractmethod
+    def atoms(self, shift: int, depth: float) -> list[Atom]:
+        """The pair of one move."""
+
+    @abstractmethod
+    def typical_loss(self) -> float:
+        """Root mean square of the loss of one move, roughly: it sets the grid."""
+
+    def moves(self) -> Any:
+        """So many rise by one, so many fall."""
+        return _shifts((1, self.ups), (-1, self.downs))
+
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """Grids of 1/64 of the typical loss and finer: each halving quarters the slack."""
+        start = max(1, math.ceil(-math.log2(min(0.5, self.typical_loss() / 64))))
+        best, method = Fraction(1), Document()
+        for m in range(start, start + 4):
+            base = Fraction((1 << m) - 1, 1 << m)
+            progress(f"composing {self.ups + self.downs} moves on a grid of 2^-{m}")
+            found = self.on_grid(epsilon, delta, base)
+            if found < best or not method:
+                best, method = found, self._method(base, delta)
+            if found <= delta or found > delta * Fraction(3, 2):
+                break
+        return best, method
+
+    def _method(self, base: Fraction, delta: Fraction) -> Document:
+        return {
+            "name": "connect-the-dots",
+            "base": str(base),
+            "bits": _MASS_BITS,
+            "cut": _cut(delta, self.digits),
+        }
+
+    @at_precision(_GRID_BITS)
+    def on_grid(self, epsilon: Fraction, delta: Fraction, base: Fraction) -> Fraction:
+        """The dearer of both directions, on one grid."""
+        cut, depth = float(Fraction(_cut(delta, self.digits))), 30 - math.log(delta)
+        one = {s: connect(self.atoms(s, depth), base, cut) for s in (1, -1)}
+        directions = [(self.ups, self.downs), (self.downs, self.ups)]
+        worst = Fraction(0)
+        for ups, downs in directions[: 1 if self.ups == self.downs else 2]:
+            total = NO_LOSS
+            for shift, times in ((1, ups), (-1, downs)):
+                total = total.times(one[shift].repeated(times, cut), cut) if times else total
+            worst = max(worst, upper(hockey_stick(total, epsilon, base)))
+        return min(Fraction(1), worst)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinomialBits(_Moved):
+    """Each counter carries ``trials`` bits that are one with ``probability``."""
+
+    trials: int
+    probability: Fraction
+    ups: int
+    downs: int
+    name: ClassVar[str] = "binomial"
+
+    def fields(self) -> Document:
+        """Trials and probability."""
+        return {"trials": self.trials, "probability": str(self.probability)}
+
+    def atoms(self, shift: int, depth: float) -> list[Atom]:
+        """The pair of one move."""
+        return binomial_atoms(self.trials, self.probability, shift, depth)
+
+    def typical_loss(self) -> float:
+        """One over the standard deviation."""
+        variance = float(self.trials * self.probability * (1 - self.probability))
+        return min(1.0, 1 / math.sqrt(variance))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableNoise(_Moved):
+    """Each counter carries noise drawn from a table of integer ``weights``."""
+
+    weights: tuple[int, ...]
+    ups: int
+    downs: int
+    name: ClassVar[str] = "table"
+    digits: ClassVar[int] = 6  # bounded noise ends in huge losses of tiny mass: a long grid
+
+    def fields(self) -> Document:
+        """The weights."""
+        return {"weights": list(self.weights)}
+
+    def atoms(self, shift: int, depth: float) -> list[Atom]:
+        """The pair of one move."""
+        return table_atoms(self.weights, shift)
+
+    def typical_loss(self) -> float:
+        """From the table."""
+        total, pairs = sum(self.weights), zip(self.weights, self.weights[1:], strict=False)
+        square = sum(b / total * math.log(b / a) ** 2 for a, b in pairs if a and b)
+        return min(1.0, math.sqrt(square) or 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianMoves(Law):
+    """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each."""
+
+    sigma: Fraction
+    times: int
+    shift: int = 1
+    name: ClassVar[str] = "discrete-gaussian"
+
+    def fields(self) -> Document:
+        """The parameter."""
+        return {"sigma": str(self.sigma)}
+
+    def moves(self) -> Any:
+        """One kind."""
+        return _shifts((self.shift, self.times))
+
+    @at_precision(PRECISION)
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """By the lemma of `sums`; little noise is convolved."""
+        progress("summing over the integers")
+        if self.sigma < Fraction(8, 5):
+            method = {"name": "convolution", "bits": _MASS_BITS, "cut": _cut(delta)}
+            return upper(self._convolved(epsilon)), method
+        shifted = Shifted(sigma=self.sigma, norm=self.times, cells=self.times, step=self.shift)
+        return upper(delta_of_shift(shifted, epsilon)[0]), {"name": "sum"}
+
+    def _convolved(self, epsilon: Fraction) -> arb:
+        kept, total = arb(0), arb(0)
+        for value, mass in sum_of_draws(self.sigma, self.times):
+            loss = (self.times * self.shift**2 - 2 * self.shift * value) / (2 * self.sigma**2)
+            kept += mass
+            if loss > epsilon:
+                total += mass * -ball(epsilon - loss).expm1()
+        return total + clipped(1 - kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PiledGaussian(Law):
+    """Any integer vector of moves, of L1 norm ``total`` and entries up to ``largest``.
+
+    Every counter is there ``copies`` times (the levels of a tree), with noise of its own.
+    """
+
+    sigma: Fraction
+    total: int
+    largest: int
+    copies: int = 1
+    name: ClassVar[str] = "piled-gaussian"
+
+    def fields(self) -> Document:
+        """The parameter."""
+        return {"sigma": str(self.sigma)}
+
+    def moves(self) -> Any:
+        """The norms that bound all vectors of moves."""
+        return {"total": self.total, "largest": self.largest, "copies": self.copies}
+
+    @at_precision(PRECISION)
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """All piles full; then every other norm and divisor that zCDP does not dispose of.
+
+        The proof is in `verify.check_piled_gaussian`.
+        """
+        cells = self.total // self.largest * self.copies
+        full = Shifted(sigma=self.sigma, norm=cells, cells=cells, step=self.largest)
+        worst = upper(delta_of_shift(full, epsilon)[0])
+        rest = self.total * self.largest - (self.largest - 1) if self.largest > 1 else 0
+        small, order = self._small_norms(epsilon, min(worst, delta), rest)
+        for g in range(1, self.largest):
+            for norm in range(small // g**2 + 1, rest // g**2 + 1):
+                progress(f"directions of squared norm {norm * g**2} and divisor {g}")
+                other = Shifted(
+                    sigma=self.sigma,
+                    norm=norm * self.copies,
+                    cells=min(norm, self.total // g) * self.copies,
+                    step=g,
+                    ones=False,
+                )
+                worst = max(worst, upper(delta_of_shift(other, epsilon)[0]))
+        return worst, {"name": "all-directions", "small_norms": small, "order": str(order)}
+
+    def _small_norms(self, epsilon: Fraction, delta: Fraction, rest: int) -> tuple[int, Fraction]:
+        """The largest squared norm that zCDP disposes of, and the order at which it does."""
+        low, high, order = 0, rest + 1, Fraction(2)
+        while high - low > 1:
+            middle = (low + high) // 2
+            rho = middle * self.copies / (2 * self.sigma**2)
+            guess = best_order(rho, epsilon)
+            if upper(concentrated(rho, epsilon, guess)) <= delta:
+                low, order = middle, guess
+            else:
+                high = middle
+        return low, order
+
+
+def best_order(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """A good order of the Rényi divergence, to a part in 64."""
+    guess = max(1.125, float((epsilon + rho) / (2 * rho)))
+    tried = [1 + (guess - 1) * (0.7 + 0.02 * i) for i in range(31)]
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (a * float(rho) - float(epsilon)) - 1 + 1 / a - math.log(a)
+
+    return 1 + Fraction(max(1, round(64 * (min(tried, key=log_delta) - 1))), 64)
+
+
+def concentrated(rho: Fraction, epsilon: Fraction, order: Fraction) -> arb:
+    """Delta of rho-zCDP (Canonne, Kamath and Steinke 2020, Proposition 12) at one order."""
+    exponent = (order - 1) * (order * rho - epsilon) - 1 + 1 / order
+    return ball(exponent).exp() / ball(order)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianGrid(Law):
+    """Encoded counters on an integer grid: any factorisation with integer columns.
+
+    Attributes:
+        sigma: parameter of the discrete Gaussian noise, in grid steps.
+        length: times at which a counter is released.
+        squared_norm: the largest squared norm of a column, in grid steps squared, exactly.
+        coefficients: what the columns are made of, as a SHA-256 (see `coefficients_digest`).
+        squares: the largest squared norm of one user's move, in units.
+        cells: counters that one user moves at most.
+    """
+
+    sigma: Fraction
+    length: int
+    squared_norm: int
+    coefficients: str
+    squares: int
+    cells: int
+    name: ClassVar[str] = "gaussian-grid"
+
+    def fields(self) -> Document:
+        """The grid."""
+        return {
+            "sigma": str(self.sigma),
+            "length": self.length,
+            "squared_norm": self.squared_norm,
+            "coefficients": self.coefficients,
+        }
+
+    def moves(self) -> Any:
+        """Squared norm and number of moved counters."""
+        return {"squares": self.squares, "cells": self.cells}
+
+    @at_precision(PRECISION)
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """Normal noise plus the price of the grid; zCDP where that is cheaper."""
+        ratio = Fraction(self.squared_norm * self.squares) / self.sigma**2
+        order = best_order(ratio / 2, epsilon)
+        simple = upper(concentrated(ratio / 2, epsilon, order))
+        best = upper(self._analytic(ratio, epsilon))
+        if best <= simple:
+            return best, {"name": "analytic"}
+        return simple, {"name": "concentrated", "order": str(order)}
+
+    def _analytic(self, ratio: Fraction, epsilon: Fraction) -> arb:
+        """Balle and Wang (2018), plus (1 + e^epsilon) times the distance to rounded noise.
+
+        Discrete and rounded normal noise, p and q: the distance is the sum of (p - q)+, and
+        q/p >= E exp(-u²/(2 sigma²)) >= 1 - 1/(24 sigma²) for u uniform on [-1/2, 1/2].
+        """
+        mu, wanted = ball(ratio).sqrt(), ball(epsilon)
+        z = mu / 2 - wanted / mu
+        smooth = clipped(half_line(z) - wanted.exp() * half_line(z - mu))
+        return smooth + (1 + wanted.exp()) * ball(self.cells * self.length / (24 * self.sigma**2))
+
+
+def coefficients_digest(coefficients: Iterable[int]) -> tuple[str, int]:
+    """SHA-256 of the integers in decimal, one per line, and their exact sum of squares.
+
+    >>> coefficients_digest([3, 4])[1]
+    25
+    """
+    seen, squares = hashlib.sha256(), 0
+    for value in coefficients:
+        seen.update(b"%d\n" % value)
+        squares += value * value
+    return seen.hexdigest(), squares
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayeredGaussian(Law):
+    """Coarse counts that move by one and fine losses that move by many units (`layered`)."""
+
+    count_sigma: Fraction
+    counts: int
+    loss_sigma: Fraction
+    loss_shift: int
+    losses: int
+    name: ClassVar[str] = "layered-gaussian"
+
+    def fields(self) -> Document:
+        """Both parameters."""
+        return {"count_sigma": str(self.count_sigma), "loss_sigma": str(self.loss_sigma)}
+
+    def moves(self) -> Any:
+        """Both kinds."""
+        return {"counts": self.counts, "losses": self.losses, "loss_shift": self.loss_shift}
+
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """See `layered_delta`."""
+        progress("summing over the noise of the counts")
+        found = layered_delta(
+            count_sigma=self.count_sigma,
+            counts=self.counts,
+            loss_sigma=self.loss_sigma,
+            loss_shift=self.loss_shift,
+            losses=self.losses,
+            epsilon=epsilon,
+        )
+        name = "convolved-counts" if self.count_sigma < Fraction(3, 2) else "summed-counts"
+        return found, {"name": name, "bits": _MASS_BITS, "cut": _cut(delta)}
+
+
+class _Pure(Law):
+    """A pure epsilon: delta is zero, or nothing is proven."""
+
+    @abstractmethod
+    def keeps(self, epsilon: Fraction) -> bool:
+        """Whether every likelihood ratio is at most e^epsilon."""
+
+    @at_precision(PRECISION)
+    def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
+        """Exact rationals against e^epsilon from below."""
+        return Fraction(0 if self.keeps(epsilon) else 1), {"name": "rational"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceMoves(_Pure):
+    """Counters with discrete Laplace noise of ``scale`` move by ``units`` in all."""
+
+    scale: Fraction
+    units: int
+    name: ClassVar[str] = "discrete-laplace"
+
+    def fields(self) -> Document:
+        """The scale."""
+        return {"scale": str(self.scale)}
+
+    def moves(self) -> Any:
+        """Units, wherever they are."""
+        return _shifts((1, self.units))
+
+    def keeps(self, epsilon: Fraction) -> bool:
+        """L1 over scale."""
+        return self.units / self.scale <= epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlippedBits(_Pure):
+    """Randomised response: ``bits`` bits differ, each is flipped with probability ``flip``."""
+
+    flip: Fraction
+    bits: int
+    name: ClassVar[str] = "randomized-response"
+
+    def fields(self) -> Document:
+        """The probability."""
+        return {"flip": str(self.flip)}
+
+    def moves(self) -> Any:
+        """Bits that differ."""
+        return _shifts((1, self.bits))
+
+    def keeps(self, epsilon: Fraction) -> bool:
+        """((1-q)/q)^bits."""
+        odds = max((1 - self.flip) / self.flip, self.flip / (1 - self.flip))
+        return bool(ball(odds).log() * self.bits <= ball(epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneStep(_Pure):
+    """Unary encoding of one category: true bits are one with ``keep``, others with ``flip``."""
+
+    keep: Fraction
+    flip: Fraction
+    name: ClassVar[str] = "one-step"
+
+    def fields(self) -> Document:
+        """Both probabilities."""
+        return {"keep": str(self.keep), "flip": str(self.flip)}
+
+    def moves(self) -> Any:
+        """One category for another."""
+        return _shifts((1, 1), (-1, 1))
+
+    def keeps(self, epsilon: Fraction) -> bool:
+        """(p/q)·((1-q)/(1-p))."""
+        odds = self.keep / self.flip * (1 - self.flip) / (1 - self.keep)
+        return bool(ball(odds).log() <= ball(epsilon))
+
+
+LAWS: dict[str, type[Law]] = {
+    law.name: law
+    for law in (
+        BinomialBits,
+        TableNoise,
+        GaussianMoves,
+        PiledGaussian,
+        GaussianGrid,
+        LayeredGaussian,
+        LaplaceMoves,
+        FlippedBits,
+        OneStep,
+    )
+}

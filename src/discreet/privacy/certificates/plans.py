@@ -1,0 +1,228 @@
+"""From a calibrated plan to the law that it stands for: what the plan *says*, not a calibration.
+
+Every reader takes noise parameters from the plan as they are (a double by its exact value) and the
+moves of one user from the lemmas of `sensitivity`, which certificates do not cover.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet import _validate
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.privacy.certificates.laws import (
+    BinomialBits,
+    FlippedBits,
+    GaussianGrid,
+    GaussianMoves,
+    LaplaceMoves,
+    Law,
+    LayeredGaussian,
+    OneStep,
+    PiledGaussian,
+    TableNoise,
+    coefficients_digest,
+)
+from discreet.privacy.layered import LOSS_UNITS, LayeredPlan, loss_reach
+from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms.local import AdditiveLocalBatch
+from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
+from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream
+from discreet.privacy.mechanisms.randomized_response import (
+    RandomizedResponseBatch,
+    RandomizedResponseStream,
+)
+from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
+from discreet.privacy.mechanisms.tree import TreeNoise
+from discreet.privacy.release import BatchPlan, StreamPlan
+
+Plan = BatchPlan | StreamPlan | LayeredPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A law and the guarantee that it is said to deliver, in exact numbers."""
+
+    law: Law
+    epsilon: Fraction
+    delta: Fraction
+    about: dict[str, str]
+
+
+def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
+    """What a plan promises.
+
+    Args:
+        plan: of a batch, of a stream, or of an adversarial learner.
+        users: of the batch; shuffle plans need it, their noise depends on it.
+    """
+    guarantee = plan.guarantee
+    if guarantee.notion == "none":
+        raise UnsupportedError("A plan without privacy promises nothing that could be certified.")
+    if guarantee.claimed is not None:
+        raise UnsupportedError(
+            "Printed constants are not covered by certificates; use calibration='exact'."
+        )
+    return Claim(
+        law=law_of(plan, users=users),
+        epsilon=promised(guarantee.epsilon),
+        delta=promised(guarantee.delta),
+        about=_about(plan, users),
+    )
+
+
+def promised(value: float) -> Fraction:
+    """The smaller of what a person means by a number and what the machine makes of it.
+
+    >>> promised(0.1)
+    Fraction(1, 10)
+    """
+    return min(_validate.exact(value), Fraction(value))  # type: ignore[arg-type]
+
+
+def law_of(plan: Plan, *, users: int | None = None) -> Law:
+    """The law behind a plan's noise; raises where no certificate covers it."""
+    if isinstance(plan, LayeredPlan):
+        return _layered(plan)
+    if isinstance(plan, ShuffleBatch):
+        return _shuffle(plan, users)
+    for kind, read in _READERS:
+        if isinstance(plan, kind):
+            return read(plan)
+    raise UnsupportedError(f"The mechanism {plan.mechanism!r} is not covered by certificates.")
+
+
+def _reach(plan: BatchPlan | StreamPlan) -> Reach:
+    stationary = bool(getattr(plan, "stationary", False))
+    return Reach.of(plan.shape, plan.statistics, stationary=stationary)
+
+
+def _shuffle(plan: ShuffleBatch, users: int | None) -> Law:
+    if users is None:
+        raise InvalidInputError("Shuffle noise depends on the batch: give users=...")
+    bits = plan.bits(users)
+    return BinomialBits(
+        trials=plan.reliable(users) * bits.bits,
+        probability=Fraction(bits.probability),
+        ups=plan.moves,
+        downs=plan.moves,
+    )
+
+
+def _noise(law: NoiseLaw, reach: Reach, copies: int = 1) -> Law:
+    """Independent noise of one law on counters of this reach, each there ``copies`` times."""
+    if isinstance(law, LaplaceLaw):
+        return LaplaceMoves(scale=Fraction(law.scale), units=reach.units * copies)
+    if isinstance(law, BoundedLaw):
+        ups = reach.units * copies // 2  # bounded noise is symmetric and per step
+        weights = tuple(int(w) for w in law.weights)
+        return TableNoise(weights=weights, ups=ups, downs=reach.units * copies - ups)
+    if not isinstance(law, GaussianLaw):
+        raise UnsupportedError(f"Noise of the kind {law.kind!r} is not covered by certificates.")
+    if reach.pile == 1:
+        return GaussianMoves(sigma=Fraction(law.sigma), times=reach.units * copies)
+    return PiledGaussian(
+        sigma=Fraction(law.sigma), total=reach.units, largest=reach.pile, copies=copies
+    )
+
+
+def _stream(plan: AdditiveStream) -> Law:
+    return _cumulative(plan.noise, _reach(plan))
+
+
+def _cumulative(noise: CumulativeNoise, reach: Reach) -> Law:
+    if isinstance(noise, ToeplitzNoise):
+        return toeplitz_law(noise, reach)
+    law = getattr(noise, "law", None)
+    if not isinstance(law, NoiseLaw):
+        raise UnsupportedError(f"{type(noise).__name__} is not covered by certificates.")
+    if isinstance(noise, TreeNoise):  # every release is a function of the noisy nodes
+        return _noise(law, reach, copies=noise.levels)
+    return _noise(law, reach)
+
+
+def toeplitz_law(noise: ToeplitzNoise, reach: Reach) -> GaussianGrid:
+    """The grid of a factorisation, with the exact norm of its longest column.
+
+    The columns of a lower-triangular Toeplitz matrix are shifts of its first, which is the longest.
+    """
+    digest, squares = coefficients_digest(int(c) for c in noise.factors.encoder())
+    return GaussianGrid(
+        sigma=Fraction(noise.steps),
+        length=noise.episodes,
+        squared_norm=squares,
+        coefficients=digest,
+        squares=reach.units * reach.pile,
+        cells=reach.units,
+    )
+
+
+def _layered(plan: LayeredPlan) -> Law:
+    noise, size = plan.noise, plan.size
+    if noise is None or isinstance(noise, ToeplitzNoise):
+        raise UnsupportedError("Layered Toeplitz noise is not covered by certificates.")
+    reach = Reach(units=4 * size.horizon, horizon=size.horizon)
+    counts = _cumulative(noise, reach)
+    centred = bool(getattr(plan, "centred_losses", False))
+    losses = loss_reach(size, plan.feedback, public=plan.public_losses, centred=centred)
+    if not losses:
+        return counts
+    if not isinstance(counts, GaussianMoves):
+        raise UnsupportedError(
+            "Layered plans are covered by certificates with Gaussian noise only."
+        )
+    sigma, times = _loss_noise(plan, counts, losses)
+    return LayeredGaussian(
+        count_sigma=counts.sigma,
+        counts=counts.times,
+        loss_sigma=sigma,
+        loss_shift=LOSS_UNITS,
+        losses=times,
+    )
+
+
+def _loss_noise(plan: LayeredPlan, counts: GaussianMoves, losses: int) -> tuple[Fraction, int]:
+    """Sigma of a loss in units, and how many noisy losses move."""
+    if isinstance(plan.loss_law, GaussianLaw):
+        return Fraction(plan.loss_law.sigma), losses
+    levels = counts.times // (4 * plan.size.horizon)
+    return Fraction(float(counts.sigma) * LOSS_UNITS), losses * levels
+
+
+def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
+    reach = Reach.of(plan.shape, plan.statistics, stationary=False)
+    return FlippedBits(flip=Fraction(plan.flip), bits=reach.units)
+
+
+_READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
+    (GaussianBatch, lambda p: _noise(GaussianLaw(p.sigma), _reach(p))),
+    (LaplaceBatch, lambda p: _noise(LaplaceLaw(p.scale), _reach(p))),
+    (AdditiveLocalBatch, lambda p: _noise(p.law, _reach(p))),
+    (OneStepBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
+    (OneStepStream, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
+    (RandomizedResponseBatch, _flipped),
+    (RandomizedResponseStream, _flipped),
+    (AdditiveStream, _stream),
+)
+
+
+def _about(plan: Plan, users: int | None) -> dict[str, str]:
+    """What a reader wants to know besides; `verify.py` does not look at it."""
+    out = {"guarantee": str(plan.guarantee)}
+    if isinstance(plan, LayeredPlan):
+        size = plan.size
+        out |= {"mechanism": f"layered, {plan.feedback} feedback", "horizon": str(size.horizon)}
+        return out | {"pairs": str(size.pairs), "episodes": str(plan.episodes)}
+    shape = plan.shape
+    out |= {"mechanism": plan.mechanism, "statistics": ", ".join(plan.statistics)}
+    out |= {"states": str(shape.states), "actions": str(shape.actions)}
+    out |= {"horizon": str(shape.horizon)}
+    if isinstance(plan, StreamPlan):
+        out |= {"episodes": str(plan.episodes), "stationary": str(plan.stationary).lower()}
+    elif users is not None:
+        out |= {"users": str(users)}
+    honest = getattr(plan, "honest", 1.0)
+    return out | ({"honest": str(honest)} if honest != 1 else {})

@@ -1,0 +1,743 @@
+"""Check a privacy certificate: python verify.py FILE.
+
+One file, standard library, integers only; nothing of the project is imported. A certificate says:
+"noise of this law on counters that one user moves like this has delta(epsilon) <= bound <= delta".
+This program computes an upper bound of its own and accepts if
+
+    recomputed <= bound <= delta.
+
+**Numbers.** A real number x is known through integers low <= x·2^256 <= high. Every division rounds
+outwards. The transcendental functions are `exp` (a Taylor series), `PI` (Machin's formula) and
+`normal`, the normal distribution function (a series of positive terms).
+
+**Laws of many values** (binomial, table): every move is a pair of distributions (P, Q); its privacy
+loss ln P/Q is spread over a grid of losses i·ln(1/x) so that merging the pieces gives the pair back
+("connect the dots": a finer release, hence an upper bound). Moves are independent: their
+polynomials multiply. What is cut off anywhere counts as delta. In the end
+delta <= sum of mass_i·(1 - e^epsilon·x^i)+ + (all that was cut off).
+
+**Gaussian laws**: see `excess`. **Pure laws** compare rational numbers, with e^epsilon from below.
+
+What is not checked: that one user moves the counters as stated, that the noise is drawn as stated,
+and who is trusted. `about` and the SHA-256 of coefficients are comments.
+"""
+
+import hashlib
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+BITS = 256
+ONE = 1 << BITS
+LIMIT = 10**7
+"""Sizes beyond this are refused: nobody waits for them."""
+Pair = tuple[int, int]
+Masses = tuple[int, list[int], int]
+"""Index of the first mass, upper bounds on the masses, and the mass cut off so far."""
+
+
+class Refused(Exception):  # noqa: N818
+    """The certificate does not hold, or cannot be read."""
+
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def up(a: int, b: int) -> int:
+    """a/b, rounded up."""
+    return -(-a // b)
+
+
+def exp(x: Fraction) -> Pair:
+    """Integers around e^x·2^256."""
+    if x < -178:  # e^-178 < 2^-256
+        return 0, 1
+    if x > 5000:
+        raise Refused("An exponent is too large to be computed.")
+    if x < 0:
+        low, high = exp(-x)
+        return ONE * ONE // high, up(ONE * ONE, low)
+    halvings = math.ceil(x).bit_length()
+    number, over = x.numerator, x.denominator << halvings  # a y = x/2^halvings of at most one
+    term = low = ONE
+    k = 0
+    while term:
+        k += 1
+        term = term * number // (over * k)
+        low += term
+    # Each of k terms is short by less than 2 units, and those never reached add up to less than 4.
+    high = low + 2 * k + 4
+    for _ in range(halvings):
+        low, high = low * low >> BITS, (high * high >> BITS) + 1
+    return low, high
+
+
+def _arctan_of_inverse(n: int) -> Pair:
+    total, term, k = 0, ONE // n, 0
+    while term:
+        total += (-1) ** k * (term // (2 * k + 1))
+        term //= n * n
+        k += 1
+    return total - 2 * k - 4, total + 2 * k + 4
+
+
+_FIFTH, _OTHER = _arctan_of_inverse(5), _arctan_of_inverse(239)
+PI = (16 * _FIFTH[0] - 4 * _OTHER[1], 16 * _FIFTH[1] - 4 * _OTHER[0])
+PI_SQUARED = Fraction(PI[0], ONE) ** 2  # from below
+ROOT_TWO_PI = (math.isqrt(2 * PI[0] << BITS), math.isqrt(2 * PI[1] << BITS) + 1)
+
+
+def root(x: Fraction) -> Pair:
+    """Integers around sqrt(x)·2^256."""
+    low = math.isqrt((x.numerator << 2 * BITS) // x.denominator)
+    return low, low + 1
+
+
+def density(x: Fraction) -> int:
+    """The normal density at x, from above."""
+    return up(exp(-x * x / 2)[1] << BITS, ROOT_TWO_PI[0])
+
+
+def normal(x: Fraction) -> Pair:
+    """Integers around Phi(x)·2^256: 1/2 + density·(x + x³/3 + x⁵/(3·5) + ...)."""
+    if x < 0:
+        low, high = normal(-x)
+        return ONE - high, ONE - low
+    if x > 19:  # 1 - Phi(19) < 2^-256
+        return ONE - 1, ONE
+    scaled = x.numerator * ONE // x.denominator  # a rounded x is enough
+    ends = []
+    for y, nearest in ((scaled, 0), (scaled + 1, 1)):
+        term, k = y, 0
+        total = term
+        while term > nearest or 2 * k < 2 * (y * y >> 2 * BITS) + 4:
+            k += 1
+            term = (term * y * y >> 2 * BITS) // (2 * k + 1) + nearest
+            total += term
+        # The terms left out halve every time. Dividing by e^(x²/2) keeps all digits.
+        over = exp(Fraction(y * y, 2 * ONE * ONE))[1 - nearest] * ROOT_TWO_PI[1 - nearest]
+        ends.append((total + 2 * nearest) * ONE * ONE // over)
+    return ONE // 2 + ends[0] - 1, ONE // 2 + ends[1] + 2
+
+
+# --- laws of many values: connect the dots -----------------------------------------------------
+
+
+def multiply(a: list[int], b: list[int], bits: int) -> list[int]:
+    """Masses of the sum of two independent losses, rounded up: one product of two long integers."""
+    longest = max(a).bit_length() + max(b).bit_length() + min(len(a), len(b)).bit_length()
+    width = longest // 8 + 1
+    packed = [
+        int.from_bytes(b"".join(m.to_bytes(width, "little") for m in part), "little")
+        for part in (a, b)
+    ]
+    size = len(a) + len(b) - 1
+    product = (packed[0] * packed[1]).to_bytes(width * size, "little")
+    pieces = (product[i * width : (i + 1) * width] for i in range(size))
+    return [(int.from_bytes(piece, "little") >> bits) + 1 for piece in pieces]
+
+
+def crop(x: Masses, cut: int) -> Masses:
+    """Both ends are cut off where they hardly weigh; what they weigh is lost."""
+    first, masses, lost = x
+    low, high, ends = 0, len(masses), [0, 0]
+    while low < high - 1 and ends[0] + masses[low] <= cut:
+        ends[0] += masses[low]
+        low += 1
+    while high > low + 1 and ends[1] + masses[high - 1] <= cut:
+        high -= 1
+        ends[1] += masses[high]
+    return first + low, masses[low:high], lost + sum(ends)
+
+
+def compose(x: Masses, y: Masses, bits: int, cut: int) -> Masses:
+    """Two independent moves."""
+    return crop((x[0] + y[0], multiply(x[1], y[1], bits), x[2] + y[2]), cut)
+
+
+def repeat(x: Masses, times: int, bits: int, cut: int) -> Masses:
+    """The same move many times, by repeated squaring."""
+    if times == 1:
+        return x
+    half = repeat(x, times // 2, bits, cut)
+    square = compose(half, half, bits, cut)
+    return compose(square, x, bits, cut) if times % 2 else square
+
+
+def powers(base: Fraction, first: int, last: int, bits: int) -> dict[int, Pair]:
+    """Integers around base^i·2^bits for first <= i <= last."""
+    a, b = base.numerator, base.denominator
+    out = {0: (1 << bits, 1 << bits)}
+    for i in range(1, last + 1):
+        out[i] = out[i - 1][0] * a // b, up(out[i - 1][1] * a, b)
+    for i in range(-1, first - 1, -1):
+        out[i] = out[i + 1][0] * b // a, up(out[i + 1][1] * b, a)
+    return out
+
+
+Law = tuple[int, list[int], int]
+"""The least value, upper bounds on the probabilities from there on, and the rest's probability."""
+
+
+def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> Law:
+    """Exact ratios from the mode on; normalised by what the window holds at least."""
+    a, b = probability.numerator, probability.denominator - probability.numerator
+    mode, one = math.floor((trials + 1) * probability), 1 << bits
+    mode = min(mode, trials)
+    least = math.floor(cut * one)
+    above, below, under = [(one, one)], [], False
+    for x in range(mode + 1, trials + 1):
+        low, high = above[-1]
+        n, d = (trials - x + 1) * a, x * b
+        above.append((low * n // d, up(high * n, d)))
+        if under := above[-1][1] <= least:
+            break
+    rest = _geometric(above[-1][1], (trials - x) * a, (x + 1) * b) if under else 0
+    under, last = False, (one, one)
+    for x in range(mode - 1, -1, -1):
+        n, d = (x + 1) * b, (trials - x) * a
+        last = last[0] * n // d, up(last[1] * n, d)
+        below.append(last)
+        if under := last[1] <= least:
+            break
+    rest += _geometric(last[1], x * b, (trials - x + 1) * a) if under else 0
+    window = [*reversed(below), *above]
+    total = sum(low for low, _ in window)
+    return mode - len(below), [up(high * one, total) for _, high in window], up(rest * one, total)
+
+
+def _geometric(last: int, number: int, over: int) -> int:
+    """The sum of all terms after ``last`` if each is at most number/over of the one before."""
+    if number >= over:
+        raise Refused("The method's cut is too coarse for this binomial.")
+    return up(last * number, over - number)
+
+
+def atoms(law: Law, ratio: Callable[[int], Pair]) -> tuple[list[tuple[int, int, int]], int]:
+    """(mass under P, and Q/P as number and denominator); values of infinite loss are lost."""
+    first, masses, lost = law
+    found = [(mass, *ratio(x)) for x, mass in enumerate(masses, first)]
+    finite = [(mass, number, over) for mass, number, over in found if number > 0 and over > 0]
+    return finite, lost + sum(masses) - sum(mass for mass, _, _ in finite)
+
+
+def dots(parts: list[tuple[int, int, int]], lost: int, base: Fraction, bits: int) -> Masses:
+    """Spread each atom over the two nearest points of the grid."""
+    step = -math.log(base)  # floats choose a place; where it is wrong the loss is rounded up
+    places = [math.floor((math.log(d) - math.log(n)) / step) for _, n, d in parts]
+    if max(places) - min(places) > LIMIT:
+        raise Refused("The method's grid is too fine for this law.")
+    grid = powers(base, min(places) - 1, max(places) + 3, bits)
+    out: dict[int, int] = {}
+    for (mass, number, over), start in zip(parts, places, strict=True):
+        ratio, i = (number << bits) // over, start
+        while grid[i + 1][1] > ratio:
+            i += 1
+        gap = grid[i][0] - grid[i + 1][1]
+        if gap <= 0:
+            raise Refused("The method's bits are too few for its base.")
+        above = up(mass * max(0, grid[i][1] - ratio), gap)
+        below = min(mass, up(mass * max(0, ratio + 1 - grid[i + 1][0]), gap))
+        out[i] = out.get(i, 0) + below
+        out[i + 1] = out.get(i + 1, 0) + above
+    first, last = min(out), max(out)
+    return first, [out.get(i, 0) for i in range(first, last + 1)], lost
+
+
+def connect_the_dots(
+    entry: "Entry", law: Law, ratios: dict[int, Callable[[int], Pair]]
+) -> Fraction:
+    """The dearer of both directions: the user's data against the neighbour's, and the reverse."""
+    base, bits, cut = entry.base(), entry.bits(), entry.cut()
+    moves: dict[int, int] = {}
+    for shift, times in entry.moves((-1, 1)):
+        moves[shift] = moves.get(shift, 0) + times
+    grids = {s: crop(dots(*atoms(law, ratios[s]), base, bits), cut) for s in (-1, 1)}
+    worst = 0
+    for sign in (1,) if moves.get(1) == moves.get(-1) else (1, -1):
+        total: Masses = (0, [1 << bits], 0)
+        for shift, times in moves.items():
+            part = repeat(grids[sign * shift], times, bits, cut)
+            total = compose(total, part, bits, cut)
+        worst = max(worst, hockey_stick(total, entry.epsilon, base, bits))
+    return Fraction(worst, 1 << bits)
+
+
+def hockey_stick(total: Masses, epsilon: Fraction, base: Fraction, bits: int) -> int:
+    """The delta of masses on the grid, from above."""
+    first, masses, delta = total
+    least = exp(epsilon)[0] >> BITS - bits
+    grid = powers(base, 0, max(0, first + len(masses)), bits)
+    for i, mass in enumerate(masses, first):
+        gain = (1 << bits) - (least * grid[i][0] >> bits) if i >= 0 else 0
+        delta += up(mass * gain, 1 << bits) if gain > 0 else 0
+    return delta
+
+
+# --- Gaussian laws -----------------------------------------------------------------------------
+
+
+def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
+    """A factor F such that P(U = u) <= F·(normal density at u, of variance sigma²·norm).
+
+    U = <w, X> with X discrete Gaussians of parameter sigma on ``cells`` counters and w a primitive
+    integer vector, |w|² = norm. (Poisson summation. Entries ±1: F = (1 + s)^cells with
+    s = 2q/(1-q), q = exp(-pi² sigma²). In general the characteristic function can have further
+    peaks, of height exp(-2 pi² sigma²/norm) at most, or a factor with its argument beyond pi/2, of
+    at most 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)). The proof is in docs/privacy.)
+    """
+    q = exp(-PI_SQUARED * variance)[1]
+    one_plus = ONE + up(2 * q * ONE, ONE - q)
+    factor, square = ONE, one_plus
+    while cells:
+        if cells & 1:
+            factor = (factor * square >> BITS) + 1
+        square, cells = (square * square >> BITS) + 1, cells >> 1
+    if ones:
+        return Fraction(factor, ONE)
+    spread = Fraction(root(variance * norm)[1] * ROOT_TWO_PI[1], ONE * ONE)
+    near = Fraction(exp(-2 * PI_SQUARED * variance / norm)[1], ONE)
+    far = Fraction(2 * exp(-PI_SQUARED * variance / 8)[1], ONE - exp(-3 * PI_SQUARED * variance)[1])
+    return Fraction(factor, ONE) * (1 + spread * near) + spread * far
+
+
+def shifted_delta(
+    variance: Fraction, norm: int, step: int, cells: int, epsilon: Fraction, ones: bool
+) -> Fraction:
+    """Delta when counters move by step·w: loss (step²·norm - 2·step·U)/(2 sigma²)."""
+    factor = excess(variance, norm, cells, ones)
+    if 64 * variance * norm <= 400_000**2:
+        return factor * lattice_sum(variance, norm, step, epsilon)
+    return factor * closed_form(variance, norm, step, epsilon)
+
+
+def lattice_sum(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> Fraction:
+    """Sum over u of density(u)·(1 - exp(epsilon - loss(u)))+, from its edge downwards."""
+    spread = variance * norm
+    edge = (Fraction(step * step * norm, 2) - epsilon * variance) / step
+    u = math.ceil(edge) - 1
+    weight = exp(-u * u / (2 * spread))[1]
+    ratio, bend = exp((2 * u - 1) / (2 * spread))[1], exp(-1 / spread)[1]
+    against = exp(epsilon - (step * step * norm - 2 * step * u) / (2 * variance))[0]
+    fall = exp(-step / variance)[0]
+    total, tail = 0, ONE
+    while tail > total >> BITS + 50 and weight > 1 << 20:
+        total += weight * max(0, ONE - against)
+        weight, ratio = (weight * ratio >> BITS) + 1, (ratio * bend >> BITS) + 1
+        against = against * fall >> BITS
+        tail = up(weight * ONE, ONE - ratio) if ratio < ONE else ONE
+    if ratio >= ONE:  # hardly any noise
+        return Fraction(1)
+    total = (total >> BITS) + 1 + up(weight * ONE, ONE - ratio)
+    return Fraction(total * ONE, root(spread)[0]) / Fraction(ROOT_TWO_PI[0], 1)
+
+
+def closed_form(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> Fraction:
+    """The same sum as an integral, plus an eighth of a step squared times the variation of f'."""
+    mu = tuple(Fraction(end, ONE) for end in root(step * step * norm / variance))
+    over = sorted(epsilon / end for end in mu)
+    z = mu[0] / 2 - over[1], mu[1] / 2 - over[0]
+    growth = exp(epsilon)
+    at = mu[1] / 2 - epsilon / mu[1]  # the integral grows with mu
+    integral = normal(at)[1] - (growth[0] * max(0, normal(at - mu[1])[0]) >> BITS)
+    nearest = Fraction(0) if z[0] <= 0 <= z[1] else min(abs(z[0]), abs(z[1]))
+    bell, left = density(nearest), z[0] - mu[1]  # e^epsilon·(density at z - mu) = density at z
+    rough = mu[1] * bell + (-z[0] * bell if z[1] <= -1 else ONE)
+    rough += -left * bell if z[1] - mu[0] <= -1 else growth[1]
+    return (max(0, integral) + rough / (8 * variance * norm)) / ONE
+
+
+def concentrated(rho: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
+    """Delta of rho-zCDP through the Rényi divergence of one order above 1.
+
+    exp((a-1)(a·rho - epsilon))·(1 - 1/a)^(a-1)/a (Canonne, Kamath and Steinke 2020, Prop. 12), and
+    (1 - 1/a)^(a-1) <= exp(1/a - 1).
+    """
+    if order <= 1:
+        raise Refused("The order of a Rényi divergence must be above 1.")
+    exponent = (order - 1) * (order * rho - epsilon) - 1 + 1 / order
+    return Fraction(exp(exponent)[1], ONE) / order if exponent < 100 else Fraction(1)
+
+
+def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Law:
+    """One discrete Gaussian: weights over at least their sum."""
+    weights = [exp(Fraction(0))]
+    while weights[-1][1] > cut * ONE / 4 and len(weights) < LIMIT:
+        weights.append(exp(-(len(weights) ** 2) / (2 * variance)))
+    reach = len(weights) - 1
+    total = weights[0][0] + 2 * sum(low for low, _ in weights[1:])
+    ratio = exp(-(2 * reach + 1) / (2 * variance))[1]
+    rest = 2 * _geometric(weights[-1][1], ratio, ONE)
+    sides = [up(high << bits, total) for _, high in weights]
+    return -reach, sides[:0:-1] + sides, up(rest << bits, total)
+
+
+# --- one function per law ----------------------------------------------------------------------
+
+
+def check_binomial(entry: "Entry") -> Fraction:
+    """Every counter carries the sum of ``trials`` bits that are one with ``probability``."""
+    trials, p = entry.whole("law", "trials", most=10**15), entry.ratio("law", "probability")
+    if not 0 < p < 1 or trials * p * (1 - p) > 10**11:
+        raise Refused("Expected a binomial with 0 < probability < 1 and variance <= 1e11.")
+    a, b = p.numerator, p.denominator - p.numerator
+    law = binomial(trials, p, entry.bits(), entry.ratio("method", "cut"))
+    ratios: dict[int, Callable[[int], Pair]] = {
+        1: lambda x: (x * b, (trials - x + 1) * a),
+        -1: lambda x: ((trials - x) * a, (x + 1) * b),
+    }
+    return connect_the_dots(entry, law, ratios)
+
+
+def check_table(entry: "Entry") -> Fraction:
+    """Every counter carries noise drawn from a table of integer weights."""
+    weights = entry.field("law", "weights")
+    if not isinstance(weights, list) or not all(type(w) is int and w >= 0 for w in weights):
+        raise Refused("The weights of a table must be a list of non-negative integers.")
+    total, bits = sum(weights), entry.bits()
+    if not total:
+        raise Refused("The weights of a table must not all be zero.")
+
+    def weight(x: int) -> int:
+        return weights[x] if 0 <= x < len(weights) else 0
+
+    law = 0, [up(w << bits, total) for w in weights], 0
+    ratios: dict[int, Callable[[int], Pair]] = {
+        1: lambda x: (weight(x - 1), weight(x)),
+        -1: lambda x: (weight(x + 1), weight(x)),
+    }
+    return connect_the_dots(entry, law, ratios)
+
+
+def check_discrete_gaussian(entry: "Entry") -> Fraction:
+    """Every counter carries discrete Gaussian noise."""
+    variance, moves = entry.variance("sigma"), entry.moves()
+    if entry.method == "convolution":
+        return _convolution(entry, variance, moves)
+    if len(moves) != 1:
+        raise Refused("The method 'sum' takes one kind of move.")
+    [(shift, times)] = moves
+    return shifted_delta(variance, times, abs(shift), times, entry.epsilon, True)
+
+
+def _convolution(entry: "Entry", variance: Fraction, moves: list[Pair]) -> Fraction:
+    bits, cut = entry.bits(), entry.cut()
+    total: Masses = (0, [1 << bits], 0)
+    for shift, times in moves:
+        part = repeat(
+            gaussian_masses(variance, bits, entry.ratio("method", "cut")), times, bits, cut
+        )
+        spaced = [0] * ((len(part[1]) - 1) * abs(shift) + 1)
+        spaced[:: abs(shift)] = part[1]
+        total = compose(total, (part[0] * abs(shift), spaced, part[2]), bits, cut)
+    squares = sum(shift * shift * times for shift, times in moves)
+    delta = Fraction(total[2])
+    for value, mass in enumerate(total[1], total[0]):
+        left = entry.epsilon - (squares - 2 * value) / (2 * variance)
+        if left < 0 and mass:
+            delta += mass * (1 - Fraction(exp(left)[0], ONE))
+    return delta / (1 << bits)
+
+
+def check_piled_gaussian(entry: "Entry") -> Fraction:
+    """Every integer vector v of moves with |v|_1 <= total and entries of at most ``largest``.
+
+    Each is repeated on ``copies`` counters. The largest |v|² is total·largest, by entries of 0 and
+    ±largest only; any other entry e loses at least e·(largest - e) >= largest - 1 of it. So besides
+    that case it suffices to take every divisor g and every |v|² = g²·M up to the rest; zCDP
+    disposes of all small norms at once.
+    """
+    variance = entry.variance("sigma")
+    total, largest, copies = (entry.whole("moves", n) for n in ("total", "largest", "copies"))
+    small, order = entry.whole("method", "small_norms", 0), entry.ratio("method", "order")
+    if total % largest:
+        raise Refused("The total of piled moves must be a multiple of the largest one.")
+    rho = Fraction(small * copies) / (2 * variance)
+    worst = concentrated(rho, entry.epsilon, order) if small else Fraction(0)
+    cells = total // largest * copies
+    worst = max(worst, shifted_delta(variance, cells, largest, cells, entry.epsilon, True))
+    rest = total * largest - (largest - 1) if largest > 1 else 0
+    for g in range(1, largest):  # g = largest: fewer counters than above
+        for norm in range(small // (g * g) + 1, rest // (g * g) + 1):
+            cells = min(norm, total // g) * copies
+            delta = shifted_delta(variance, norm * copies, g, cells, entry.epsilon, False)
+            worst = max(worst, delta)
+    return worst
+
+
+def check_gaussian_grid(entry: "Entry") -> Fraction:
+    """Encoded counters carry discrete Gaussian noise of ``sigma`` grid steps, at ``length`` times.
+
+    A unit moves them by a column of integers (grid steps) of squared norm ``squared_norm`` at most.
+    Discrete Gaussian noise is within 1/(24 sigma²) in total variation of rounded normal noise:
+    sum (p - q)+ with q/p >= E exp(-u²/(2 sigma²)) >= 1 - 1/(24 sigma²), u uniform on [-1/2, 1/2].
+    """
+    variance, length = entry.variance("sigma"), entry.whole("law", "length")
+    norm = entry.whole("law", "squared_norm", most=1 << 200)
+    units = entry.whole("moves", "squares")
+    if entry.method == "concentrated":
+        rho = norm * units / (2 * variance)
+        return concentrated(rho, entry.epsilon, entry.ratio("method", "order"))
+    mu = Fraction(root(norm * units / variance)[1], ONE)
+    at, growth = mu / 2 - entry.epsilon / mu, exp(entry.epsilon)
+    smooth = normal(at)[1] - (growth[0] * max(0, normal(at - mu)[0]) >> BITS)
+    grid = (ONE + growth[1]) * entry.whole("moves", "cells") * length / (24 * variance)
+    return (max(0, smooth) + grid) / ONE
+
+
+def check_layered_gaussian(entry: "Entry") -> Fraction:
+    """Coarse counts that move by one, and fine losses that move by ``loss_shift`` units."""
+    coarse, fine = entry.variance("count_sigma"), entry.variance("loss_sigma")
+    counts, losses = entry.whole("moves", "counts"), entry.whole("moves", "losses")
+    shift, bits = entry.whole("moves", "loss_shift"), entry.bits()
+    factor = excess(fine, losses, losses, True)
+    if entry.method == "convolved-counts":
+        one = gaussian_masses(coarse, bits, entry.ratio("method", "cut"))
+        first, masses, lost = repeat(one, counts, bits, entry.cut())
+    else:
+        first, masses, lost = gaussian_masses(coarse * counts, bits, entry.ratio("method", "cut"))
+        # The lemma's density is over t·sqrt(2 pi), at most the sum of the weights used here.
+        more = excess(coarse, counts, counts, True) * excess(coarse * counts, 1, 1, True)
+        masses = [math.ceil(mass * more) for mass in masses]
+        lost = math.ceil(lost * more)
+    delta = Fraction(lost)
+    for value, mass in enumerate(masses, first):
+        left = entry.epsilon - (counts - 2 * value) / (2 * coarse)
+        delta += mass * min(Fraction(1), factor * closed_form(fine, losses, shift, left))
+    return delta / (1 << bits)
+
+
+def check_discrete_laplace(entry: "Entry") -> Fraction:
+    """A move of one unit changes every probability by at most exp(1/scale)."""
+    units = sum(abs(shift) * times for shift, times in entry.moves())
+    return _pure(units / entry.positive("law", "scale") <= entry.epsilon)
+
+
+def check_randomized_response(entry: "Entry") -> Fraction:
+    """Every moved counter is a bit, reported wrongly with probability ``flip``."""
+    flip = entry.ratio("law", "flip")
+    if not 0 < flip < 1:
+        raise Refused("The flip probability must be between 0 and 1.")
+    bits = sum(times for _, times in entry.moves((-1, 1)))
+    odds = max((1 - flip) / flip, flip / (1 - flip))
+    return _pure(odds**bits <= Fraction(exp(entry.epsilon)[0], ONE))
+
+
+def check_one_step(entry: "Entry") -> Fraction:
+    """A true bit is one with probability ``keep``, a false one with ``flip``; moves swap them."""
+    keep, flip = entry.ratio("law", "keep"), entry.ratio("law", "flip")
+    if not 0 < flip <= keep < 1:
+        raise Refused("Expected 0 < flip <= keep < 1.")
+    ups = sum(times for shift, times in entry.moves((-1, 1)) if shift > 0)
+    downs = sum(times for shift, times in entry.moves((-1, 1)) if shift < 0)
+    rise, fall = keep / flip, (1 - flip) / (1 - keep)
+    odds = max(rise**ups * fall**downs, rise**downs * fall**ups)
+    return _pure(odds <= Fraction(exp(entry.epsilon)[0], ONE))
+
+
+def _pure(holds: bool) -> Fraction:
+    return Fraction(0) if holds else Fraction(1)
+
+
+LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str, str]] = {
+    "binomial": (check_binomial, "trials probability", "", "connect-the-dots"),
+    "table": (check_table, "weights", "", "connect-the-dots"),
+    "discrete-gaussian": (check_discrete_gaussian, "sigma", "", "sum convolution"),
+    "piled-gaussian": (check_piled_gaussian, "sigma", "total largest copies", "all-directions"),
+    "gaussian-grid": (check_gaussian_grid, "sigma length squared_norm coefficients",
+                      "squares cells", "analytic concentrated"),
+    "layered-gaussian": (check_layered_gaussian, "count_sigma loss_sigma",
+                         "counts losses loss_shift", "summed-counts convolved-counts"),
+    "discrete-laplace": (check_discrete_laplace, "scale", "", "rational"),
+    "randomized-response": (check_randomized_response, "flip", "", "rational"),
+    "one-step": (check_one_step, "keep flip", "", "rational"),
+}  # fmt: skip
+"""Law -> its check, its fields, the fields of its moves ("" for a list), its methods."""
+METHODS = {
+    "connect-the-dots": "base bits cut", "convolution": "bits cut", "convolved-counts": "bits cut",
+    "summed-counts": "bits cut", "sum": "", "all-directions": "small_norms order", "analytic": "",
+    "concentrated": "order", "rational": "",
+}  # fmt: skip
+"""Method -> its fields."""
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+class Entry:
+    """A certificate whose fields are all present, all known and all of the right kind."""
+
+    def __init__(self, data: Any) -> None:
+        keys = {"format", "law", "moves", "epsilon", "delta", "method", "bound"}
+        if not isinstance(data, dict) or not keys <= set(data) <= keys | {"about", "digest"}:
+            raise Refused(f"Expected a certificate with the fields {', '.join(sorted(keys))}.")
+        if data["format"] != "discreet-certificate/1":
+            raise Refused(f"Unknown format {data['format']!r}; expected 'discreet-certificate/1'.")
+        if "digest" in data and data["digest"] != digest(data):
+            raise Refused("The file was edited: its digest does not fit its content.")
+        self.data = data
+        name = self.field("law", "name")
+        if not isinstance(name, str) or name not in LAWS:
+            raise Refused(f"Unknown law {name!r}; this program knows {', '.join(LAWS)}.")
+        self.check, law, moves, methods = LAWS[name]
+        self.method = self.field("method", "name")
+        if self.method not in methods.split():
+            raise Refused(f"Unknown method {self.method!r} for the law {name!r}.")
+        self._only("law", "name " + law)
+        self._only("method", "name " + METHODS[self.method])
+        if moves:
+            self._only("moves", moves)
+        self.epsilon, self.delta = rational(data["epsilon"]), rational(data["delta"])
+        self.bound = rational(data["bound"])
+        if self.epsilon < 0 or self.bound < 0 or not 0 <= self.delta < 1:
+            raise Refused("Expected epsilon >= 0, bound >= 0 and delta in [0, 1).")
+
+    def _only(self, part: str, names: str) -> None:
+        if not isinstance(self.data[part], dict) or set(self.data[part]) != set(names.split()):
+            raise Refused(f"Expected {part!r} to have exactly the fields {names}.")
+
+    def field(self, part: str, name: str) -> Any:
+        """A field of the law, the moves or the method."""
+        if not isinstance(self.data[part], dict) or name not in self.data[part]:
+            raise Refused(f"The field {part}.{name} is missing.")
+        return self.data[part][name]
+
+    def whole(self, part: str, name: str, least: int = 1, most: int = LIMIT) -> int:
+        """An integer."""
+        value = self.field(part, name)
+        if type(value) is not int or not least <= value <= most:
+            raise Refused(f"Expected {part}.{name} to be an integer from {least} to {most}.")
+        return value
+
+    def ratio(self, part: str, name: str) -> Fraction:
+        """An exact rational number."""
+        return rational(self.field(part, name))
+
+    def positive(self, part: str, name: str) -> Fraction:
+        """A rational number above zero."""
+        value = self.ratio(part, name)
+        if value <= 0:
+            raise Refused(f"Expected {part}.{name} > 0.")
+        return value
+
+    def variance(self, name: str) -> Fraction:
+        """The square of a sigma."""
+        return self.positive("law", name) ** 2
+
+    def moves(self, allowed: tuple[int, ...] = ()) -> list[Pair]:
+        """(by how much, how many counters) of every kind of move."""
+        moves = self.data["moves"]
+        if not isinstance(moves, list) or not moves:
+            raise Refused("Expected a list of moves.")
+        out = []
+        for move in moves:
+            if not isinstance(move, dict) or set(move) != {"shift", "times"}:
+                raise Refused("Expected every move to have exactly the fields shift and times.")
+            shift, times = move["shift"], move["times"]
+            if type(shift) is not int or type(times) is not int or not shift:
+                raise Refused("Expected whole shifts other than 0, and how many times.")
+            if not (0 < times <= LIMIT and abs(shift) <= LIMIT):
+                raise Refused(f"Expected moves between 1 and {LIMIT}.")
+            if allowed and shift not in allowed:
+                raise Refused(f"Expected shifts among {allowed}.")
+            out.append((shift, times))
+        return out
+
+    def bits(self) -> int:
+        """The precision of masses."""
+        return self.whole("method", "bits", 32, BITS)
+
+    def cut(self) -> int:
+        """What may be cut off each end of a product, in units of 2^-bits."""
+        return math.floor(self.positive("method", "cut") * (1 << self.bits()))
+
+    def base(self) -> Fraction:
+        """The x of the grid, 1 - 2^-m."""
+        base = self.ratio("method", "base")
+        over = base.denominator
+        if not 0 < base < 1 or base.numerator != over - 1 or over & (over - 1) or over > 1 << 40:
+            raise Refused("Expected method.base of the form (2^m - 1)/2^m, m at most 40.")
+        return base
+
+
+def rational(text: Any) -> Fraction:
+    """An exact number in a string: 3, 3/4 or 7.5e-6."""
+    if not isinstance(text, str) or not re.fullmatch(
+        r"-?\d{1,1000}(/\d{1,1000}|(\.\d{1,50})?([eE]-?\d{1,3})?)", text, re.ASCII
+    ):
+        raise Refused(f"Expected an exact rational number in a string, got {str(text)[:40]!r}.")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise Refused(f"Expected an exact rational number, got {text[:40]!r}.") from None
+
+
+def digest(data: dict[str, Any]) -> str:
+    """SHA-256 of everything but the digest: against slips, not against an author."""
+    rest = {key: value for key, value in data.items() if key != "digest"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check(data: Any) -> Fraction:
+    """The recomputed bound of a certificate that holds; raises `Refused` otherwise."""
+    entry = Entry(data)
+    if entry.bound > entry.delta:
+        raise Refused(f"The bound {float(entry.bound):.9g} exceeds delta {float(entry.delta):.9g}.")
+    recomputed = entry.check(entry)
+    if recomputed > entry.bound:
+        raise Refused(
+            f"Recomputed, delta(epsilon) is at most {float(recomputed):.9g}, which is above the "
+            f"certificate's bound {float(entry.bound):.9g}."
+        )
+    return recomputed
+
+
+def read(path: str) -> Any:
+    """The document in a file; numbers with a point and repeated fields are refused."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise Refused("A field occurs twice.")
+        return dict(pairs)
+
+    def inexact(text: str) -> None:
+        raise Refused(f"Expected exact numbers, got {text}.")
+
+    try:
+        text = Path(path).read_text("utf-8")
+        return json.loads(
+            text, object_pairs_hook=unique, parse_float=inexact, parse_constant=inexact
+        )
+    except OSError as error:
+        raise Refused(f"Cannot read {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise Refused(f"{path} is no certificate: it is not JSON.") from None
+
+
+def main(arguments: list[str]) -> int:
+    """0 if the certificate holds; one sentence and 1 if not."""
+    if len(arguments) != 1:
+        sys.stderr.write("Usage: python verify.py FILE\n")
+        return 2
+    try:
+        data = read(arguments[0])
+        recomputed = check(data)
+    except Refused as error:
+        sys.stderr.write(f"Refused: {error}\n")
+        return 1
+    bound, delta = float(Fraction(data["bound"])), float(Fraction(data["delta"]))
+    sys.stdout.write(
+        f"Verified ({data['law']['name']}): delta({data['epsilon']}) is at most "
+        f"{float(recomputed):.9g} <= {bound:.9g} (certificate) <= {delta:.9g} (claim).\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,87 @@
+"""`discreet certify`: a file that a reviewer can check, and the check."""
+
+import json
+
+import pytest
+
+pytest.importorskip("flint")
+
+SMALL = ["--states", "2", "--horizon", "2", "--users", "2000"]
+POOLED = ["--episodes", "9", "--stationary"]
+
+
+def test_makes_a_file_and_verifies_it(discreet, tmp_path):
+    path = str(tmp_path / "certificate.json")
+    code, out, err = discreet("certify", *SMALL, "--output", path)
+    assert (code, err) == (0, "")
+    assert "Certified: delta(1) <= " in out
+    assert "bound / delta" in out
+    assert "Not covered: that one user moves the counters as stated" in out
+    code, out, err = discreet("certify", "--verify", path)
+    assert (code, err) == (0, "")
+    assert out.startswith("Verified (binomial): delta(1) is at most ")
+
+
+def test_an_edited_file_is_refused(discreet, tmp_path):
+    path = tmp_path / "certificate.json"
+    discreet("certify", *SMALL, "--trust", "central", "--output", str(path))
+    path.write_text(path.read_text().replace('"epsilon": "1"', '"epsilon": "1/2"'))
+    code, out, err = discreet("certify", "--verify", str(path))
+    assert (code, out) == (1, "")
+    assert "is refused: The file was edited" in err
+    code, out, _ = discreet("certify", "--verify", str(path), "--json")
+    assert code == 1
+    assert json.loads(out)["verified"] is False
+
+
+def test_json_holds_the_certificate(discreet):
+    code, out, _ = discreet("certify", *SMALL, "--trust", "local", "--json")
+    summary = json.loads(out)
+    assert code == 0
+    assert summary["holds"]
+    assert summary["certificate"]["law"]["name"] == "one-step"
+    assert summary["certificate"]["bound"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "law"),
+    [
+        (["--trust", "central", "--mechanism", "gaussian"], "discrete-gaussian"),
+        (["--trust", "central", "--delta", "0"], "discrete-laplace"),
+        (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
+        (["--trust", "local", "--mechanism", "gaussian", *POOLED], "piled-gaussian"),
+        (["--trust", "shuffle", "--honest", "0.5", "--statistics", "visits"], "binomial"),
+        (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
+    ],
+)
+def test_every_trust_model(discreet, arguments, law):
+    code, out, _ = discreet("certify", *SMALL, *arguments, "--json")
+    assert code == 0
+    assert json.loads(out)["certificate"]["law"]["name"] == law
+
+
+def test_bad_requests_are_one_sentence(discreet):
+    for arguments, message in (
+        (["--trust", "none"], "promises nothing"),
+        (["--trust", "nobody"], "Unknown trust model"),
+        (["--trust", "central", "--stationary"], "give --episodes as well"),
+        (["--verify", "missing.json"], "Cannot read missing.json"),
+    ):
+        code, _, err = discreet("certify", *SMALL, *arguments)
+        assert code != 0
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_the_check_of_a_certificate_can_be_read_by_a_script(discreet, tmp_path):
+    path = str(tmp_path / "certificate.json")
+    discreet("certify", *SMALL, "--trust", "local", "--output", path)
+    code, out, _ = discreet("certify", "--verify", path, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "verified": True,
+        "law": "one-step",
+        "recomputed": 0.0,
+        "bound": 0.0,
+        "delta": 0.0,
+    }

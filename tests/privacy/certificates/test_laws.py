@@ -1,0 +1,240 @@
+"""Bounds of every law: against brute force, against golden values, and against less noise."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+
+pytest.importorskip("flint")
+
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, Shuffle
+from discreet.privacy.certificates.laws import (
+    BinomialBits,
+    GaussianGrid,
+    GaussianMoves,
+    PiledGaussian,
+    TableNoise,
+    coefficients_digest,
+)
+from discreet.privacy.certificates.plans import Claim, claim_of, promised
+from discreet.privacy.certificates.refute import binomial_refutation, gaussian_refutation
+from discreet.privacy.certificates.run import certify, certify_claim, verify
+
+HALF = Fraction(1, 2)
+SHAPE = Shape(states=4, actions=2, horizon=6)
+
+
+def silent(_):
+    pass
+
+
+def stick(pmf, shifts, epsilon):
+    """Delta of independent shifts of one distribution {value: probability}, by enumeration."""
+    total = 0.0
+    for outcome in itertools.product(pmf, repeat=len(shifts)):
+        p = math.prod(pmf[x] for x in outcome)
+        q = math.prod(pmf.get(x - s, 0.0) for x, s in zip(outcome, shifts, strict=True))
+        total += max(0.0, p - math.exp(epsilon) * q)
+    return total
+
+
+def gaussian(sigma):
+    values = range(-math.ceil(10 * sigma), math.ceil(10 * sigma) + 1)
+    weights = {x: math.exp(-0.5 * (x / sigma) ** 2) for x in values}
+    whole = math.fsum(weights.values())
+    return {x: w / whole for x, w in weights.items()}
+
+
+@pytest.mark.parametrize(("ups", "downs"), [(1, 0), (1, 1), (2, 1)])
+@pytest.mark.parametrize("probability", [HALF, Fraction(1, 5)])
+def test_binomial_agrees_with_enumeration(probability, ups, downs):
+    n, p = 12, float(probability)
+    pmf = {x: math.comb(n, x) * p**x * (1 - p) ** (n - x) for x in range(n + 1)}
+    law = BinomialBits(trials=n, probability=probability, ups=ups, downs=downs)
+    for epsilon in (0.3, 1.5):
+        shifts = [1] * ups + [-1] * downs
+        truth = max(stick(pmf, [s * d for s in shifts], epsilon) for d in (1, -1))
+        bound, _ = law.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
+        assert truth <= float(bound) * (1 + 1e-12)
+        assert float(bound) <= truth * 1.01
+
+
+def test_table_agrees_with_enumeration():
+    weights = (1, 3, 7, 3, 1)
+    pmf = {x: w / 15 for x, w in enumerate(weights)}
+    law = TableNoise(weights=weights, ups=2, downs=1)
+    truth = max(stick(pmf, shifts, 2.0) for shifts in ([1, 1, -1], [-1, -1, 1]))
+    bound, _ = law.bound(Fraction(2), Fraction(1, 2), silent)
+    assert truth <= float(bound) * (1 + 1e-12)
+    assert float(bound) <= truth * 1.01
+
+
+@pytest.mark.parametrize("sigma", [0.6, 1.7, 3.0])
+@pytest.mark.parametrize(("shift", "times"), [(1, 1), (1, 2), (2, 2)])
+def test_gaussian_agrees_with_enumeration(sigma, shift, times):
+    law = GaussianMoves(sigma=Fraction(sigma), times=times, shift=shift)
+    for epsilon in (0.5, 2.0):
+        truth = stick(gaussian(sigma), [shift] * times, epsilon)
+        bound, _ = law.bound(Fraction(epsilon), Fraction(1, 10**6), silent)
+        assert truth <= float(bound) * (1 + 1e-9)
+        assert float(bound) <= truth * (1 + 1e-6) + 1e-18
+
+
+def test_piled_moves_cover_every_vector():
+    sigma, total, largest, epsilon = 3.0, 4, 2, 1.0
+    noise = gaussian(sigma)
+    bound, method = PiledGaussian(sigma=Fraction(sigma), total=total, largest=largest).bound(
+        Fraction(epsilon), Fraction(1, 10), silent
+    )
+    vectors = [(1,), (2,), (1, 1), (1, 2), (2, 2), (1, 1, 1)]
+    worst = max(stick(noise, v, epsilon) for v in vectors)
+    assert worst == stick(noise, (2, 2), epsilon)
+    assert worst <= float(bound) * (1 + 1e-9)
+    assert float(bound) <= worst * 1.01
+    assert method["small_norms"] < total * largest
+
+
+def test_the_closed_form_agrees_with_the_sum():
+    from discreet.privacy.certificates.balls import PRECISION, at_precision
+    from discreet.privacy.certificates.sums import Shifted, closed_form, lattice_sum
+
+    @at_precision(PRECISION)
+    def both(sigma):
+        shifted = Shifted(sigma=Fraction(sigma), norm=36, cells=36)
+        return float(closed_form(shifted, Fraction(1))), float(lattice_sum(shifted, Fraction(1)))
+
+    rough, exact = both(25)
+    assert exact <= rough <= exact * 1.01
+    rough, exact = both(1000)
+    assert exact <= rough <= exact + 1e-40  # a tiny delta: both are far in the tail
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-9])
+@pytest.mark.parametrize(
+    ("trust", "options", "users"),
+    [
+        (Central(epsilon=1, delta=1e-6, mechanism="gaussian"), {}, None),
+        (Central(epsilon=1, delta=1e-6, mechanism="gaussian"), {"statistics": ("visits",)}, None),
+        (Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), {"episodes": 20_000}, None),
+        (Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), {"episodes": 10**6}, None),
+        (Central(epsilon=1, delta=1e-6, mechanism="toeplitz"), {"episodes": 20_000}, None),
+        (Local(epsilon=1, delta=1e-6, mechanism="gaussian"), {}, None),
+        (
+            Local(epsilon=1, delta=1e-6, mechanism="gaussian"),
+            {"episodes": 100, "stationary": True},
+            None,
+        ),
+        (Shuffle(epsilon=1, delta=1e-6), {}, 20_000),
+        (Shuffle(epsilon=1, delta=1e-6, honest=0.8), {}, 1000),
+    ],
+    ids=lambda value: getattr(value, "mechanism", None),
+)
+def test_golden_plans_are_certified_and_checked(trust, options, users, delta):
+    from dataclasses import replace
+
+    more = {"rhythm": "stream"} if "episodes" in options else {}
+    shape = SHAPE if users is None else Shape(states=2, actions=2, horizon=2)
+    plan = replace(trust, delta=delta).calibrate(shape, **options, **more)
+    certificate = certify(plan, users=users)
+    assert certificate.holds
+    assert 0.9 < certificate.ratio <= 1
+    assert certificate.claim.delta == promised(delta)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "randomized-response", "one-step"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.3])
+def test_pure_epsilons_hold_exactly(mechanism, epsilon):
+    plan = Local(epsilon=epsilon, mechanism=mechanism).calibrate(SHAPE)
+    certificate = certify(plan)
+    assert certificate.holds
+    assert certificate.bound == 0
+    tighter = Claim(
+        law=certificate.claim.law,
+        epsilon=certificate.claim.epsilon * (1 - Fraction(1, 10**10)),
+        delta=Fraction(0),
+        about={},
+    )
+    assert not certify_claim(tighter).holds
+
+
+def test_one_fair_bit_less_is_refuted():
+    shape = Shape(states=2, actions=2, horizon=2)
+    plan = Shuffle(epsilon=1, delta=1e-6).calibrate(shape, statistics=("visits",))
+    claim = claim_of(plan, users=1)
+    law = claim.law
+    assert law.probability == HALF  # one user: all bits are fair
+    assert certify_claim(claim, check=False).holds
+
+    def low(trials):
+        return binomial_refutation(trials, law.ups, law.downs, claim.epsilon, fineness=250)
+
+    assert low(law.trials - 1) > claim.delta >= low(law.trials)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.999])
+def test_less_gaussian_noise_is_refuted(factor):
+    claim = claim_of(Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(SHAPE))
+    sigma = claim.law.sigma * Fraction(factor)
+    assert gaussian_refutation(sigma, claim.law.times, claim.epsilon) > claim.delta
+    weaker = Claim(
+        law=GaussianMoves(sigma=sigma, times=claim.law.times),
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        about={},
+    )
+    assert not certify_claim(weaker).holds
+
+
+def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
+    digest, squares = coefficients_digest([2**10, 2**9])
+    law = GaussianGrid(
+        sigma=Fraction(1200),
+        length=2,
+        squared_norm=squares,
+        coefficients=digest,
+        squares=4,
+        cells=4,
+    )
+    bound, method = law.bound(Fraction(20), Fraction(1, 10**6), silent)
+    assert method["name"] == "concentrated"
+    assert bound < Fraction(1, 10**6)
+
+
+def test_epsilon_and_delta_are_the_smaller_of_decimal_and_double():
+    assert promised(0.1) == Fraction(1, 10) < Fraction(0.1)
+    assert promised(1e-6) == Fraction(1e-6) < Fraction(1, 10**6)
+
+
+def test_what_is_not_covered_is_said():
+    from discreet.privacy import NoPrivacy
+
+    with pytest.raises(ValueError, match="promises nothing"):
+        certify(NoPrivacy().calibrate(SHAPE))
+    with pytest.raises(ValueError, match="give users="):
+        certify(Shuffle(epsilon=1, delta=1e-6).calibrate(SHAPE))
+    with pytest.warns(UserWarning):
+        printed = Local(epsilon=1, mechanism="laplace", calibration="paper").calibrate(SHAPE)
+    with pytest.raises(ValueError, match="Printed constants"):
+        certify(printed)
+
+
+def test_files_are_written_read_and_refused(tmp_path):
+    certificate = certify(Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(SHAPE))
+    path = tmp_path / "certificate.json"
+    certificate.write(path)
+    assert verify(path) <= certificate.bound
+    assert verify(certificate) == verify(certificate.to_dict())
+    path.write_text(path.read_text().replace('"times": 36', '"times": 35'))
+    with pytest.raises(ValueError, match="edited"):
+        verify(path)
+
+
+def test_a_claim_that_is_not_proven_has_no_file(tmp_path):
+    law = GaussianMoves(sigma=Fraction(1), times=36)
+    claim = Claim(law=law, epsilon=Fraction(1), delta=Fraction(1, 10**6), about={})
+    certificate = certify_claim(claim)
+    assert "Not certified" in certificate.sentence()
+    with pytest.raises(ValueError, match="Not certified"):
+        certificate.write(tmp_path / "certificate.json")

@@ -1,0 +1,230 @@
+"""The verifier by itself: accepts what holds, refuses everything else with one sentence."""
+
+import copy
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.privacy.certificates import verify
+
+pytestmark = pytest.mark.core
+HERE = Path(verify.__file__)
+LAWS = tuple(verify.LAWS)
+
+BITS = {
+    "format": "discreet-certificate/1",
+    "law": {"name": "binomial", "trials": 2571, "probability": "1/2"},
+    "moves": [{"shift": 1, "times": 18}, {"shift": -1, "times": 18}],
+    "epsilon": "1",
+    "delta": "1/1000000",
+    "method": {"name": "connect-the-dots", "base": "2047/2048", "bits": 128, "cut": "1e-18"},
+    "bound": "997602269/1000000000000000",
+}
+"""The certificate of the specification."""
+
+
+def small(**changes):
+    return {
+        "format": "discreet-certificate/1",
+        "law": {"name": "discrete-laplace", "scale": "36"},
+        "moves": [{"shift": 1, "times": 36}],
+        "epsilon": "1",
+        "delta": "0",
+        "method": {"name": "rational"},
+        "bound": "0",
+    } | changes
+
+
+def resealed(data):
+    """The same content with a fitting digest."""
+    rest = {key: value for key, value in data.items() if key != "digest"}
+    return rest | {"digest": verify.digest(rest)}
+
+
+def test_the_certificate_of_the_specification_holds():
+    recomputed = verify.check(BITS)
+    assert Fraction("9.97602e-7") < recomputed <= Fraction(BITS["bound"])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_is_accepted(made, law):
+    assert verify.check(made[law]) <= Fraction(made[law]["bound"])
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_an_edited_number_is_refused(made, law):
+    for part in ("epsilon", "delta", "bound"):
+        data = copy.deepcopy(made[law])
+        data[part] = str(Fraction(data[part]) + Fraction(1, 10**12))
+        with pytest.raises(verify.Refused, match="edited"):
+            verify.check(data)
+    data = copy.deepcopy(made[law])
+    data["law"]["note"] = "1"
+    with pytest.raises(verify.Refused, match="edited"):
+        verify.check(data)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
+    data = copy.deepcopy(made[law])
+    halved = {
+        "binomial": ("trials", 100),
+        "table": ("weights", [1, 9, 1]),
+        "randomized-response": ("flip", "1/6"),
+        "one-step": ("flip", "27/200"),
+        "discrete-laplace": ("scale", "18"),
+        "layered-gaussian": ("loss_sigma", "512"),
+    }
+    name, value = halved.get(law, ("sigma", None))
+    data["law"][name] = value if value is not None else str(Fraction(data["law"]["sigma"]) / 2)
+    with pytest.raises(verify.Refused, match="Recomputed"):
+        verify.check(resealed(data))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_more_moves_are_refused_even_with_a_fitting_digest(made, law):
+    data = copy.deepcopy(made[law])
+    if isinstance(data["moves"], list):
+        data["moves"][0]["times"] *= 2
+    else:
+        name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(law, "losses")
+        data["moves"][name] *= 2
+    with pytest.raises(verify.Refused, match="Recomputed"):
+        verify.check(resealed(data))
+
+
+def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
+    data = made["binomial"]
+    bound = Fraction(data["bound"])
+    with pytest.raises(verify.Refused, match="above the certificate's bound"):
+        verify.check(resealed(data | {"bound": str(bound * (1 - Fraction(1, 10**6)))}))
+    with pytest.raises(verify.Refused, match="exceeds delta"):
+        verify.check(resealed(data | {"delta": str(bound * (1 - Fraction(1, 10**6)))}))
+    with pytest.raises(verify.Refused, match="Recomputed"):
+        verify.check(resealed(data | {"epsilon": "999/1000"}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "discreet-certificate/2"}, "Unknown format"),
+        ({"law": {"name": "classes"}}, "Unknown law 'classes'"),
+        ({"law": {"name": ["x"]}}, "Unknown law"),
+        ({"law": 3}, "law.name is missing"),
+        ({"law": {"name": "discrete-laplace", "scale": "36", "more": "1"}}, "exactly the fields"),
+        ({"law": {"name": "discrete-laplace", "scale": 36}}, "rational number in a string"),
+        ({"law": {"name": "discrete-laplace", "scale": "0"}}, "law.scale > 0"),
+        ({"law": {"name": "discrete-laplace", "scale": "36/0"}}, "exact rational"),
+        ({"method": {"name": "trust-me"}}, "Unknown method"),
+        ({"moves": []}, "list of moves"),
+        ({"moves": [{"shift": 1}]}, "shift and times"),
+        ({"moves": [{"shift": 1, "times": 0}]}, "between 1 and"),
+        ({"moves": [{"shift": 0, "times": 1}]}, "shifts other than 0"),
+        ({"moves": [{"shift": True, "times": 1}]}, "shifts other than 0"),
+        ({"epsilon": "nan"}, "exact rational"),
+        ({"epsilon": "-1"}, "epsilon >= 0"),
+        ({"delta": "1"}, "delta in"),
+        ({"extra": 1}, "Expected a certificate"),
+    ],
+)
+def test_malformed_content_is_refused(changes, message):
+    with pytest.raises(verify.Refused, match=message):
+        verify.check(small(**changes))
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "message"),
+    [
+        ("method", "base", "1/3", "form"),
+        ("method", "bits", 1000, "from 32 to 256"),
+        ("method", "cut", "0", "method.cut > 0"),
+        ("method", "base", "1099511627775/1099511627776", "too fine|too few"),
+        ("law", "probability", "1", "0 < probability < 1"),
+        ("law", "trials", "2571", "integer"),
+    ],
+)
+def test_an_unusable_method_is_refused(part, name, value, message):
+    data = copy.deepcopy(BITS)
+    data[part][name] = value
+    with pytest.raises(verify.Refused, match=message):
+        verify.check(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("not json", "not JSON"),
+        ('{"format": 1.5}', "exact numbers"),
+        ('{"format": NaN}', "exact numbers"),
+        ('{"format": "a", "format": "b"}', "twice"),
+        ("[1]", "Expected a certificate"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_one_sentence(tmp_path, capsys, text, message):
+    path = tmp_path / "certificate.json"
+    path.write_text(text)
+    assert verify.main([str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.startswith("Refused: ")
+    assert err.count("\n") == 1
+
+
+def test_a_missing_file_and_a_missing_argument(tmp_path, capsys):
+    assert verify.main([str(tmp_path / "none.json")]) == 1
+    assert "Cannot read" in capsys.readouterr().err
+    assert verify.main([]) == 2
+    assert "Usage" in capsys.readouterr().err
+
+
+def test_it_runs_by_itself_where_nothing_else_can_be_imported(tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(small()))
+    (tmp_path / "verify.py").write_bytes(HERE.read_bytes())
+    code = (
+        "import sys, runpy\n"
+        "class Wall:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.split('.')[0] in ('numpy', 'discreet', 'flint', 'scipy', 'numba'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Wall())\n"
+        f"sys.argv = ['verify.py', {str(path)!r}]\n"
+        f"runpy.run_path({str(tmp_path / 'verify.py')!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Verified (discrete-laplace): delta(1) is at most 0")
+
+
+@pytest.mark.parametrize("x", [Fraction(n, 7) for n in (-900, -61, -1, 0, 3, 50, 700)])
+def test_exponentials_and_normals_are_enclosed(x):
+    low, high = verify.exp(x)
+    assert 0 <= low < high
+    if abs(x) < 100:
+        assert math.isclose(low / verify.ONE, math.exp(x), rel_tol=1e-13)
+        assert (high - low) * 10**30 <= high
+    phi = verify.normal(x / 10)
+    assert 0 <= phi[1] - phi[0] <= verify.ONE >> 200
+    assert math.isclose(phi[0] / verify.ONE, math.erfc(-x / 10 / math.sqrt(2)) / 2, rel_tol=1e-12)
+
+
+def test_pi():
+    assert verify.PI[0] < verify.PI[1]
+    assert math.isclose(verify.PI[0] / verify.ONE, math.pi, rel_tol=1e-15)
+    assert verify.PI[1] - verify.PI[0] < verify.ONE >> 230
+
+
+def test_products_are_rounded_up():
+    one, bits = 1 << 64, 64
+    found = verify.multiply([one // 3, one // 2], [one // 7, one], bits)
+    exact = [Fraction(one // 3) * (one // 7), one // 3 * one + Fraction(one // 2) * (one // 7)]
+    for value, truth in zip(found, [e / one for e in exact], strict=False):
+        assert truth <= value <= truth + 1
