@@ -50,7 +50,8 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--delta", "0"], "discrete-laplace"),
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
         (["--trust", "local", "--mechanism", "gaussian", *POOLED], "piled-gaussian"),
-        (["--trust", "shuffle", "--honest", "0.5", "--statistics", "visits"], "binomial"),
+        (["--trust", "shuffle", "--honest", "0.5"], "binomial"),
+        (["--trust", "shuffle", "--epsilon", "10"], "table"),
         (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
     ],
 )

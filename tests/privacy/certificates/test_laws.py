@@ -61,10 +61,13 @@ def test_binomial_agrees_with_enumeration(probability, ups, downs):
         assert float(bound) <= truth * 1.01
 
 
-def test_table_agrees_with_enumeration():
-    weights = (1, 3, 7, 3, 1)
-    pmf = {x: w / 15 for x, w in enumerate(weights)}
-    law = TableNoise(weights=weights, ups=2, downs=1)
+@pytest.mark.parametrize(("weights", "draws"), [((1, 3, 7, 3, 1), 1), ((8, 3, 1), 3)])
+def test_table_agrees_with_enumeration(weights, draws):
+    pmf = {}
+    for outcome in itertools.product(enumerate(weights), repeat=draws):
+        value = sum(x for x, _ in outcome)
+        pmf[value] = pmf.get(value, 0.0) + math.prod(w / sum(weights) for _, w in outcome)
+    law = TableNoise(weights=weights, ups=2, downs=1, draws=draws)
     truth = max(stick(pmf, shifts, 2.0) for shifts in ([1, 1, -1], [-1, -1, 1]))
     bound, _ = law.bound(Fraction(2), Fraction(1, 2), silent)
     assert truth <= float(bound) * (1 + 1e-12)
@@ -188,12 +191,12 @@ def test_less_gaussian_noise_is_refuted(factor):
 
 
 def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
-    digest, squares = coefficients_digest([2**10, 2**9])
+    coefficients = [2**10, 2**9]
     law = GaussianGrid(
         sigma=Fraction(1200),
         length=2,
-        squared_norm=squares,
-        coefficients=digest,
+        squared_norm=sum(c * c for c in coefficients),
+        coefficients=coefficients_digest(coefficients),
         squares=4,
         cells=4,
     )

@@ -57,10 +57,14 @@ def exact(end: arb) -> Fraction:
 
 
 def upper(value: arb) -> Fraction:
-    """The upper end of a ball, exactly; one if nothing better is known."""
+    """The upper end of a ball, exactly; one if nothing better is known.
+
+    Positive numbers far below any delta are rounded up: an exact 10^-(10^9) would be a long number.
+    """
     if not value.is_finite():
         return Fraction(1)
-    return exact(value.upper())
+    least = Fraction(1, 2**400)
+    return least if value >= 0 and value <= ball(least) else exact(value.upper())
 
 
 def clipped(value: arb) -> arb:

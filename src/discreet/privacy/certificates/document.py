@@ -86,11 +86,11 @@ class Certificate:
         )
 
 
-def rounded(bound: Fraction, delta: Fraction) -> Fraction:
+def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
     """A bound with a hair of room for the verifier's roundings, in few digits; at most delta."""
     if bound == 0 or bound > delta:
         return bound
-    roomy = bound * (1 + Fraction(1, 10**9))
+    roomy = bound * (1 + room)
     unit = Fraction(1)
     while roomy < 10**9 * unit:
         unit /= 10

@@ -123,11 +123,14 @@ def binomial_atoms(trials: int, probability: Fraction, shift: int, depth: float)
     return atoms
 
 
-def table_atoms(weights: tuple[int, ...], shift: int) -> list[Atom]:
-    """Atoms of finite loss when a counter under noise from a table moves by ``shift`` (±1)."""
-    total, atoms = sum(weights), []
-    for x, weight in enumerate(weights):
-        moved = weights[x - shift] if 0 <= x - shift < len(weights) else 0
-        if weight and moved:
-            atoms.append((ball(Fraction(weight, total)), ball(Fraction(moved, weight))))
-    return atoms
+def table_atoms(weights: tuple[int, ...], draws: int, shift: int, cut: float) -> list[Atom]:
+    """Atoms of finite loss when a counter under draws from a table moves by ``shift`` (±1).
+
+    Cropped masses are missing from P, which the last term of delta counts, and from Q, which only
+    raises the loss.
+    """
+    total = sum(weights)
+    one = Losses(0, arb_poly([ball(Fraction(weight, total)) for weight in weights]))
+    masses = one.repeated(draws, cut).masses.coeffs()
+    moved = [arb(0), *masses, arb(0)][1 - shift : len(masses) + 1 - shift]
+    return [(p, q / p) for p, q in zip(masses, moved, strict=True) if p > 0 and q > 0]

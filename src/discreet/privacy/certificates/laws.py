@@ -47,6 +47,8 @@ class Law(ABC):
     """Noise on counters and the moves of one user."""
 
     name: ClassVar[str]
+    room: ClassVar[Fraction] = Fraction(1, 10**9)
+    """What the verifier's roundings and cuts may add to the bound, relatively."""
 
     @abstractmethod
     def fields(self) -> Document:
@@ -91,16 +93,21 @@ class _Moved(Law):
         return _shifts((1, self.ups), (-1, self.downs))
 
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
-        """Grids of 1/64 of the typical loss and finer: each halving quarters the slack."""
+        """Grids of 1/64 of the typical loss and finer, while that helps.
+
+        Each halving quarters the slack. Losses of nearly one size (noise close to Laplace) take
+        finer grids: what lies just below epsilon must not be carried beyond it.
+        """
         start = max(1, math.ceil(-math.log2(min(0.5, self.typical_loss() / 64))))
         best, method = Fraction(1), Document()
-        for m in range(start, start + 4):
+        for m in range(start, start + 9):
             base = Fraction((1 << m) - 1, 1 << m)
             progress(f"composing {self.ups + self.downs} moves on a grid of 2^-{m}")
-            found = self.on_grid(epsilon, delta, base)
+            found, before = self.on_grid(epsilon, delta, base), best
             if found < best or not method:
                 best, method = found, self._method(base, delta)
-            if found <= delta or found > delta * Fraction(3, 2):
+            hopeless = found > delta * Fraction(3, 2) and found > before * Fraction(4, 5)
+            if found <= delta or hopeless or (m > start + 3 and found > before * Fraction(99, 100)):
                 break
         return best, method
 
@@ -153,27 +160,29 @@ class BinomialBits(_Moved):
 
 @dataclass(frozen=True, kw_only=True)
 class TableNoise(_Moved):
-    """Each counter carries noise drawn from a table of integer ``weights``."""
+    """Each counter carries the sum of ``draws`` draws from a table of integer ``weights``."""
 
     weights: tuple[int, ...]
     ups: int
     downs: int
+    draws: int = 1
     name: ClassVar[str] = "table"
-    digits: ClassVar[int] = 6  # bounded noise ends in huge losses of tiny mass: a long grid
+    digits: ClassVar[int] = 9  # bounded noise ends in huge losses of tiny mass: a long grid
+    room: ClassVar[Fraction] = Fraction(1, 10**6)
 
     def fields(self) -> Document:
-        """The weights."""
-        return {"weights": list(self.weights)}
+        """The weights, and how often they are drawn from."""
+        return {"weights": list(self.weights), "draws": self.draws}
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
-        return table_atoms(self.weights, shift)
+        return table_atoms(self.weights, self.draws, shift, math.exp(-depth))
 
     def typical_loss(self) -> float:
-        """From the table."""
-        total, pairs = sum(self.weights), zip(self.weights, self.weights[1:], strict=False)
-        square = sum(b / total * math.log(b / a) ** 2 for a, b in pairs if a and b)
-        return min(1.0, math.sqrt(square) or 1.0)
+        """One over the standard deviation."""
+        mean = sum(x * w for x, w in enumerate(self.weights)) / sum(self.weights)
+        square = sum((x - mean) ** 2 * w for x, w in enumerate(self.weights)) / sum(self.weights)
+        return min(1.0, 1 / math.sqrt(self.draws * square)) if square else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,17 +355,13 @@ class GaussianGrid(Law):
         return smooth + (1 + wanted.exp()) * ball(self.cells * self.length / (24 * self.sigma**2))
 
 
-def coefficients_digest(coefficients: Iterable[int]) -> tuple[str, int]:
-    """SHA-256 of the integers in decimal, one per line, and their exact sum of squares.
+def coefficients_digest(coefficients: Iterable[int]) -> str:
+    """SHA-256 of integers in decimal, one per line.
 
-    >>> coefficients_digest([3, 4])[1]
-    25
+    >>> coefficients_digest([3, 4])[:12]
+    '1ddb914da913'
     """
-    seen, squares = hashlib.sha256(), 0
-    for value in coefficients:
-        seen.update(b"%d\n" % value)
-        squares += value * value
-    return seen.hexdigest(), squares
+    return hashlib.sha256(b"".join(b"%d\n" % value for value in coefficients)).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

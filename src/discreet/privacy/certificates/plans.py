@@ -7,6 +7,7 @@ moves of one user from the lemmas of `sensitivity`, which certificates do not co
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 from discreet import _validate
@@ -24,7 +25,8 @@ from discreet.privacy.certificates.laws import (
     TableNoise,
     coefficients_digest,
 )
-from discreet.privacy.layered import LOSS_UNITS, LayeredPlan, loss_reach
+from discreet.privacy.layered import LayeredPlan, loss_reach
+from discreet.privacy.loss_noise import LOSS_UNITS
 from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.local import AdditiveLocalBatch
@@ -36,7 +38,7 @@ from discreet.privacy.mechanisms.randomized_response import (
 )
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
-from discreet.privacy.mechanisms.tree import TreeNoise
+from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
 from discreet.privacy.release import BatchPlan, StreamPlan
 
 Plan = BatchPlan | StreamPlan | LayeredPlan
@@ -104,6 +106,13 @@ def _shuffle(plan: ShuffleBatch, users: int | None) -> Law:
     if users is None:
         raise InvalidInputError("Shuffle noise depends on the batch: give users=...")
     bits = plan.bits(users)
+    if bits.weights:  # every user draws the number of ones from a table
+        return TableNoise(
+            weights=tuple(int(w) for w in bits.weights),
+            ups=plan.moves,
+            downs=plan.moves,
+            draws=plan.reliable(users),
+        )
     return BinomialBits(
         trials=plan.reliable(users) * bits.bits,
         probability=Fraction(bits.probability),
@@ -139,22 +148,31 @@ def _cumulative(noise: CumulativeNoise, reach: Reach) -> Law:
     law = getattr(noise, "law", None)
     if not isinstance(law, NoiseLaw):
         raise UnsupportedError(f"{type(noise).__name__} is not covered by certificates.")
+    if isinstance(noise, GridTreeNoise) and isinstance(law, GaussianLaw):
+        raise UnsupportedError(
+            "Averaged and padded trees with Gaussian nodes are calibrated on what they reveal, "
+            "which certificates do not cover; use mechanism='tree-gaussian' or 'toeplitz'."
+        )
     if isinstance(noise, TreeNoise):  # every release is a function of the noisy nodes
         return _noise(law, reach, copies=noise.levels)
     return _noise(law, reach)
 
 
 def toeplitz_law(noise: ToeplitzNoise, reach: Reach) -> GaussianGrid:
-    """The grid of a factorisation, with the exact norm of its longest column.
+    """The grid of the column-normalised square root, with the exact norm of its longest column.
 
-    The columns of a lower-triangular Toeplitz matrix are shifts of its first, which is the longest.
+    Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
+    that of all c_t, then all d_i. Python's integers: nothing can overflow.
     """
-    digest, squares = coefficients_digest(int(c) for c in noise.factors.encoder())
+    encoder = [int(c) for c in noise.factors.encoder()]
+    columns = [int(d) for d in noise.factors.columns]
+    prefixes = list(accumulate(c * c for c in encoder))
+    longest = max(d * d * norm for d, norm in zip(columns, reversed(prefixes), strict=True))
     return GaussianGrid(
         sigma=Fraction(noise.steps),
         length=noise.episodes,
-        squared_norm=squares,
-        coefficients=digest,
+        squared_norm=longest,
+        coefficients=coefficients_digest([*encoder, *columns]),
         squares=reach.units * reach.pile,
         cells=reach.units,
     )
@@ -166,8 +184,8 @@ def _layered(plan: LayeredPlan) -> Law:
         raise UnsupportedError("Layered Toeplitz noise is not covered by certificates.")
     reach = Reach(units=4 * size.horizon, horizon=size.horizon)
     counts = _cumulative(noise, reach)
-    centred = bool(getattr(plan, "centred_losses", False))
-    losses = loss_reach(size, plan.feedback, public=plan.public_losses, centred=centred)
+    # A plan does not say whether its users report centred losses: the worst is assumed.
+    losses = loss_reach(size, plan.feedback, public=plan.public_losses)
     if not losses:
         return counts
     if not isinstance(counts, GaussianMoves):

@@ -46,7 +46,8 @@ def certify_claim(
     start = time.process_time()
     bound, method = claim.law.bound(claim.epsilon, claim.delta, progress)
     found = time.process_time()
-    certificate = Certificate(claim=claim, bound=rounded(bound, claim.delta), method=method)
+    bound = rounded(bound, claim.delta, claim.law.room)
+    certificate = Certificate(claim=claim, bound=bound, method=method)
     if check and certificate.holds:
         progress("checking with integers")
         verify(certificate)

@@ -128,8 +128,8 @@ def normal(x: Fraction) -> Pair:
 # --- laws of many values: connect the dots -----------------------------------------------------
 
 
-def multiply(a: list[int], b: list[int], bits: int) -> list[int]:
-    """Masses of the sum of two independent losses, rounded up: one product of two long integers."""
+def multiply(a: list[int], b: list[int], bits: int, more: int) -> list[int]:
+    """Masses of a sum of two independent numbers: one product of two long integers, rounded."""
     longest = max(a).bit_length() + max(b).bit_length() + min(len(a), len(b)).bit_length()
     width = longest // 8 + 1
     packed = [
@@ -139,7 +139,7 @@ def multiply(a: list[int], b: list[int], bits: int) -> list[int]:
     size = len(a) + len(b) - 1
     product = (packed[0] * packed[1]).to_bytes(width * size, "little")
     pieces = (product[i * width : (i + 1) * width] for i in range(size))
-    return [(int.from_bytes(piece, "little") >> bits) + 1 for piece in pieces]
+    return [(int.from_bytes(piece, "little") >> bits) + more for piece in pieces]
 
 
 def crop(x: Masses, cut: int) -> Masses:
@@ -155,18 +155,18 @@ def crop(x: Masses, cut: int) -> Masses:
     return first + low, masses[low:high], lost + sum(ends)
 
 
-def compose(x: Masses, y: Masses, bits: int, cut: int) -> Masses:
-    """Two independent moves."""
-    return crop((x[0] + y[0], multiply(x[1], y[1], bits), x[2] + y[2]), cut)
+def compose(x: Masses, y: Masses, bits: int, cut: int, more: int = 1) -> Masses:
+    """Two independent moves; masses are rounded up (or down, if ``more`` is 0)."""
+    return crop((x[0] + y[0], multiply(x[1], y[1], bits, more), x[2] + y[2]), cut)
 
 
-def repeat(x: Masses, times: int, bits: int, cut: int) -> Masses:
+def repeat(x: Masses, times: int, bits: int, cut: int, more: int = 1) -> Masses:
     """The same move many times, by repeated squaring."""
     if times == 1:
         return x
-    half = repeat(x, times // 2, bits, cut)
-    square = compose(half, half, bits, cut)
-    return compose(square, x, bits, cut) if times % 2 else square
+    half = repeat(x, times // 2, bits, cut, more)
+    square = compose(half, half, bits, cut, more)
+    return compose(square, x, bits, cut, more) if times % 2 else square
 
 
 def powers(base: Fraction, first: int, last: int, bits: int) -> dict[int, Pair]:
@@ -395,21 +395,23 @@ def check_binomial(entry: "Entry") -> Fraction:
 
 
 def check_table(entry: "Entry") -> Fraction:
-    """Every counter carries noise drawn from a table of integer weights."""
-    weights = entry.field("law", "weights")
+    """Every counter carries the sum of ``draws`` draws from a table of integer weights.
+
+    Upper bounds on P and lower bounds on Q can only raise (P - e^epsilon·Q)+; what was cut off P
+    counts as lost.
+    """
+    weights, draws = entry.field("law", "weights"), entry.whole("law", "draws")
     if not isinstance(weights, list) or not all(type(w) is int and w >= 0 for w in weights):
         raise Refused("The weights of a table must be a list of non-negative integers.")
-    total, bits = sum(weights), entry.bits()
+    total, bits, cut = sum(weights), entry.bits(), entry.cut() // (16 * draws)
     if not total:
         raise Refused("The weights of a table must not all be zero.")
-
-    def weight(x: int) -> int:
-        return weights[x] if 0 <= x < len(weights) else 0
-
-    law = 0, [up(w << bits, total) for w in weights], 0
+    law = repeat((0, [up(w << bits, total) for w in weights], 0), draws, bits, cut)
+    first, lower, _ = repeat((0, [(w << bits) // total for w in weights], 0), draws, bits, cut, 0)
+    least, most = dict(enumerate(lower, first)), dict(enumerate(law[1], law[0]))
     ratios: dict[int, Callable[[int], Pair]] = {
-        1: lambda x: (weight(x - 1), weight(x)),
-        -1: lambda x: (weight(x + 1), weight(x)),
+        1: lambda x: (least.get(x - 1, 0), most[x]),
+        -1: lambda x: (least.get(x + 1, 0), most[x]),
     }
     return connect_the_dots(entry, law, ratios)
 
@@ -546,7 +548,7 @@ def _pure(holds: bool) -> Fraction:
 
 LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str, str]] = {
     "binomial": (check_binomial, "trials probability", "", "connect-the-dots"),
-    "table": (check_table, "weights", "", "connect-the-dots"),
+    "table": (check_table, "weights draws", "", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "", "sum convolution"),
     "piled-gaussian": (check_piled_gaussian, "sigma", "total largest copies", "all-directions"),
     "gaussian-grid": (check_gaussian_grid, "sigma length squared_norm coefficients",
