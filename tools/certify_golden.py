@@ -16,12 +16,12 @@ from fractions import Fraction
 from discreet.errors import DiscreetError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
+from discreet.privacy.adversarial import LayeredSize, calibrate_layered
 from discreet.privacy.certificates.laws import BinomialBits, LayeredGaussian
 from discreet.privacy.certificates.layered import layered_refutation
 from discreet.privacy.certificates.plans import Claim, Plan, claim_of
 from discreet.privacy.certificates.refute import binomial_refutation
 from discreet.privacy.certificates.run import certify_claim
-from discreet.privacy.layered import LayeredSize, calibrate_layered
 from discreet.privacy.trust import TrustModel
 
 DELTAS = (1e-6, 1e-9)

@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet import _validate
 from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.privacy.adversarial import LayeredPlan, loss_reach
 from discreet.privacy.certificates.laws import (
     BinomialBits,
     FlippedBits,
@@ -25,7 +26,6 @@ from discreet.privacy.certificates.laws import (
     TableNoise,
     coefficients_digest,
 )
-from discreet.privacy.layered import LayeredPlan, loss_reach
 from discreet.privacy.loss_noise import LOSS_UNITS
 from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
 from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
@@ -39,7 +39,7 @@ from discreet.privacy.mechanisms.randomized_response import (
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
-from discreet.privacy.release import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan
 
 Plan = BatchPlan | StreamPlan | LayeredPlan
 
