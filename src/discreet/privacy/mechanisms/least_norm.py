@@ -86,7 +86,7 @@ def averaging(levels: int) -> Averaging:
     """Honaker's weights for a tree of ``levels`` levels.
 
     >>> round(averaging(15).squares, 2)  # instead of 15
-    12.82
+    12.84
     """
     own = own_weights(levels)
     weights = np.zeros((levels, levels), np.int64)
