@@ -50,14 +50,14 @@ from discreet.errors import UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
-from discreet.privacy.mechanisms.cumulative import (
+from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     IndependentNoise,
     NoiseRun,
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private

@@ -19,7 +19,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.mechanisms._cumulative import AdditiveStream, CumulativeNoise, Reach
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import debias
 

@@ -10,7 +10,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
 from discreet.privacy.auditing.empirical import epsilon_low, samples
 from discreet.privacy.auditing.linear import additive
-from discreet.privacy.mechanisms.cumulative import AdditiveRelease, NoiseRun
+from discreet.privacy.mechanisms._cumulative import AdditiveRelease, NoiseRun
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree

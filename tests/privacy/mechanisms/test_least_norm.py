@@ -8,8 +8,8 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.linear import additive
 from discreet.privacy.mechanisms._kernels import factored_prefix, honaker_prefix, weighted
-from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw
-from discreet.privacy.mechanisms.least_norm import (
+from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms._least_norm import (
     WEIGHT_BITS,
     averaging,
     dyadic_weights,

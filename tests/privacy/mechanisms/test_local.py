@@ -13,8 +13,8 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.calibration.distributions import table_pmf
 from discreet.privacy.calibration.losses import delta_of_moves
-from discreet.privacy.mechanisms.encoders import AdditiveEncoder, FlipEncoder
-from discreet.privacy.mechanisms.laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
+from discreet.privacy.mechanisms._encoders import AdditiveEncoder, FlipEncoder
+from discreet.privacy.mechanisms._laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
 from discreet.privacy.mechanisms.local import bounded_radius
 from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail, false_bit
 from discreet.privacy.sampling.samplers import SimulationSampler

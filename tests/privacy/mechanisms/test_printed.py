@@ -9,8 +9,8 @@ from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import gaussian_delta
-from discreet.privacy.mechanisms.cumulative import Reach
-from discreet.privacy.mechanisms.laws import LaplaceLaw
+from discreet.privacy.mechanisms._cumulative import Reach
+from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale
 from discreet.privacy.sensitivity import STATISTICS

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms.laws import GaussianLaw, LaplaceLaw
-from discreet.privacy.mechanisms.least_norm import own_weights
+from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms._least_norm import own_weights
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,
     PaddedTreeNoise,

@@ -27,8 +27,8 @@ from discreet.privacy.certificates.laws import (
     coefficients_digest,
 )
 from discreet.privacy.loss_noise import LOSS_UNITS
-from discreet.privacy.mechanisms.cumulative import AdditiveStream, CumulativeNoise, Reach
-from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.local import AdditiveLocalBatch
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
 from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.errors import UnsupportedError
-from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.plans import StreamPlan
 
 SILENT, LAPLACE, TABLE, FLIPS, ONE_STEP = range(5)

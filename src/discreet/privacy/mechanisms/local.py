@@ -45,7 +45,7 @@ from discreet.privacy.calibration.losses import delta_of_moves
 from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import (
+from discreet.privacy.mechanisms._cumulative import (
     AdditiveRelease,
     AdditiveStream,
     CumulativeNoise,
@@ -53,15 +53,15 @@ from discreet.privacy.mechanisms.cumulative import (
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.encoders import (
+from discreet.privacy.mechanisms._encoders import (
     AdditiveEncoder,
     CounterEncoder,
     cell_mask,
     check_reports,
     played_cells,
 )
-from discreet.privacy.mechanisms.laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
+from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.plans import BatchPlan, batch_release, noisy_batch, unflatten
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows

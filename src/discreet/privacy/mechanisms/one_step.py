@@ -40,11 +40,11 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import flip_probability
-from discreet.privacy.mechanisms.cumulative import Array, check_episode, promise
-from discreet.privacy.mechanisms.encoders import check_reports, episode_counts
-from discreet.privacy.mechanisms.laws import TailLaw, bit_log_mgf
-from discreet.privacy.mechanisms.printed import no_printed_constants
-from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
+from discreet.privacy.mechanisms._cumulative import Array, check_episode, promise
+from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
+from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
+from discreet.privacy.mechanisms._printed import no_printed_constants
+from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
 from discreet.privacy.plans import BatchPlan, Traffic, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity

@@ -27,12 +27,12 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import Array, Reach, check_episode, promise
-from discreet.privacy.mechanisms.encoders import FlipEncoder, check_reports
-from discreet.privacy.mechanisms.laws import FlipTail
+from discreet.privacy.mechanisms._cumulative import Array, Reach, check_episode, promise
+from discreet.privacy.mechanisms._encoders import FlipEncoder, check_reports
+from discreet.privacy.mechanisms._laws import FlipTail
+from discreet.privacy.mechanisms._printed import delivered
+from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
-from discreet.privacy.mechanisms.printed import delivered
-from discreet.privacy.mechanisms.responses import ResponsePlan, ResponseRelease
 from discreet.privacy.plans import randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, flatten

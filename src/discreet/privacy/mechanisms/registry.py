@@ -80,9 +80,9 @@ _MECHANISMS: list[Mechanism] = [
 """The first of a trust model and rhythm is its default."""
 
 _ENCODERS = {
-    "additive": "encoders:AdditiveEncoder",
+    "additive": "_encoders:AdditiveEncoder",
     "one-step": "one_step:OneStepEncoder",
-    "randomized-response": "encoders:FlipEncoder",
+    "randomized-response": "_encoders:FlipEncoder",
     "shuffle-bits": "shuffle:ShuffleEncoder",
 }
 

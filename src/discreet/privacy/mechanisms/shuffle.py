@@ -38,7 +38,7 @@ from discreet.privacy.calibration.routes import Route, binomial_routes, moves_ro
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
-from discreet.privacy.mechanisms.encoders import cell_mask, episode_counts, played_cells
+from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells
 from discreet.privacy.plans import BatchPlan, Traffic, batch_release, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity

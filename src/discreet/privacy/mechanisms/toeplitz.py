@@ -72,7 +72,7 @@ from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import (
+from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
     CumulativeNoise,
     NoiseRun,
@@ -80,8 +80,8 @@ from discreet.privacy.mechanisms.cumulative import (
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import GaussianLaw
-from discreet.privacy.mechanisms.printed import no_printed_constants
+from discreet.privacy.mechanisms._laws import GaussianLaw
+from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.sampling.samplers import Sampler
 
 if TYPE_CHECKING:

@@ -79,28 +79,28 @@ from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.cumulative import (
+from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
     CumulativeNoise,
     NoiseRun,
     Reach,
     promise,
 )
-from discreet.privacy.mechanisms.laws import (
+from discreet.privacy.mechanisms._laws import (
     CHERNOFF_GRID,
     GaussianLaw,
     LaplaceLaw,
     NoiseLaw,
     check_failure,
 )
-from discreet.privacy.mechanisms.least_norm import (
+from discreet.privacy.mechanisms._least_norm import (
     WEIGHT_BITS,
     averaging,
     dyadic_weights,
     own_weights,
     padded_squares,
 )
-from discreet.privacy.mechanisms.printed import delivered, no_printed_constants
+from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.sampling.samplers import IntArray, Sampler
 

@@ -20,7 +20,7 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.mechanisms.laws import NoiseLaw, law_from_dict
+from discreet.privacy.mechanisms._laws import NoiseLaw, law_from_dict
 from discreet.privacy.plans import Traffic
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import flatten

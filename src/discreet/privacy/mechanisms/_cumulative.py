@@ -20,7 +20,7 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
-from discreet.privacy.mechanisms.laws import NoiseLaw
+from discreet.privacy.mechanisms._laws import NoiseLaw
 from discreet.privacy.plans import StreamPlan
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity

@@ -18,7 +18,7 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.mechanisms.cumulative import Array, Pieces
+from discreet.privacy.mechanisms._cumulative import Array, Pieces
 from discreet.privacy.plans import StreamPlan, unflatten
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
