@@ -251,15 +251,15 @@ _STREAMS = (
     Mutant(
         "shared-over-time",
         "the compiled loop uses one draw of noise for a whole block",
-        "seen[cell] = total[cell] + noise[i, cell]",
-        "seen[cell] = total[cell] + noise[0, cell]",
+        "public[cell] = raw[cell] + noise[i, cell]",
+        "public[cell] = raw[cell] + noise[0, cell]",
         ("test_the_compiled_run_is_the_printed_algorithm",),
     ),
     Mutant(
         "compiled-without-offset",
         "the compiled loop forgets the noise of randomised answers",
-        "seen[cell] = scale * (total[cell] + noise[i, cell] - centres[i, cell])",
-        "seen[cell] = scale * (total[cell] - centres[i, cell])",
+        "public[cell] = scale * (raw[cell] + noise[i, cell] - centres[i, cell])",
+        "public[cell] = scale * (raw[cell] - centres[i, cell])",
         ("test_the_compiled_run_is_the_printed_algorithm",),
     ),
     Mutant(

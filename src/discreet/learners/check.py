@@ -12,13 +12,14 @@ from discreet.learners.base import Floats, StreamLearner
 from discreet.learners.learn import learn
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
-from discreet.learners.streams.loop import make_learner, no_counts
+from discreet.learners.streams.loop import make_learner
 from discreet.mdp.counts import Counts
 from discreet.mdp.environments.grid_world import GridWorld
 from discreet.mdp.environments.random_mdp import RandomMDP
 from discreet.mdp.environments.river_swim import RiverSwim
 from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.streams.simulation import no_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
 
 _TRUSTS: dict[str, TrustModel] = {

@@ -15,6 +15,7 @@ from discreet.learners.adversarial.uob_lbps_kernels import estimate_losses
 from discreet.learners.adversarial.world import AdversarialSettings, Block, World, make_world
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import stochastic_losses
+from discreet.privacy.streams.layered_kernels import LayeredCounters, no_layered_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy
 
 WIDTHS = (1, 3, 2, 1)
@@ -56,8 +57,10 @@ def mean_estimate(setting, bounds, centred, limit, size=0.75):
     mean, out = np.zeros(losses.shape), np.zeros(losses.shape)
     for path, chance in trajectories(mdp, policy):
         for sign in (-1.0, 1.0):
-            noise = np.full(losses.shape, sign * size)
-            estimate_losses(path, losses, noise, bounds, mdp.widths, limit, centred, out)
+            released = np.full(losses.shape, sign * size)
+            for h, (x, a) in enumerate(path):
+                released[h, x, a] += losses[h, x, a] - (0.5 if centred else 0.0)
+            estimate_losses(released, bounds, mdp.widths, limit, centred, out)
             mean += 0.5 * chance * out
     return mean
 
@@ -112,8 +115,7 @@ def test_clipping_keeps_the_barrier_step_positive(setting):
     """Estimates are at least -(1/2 + E')/u, so eta <= 1/(2E' + 1) keeps eta·l + 1/q > 0."""
     mdp, _, losses, reached = setting
     bounds, out, limit = np.maximum(reached, 1e-12), np.zeros(losses.shape), 1.5
-    noise, path = np.full(losses.shape, -100.0), np.zeros((mdp.horizon, 2), np.int64)
-    estimate_losses(path, losses, noise, bounds, mdp.widths, limit, True, out)
+    estimate_losses(np.full(losses.shape, -100.0), bounds, mdp.widths, limit, True, out)
     rate = 1 / (2 * limit + 1)
     assert (rate * out + 1 / bounds)[mdp.present].min() > 0
 
@@ -129,17 +131,23 @@ def reversed_labels(values, widths, first_axis, next_states=False):
     return out
 
 
-def reversed_block(block, widths):
-    """The same episodes with all labels reversed: draws u become 1 - u."""
-    pairs = [
-        reversed_labels(values, widths, 1)
-        for values in (block.losses, block.reported, block.visit_noise, block.loss_noise)
-    ]
-    losses, reported, visit_noise, loss_noise = pairs
-    moves = reversed_labels(block.transition_noise, widths, 1, next_states=True)
-    uniforms = 1 - block.uniforms
+def reversed_block(block, model, raw):
+    """The same episodes with all labels reversed, in ``model``: draws u become 1 - u."""
+    users, widths = block.users, model.widths
+    noise = LayeredCounters(
+        reversed_labels(users.noise.transitions, widths, 1, next_states=True),
+        reversed_labels(users.noise.visits, widths, 1),
+        reversed_labels(users.noise.losses, widths, 1),
+    )
+    reversed_users = users._replace(
+        transitions=model.transitions,
+        reported=reversed_labels(users.reported, widths, 1),
+        uniforms=1 - users.uniforms,
+        noise=noise,
+        raw=raw,
+    )
     return Block(
-        block.first, losses, reported, uniforms, moves, visit_noise, loss_noise, block.errors
+        block.first, reversed_labels(block.losses, widths, 1), reversed_users, block.errors
     )
 
 
@@ -155,11 +163,12 @@ def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, t
     feedback = "full" if module is uc_o_reps else "bandit"
     losses = stochastic_losses(mdp, episodes, seed=1)
     world = make_world(
-        mdp, trust, episodes, RunSeeds(0), AdversarialSettings(), feedback=feedback, losses=losses
-    )
-    blocks = list(world.blocks())
+        mdp, trust, episodes, RunSeeds(0), AdversarialSettings(), feedback=feedback, losses=losses,
+        centred_losses=feedback == "bandit",
+    )  # fmt: skip
+    blocks, raw = list(world.blocks()), no_layered_counts(mdp.shape.transitions)
     results = []
-    for model, played in ((mdp, blocks), (other, [reversed_block(b, mdp.widths) for b in blocks])):
+    for model, played in ((mdp, blocks), (other, [reversed_block(b, other, raw) for b in blocks])):
         monkeypatch.setattr(World, "blocks", lambda self, played=played: iter(played))
         results.append(
             module.run(model, trust, episodes, RunSeeds(0), losses="stochastic", confidence=0.05)

@@ -10,7 +10,6 @@ from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.learners.adversarial import uc_o_reps, uob_lbps
 from discreet.learners.adversarial.episode_kernels import (
-    TrueCounts,
     expected_loss,
     least_loss,
     update_boxes,
@@ -21,6 +20,7 @@ from discreet.learners.adversarial.world import AdversarialSettings, checked_los
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence, stochastic_losses, switching_losses
+from discreet.privacy.streams.layered_kernels import add_layered_user, no_layered_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 
 LEARNERS = {"private-uc-o-reps": uc_o_reps.run, "private-uob-lbps": uob_lbps.run}
@@ -105,31 +105,29 @@ def test_zero_losses_make_the_printed_policy_collapse():
 
 @pytest.mark.core
 def test_estimators_by_hand():
-    path = np.array([[0, 1]])
-    reported, noise = np.array([[[0.25, 0.5]]]), np.array([[[-3.0, 0.25]]])
+    noise, loss = np.array([[[-3.0, 0.25]]]), np.array([[[0.0, 0.5]]])  # of the pair visited
     bounds, widths, out = np.array([[[0.5, 0.25]]]), np.array([1, 1]), np.zeros((1, 1, 2))
-    estimate_losses(path, reported, noise, bounds, widths, 2.0, True, out)
+    estimate_losses(noise + loss - [[[0.0, 0.5]]], bounds, widths, 2.0, True, out)
     np.testing.assert_allclose(out, [[[-2.5 / 0.5, 0.25 / 0.25]]])
-    estimate_losses(path, reported, noise, bounds, widths, 2.0, False, out)
+    estimate_losses(noise + loss, bounds, widths, 2.0, False, out)
     np.testing.assert_allclose(out, [[[0.0, (2.75 / 5) / 0.25]]])
 
 
 @pytest.mark.core
 def test_confidence_boxes_by_hand():
     shape = (1, 2, 1, 2)
-    counts = TrueCounts(np.zeros(shape), np.zeros(shape[:3]))
+    counts = no_layered_counts(shape)
     counts.transitions[0, 0, 0], counts.visits[0, 0, 0] = (30.0, 70.0), 100.0
     boxes = Boxes(np.array([1, 2]), np.zeros(shape), np.zeros(shape))
-    none = np.zeros(shape)
-    update_boxes(counts, none, none[..., 0], 0.0, 2.0, 1.0, boxes)
+    update_boxes(counts, 0.0, 2.0, 1.0, boxes)
     width = np.sqrt(2 * 0.3 * 0.7 * 2 / 100) + 14 / 100
     np.testing.assert_allclose(boxes.lower[0, 0, 0], [0.3 - width, 0.7 - width])
     np.testing.assert_allclose(boxes.upper[0, 0, 0], [0.3 + width, min(0.7 + width, 1)])
     # with E = 8: consistent counts (30, 70), then 8/4 each, as (5.2) says
-    update_boxes(counts, none, none[..., 0], 8.0, 2.0, 1e-9, boxes)
+    update_boxes(counts, 8.0, 2.0, 1e-9, boxes)
     np.testing.assert_allclose(boxes.lower[0, 0, 0], [32 / 104, 72 / 104], atol=1e-6)
     counts.visits[:] = counts.transitions[:] = 0
-    update_boxes(counts, none, none[..., 0], 0.0, 2.0, 1.0, boxes)
+    update_boxes(counts, 0.0, 2.0, 1.0, boxes)
     np.testing.assert_array_equal(boxes.lower[0, 0, 0], [0, 0])
 
 
@@ -140,23 +138,14 @@ def test_true_transitions_stay_inside_the_boxes():
         mdp, Central(1.0, 1e-6), 400, RunSeeds(0), AdversarialSettings(),
         feedback="full", losses="stochastic",
     )  # fmt: skip
-    uniform, counts = (
-        np.full(mdp.shape.visits, 0.5),
-        TrueCounts(np.zeros(mdp.shape.transitions), np.zeros(mdp.shape.visits)),
-    )
+    uniform = np.full(mdp.shape.visits, 0.5)
     boxes = Boxes(
         mdp.widths.copy(), np.zeros(mdp.shape.transitions), np.ones(mdp.shape.transitions)
     )
-    from discreet.learners.adversarial.episode_kernels import sample_episode
-
-    path = np.empty((mdp.horizon, 2), np.int64)
     for block in world.blocks():
         for k in range(len(block.losses)):
-            sample_episode(mdp.transitions, mdp.widths, uniform, block.uniforms[k], counts, path)
-            update_boxes(
-                counts, block.transition_noise[k], block.visit_noise[k], block.errors[k],
-                world.log_iota, 1.0, boxes,
-            )  # fmt: skip
+            add_layered_user(block.users, k, uniform)
+            update_boxes(block.users.public, block.errors[k], world.log_iota, 1.0, boxes)
             inside = (boxes.lower <= mdp.transitions + 1e-12) & (
                 mdp.transitions <= boxes.upper + 1e-12
             )

@@ -6,16 +6,17 @@ import pytest
 from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError
-from discreet.learners.streams import lockstep_kernels
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import all_regrets, run_lockstep
-from discreet.learners.streams.lockstep_kernels import run_lanes
-from discreet.learners.streams.loop import CompiledRun, make_learner, no_counts
+from discreet.learners.streams.loop import CompiledRun, make_learner
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
-from discreet.privacy.mechanisms.lane_kernels import add_laplace, draw_table
-from discreet.privacy.mechanisms.lane_noise import alias_table
 from discreet.privacy.plans import unflatten
+from discreet.privacy.streams import lane_users_kernels
+from discreet.privacy.streams.lane_kernels import add_laplace, draw_table
+from discreet.privacy.streams.lane_noise import alias_table
+from discreet.privacy.streams.lane_users_kernels import run_lanes
+from discreet.privacy.streams.simulation import no_counts
 
 LAPLACE = Local(2, mechanism="laplace")
 MDP = RandomMDP(states=2, actions=2, horizon=2)
@@ -177,10 +178,10 @@ def released_in_lockstep(trust, runs, episodes):
 
     def keep(*arguments):
         run_lanes(*arguments)
-        seen[:] = [arguments[12].T.copy()]
+        seen[:] = [arguments[2].public.table.T.copy()]
 
     kernel = pytest.MonkeyPatch()
-    kernel.setattr(lockstep_kernels, "run_lanes", keep)
+    kernel.setattr(lane_users_kernels, "run_lanes", keep)
     run_lockstep([MDP] * runs, trust, episodes, [RunSeeds(3, run) for run in range(runs)])
     kernel.undo()
     return seen[0]
@@ -194,7 +195,7 @@ def released_one_by_one(trust, runs, episodes):
         world = CompiledRun(MDP, learner, seeds)
         for _ in world.blocks():
             pass
-        rows.append(np.concatenate([part.ravel() for part in world._counts[5:]]))
+        rows.append(world.stream.public.everything.copy())
     return np.array(rows)
 
 

@@ -10,13 +10,13 @@ from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import (
     CompiledRun,
     make_learner,
-    no_counts,
     run_reference,
 )
 from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.learners.streams.psrl import LdpPsrl, Psrl
 from discreet.learners.streams.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp import RiverSwim
+from discreet.privacy.streams.simulation import no_counts
 
 TREE = Central(100, 1e-6, mechanism="tree-gaussian")
 LAPLACE = Local(60, mechanism="laplace")
@@ -93,7 +93,7 @@ def test_a_learner_needs_only_private_counts():
 def test_blocks_do_not_change_the_run(monkeypatch):
     mdp = RiverSwim(states=3, horizon=4, relabel=1)
     whole = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
-    monkeypatch.setattr("discreet.learners.streams.loop._BLOCK_BYTES", 8 * 200 * 7)
+    monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * 200 * 7)
     pieces = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
     np.testing.assert_allclose(pieces.regret.values, whole.regret.values, rtol=1e-12)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from discreet import Central, NoPrivacy
-from discreet.learners.streams.loop import make_learner, no_counts
+from discreet.learners.streams.loop import make_learner
 from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.mdp import RiverSwim
+from discreet.privacy.streams.simulation import no_counts
 
 MDP = RiverSwim(states=3, horizon=4)
 S, A, H, K = 3, 2, 4, 200

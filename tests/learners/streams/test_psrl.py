@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from discreet import Local, NoPrivacy
-from discreet.learners.streams.loop import make_learner, no_counts
+from discreet.learners.streams.loop import make_learner
 from discreet.learners.streams.psrl import LdpPsrl, Psrl
 from discreet.mdp import RandomMDP
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
+from discreet.privacy.streams.simulation import no_counts
 
 MDP = RandomMDP(states=2, actions=2, horizon=2)
 

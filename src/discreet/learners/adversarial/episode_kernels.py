@@ -1,73 +1,18 @@
-"""Compiled pieces shared by the adversarial learners: episodes, confidence boxes, comparators."""
+"""Compiled pieces shared by the adversarial learners: confidence boxes, losses, comparators."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-
-
-class TrueCounts(NamedTuple):
-    """Raw cumulative counts of a run: only ever seen through a release."""
-
-    transitions: Floats
-    visits: Floats
-
-
-def no_counts(shape: tuple[int, ...]) -> TrueCounts:
-    """Before the first episode; ``shape`` is (H, W, A, W)."""
-    return TrueCounts(np.zeros(shape), np.zeros(shape[:3]))
-
-
-@kernel
-def sample_episode(
-    transitions: Floats,
-    widths: Integers,
-    policy: Floats,
-    uniforms: Floats,
-    counts: TrueCounts,
-    path: Integers,
-) -> None:
-    """One user: adds the trajectory to ``counts`` and writes (x, a) per step to ``path[H, 2]``.
-
-    ``uniforms[H, 2]``: the draws of the policy and of the environment.
-    """
-    horizon, _, actions = policy.shape
-    x = 0
-    for h in range(horizon):
-        a = _draw(policy[h, x], actions, uniforms[h, 0])
-        y = _draw(transitions[h, x, a], widths[h + 1], uniforms[h, 1])
-        counts.visits[h, x, a] += 1.0
-        counts.transitions[h, x, a, y] += 1.0
-        path[h, 0], path[h, 1] = x, a
-        x = y
-
-
-@kernel
-def _draw(probabilities: Floats, n: int, uniform: float) -> int:
-    """Index i with probability ``probabilities[i]``; rounding falls on the last possible one."""
-    total, last = 0.0, 0
-    for i in range(n):
-        if probabilities[i] > 0.0:
-            total += probabilities[i]
-            last = i
-            if uniform < total:
-                return i
-    return last
+from discreet.privacy.streams.layered_kernels import LayeredCounters
 
 
 @kernel
 def update_boxes(
-    counts: TrueCounts,
-    transition_noise: Floats,
-    visit_noise: Floats,
-    error: float,
-    log_iota: float,
-    confidence: float,
-    boxes: Boxes,
+    public: LayeredCounters, error: float, log_iota: float, confidence: float, boxes: Boxes
 ) -> None:
     """Confidence boxes (3.1) from the released counts of all pairs.
 
@@ -76,25 +21,22 @@ def update_boxes(
     The width is confidence·(sqrt(2·P(1-P)·ln iota/N) + (4E + 7·ln iota)/N): the root covers the
     first term only, as in the paper's proof (the printed (3.1) extends it over both).
     """
-    horizon, width, actions, _ = counts.transitions.shape
-    noisy, valid = np.empty(width), np.empty(width)
+    horizon, width, actions, _ = public.transitions.shape
+    valid = np.empty(width)
     for h in range(horizon):
         n = boxes.widths[h + 1]
         for x in range(boxes.widths[h]):
             for a in range(actions):
-                visits = counts.visits[h, x, a]
+                visits, row = public.visits[h, x, a], public.transitions[h, x, a, :n]
                 if error > 0.0:
-                    visits += visit_noise[h, x, a]
-                    for y in range(n):
-                        noisy[y] = counts.transitions[h, x, a, y] + transition_noise[h, x, a, y]
-                    valid_row(noisy[:n], visits - error / 4, visits + error / 4, valid[:n])
+                    valid_row(row, visits - error / 4, visits + error / 4, valid[:n])
                     visits = 0.0
                     for y in range(n):
                         valid[y] += error / (2 * n)
                         visits += valid[y]
                 else:
                     for y in range(n):
-                        valid[y] = counts.transitions[h, x, a, y]
+                        valid[y] = row[y]
                 for y in range(n):
                     centre, radius = 1.0 / n, 1.0
                     if visits > 0.0:

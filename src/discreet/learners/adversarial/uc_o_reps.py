@@ -21,8 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.learners.adversarial.world import (
@@ -81,28 +79,24 @@ def run(
         settings: see `UcORepsSettings`.
     """
     from discreet.learners.adversarial.entropy_kernels import entropy_state
-    from discreet.learners.adversarial.episode_kernels import no_counts
     from discreet.learners.adversarial.occupancy_kernels import open_boxes
     from discreet.learners.adversarial.uc_o_reps_kernels import run_block
 
     chosen = UcORepsSettings.choose(settings, learner=NAME)
     world = make_world(mdp, trust, episodes, seeds, chosen, feedback="full", losses=losses)
     shape, widths = world.mdp.shape, world.mdp.widths
-    counts, boxes = no_counts(shape.transitions), open_boxes(widths, shape.transitions)
-    total, state = np.zeros(shape.visits), entropy_state(widths, shape.actions)
+    boxes, state = open_boxes(widths, shape.transitions), entropy_state(widths, shape.actions)
     state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
     rate = chosen.rate * learning_rate(world)
 
     def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
         return run_block(
-            world.mdp.transitions,
-            widths,
-            *block[1:],
+            block.losses,
+            block.users,
+            block.errors,
             world.log_iota,
             chosen.confidence,
             rate,
-            counts,
-            total,
             boxes,
             state,
             block.first > 0,

@@ -4,31 +4,19 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.entropy_kernels import EntropyState, solve_entropy
-from discreet.learners.adversarial.episode_kernels import (
-    TrueCounts,
-    expected_loss,
-    sample_episode,
-    update_boxes,
-)
-from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers
+from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
+from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats
+from discreet.privacy.streams.layered_kernels import LayeredUsers, add_layered_user
 
 
 @kernel
 def run_block(
-    transitions: Floats,
-    widths: Integers,
     losses: Floats,
-    reported: Floats,
-    uniforms: Floats,
-    transition_noise: Floats,
-    visit_noise: Floats,
-    loss_noise: Floats,
+    users: LayeredUsers,
     errors: Floats,
     log_iota: float,
     confidence: float,
     rate: float,
-    counts: TrueCounts,
-    total: Floats,
     boxes: Boxes,
     state: EntropyState,
     warm: bool,
@@ -37,21 +25,15 @@ def run_block(
 ) -> int:
     """Episodes of one block; fills expected losses and certificates, returns Newton steps.
 
-    ``total`` are the reported losses summed so far; ``state.policy`` is the policy of the next
-    episode, before and after.
+    ``state.policy`` is the policy of the next episode, before and after.
     """
-    episodes, horizon, _, _ = losses.shape
-    path = np.empty((horizon, 2), np.int64)
-    costs = np.empty(total.shape)
+    costs = np.empty(losses.shape[1:])
     steps = 0
-    for k in range(episodes):
-        paid[k] = expected_loss(transitions, widths, state.policy, losses[k])
-        sample_episode(transitions, widths, state.policy, uniforms[k], counts, path)
-        total += reported[k]
-        update_boxes(
-            counts, transition_noise[k], visit_noise[k], errors[k], log_iota, confidence, boxes
-        )
-        costs[:] = rate * (total + loss_noise[k])
+    for k in range(losses.shape[0]):
+        paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
+        add_layered_user(users, k, state.policy)
+        update_boxes(users.public, errors[k], log_iota, confidence, boxes)
+        costs[:] = rate * users.public.losses
         gaps[k], more = solve_entropy(costs, boxes, state, warm or k > 0)
         steps += more
     return steps

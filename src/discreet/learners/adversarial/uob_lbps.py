@@ -109,7 +109,6 @@ def run(
         settings: see `UobLbpsSettings`.
     """
     from discreet.learners.adversarial.barrier_kernels import barrier_state
-    from discreet.learners.adversarial.episode_kernels import no_counts
     from discreet.learners.adversarial.occupancy_kernels import open_boxes
     from discreet.learners.adversarial.uob_lbps_kernels import run_block
 
@@ -127,7 +126,7 @@ def run(
         centred_losses=centred,
     )
     shape, widths = world.mdp.shape, world.mdp.widths
-    counts, boxes = no_counts(shape.transitions), open_boxes(widths, shape.transitions)
+    boxes = open_boxes(widths, shape.transitions)
     state = barrier_state(widths, shape.actions)
     failure = world.failure / (world.plan.size.pairs * episodes)
     limit = chosen.limit * world.plan.loss_bound(failure)
@@ -135,15 +134,14 @@ def run(
 
     def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
         return run_block(
-            world.mdp.transitions,
-            widths,
-            *block[1:],
+            block.losses,
+            block.users,
+            block.errors,
             world.log_iota,
             chosen.confidence,
             rate,
             limit,
             centred,
-            counts,
             boxes,
             state,
             paid,

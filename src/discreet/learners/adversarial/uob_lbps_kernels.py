@@ -4,13 +4,14 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.barrier_kernels import BarrierState, barrier_step
-from discreet.learners.adversarial.episode_kernels import (
-    TrueCounts,
-    expected_loss,
-    sample_episode,
-    update_boxes,
+from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
+from discreet.learners.adversarial.occupancy_kernels import (
+    Boxes,
+    Floats,
+    Integers,
+    upper_occupancy,
 )
-from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers, upper_occupancy
+from discreet.privacy.streams.layered_kernels import LayeredUsers, add_layered_user
 
 LEAST_BOUND = 1e-12
 """Upper occupancy bounds below this count as this."""
@@ -18,75 +19,50 @@ LEAST_BOUND = 1e-12
 
 @kernel
 def estimate_losses(
-    path: Integers,
-    reported: Floats,
-    noise: Floats,
-    bounds: Floats,
-    widths: Integers,
-    limit: float,
-    centred: bool,
-    out: Floats,
+    released: Floats, bounds: Floats, widths: Integers, limit: float, centred: bool, out: Floats
 ) -> None:
-    """Importance-weighted losses of one episode.
+    """Importance-weighted losses of one episode, from its released losses l (of visited pairs).
 
-    ``centred``: clip(l - 1/2, -1/2 - E', 1/2 + E')/u. Otherwise (4.1) and (4.2),
-    (l + E')/(2E' + 1)/u, clipped to [0, 1] before the division (the printed scaling reaches beyond
-    with probability delta).
+    ``centred``: clip(l - 1/2, -1/2 - E', 1/2 + E')/u; users subtracted the 1/2. Otherwise (4.1) and
+    (4.2), (l + E')/(2E' + 1)/u, clipped to [0, 1] before the division (the printed scaling reaches
+    beyond with probability delta).
     """
-    horizon, _, actions = reported.shape
-    for h in range(horizon):
-        for x in range(widths[h]):
-            for a in range(actions):
-                out[h, x, a] = noise[h, x, a]
-    for h in range(horizon):
-        x, a = path[h]
-        out[h, x, a] += reported[h, x, a] - (0.5 if centred else 0.0)
+    horizon, _, actions = released.shape
     for h in range(horizon):
         for x in range(widths[h]):
             for a in range(actions):
                 if centred:
-                    value = min(max(out[h, x, a], -0.5 - limit), 0.5 + limit)
+                    value = min(max(released[h, x, a], -0.5 - limit), 0.5 + limit)
                 else:
-                    value = min(max((out[h, x, a] + limit) / (2.0 * limit + 1.0), 0.0), 1.0)
+                    value = min(max((released[h, x, a] + limit) / (2.0 * limit + 1.0), 0.0), 1.0)
                 out[h, x, a] = value / max(bounds[h, x, a], LEAST_BOUND)
 
 
 @kernel
 def run_block(
-    transitions: Floats,
-    widths: Integers,
     losses: Floats,
-    reported: Floats,
-    uniforms: Floats,
-    transition_noise: Floats,
-    visit_noise: Floats,
-    loss_noise: Floats,
+    users: LayeredUsers,
     errors: Floats,
     log_iota: float,
     confidence: float,
     rate: float,
     limit: float,
     centred: bool,
-    counts: TrueCounts,
     boxes: Boxes,
     state: BarrierState,
     paid: Floats,
     gaps: Floats,
 ) -> int:
     """Episodes of one block; fills expected losses and certificates, returns Newton steps."""
-    episodes, horizon, _, _ = losses.shape
-    path = np.empty((horizon, 2), np.int64)
     bounds, estimate = np.zeros(losses.shape[1:]), np.zeros(losses.shape[1:])
     costs = np.zeros(boxes.lower.shape)
     steps = 0
-    for k in range(episodes):
-        paid[k] = expected_loss(transitions, widths, state.policy, losses[k])
-        sample_episode(transitions, widths, state.policy, uniforms[k], counts, path)
+    for k in range(losses.shape[0]):
+        paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
+        add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
-        estimate_losses(path, reported[k], loss_noise[k], bounds, widths, limit, centred, estimate)
-        update_boxes(
-            counts, transition_noise[k], visit_noise[k], errors[k], log_iota, confidence, boxes
-        )
+        estimate_losses(users.public.losses, bounds, users.widths, limit, centred, estimate)
+        update_boxes(users.public, errors[k], log_iota, confidence, boxes)
         gaps[k], more = barrier_step(estimate, rate, boxes, state, costs)
         steps += more
     return steps

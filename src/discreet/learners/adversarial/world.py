@@ -8,7 +8,7 @@ sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,12 @@ from discreet.mdp.losses import (
 )
 from discreet.mdp.policies import StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.adversarial import (
-    Feedback,
-    LayeredPlan,
-    LayeredSize,
-    calibrate_layered,
-)
-from discreet.privacy.loss_noise import LOSS_UNITS
-from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
+from discreet.privacy.streams.layered import SimulatedLayers
 from discreet.privacy.trust import TrustModel
+
+if TYPE_CHECKING:  # compiled modules load when used
+    from discreet.privacy.streams.layered_kernels import LayeredUsers
 
 FloatArray = NDArray[np.float64]
 
@@ -74,24 +71,18 @@ class AdversarialSettings(Settings):
 
 
 class Block(NamedTuple):
-    """The inputs of some consecutive episodes, one row each.
+    """Some consecutive episodes, one row each.
 
     Attributes:
         first: number of episodes before.
         losses: ``[n, H, W, A]``, what the regret is measured on.
-        reported: the same as users report them (rounded to units if private).
-        uniforms: ``[n, H, 2]``, draws for actions and next states.
-        transition_noise, visit_noise, loss_noise: of the release after each episode.
+        users: who plays them, seen through their release.
         errors: ``[n]``, E of the release after each episode.
     """
 
     first: int
     losses: FloatArray
-    reported: FloatArray
-    uniforms: FloatArray
-    transition_noise: FloatArray
-    visit_noise: FloatArray
-    loss_noise: FloatArray
+    users: "LayeredUsers"
     errors: FloatArray
 
 
@@ -105,6 +96,7 @@ class World:
         plan: the calibrated release.
         seeds: of this run.
         error_scale: multiplier on E = 4 x noise quantile.
+        centred: bandit users report l - 1/2.
     """
 
     mdp: LayeredMDP
@@ -112,6 +104,7 @@ class World:
     plan: LayeredPlan
     seeds: RunSeeds
     error_scale: float = 1.0
+    centred: bool = False
 
     @property
     def episodes(self) -> int:
@@ -132,23 +125,14 @@ class World:
         """All episodes, in blocks of a fixed size (the size does not change the losses)."""
         horizon, width, actions = self.mdp.shape.visits
         size = max(16, _BLOCK_VALUES // (horizon * width * actions * (width + 2)))
-        environment = self.seeds.generator("environment")
-        policy = self.seeds.generator("policy")
-        noise = self.plan.open(SimulationSampler(self.seeds.generator("noise")))
+        stream = SimulatedLayers(self.mdp, self.plan, self.seeds, centred=self.centred)
         cells = self.plan.size.pairs * (width + 1)
         bounds = self.plan.error_bounds(self.failure / (cells * self.episodes))
         errors = 4 * self.error_scale * bounds
         for first in range(0, self.episodes, size):
             last = min(first + size, self.episodes)
             losses = checked_losses(self.losses.block(first, last), first)
-            reported = losses
-            if self.plan.rounds_losses:
-                reported = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
-            draws = (last - first, horizon)
-            uniforms = np.stack([policy.random(draws), environment.random(draws)], axis=-1)
-            yield Block(
-                first, losses, reported, uniforms, *noise.block(last - first), errors[first:last]
-            )
+            yield Block(first, losses, stream.users(losses), errors[first:last])
 
 
 def make_world(
@@ -182,7 +166,7 @@ def make_world(
         loss_share=loss_share,
         centred_losses=centred_losses,
     )
-    return World(layered, sequence, plan, seeds, settings.error)
+    return World(layered, sequence, plan, seeds, settings.error, centred_losses)
 
 
 def _sequence(

@@ -1,13 +1,10 @@
 """Compiled LDP-OBI; equations in `ldp_obi`."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import inlined
-from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from discreet.learners.base import Floats, Ints
+from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 

@@ -2,32 +2,34 @@
 
 The runs share nothing but the clock: each has its own generators, so its result does not depend on
 which runs go along. The noise has the law of the release, drawn run by run in vector instructions
-where possible (see `privacy.mechanisms.lane_noise`). For small problems with any local randomiser
+where possible (see `privacy.streams.lane_noise`). For small problems with any local randomiser
 or no privacy; everything else runs one by one through `discreet.learn`. The random numbers are
 others than those of `discreet.learn`, so single runs differ; their law does not.
 """
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.learners.base import Floats
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import make_learner, stream_result
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
+from discreet.mdp.shape import Shape
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.mechanisms.lane_noise import LaneNoise, lane_noise
+from discreet.privacy.streams.lanes import lane_states, lane_users, side_by_side
 from discreet.privacy.trust import TrustModel
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:  # compiled modules load when used
+    from discreet.privacy.streams.lane_users_kernels import LaneScratch
 
 _MOST_POLICIES = 1 << 16
 _BLOCK = 1 << 12
@@ -49,27 +51,41 @@ def run_lockstep(
         seeds: one per run.
         settings: of ``ldp-obi``.
     """
-    from discreet.learners.streams.lockstep_kernels import run_lanes
+    from discreet.learners.streams.lockstep_kernels import plan_lanes
+    from discreet.privacy.streams.lane_users_kernels import LaneRegret, run_lanes
 
     _validate.count(episodes=episodes)
     learner = _learner(mdps, trust, episodes, seeds, settings)
-    noise = lane_noise(learner.plan)
-    law = (noise.kind, noise.scale, noise.low, noise.cut, noise.other)
-    lanes = _Lanes(mdps, seeds, noise, record_points(episodes))
+    users, scratch = lane_users(mdps, learner.plan, seeds), _scratch(mdps[0].shape, seeds)
+    runs, points = len(seeds), record_points(episodes)
+    table = side_by_side([all_regrets(mdp) for mdp in mdps])
+    regret = LaneRegret(table, np.zeros(runs), points, np.zeros((len(points), runs)))
     for first in range(0, episodes, _BLOCK):
-        rows = learner.coefficients(np.arange(first, min(first + _BLOCK, episodes)))
-        arguments = (rows, *law, *lanes.arrays(), first, *lanes.records())
-        run_lanes(*arguments)
+        coefficients = learner.coefficients(np.arange(first, min(first + _BLOCK, episodes)))
+        run_lanes(plan_lanes, coefficients, users, scratch, regret, first)
     return [
         stream_result(
             learner,
-            RegretCurve(lanes.points, lanes.recorded[:, i].copy()),
-            DeterministicPolicy(lanes.actions[:, :, i]),
+            RegretCurve(points, regret.recorded[:, i].copy()),
+            DeterministicPolicy(scratch.actions[:, :, i]),
             seed,
-            lockstep=len(seeds),
+            lockstep=runs,
         )
         for i, seed in enumerate(seeds)
     ]
+
+
+def _scratch(shape: Shape, seeds: Sequence[RunSeeds]) -> "LaneScratch":
+    from discreet.privacy.streams.lane_users_kernels import LaneScratch
+
+    S, A, H, runs = shape.states, shape.actions, shape.horizon, len(seeds)
+    return LaneScratch(
+        np.zeros((S * A, S + 2, runs)),
+        np.zeros((S, A, runs)),
+        np.zeros((H + 1, S, runs)),
+        lane_states(seeds, "policy", 1),
+        np.zeros((H, S, runs), np.int64),
+    )
 
 
 def _learner(
@@ -93,73 +109,6 @@ def _learner(
     return make_learner(  # type: ignore[return-value]
         LdpObi, mdps[0], trust, episodes, np.random.default_rng(0), {**settings, "stationary": True}
     )
-
-
-class _Lanes:
-    """The arrays of all runs, the run as the last axis."""
-
-    def __init__(
-        self,
-        mdps: Sequence[TabularMDP],
-        seeds: Sequence[RunSeeds],
-        noise: LaneNoise,
-        points: NDArray[np.int64],
-    ) -> None:
-        shape, runs = mdps[0].shape, len(seeds)
-        S, A, H = shape.states, shape.actions, shape.horizon
-        cells = S * A * (S + 2)
-        self.world = (
-            _stack([np.cumsum(mdp.transitions[0], axis=-1) for mdp in mdps]),
-            _stack([mdp.rewards[0] for mdp in mdps]),
-            _stack([np.cumsum(mdp.initial) for mdp in mdps]),
-            _stack([all_regrets(mdp) for mdp in mdps]),
-        )
-        self.counts = tuple(np.zeros((cells, runs)) for _ in range(3))
-        users = _states(seeds, "noise", noise.draws + noise.answers)
-        self.generators = (
-            np.ascontiguousarray(users[:, : noise.draws * runs]),
-            np.ascontiguousarray(users[:, noise.draws * runs :]),
-            _states(seeds, "environment", 2 * H + 1),
-            _states(seeds, "policy", 1),
-        )
-        self.actions = np.zeros((H, S, runs), np.int64)
-        self.scratch = (
-            np.zeros((noise.draws, runs)),
-            np.zeros((S * A, S + 2, runs)),
-            np.zeros((S, A, runs)),
-            np.zeros((H + 1, S, runs)),
-        )
-        self.totals = np.zeros(runs)
-        self.points = points
-        self.recorded = np.zeros((len(points), runs))
-
-    def arrays(self) -> tuple[Any, ...]:
-        """What `run_lanes` changes and reads, in its order."""
-        return (
-            *self.world,
-            *self.counts,
-            *self.generators,
-            *self.scratch,
-            self.actions,
-            self.totals,
-        )
-
-    def records(self) -> tuple[Any, ...]:
-        """Where regret is recorded."""
-        return self.points, self.recorded
-
-
-def _stack(arrays: list[Floats]) -> Floats:
-    return np.ascontiguousarray(np.stack(arrays, axis=-1))
-
-
-def _states(seeds: Sequence[RunSeeds], purpose: str, width: int) -> NDArray[np.uint64]:
-    """``[4, width·runs]``: generator w of run i at w·runs + i, whatever the other runs are."""
-    each = [
-        seed.sequence(purpose).generate_state(4 * width, np.uint64).reshape(4, width)
-        for seed in seeds
-    ]
-    return np.ascontiguousarray(np.stack(each, axis=-1).reshape(4, -1))
 
 
 def all_regrets(mdp: TabularMDP) -> Floats:

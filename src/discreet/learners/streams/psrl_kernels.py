@@ -1,13 +1,10 @@
 """Compiled posterior sampling; equations in `psrl`, draws in the same order."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import inlined
-from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from discreet.learners.base import Floats, Ints
+from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 
 
 @inlined

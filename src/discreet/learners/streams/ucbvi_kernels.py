@@ -12,14 +12,11 @@ below serve them all. N'(s') is the number of visits to s' at the next step.
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import inlined
-from discreet.learners.streams.loop_kernels import break_ties, greedy, planner
+from discreet.learners.base import Floats, Ints
+from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Column(IntEnum):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.streams.loop import choose
-from discreet.learners.streams.loop_kernels import TIE, break_ties, greedy
+from discreet.learners.streams.planner_kernels import TIE, break_ties, greedy
 
 
 @numba.njit

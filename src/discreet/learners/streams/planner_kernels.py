@@ -1,0 +1,69 @@
+"""What the compiled planners of stream learners share: their signature, greedy actions, ties."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from discreet._jit import inlined
+from discreet.learners.base import Floats, Ints
+from discreet.privacy.streams.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
+
+TIE = 1e-12
+"""Values closer than this are equal up to rounding: integer noise makes such ties common."""
+
+
+def planner(function: Callable[..., None]) -> Any:
+    """Compile a planner: from the released counts to the next policy.
+
+    Its arguments, all changed in place where they are outputs or scratch:
+
+    - ``row``: the learner's coefficients for this release (bonus factors, error terms);
+    - ``transitions[G,S,A,S]``, ``visits[G,S,A]``, ``rewards[G,S,A]``: the cumulative private
+      counts, G = H, or 1 for stationary counts;
+    - ``memory[M,H,S,A]``: what the learner keeps between episodes;
+    - ``model[G,S,A,S+3]``, ``values[H+1,S]``: scratch;
+    - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy (one of the two);
+    - ``rng``: ties and draws of the learner.
+    """
+    return numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")(function)
+
+
+@inlined
+def greedy(q: Floats, h: int, s: int, actions: Ints, values: Floats) -> bool:
+    """An action of the largest ``q[0,h,s]`` and its value; could there be a tie?"""
+    best = q[0, h, s, 0]
+    chosen = 0
+    close = False
+    for a in range(1, q.shape[3]):
+        value = q[0, h, s, a]
+        close |= not abs(value - best) > TIE  # infinity minus infinity is close, too
+        chosen = a if value > best else chosen
+        best = value if value > best else best
+    actions[h, s] = chosen
+    values[h, s] = best
+    return close
+
+
+@numba.njit(types.void(FLOATS_4, INTEGERS_2, GENERATOR), cache=True)
+def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
+    """A random one of the best actions wherever there are several, from the last step to the first.
+
+    After the induction and not inside: a generator in the inner loop costs more than the loop.
+    """
+    horizon, states, choices = q.shape[1:]
+    for h in range(horizon - 1, -1, -1):
+        for s in range(states):
+            least = q[0, h, s, actions[h, s]] - TIE
+            ties = 0
+            for a in range(choices):
+                ties += int(q[0, h, s, a] >= least)
+            if ties > 1:
+                rank = int(rng.random() * ties)
+                for a in range(choices):
+                    if q[0, h, s, a] >= least:
+                        if rank == 0:
+                            actions[h, s] = a
+                        rank -= 1

@@ -1,0 +1,96 @@
+"""Users of a layered MDP with adversarial losses, compiled: episodes, counts, what is public."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet._types import FloatArray, IntArray
+
+
+class LayeredCounters(NamedTuple):
+    """Cumulative counts ``[H, W, A, W]`` and ``[H, W, A]``, and losses ``[H, W, A]``.
+
+    Losses are cumulative with full information, those of one episode with bandit feedback.
+    """
+
+    transitions: FloatArray
+    visits: FloatArray
+    losses: FloatArray
+
+
+class LayeredUsers(NamedTuple):
+    """Some consecutive users.
+
+    Attributes:
+        transitions: ``[H, W, A, W]``, of the true model.
+        widths: ``[H + 1]``, of its layers.
+        reported: ``[n, H, W, A]``, the losses as users report them.
+        uniforms: ``[n, H, 2]``, draws for actions and next states.
+        noise: of the release after each of them, ``[n, ...]``.
+        raw: what was counted so far: for the release alone.
+        public: what is released.
+        path: ``[H, 2]``, the last user's (x, a) per step: for the release alone.
+        full: everybody reports the losses of all pairs; otherwise of the visited ones.
+        shift: what users subtract from a loss before they report it.
+    """
+
+    transitions: FloatArray
+    widths: IntArray
+    reported: FloatArray
+    uniforms: FloatArray
+    noise: LayeredCounters
+    raw: LayeredCounters
+    public: LayeredCounters
+    path: IntArray
+    full: bool
+    shift: float
+
+
+@kernel
+def add_layered_user(users: LayeredUsers, k: int, policy: FloatArray) -> None:
+    """User k of the block plays ``policy[H, W, A]``; then ``users.public`` is the next release."""
+    _play(users, k, policy)
+    raw, noise, public = users.raw, users.noise, users.public
+    public.transitions[:] = raw.transitions + noise.transitions[k]
+    public.visits[:] = raw.visits + noise.visits[k]
+    if users.full:
+        raw.losses[:] += users.reported[k]
+        public.losses[:] = raw.losses + noise.losses[k]
+    else:
+        public.losses[:] = noise.losses[k]
+        for h in range(users.path.shape[0]):
+            x, a = users.path[h]
+            public.losses[h, x, a] += users.reported[k, h, x, a] - users.shift
+
+
+@kernel
+def _play(users: LayeredUsers, k: int, policy: FloatArray) -> None:
+    """One episode, added to the raw counts."""
+    horizon, _, actions = policy.shape
+    x = 0
+    for h in range(horizon):
+        a = _draw(policy[h, x], actions, users.uniforms[k, h, 0])
+        y = _draw(users.transitions[h, x, a], users.widths[h + 1], users.uniforms[k, h, 1])
+        users.raw.visits[h, x, a] += 1.0
+        users.raw.transitions[h, x, a, y] += 1.0
+        users.path[h, 0], users.path[h, 1] = x, a
+        x = y
+
+
+@kernel
+def _draw(probabilities: FloatArray, n: int, uniform: float) -> int:
+    """Index i with probability ``probabilities[i]``; rounding falls on the last possible one."""
+    total, last = 0.0, 0
+    for i in range(n):
+        if probabilities[i] > 0.0:
+            total += probabilities[i]
+            last = i
+            if uniform < total:
+                return i
+    return last
+
+
+def no_layered_counts(shape: tuple[int, ...]) -> LayeredCounters:
+    """Before the first user; ``shape`` is (H, W, A, W)."""
+    return LayeredCounters(np.zeros(shape), np.zeros(shape[:3]), np.zeros(shape[:3]))
