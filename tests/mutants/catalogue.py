@@ -31,36 +31,36 @@ _ONE_SHOT = (
     Mutant(
         "gaussian-halved",
         "the batch draws half of the noise that the plan states",
-        "lambda _, n: sampler.discrete_gaussian(self.sigma, n)",
-        "lambda _, n: sampler.discrete_gaussian(self.sigma / 2, n)",
+        "return self.law.draw(sampler, cells)",
+        "return self.law.scaled(0.5).draw(sampler, cells)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
     ),
     Mutant(
         "gaussian-shared",
         "one draw for all counters of a statistic",
-        "lambda _, n: sampler.discrete_gaussian(self.sigma, n)",
-        "lambda _, n: sampler.discrete_gaussian(self.sigma, 1).repeat(n)",
+        "return self.law.draw(sampler, cells)",
+        "return self.law.draw(sampler, 1).repeat(cells)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
     ),
     Mutant(
         "laplace-halved",
-        "the batch draws half of the noise that the plan states",
-        "lambda _, n: sampler.discrete_laplace(self.scale, n)",
-        "lambda _, n: sampler.discrete_laplace(self.scale / 2, n)",
+        "the law of Laplace noise draws half of what it states",
+        "return sampler.discrete_laplace(self.scale, size)",
+        "return sampler.discrete_laplace(self.scale / 2, size)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
     ),
     Mutant(
         "laplace-add-remove",
         "sensitivity of add/remove instead of replace-one",
-        "scale=laplace_scale(moved.l1, trust.epsilon)",
-        "scale=laplace_scale(moved.moves, trust.epsilon)",
+        "law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))\n        return law,",
+        "law = LaplaceLaw(laplace_scale(reach.l1 // 2, trust.epsilon))\n        return law,",
         ("test_golden_laplace",),
     ),
     Mutant(
         "gaussian-add-remove",
         "half of the moved counters are composed",
-        "sigma=discrete_gaussian_sigma(2 * moved.moves, trust.epsilon, trust.delta)",
-        "sigma=discrete_gaussian_sigma(moved.moves, trust.epsilon, trust.delta)",
+        "sigma = discrete_gaussian_sigma(reach.units, trust.epsilon, trust.delta)",
+        "sigma = discrete_gaussian_sigma(reach.units // 2, trust.epsilon, trust.delta)",
         ("test_golden_gaussian",),
     ),
     Mutant(
@@ -162,13 +162,10 @@ _STREAMS = (
     ),
     Mutant(
         "stationary-half-units",
-        "pooled randomised response spends the budget on half of its bits",
-        '        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""\n'
-        "        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))",
-        '        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""\n'
-        "        reach = Reach.of(shape, statistics, stationary=False)\n"
-        "        if stationary:\n            reach = Reach(reach.units // 2, 1, reach.horizon)\n"
-        "        flip, guarantee = flip_probability(trust, reach)",
+        "pooled randomised response spends the budget on the bits of one statistic",
+        "        flip, guarantee = cls.flips(trust, size.shape, size.statistics)",
+        "        some = size.statistics[:1] if size.stationary else size.statistics\n"
+        "        flip, guarantee = cls.flips(trust, size.shape, some)",
         ("test_pooled_randomised_response_flips_as_much",),
     ),
     Mutant(
@@ -318,8 +315,8 @@ _LOCAL = (
     Mutant(
         "local-batch-halved",
         "a simulated batch of local reports carries the noise of half its users",
-        "lambda _, cells: self.law.draw_sum(sampler, counts.users, cells)",
-        "lambda _, cells: self.law.draw_sum(sampler, (counts.users + 1) // 2, cells)",
+        "return self.law.draw_sum(sampler, users, cells)",
+        "return self.law.draw_sum(sampler, (users + 1) // 2, cells)",
         ("test_batch_noise_has_the_stated_variance",),
     ),
 )

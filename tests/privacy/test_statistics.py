@@ -35,9 +35,9 @@ def noise_of(plan, users, sampler):
         case "none":
             return np.zeros
         case "gaussian":
-            return lambda n: sampler.discrete_gaussian(plan.sigma, n)
+            return lambda n: sampler.discrete_gaussian(plan.law.sigma, n)
         case "laplace" if plan.guarantee.notion == "JDP":
-            return lambda n: sampler.discrete_laplace(plan.scale, n)
+            return lambda n: sampler.discrete_laplace(plan.law.scale, n)
         case "laplace":
             return lambda n: plan.law.draw_sum(sampler, users, n)
     each = plan.bits(users)

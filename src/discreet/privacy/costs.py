@@ -14,7 +14,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.choice import worst_noise
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Rhythm
-from discreet.privacy.plans import BatchPlan, StreamPlan, Traffic
+from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel
 
@@ -175,7 +175,7 @@ def _alternatives(
 def _traffic(plan: BatchPlan | StreamPlan, users: int) -> Traffic | None:
     if isinstance(plan, BatchPlan):
         return plan.traffic(users)
-    return plan.encoder().traffic if plan.guarantee.notion == "LDP" else None
+    return plan.encoder().traffic if isinstance(plan, ReportStreamPlan) else None
 
 
 def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:

@@ -9,7 +9,7 @@ A plan is calibrated once, carries its noise parameters and its guarantee, and h
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, overload
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts, split
 
 if TYPE_CHECKING:
     from discreet.privacy.calibration.routes import Route
-    from discreet.privacy.streams.release import StreamRelease
+    from discreet.privacy.streams.release import ReportRelease, StreamRelease
+    from discreet.privacy.trust import _Private
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,11 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BatchPlan(ABC):
-    """A calibrated one-shot release, used once per batch of distinct users."""
+    """A calibrated one-shot release, used once per batch of distinct users.
+
+    Where a batch comes from is a capability: a `CountsPlan` releases raw counts, a `ReportPlan` has
+    an encoder for devices and releases what they sent; a plan can be both.
+    """
 
     shape: Shape
     statistics: tuple[str, ...]
@@ -90,6 +95,29 @@ class BatchPlan(ABC):
         return 0.0
 
     @abstractmethod
+    def simulate(
+        self,
+        draw: Callable[[int], Counts],
+        users: int,
+        *,
+        sampler: Sampler,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Release a simulated batch; ``draw(n)`` runs n fresh users."""
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+        """What a user's device sends; None where users hand over raw episodes."""
+        return None
+
+    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
+        """Independent accountings of this release (see `calibration.cross_check`), if any."""
+        return []
+
+
+class CountsPlan(BatchPlan):
+    """A batch that can be released from its raw counts."""
+
+    @abstractmethod
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
@@ -103,30 +131,21 @@ class BatchPlan(ABC):
         sampler: Sampler,
         played: BoolArray | None = None,
     ) -> PrivateCounts:
-        """Release a simulated batch; ``draw(n)`` runs n fresh users.
-
-        The default draws all users at once. A mechanism in which users report different things
-        (one step each, for instance) splits them first, which keeps the simulation exact.
-        """
+        """Draw all users at once and release their counts."""
         _validate.count(users=users)
         return self.release(draw(users), sampler=sampler, played=played)
 
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
-        """What a user's device sends; None where users hand over raw episodes."""
-        if self.guarantee.notion not in ("LDP", "SDP"):
-            return None
-        return self.encoder(users, played=played).traffic
 
-    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
-        """Independent accountings of this release (see `calibration.cross_check`), if any."""
-        return []
+class ReportPlan(BatchPlan):
+    """A batch whose users encode their episodes on their own devices (local and shuffle)."""
 
+    @abstractmethod
     def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
-        """What runs on the device of each of ``users`` users (local and shuffle only)."""
-        raise UnsupportedError(
-            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
-            f"trusted learner; use Local or Shuffle to encode on the device."
-        )
+        """What runs on the device of each of ``users`` users."""
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+        """What a user's device sends."""
+        return self.encoder(users, played=played).traffic
 
     def release_reports(
         self,
@@ -136,7 +155,7 @@ class BatchPlan(ABC):
         secure: bool = True,
         played: BoolArray | None = None,
     ) -> PrivateCounts:
-        """Release a batch from the encoded reports of its users (local and shuffle only).
+        """Release a batch from the encoded reports of its users.
 
         Args:
             reports: the messages of all users, one below the other.
@@ -144,14 +163,41 @@ class BatchPlan(ABC):
             secure: False if the devices drew simulated noise.
             played: marks the (h, s, a) that the batch's public policy can reach.
         """
-        raise UnsupportedError(
-            f"The mechanism {self.mechanism!r} takes raw counts (`release`), not reports."
-        )
+        mask = check_played(played, self.shape)
+        released, estimate = self.add_up(np.asarray(reports), users, mask)
+        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
+
+    @abstractmethod
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """Sums of the reports by statistic, as rows, and how to take their bias out.
+
+        Refuses reports that the encoders of these users cannot have sent.
+        """
+
+
+def with_counts(plan: BatchPlan) -> CountsPlan:
+    """The plan, if it releases raw counts.
+
+    Raises:
+        UnsupportedError: its users report different things, which their sums do not determine.
+    """
+    if isinstance(plan, CountsPlan):
+        return plan
+    raise UnsupportedError(
+        f"A batch of the mechanism {plan.mechanism!r} cannot be made from the counts of all its "
+        f"users: each of them reports something else. Use `simulate` (users drawn one group after "
+        f"the other) or `encoder` and `release_reports`."
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamPlan(ABC):
-    """A calibrated continual release: cumulative statistics after every one of ``episodes``."""
+    """A calibrated continual release: cumulative statistics after every one of ``episodes``.
+
+    Users of a `ReportStreamPlan` encode on their own devices.
+    """
 
     shape: Shape
     statistics: tuple[str, ...]
@@ -159,8 +205,37 @@ class StreamPlan(ABC):
     guarantee: Guarantee
     episodes: int
     stationary: bool = False
+    name: ClassVar[str] = "none"
+    """Of the mechanism, unless a caller registers it under another one."""
     response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
     """What one step of a user adds to the released counters, see `StreamBlock`."""
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "_Private",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        episodes: int,
+        stationary: bool,
+        **options: float,
+    ) -> Self:
+        """A plan for the statistics of an MDP that delivers the trust model's promise."""
+        size = StreamSize(shape, statistics, episodes, stationary)
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism=cls.name,
+            episodes=episodes,
+            stationary=stationary,
+            **cls._designed(trust, size, **options),
+        )
+
+    @classmethod
+    def _designed(cls, trust: "_Private", size: "StreamSize", **options: float) -> dict[str, Any]:
+        """The fields that a mechanism adds: what it draws, and what that delivers."""
+        return {"guarantee": NO_GUARANTEE}
 
     @abstractmethod
     def noise_variance(self, episode: int) -> dict[str, float]:
@@ -178,13 +253,6 @@ class StreamPlan(ABC):
     def open(self, sampler: Sampler) -> "StreamRelease":
         """Start a stream; a stream is used once."""
 
-    def encoder(self) -> Encoder:
-        """What runs on every user's device (local only)."""
-        raise UnsupportedError(
-            f"The mechanism {self.mechanism!r} has no encoder: its users hand raw episodes to a "
-            f"trusted learner; use Local to encode on the device."
-        )
-
     @property
     def cells(self) -> int:
         """Counters released per episode, all statistics together."""
@@ -195,6 +263,46 @@ class StreamPlan(ABC):
         }
         total = sum(sizes[name] for name in self.statistics)
         return total // self.shape.horizon if self.stationary else total
+
+
+class StreamSize(NamedTuple):
+    """What a stream mechanism is designed for."""
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    episodes: int
+    stationary: bool
+
+
+class ReportStreamPlan(StreamPlan):
+    """A stream whose users encode on their own devices (local)."""
+
+    @abstractmethod
+    def encoder(self) -> Encoder:
+        """What runs on every user's device."""
+
+    @abstractmethod
+    def open(self, sampler: Sampler) -> "ReportRelease":
+        """Start a stream; it takes counts (`add`) or reports (`add_report`)."""
+
+
+@overload
+def with_reports(plan: BatchPlan) -> ReportPlan: ...
+@overload
+def with_reports(plan: StreamPlan) -> ReportStreamPlan: ...
+def with_reports(plan: BatchPlan | StreamPlan) -> ReportPlan | ReportStreamPlan:
+    """The plan, if its users encode on their own devices.
+
+    Raises:
+        UnsupportedError: it has no encoder.
+    """
+    if isinstance(plan, ReportPlan | ReportStreamPlan):
+        return plan
+    raise UnsupportedError(
+        f"The mechanism {plan.mechanism!r} takes raw counts, not reports, and has no encoder: its "
+        f"users hand raw episodes to a trusted learner; use Local or Shuffle to encode on the "
+        f"device."
+    )
 
 
 def noisy_batch(

@@ -35,7 +35,7 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import Encoder
+from discreet.privacy.plans import Encoder, with_counts, with_reports
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Local, Shuffle, TrustModel
@@ -188,7 +188,8 @@ class Study:
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
         batch = self._batch
-        return self._learner.plan.encoder(batch.users, played=self._played(batch))
+        plan = with_reports(self._learner.plan)
+        return plan.encoder(batch.users, played=self._played(batch))
 
     def tell(
         self,
@@ -333,9 +334,11 @@ class Study:
         plan, played = self._learner.plan, self._played(batch)
         if not isinstance(data, Trajectories):
             reports = np.asarray(data)
-            return plan.release_reports(reports, batch.users, secure=self._secure, played=played)
+            return with_reports(plan).release_reports(
+                reports, batch.users, secure=self._secure, played=played
+            )
         counts = data.counts(plan.shape, self._streams["rounding"], played)
-        return plan.release(counts, sampler=self._sampler(), played=played)
+        return with_counts(plan).release(counts, sampler=self._sampler(), played=played)
 
     def _left(self, data: Trajectories | ArrayLike, batch: Batch) -> int:
         """Users who left the policy; unknown, hence none, where only reports arrive."""

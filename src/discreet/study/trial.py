@@ -1,12 +1,13 @@
 """Throwaway studies for `check_study`: made-up users, copies of files, a watch on the releases."""
 
+import copy
 import itertools
 import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +18,8 @@ from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.plans import BatchPlan
-from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.study.study import Study
 
@@ -50,45 +51,49 @@ class Trial:
 
 
 class Watch:
-    """Stands before a plan: sees what is released, and can replace it by a release of before."""
+    """Sees what a plan releases, and can replace it by a release of before."""
 
-    def __init__(self, plan: BatchPlan, frozen: PrivateCounts | None = None) -> None:
-        self._plan, self._frozen = plan, frozen
+    def __init__(self, frozen: PrivateCounts | None = None) -> None:
+        self._frozen = frozen
         self.counts: Counts | None = None
         self.released: PrivateCounts | None = None
         self.secure: bool | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
+    def over(self, plan: BatchPlan) -> BatchPlan:
+        """The same plan, of the same class and capabilities, under watch."""
+        watched = copy.copy(plan)
+        if isinstance(plan, CountsPlan):
+            _replace(watched, "release", self._counts(plan.release))
+        if isinstance(plan, ReportPlan):
+            _replace(watched, "release_reports", self._reports(plan.release_reports))
+        return watched
 
-    def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
-    ) -> PrivateCounts:
-        """As `BatchPlan.release`."""
-        self.counts, self.secure = counts, sampler.secure
-        self.released = self._frozen or self._plan.release(counts, sampler=sampler, played=played)
-        return self.released
+    def _counts(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
+        def seen(counts: Counts, **options: Any) -> PrivateCounts:
+            self.counts, self.secure = counts, options["sampler"].secure
+            self.released = self._frozen or release(counts, **options)
+            return self.released
 
-    def release_reports(
-        self,
-        reports: IntArray,
-        users: int,
-        *,
-        secure: bool = True,
-        played: BoolArray | None = None,
-    ) -> PrivateCounts:
-        """As `BatchPlan.release_reports`."""
-        self.secure = secure
-        self.released = self._frozen or self._plan.release_reports(
-            reports, users, secure=secure, played=played
-        )
-        return self.released
+        return seen
+
+    def _reports(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
+        def seen(reports: IntArray, users: int, **options: Any) -> PrivateCounts:
+            self.secure = options["secure"]
+            self.released = self._frozen or release(reports, users, **options)
+            return self.released
+
+        return seen
+
+
+def _replace(plan: BatchPlan, method: str, by: Callable[..., PrivateCounts]) -> None:
+    """In this one object; plans are frozen, and this copy of one is ours."""
+    object.__setattr__(plan, method, by)
 
 
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
-    """Put a `Watch` before the plan of a running study."""
-    seen = Watch(study._learner.plan, frozen)
-    study._learner.plan = cast(BatchPlan, seen)
+    """Put the plan of a running study under watch."""
+    seen = Watch(frozen)
+    study._learner.plan = seen.over(study._learner.plan)
     return seen
 
 

@@ -11,6 +11,7 @@ from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_m
 from discreet.privacy.auditing.empirical import epsilon_low, samples
 from discreet.privacy.auditing.linear import additive
 from discreet.privacy.mechanisms._cumulative import AdditiveRelease, NoiseRun
+from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree
@@ -52,7 +53,7 @@ class HalvedInTheCode(LaplaceBatch):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: sampler.discrete_laplace(self.scale / 2, n),
+            lambda _, n: sampler.discrete_laplace(self.law.scale / 2, n),
             secure=False,
             played=played,
         )
@@ -65,7 +66,7 @@ class SharedBetweenCells(LaplaceBatch):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: np.repeat(sampler.discrete_laplace(self.scale, 1), n),
+            lambda _, n: np.repeat(sampler.discrete_laplace(self.law.scale, 1), n),
             secure=False,
             played=played,
         )
@@ -78,7 +79,7 @@ class FloatNoise(GaussianBatch):
         released = noisy_batch(
             self,
             counts,
-            lambda _, n: sampler.discrete_gaussian(self.sigma * 1000, n),
+            lambda _, n: sampler.discrete_gaussian(self.law.sigma * 1000, n),
             secure=False,
             played=played,
         )
@@ -165,7 +166,7 @@ def test_the_originals_are_fine(pure):
 
 
 def test_halved_noise_in_the_plan(pure):
-    assert "delivers epsilon=2" in said(dataclasses.replace(pure, scale=pure.scale / 2))
+    assert "delivers epsilon=2" in said(dataclasses.replace(pure, law=pure.law.scaled(0.5)))
 
 
 def test_halved_noise_in_the_code(pure):
@@ -181,7 +182,7 @@ def test_halved_noise_is_seen_by_the_attack():
 
 def test_sensitivity_h_instead_of_2h():
     plan = Central(epsilon=1).calibrate(SHAPE)
-    wrong = dataclasses.replace(plan, scale=3 * SHAPE.horizon / 1.0)
+    wrong = dataclasses.replace(plan, law=LaplaceLaw(3.0 * SHAPE.horizon))
     assert additive(wrong).epsilon(0.0) == pytest.approx(2.0)
     assert "delivers epsilon=2" in said(wrong)
 
@@ -191,7 +192,7 @@ def test_sensitivity_of_one_statistic_for_three():
     alone = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(
         SHAPE, statistics=("visits",)
     )
-    assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, sigma=alone.sigma))
+    assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, law=alone.law))
 
 
 def test_noise_shared_between_cells(pure):

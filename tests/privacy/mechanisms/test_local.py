@@ -11,12 +11,14 @@ from discreet.errors import CalibrationError, InvalidInputError, UnsupportedErro
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.calibration.distributions import table_pmf
 from discreet.privacy.calibration.losses import delta_of_moves
 from discreet.privacy.mechanisms._encoders import AdditiveEncoder, FlipEncoder
 from discreet.privacy.mechanisms._laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
 from discreet.privacy.mechanisms.local import bounded_radius
-from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail, false_bit
+from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail
+from discreet.privacy.plans import with_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
 
@@ -121,7 +123,7 @@ def test_simulated_bits_flip_with_the_calibrated_probability_both_ways():
 @pytest.mark.parametrize("truths", [(0, 1), (0, None)])
 def test_one_step_reports_are_exactly_epsilon(epsilon, truths):
     """Enumerate all reports of four categories, also for an episode outside the played ones."""
-    q = false_bit(epsilon)
+    q = flip_probability(epsilon)
 
     def probabilities(truth):
         rates = [0.5 if c == truth else q for c in range(4)]
@@ -361,7 +363,7 @@ def test_stream_variance_and_error_bounds(name, stationary):
 
 def test_error_bounds_cover_visited_counters():
     """A counter everybody visits, where one-step reports vary most."""
-    users, q, horizon = 60, false_bit(1.0), 3
+    users, q, horizon = 60, flip_probability(1.0), 3
     rng = np.random.default_rng(0)
     shown = rng.random((20_000, users)) < 1 / horizon
     bits = np.where(rng.random((20_000, users)) < 0.5, 1 - q, -q) + (
@@ -377,7 +379,7 @@ def test_what_is_refused():
     with pytest.raises(UnsupportedError, match="gains"):
         stream("one-step").open(sampler()).noise_block(3)
     with pytest.raises(UnsupportedError, match="simulate"):
-        batch("one-step").release(Counts.zeros(TINY), sampler=sampler())
+        with_counts(batch("one-step"))
     with pytest.raises(CalibrationError, match="delta > 0"):
         Local(1, mechanism="bounded").calibrate(TINY)
     plan = batch("randomized-response")

@@ -14,6 +14,7 @@ from discreet.errors import (
 )
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.plans import with_reports
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
@@ -146,9 +147,9 @@ class TestBadInput:
     def test_central_users_have_no_encoder(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(UnsupportedError, match="no encoder"):
-            plan.encoder(3)
-        with pytest.raises(UnsupportedError, match="raw counts"):
-            plan.release_reports(np.zeros((1, 2), int), 3)
+            with_reports(plan)
+        with pytest.raises(UnsupportedError, match="raw counts, not reports"):
+            with_reports(Central(epsilon=1).calibrate(SHAPE, rhythm="stream", episodes=4))
         assert plan.traffic(3) is None
 
     def refused(self, raw, match, **options):

@@ -15,7 +15,14 @@ from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposi
 from discreet.privacy.auditing.probes import Law
 from discreet.privacy.auditing.reports import Enumerated, device
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import (
+    BatchPlan,
+    CountsPlan,
+    ReportPlan,
+    StreamPlan,
+    with_counts,
+    with_reports,
+)
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
@@ -146,7 +153,7 @@ def _integers_only(plan: Plan) -> Iterator[str]:
 
 def _messages(plan: Plan) -> Iterator[str]:
     """Shuffled messages are single bits, equally many from everybody, whose order is nothing."""
-    if plan.guarantee.notion != "SDP" or not isinstance(plan, BatchPlan):
+    if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportPlan):
         return
     sampler = SimulationSampler(np.random.default_rng(3))
     encoder = device(plan, _CROWD)
@@ -172,7 +179,7 @@ def _noise_bits(law: Law) -> int:
     return law.trials // _CROWD
 
 
-def _order(plan: BatchPlan, messages: IntArray) -> Iterator[str]:
+def _order(plan: ReportPlan, messages: IntArray) -> Iterator[str]:
     mixed = np.random.default_rng(4).permutation(messages)
     one, other = (vector(plan.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed))
     if not np.array_equal(one, other):
@@ -227,22 +234,21 @@ def _crowd(plan: Plan) -> Counts:
 def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
     if isinstance(plan, StreamPlan):
         return plan.open(sampler).add(counts)
-    try:
+    if isinstance(plan, CountsPlan):
         return plan.release(counts, sampler=sampler)
-    except UnsupportedError:  # only reports can be released
-        return _publish(plan, opposites(plan.shape)[1], sampler, None)
+    return _publish(plan, opposites(plan.shape)[1], sampler, None)
 
 
 def _publish(
     plan: BatchPlan, user: Episode, sampler: Sampler, played: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
-    try:
+    if isinstance(plan, CountsPlan):
         return plan.release(user.counts(plan.shape), sampler=sampler, played=played)
-    except UnsupportedError:
-        encoder = plan.encoder(1, played=played)
-        report = encoder.encode(user.states, user.actions, user.rewards, sampler)
-        return plan.release_reports(report, 1, secure=sampler.secure, played=played)
+    devices = with_reports(plan)
+    encoder = devices.encoder(1, played=played)
+    report = encoder.encode(user.states, user.actions, user.rewards, sampler)
+    return devices.release_reports(report, 1, secure=sampler.secure, played=played)
 
 
 def _is_additive(plan: Plan) -> bool:
@@ -261,7 +267,7 @@ def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
 
     def once() -> PrivateCounts:
         if isinstance(plan, BatchPlan):
-            return plan.release(_crowd(plan), sampler=SimulationSampler(rng))
+            return with_counts(plan).release(_crowd(plan), sampler=SimulationSampler(rng))
         stream = plan.open(SimulationSampler(rng))
         return [stream.add(_crowd(plan)) for _ in range(last)][-1]
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, ReportPlan, StreamPlan, with_counts, with_reports
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.privacy.streams.release import StreamRelease
@@ -103,7 +103,7 @@ def samples(
     elif plan.guarantee.notion == "LDP":
         watch = _watch_reports(plan, sampler)
     elif plan.guarantee.notion == "SDP":
-        watch = _watch_messages(plan, sampler, users)
+        watch = _watch_messages(with_reports(plan), sampler, users)
     else:
         watch = _watch_batch(plan, sampler, users)
     sums = _signed_sums(plan, one.counts(plan.shape), other.counts(plan.shape))
@@ -139,14 +139,14 @@ _Watch = Callable[[Episode], list[PrivateCounts]]
 
 
 def _watch_batch(plan: BatchPlan, sampler: Sampler, users: int) -> _Watch:
-    return lambda user: [plan.release(batch_of(user, users, plan.shape), sampler=sampler)]
+    taker = with_counts(plan)
+    return lambda user: [taker.release(batch_of(user, users, plan.shape), sampler=sampler)]
 
 
 def _watch_reports(plan: BatchPlan, sampler: Sampler) -> _Watch:
-    try:
-        encoder = plan.encoder(1)
-    except UnsupportedError:
+    if not isinstance(plan, ReportPlan):
         return _watch_batch(plan, sampler, 1)
+    encoder = plan.encoder(1)
 
     def watch(user: Episode) -> list[PrivateCounts]:
         report = encoder.encode(user.states, user.actions, user.rewards, sampler)
@@ -155,7 +155,7 @@ def _watch_reports(plan: BatchPlan, sampler: Sampler) -> _Watch:
     return watch
 
 
-def _watch_messages(plan: BatchPlan, sampler: Sampler, users: int) -> _Watch:
+def _watch_messages(plan: ReportPlan, sampler: Sampler, users: int) -> _Watch:
     """Encoder, shuffler and analyser, as they would be deployed."""
     encoder, usual = plan.encoder(users), opposites(plan.shape)[0]
 

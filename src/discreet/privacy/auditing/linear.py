@@ -33,7 +33,7 @@ from discreet.privacy.auditing.exact import (
 )
 from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
 from discreet.privacy.auditing.probes import Law, PresetSampler
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchPlan, StreamPlan, with_counts
 
 _SAME = 1e-6
 _HEIGHT = 1 << 44
@@ -235,9 +235,11 @@ def _tidy(response: FloatArray) -> FloatArray:
 
 
 def _batch_runs(plan: BatchPlan, users: int) -> list[Callable[[PresetSampler], FloatArray]]:
+    taker = with_counts(plan)
+
     def released(user: Episode) -> Callable[[PresetSampler], FloatArray]:
         return lambda sampler: vector(
-            plan.release(batch_of(user, users, plan.shape), sampler=sampler)
+            taker.release(batch_of(user, users, plan.shape), sampler=sampler)
         )
 
     return [released(user) for user in opposites(plan.shape)]

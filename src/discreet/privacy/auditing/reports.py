@@ -1,20 +1,19 @@
 """Exact privacy of local reports, by visiting every outcome of the real encoder."""
 
-import inspect
 from typing import Any
 
 from discreet.privacy.auditing import pairs
 from discreet.privacy.auditing.exact import exact_delta, exact_epsilon
 from discreet.privacy.auditing.neighbours import Episode, Plan, opposites
 from discreet.privacy.auditing.probes import outcomes
-from discreet.privacy.plans import Encoder
+from discreet.privacy.plans import Encoder, StreamPlan, with_reports
 
 
 def device(plan: Plan, users: int = 1) -> Encoder:
     """The encoder of a plan of either rhythm."""
-    build: Any = plan.encoder  # type: ignore[union-attr]  # streams have one where users encode
-    encoder: Encoder = build(users) if "users" in inspect.signature(build).parameters else build()
-    return encoder
+    if isinstance(plan, StreamPlan):
+        return with_reports(plan).encoder()
+    return with_reports(plan).encoder(users)
 
 
 class Enumerated:

@@ -29,8 +29,7 @@ from discreet.privacy.certificates.laws import (
 from discreet.privacy.loss_noise import LOSS_UNITS
 from discreet.privacy.mechanisms._cumulative import AdditiveStream, CumulativeNoise, Reach
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.local import AdditiveLocalBatch
-from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
+from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream
 from discreet.privacy.mechanisms.randomized_response import (
     RandomizedResponseBatch,
@@ -216,9 +215,7 @@ def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
 
 
 _READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
-    (GaussianBatch, lambda p: _noise(GaussianLaw(p.sigma), _reach(p))),
-    (LaplaceBatch, lambda p: _noise(LaplaceLaw(p.scale), _reach(p))),
-    (AdditiveLocalBatch, lambda p: _noise(p.law, _reach(p))),
+    (AdditiveBatch, lambda p: _noise(p.law, _reach(p))),
     (OneStepBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (OneStepStream, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (RandomizedResponseBatch, _flipped),

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
-from discreet.privacy.plans import StreamPlan
+from discreet.privacy.plans import StreamPlan, StreamSize
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import debias, flatten
@@ -247,38 +247,19 @@ class AdditiveStream(StreamPlan):
     """A stream plan whose release is the true cumulative count plus `CumulativeNoise`."""
 
     noise: CumulativeNoise
-    name: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
+        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "_Private",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        episodes: int,
-        stationary: bool,
-        **options: Any,
-    ) -> Self:
-        """A plan for the statistics of an MDP."""
-        reach = Reach.of(shape, statistics, stationary=stationary)
-        noise, guarantee = cls.design(trust, reach, episodes, **options)
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism=cls.name,
-            guarantee=guarantee,
-            episodes=episodes,
-            stationary=stationary,
-            noise=noise,
-        )
+    def _designed(cls, trust: "_Private", size: StreamSize, **options: float) -> dict[str, Any]:
+        reach = Reach.of(size.shape, size.statistics, stationary=size.stationary)
+        noise, guarantee = cls.design(trust, reach, size.episodes, **options)
+        return {"noise": noise, "guarantee": guarantee}
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """The same for every counter."""

@@ -12,21 +12,47 @@ round differently, and the low-order bits told who had visited what.)
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Array, Pieces
-from discreet.privacy.plans import StreamPlan, unflatten
+from discreet.privacy.plans import ReportStreamPlan, StreamSize, unflatten
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
-from discreet.privacy.streams.release import StreamBlock, StreamRelease
+from discreet.privacy.streams.release import ReportRelease, StreamBlock
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
 
 
-class ResponsePlan(StreamPlan):
-    """A stream of answers that are integers, with an affine function that takes their bias out."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResponsePlan(ReportStreamPlan):
+    """A stream of answers that are integers, with an affine function that takes their bias out.
+
+    ``flip`` is the probability that a bit is false.
+    """
+
+    flip: float
+
+    @classmethod
+    @abstractmethod
+    def flips(
+        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+    ) -> tuple[float, Guarantee]:
+        """The probability of a false bit, and what it delivers."""
+
+    @classmethod
+    def _designed(cls, trust: "_Private", size: StreamSize, **options: float) -> dict[str, Any]:
+        # Bits are reported per step also when the counters are pooled over steps.
+        flip, guarantee = cls.flips(trust, size.shape, size.statistics)
+        return {"flip": flip, "guarantee": guarantee}
 
     @property
     @abstractmethod
@@ -43,7 +69,7 @@ class ResponsePlan(StreamPlan):
         """
 
 
-class ResponseRelease(StreamRelease):
+class ResponseRelease(ReportRelease):
     """A running stream of randomised responses."""
 
     plan: ResponsePlan

@@ -24,15 +24,15 @@ directly, which has exactly the distribution of the sum of the real reports.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from discreet._types import BoolArray, IntArray
 from discreet.errors import CalibrationError
-from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import (
     gaussian_delta,
@@ -60,19 +60,19 @@ from discreet.privacy.mechanisms._encoders import (
     check_reports,
     played_cells,
 )
-from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
-from discreet.privacy.plans import BatchPlan, batch_release, noisy_batch, unflatten
+from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
+from discreet.privacy.plans import CountsPlan, ReportPlan, ReportStreamPlan, unflatten
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
+from discreet.privacy.streams.release import ReportRelease
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private
 
-_Design = tuple[NoiseLaw, Guarantee]
 
-
-def laplace_law(trust: "_Private", reach: Reach) -> _Design:
+def laplace_law(trust: "_Private", reach: Reach) -> Design:
     """Scale L1/epsilon; printed (003, 004): 3H/epsilon, half of what three statistics need."""
     if trust.calibration == "paper":
         scale = 3 * reach.horizon / float(trust.epsilon)
@@ -82,7 +82,7 @@ def laplace_law(trust: "_Private", reach: Reach) -> _Design:
     return law, promise(trust, trust.epsilon, 0.0)
 
 
-def gaussian_law(trust: "_Private", reach: Reach) -> _Design:
+def gaussian_law(trust: "_Private", reach: Reach) -> Design:
     """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
     epsilon = float(trust.epsilon)
     if trust.calibration == "paper":
@@ -106,7 +106,7 @@ def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
     return gaussian_delta(horizon / epsilon, l2, epsilon)
 
 
-def bounded_law(trust: "_Private", reach: Reach) -> _Design:
+def bounded_law(trust: "_Private", reach: Reach) -> Design:
     """The least radius whose exact composition delivers (epsilon, delta)."""
     no_printed_constants(trust, "bounded")
     need_delta(trust.delta, "Bounded noise")
@@ -153,11 +153,15 @@ def bounded_radius(units: int, epsilon: float, delta: float) -> int:
     return high
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CounterBatch(BatchPlan):
-    """A batch whose users report all played counters, each perturbed."""
+_DESIGNS: dict[str, Callable[["_Private", Reach], Design]] = {
+    "laplace": laplace_law,
+    "gaussian": gaussian_law,
+    "bounded": bounded_law,
+}
 
-    name: ClassVar[str]
+
+class CounterBatch(CountsPlan, ReportPlan):
+    """A batch whose users report all played counters, each perturbed."""
 
     @abstractmethod
     def device(self, cells: IntArray) -> CounterEncoder:
@@ -175,106 +179,70 @@ class CounterBatch(BatchPlan):
         mask = check_played(played, self.shape)
         return self.device(np.flatnonzero(cell_mask(mask, self.statistics, stationary=False)))
 
-    def release_reports(
-        self,
-        reports: IntArray,
-        users: int,
-        *,
-        secure: bool = True,
-        played: BoolArray | None = None,
-    ) -> PrivateCounts:
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users."""
-        mask = check_played(played, self.shape)
-        sums = check_reports(reports, users, played_cells(mask, self.statistics)).sum(axis=0)
+        sums = check_reports(reports, users, played_cells(played, self.statistics)).sum(axis=0)
         self.check_sums(sums, users)
-        released = split_rows(sums, mask, self.statistics)
-        estimate = self.estimate(users)
-        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
+        return split_rows(sums, played, self.statistics), self.estimate(users)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveLocalBatch(CounterBatch):
+class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
     """Every user adds noise of ``law`` to each played counter."""
 
-    law: NoiseLaw
-
     @classmethod
-    @abstractmethod
-    def design(cls, trust: "_Private", reach: Reach) -> _Design:
-        """The noise of one user and what it delivers."""
-
-    @classmethod
-    def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
-    ) -> Self:
-        """A plan for the statistics of an MDP."""
-        law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
-        return cls(
-            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, law=law
-        )
+    def design(cls, trust: "_Private", reach: Reach) -> Design:
+        """The noise of one user."""
+        return _DESIGNS[cls.name](trust, reach)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variances of the users' noise add up."""
         return dict.fromkeys(self.statistics, users * self.law.variance)
 
-    def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
-    ) -> PrivateCounts:
-        """The sum of all users' reports, drawn at once."""
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, cells: self.law.draw_sum(sampler, counts.users, cells),
-            secure=sampler.secure,
-            played=played,
-        )
+    def noise(self, sampler: Sampler, users: int, cells: int) -> IntArray:
+        """The sum of all users' noise, drawn at once."""
+        return self.law.draw_sum(sampler, users, cells)
 
     def device(self, cells: IntArray) -> AdditiveEncoder:
         """Adds noise on the device."""
         return AdditiveEncoder(self.shape, self.statistics, cells, False, self.law)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class LaplaceLocalBatch(AdditiveLocalBatch):
     """Discrete Laplace noise of scale L1/epsilon (6H/epsilon for the three statistics)."""
 
     name: ClassVar[str] = "laplace"
 
-    @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> _Design:
-        """Laplace."""
-        return laplace_law(trust, reach)
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class GaussianLocalBatch(AdditiveLocalBatch):
     """Discrete Gaussian noise, calibrated exactly."""
 
     name: ClassVar[str] = "gaussian"
 
-    @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> _Design:
-        """Gaussian."""
-        return gaussian_law(trust, reach)
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class BoundedLocalBatch(AdditiveLocalBatch):
     """Bounded noise of Dagan and Kur: no report is further than the radius from the truth."""
 
     name: ClassVar[str] = "bounded"
 
-    @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> _Design:
-        """Bounded."""
-        return bounded_law(trust, reach)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveLocalStream(AdditiveStream):
+class AdditiveLocalStream(AdditiveStream, ReportStreamPlan):
     """One report per episode, summed as they come."""
 
     noise: IndependentNoise
+    per_step: ClassVar[bool] = False
+    """Reports are never pooled before the noise: its composition is known for unit shifts only."""
+
+    @classmethod
+    def design(
+        cls, trust: "_Private", reach: Reach, episodes: int, **_: float
+    ) -> tuple[CumulativeNoise, Guarantee]:
+        """Fresh noise per user, on each of the ``pile`` steps behind a counter if ``per_step``."""
+        law, guarantee = _DESIGNS[cls.name](trust, reach)
+        copies = reach.pile if cls.per_step else 1
+        return IndependentNoise(episodes=episodes, law=law, copies=copies), guarantee
 
     @property
     def pooled_on_device(self) -> bool:
@@ -294,7 +262,7 @@ class AdditiveLocalStream(AdditiveStream):
         return LocalRelease(self, sampler)
 
 
-class LocalRelease(AdditiveRelease):
+class LocalRelease(AdditiveRelease, ReportRelease):
     """A running stream of reports, simulated (`add`, blocks) or real (`add_report`)."""
 
     plan: AdditiveLocalStream
@@ -318,7 +286,7 @@ class LocalRelease(AdditiveRelease):
         return unflatten(values, plan, self.episode, secure=self.sampler.secure)
 
 
-def pool_steps(values: Any, shape: Shape, statistics: tuple[str, ...]) -> Any:
+def pool_steps(values: IntArray, shape: Shape, statistics: tuple[str, ...]) -> IntArray:
     """Sum counters over steps: ``[..., per-step cells]`` to ``[..., pooled cells]``."""
     parts, start = [], 0
     for name in statistics:
@@ -329,46 +297,20 @@ def pool_steps(values: Any, shape: Shape, statistics: tuple[str, ...]) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class LaplaceLocalStream(AdditiveLocalStream):
     """Laplace reports."""
 
     name: ClassVar[str] = "laplace"
 
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **_: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Fresh Laplace noise per user."""
-        law, guarantee = laplace_law(trust, reach)
-        return IndependentNoise(episodes=episodes, law=law), guarantee
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class GaussianLocalStream(AdditiveLocalStream):
     """Gaussian reports."""
 
     name: ClassVar[str] = "gaussian"
 
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **_: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Fresh Gaussian noise per user."""
-        law, guarantee = gaussian_law(trust, reach)
-        return IndependentNoise(episodes=episodes, law=law), guarantee
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class BoundedLocalStream(AdditiveLocalStream):
     """Bounded reports; with stationary counts they are pooled after the noise."""
 
     name: ClassVar[str] = "bounded"
-
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **_: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Fresh bounded noise per user, on each of the ``pile`` steps behind a counter."""
-        law, guarantee = bounded_law(trust, reach)
-        return IndependentNoise(episodes=episodes, law=law, copies=reach.pile), guarantee
+    per_step = True

@@ -1,7 +1,6 @@
 """No privacy: the exact counts, so that the non-private twin of a learner is the same code."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -9,19 +8,19 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.plans import BatchPlan, StreamPlan, noisy_batch
+from discreet.privacy.plans import CountsPlan, StreamPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
 from discreet.privacy.streams.release import StreamRelease
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExactBatch(BatchPlan):
+class ExactBatch(CountsPlan):
     """Releases the raw counts of a batch."""
 
     @classmethod
     def calibrate(
-        cls, trust: Any, shape: Shape, *, statistics: tuple[str, ...], **_: Any
+        cls, trust: object, shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> "ExactBatch":
         """Nothing to calibrate."""
         return cls(shape=shape, statistics=statistics, mechanism="none", guarantee=NO_GUARANTEE)
@@ -39,29 +38,8 @@ class ExactBatch(BatchPlan):
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ExactStream(StreamPlan):
     """Releases the raw cumulative counts after every episode."""
-
-    @classmethod
-    def calibrate(
-        cls,
-        trust: Any,
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        episodes: int,
-        stationary: bool,
-    ) -> "ExactStream":
-        """Nothing to calibrate."""
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="none",
-            guarantee=NO_GUARANTEE,
-            episodes=episodes,
-            stationary=stationary,
-        )
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """Zero."""

@@ -19,124 +19,121 @@ neighbour and need no noise. By the billboard lemma (Hsu et al. 2014) policies c
 release, and each user's own state, are jointly differentially private.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from discreet._types import BoolArray
+from discreet._types import BoolArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import (
-    gaussian_variance,
-    laplace_epsilon,
-    laplace_scale,
-    laplace_variance,
-)
+from discreet.privacy.calibration.closed_forms import laplace_epsilon, laplace_scale
 from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
 from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
-from discreet.privacy.plans import BatchPlan, noisy_batch
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.mechanisms._cumulative import Reach, promise
+from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.plans import CountsPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import PrivateCounts
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import _Private
+
+Design = tuple[NoiseLaw, Guarantee]
+"""The law of the noise on one counter, and what it delivers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GaussianBatch(BatchPlan):
-    """Discrete Gaussian noise of parameter ``sigma`` on every played counter."""
+class AdditiveBatch(CountsPlan):
+    """Noise of ``law`` on every played counter."""
 
-    sigma: float
+    law: NoiseLaw
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def design(cls, trust: "_Private", reach: Reach) -> Design:
+        """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
     def calibrate(
-        cls, trust: Any, shape: Shape, *, statistics: tuple[str, ...], **_: Any
-    ) -> "GaussianBatch":
-        """The least sigma that delivers (epsilon, delta) for these statistics."""
-        moved = sensitivity(shape.horizon, statistics)
+        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
+    ) -> Self:
+        """A plan for the statistics of an MDP."""
+        law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
         return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="gaussian",
-            guarantee=_guarantee(trust, trust.delta),
-            sigma=discrete_gaussian_sigma(2 * moved.moves, trust.epsilon, trust.delta),
+            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, law=law
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter and every number of users."""
-        return dict.fromkeys(self.statistics, gaussian_variance(self.sigma))
+        return dict.fromkeys(self.statistics, self.law.variance)
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Counts plus noise."""
+
+        def draw(_: str, cells: int) -> IntArray:
+            return self.noise(sampler, counts.users, cells)
+
+        return noisy_batch(self, counts, draw, secure=sampler.secure, played=played)
+
+    def noise(self, sampler: Sampler, users: int, cells: int) -> IntArray:
+        """Independent noise on each of ``cells`` counters of a batch of ``users``."""
+        return self.law.draw(sampler, cells)
+
+    @property
+    def _units(self) -> int:
+        """How many units one user moves."""
+        return Reach.of(self.shape, self.statistics, stationary=False).units
+
+
+class GaussianBatch(AdditiveBatch):
+    """Discrete Gaussian noise on every played counter."""
+
+    law: GaussianLaw
+    name: ClassVar[str] = "gaussian"
+
+    @classmethod
+    def design(cls, trust: "_Private", reach: Reach) -> Design:
+        """The least sigma that delivers (epsilon, delta) for these statistics."""
+        _no_printed_batches(trust)
+        sigma = discrete_gaussian_sigma(reach.units, trust.epsilon, trust.delta)
+        return GaussianLaw(sigma), promise(trust, trust.epsilon, trust.delta)
 
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
         """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
-        cells = sensitivity(self.shape.horizon, self.statistics).l1
-        return gaussian_routes(self.sigma, cells, self.guarantee.delta, with_library=with_library)
-
-    def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
-    ) -> PrivateCounts:
-        """Counts plus discrete Gaussian noise."""
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, n: sampler.discrete_gaussian(self.sigma, n),
-            secure=sampler.secure,
-            played=played,
-        )
+        delta = self.guarantee.delta
+        return gaussian_routes(self.law.sigma, self._units, delta, with_library=with_library)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LaplaceBatch(BatchPlan):
-    """Discrete Laplace noise of scale ``scale`` on every played counter: a pure epsilon."""
+class LaplaceBatch(AdditiveBatch):
+    """Discrete Laplace noise on every played counter: a pure epsilon."""
 
-    scale: float
+    law: LaplaceLaw
+    name: ClassVar[str] = "laplace"
 
     @classmethod
-    def calibrate(
-        cls, trust: Any, shape: Shape, *, statistics: tuple[str, ...], **_: Any
-    ) -> "LaplaceBatch":
+    def design(cls, trust: "_Private", reach: Reach) -> Design:
         """Scale L1/epsilon; a requested delta is not used."""
-        moved = sensitivity(shape.horizon, statistics)
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="laplace",
-            guarantee=_guarantee(trust, 0.0),
-            scale=laplace_scale(moved.l1, trust.epsilon),
-        )
-
-    def noise_variance(self, users: int) -> dict[str, float]:
-        """The same for every counter and every number of users."""
-        return dict.fromkeys(self.statistics, laplace_variance(self.scale))
+        _no_printed_batches(trust)
+        law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
+        return law, promise(trust, trust.epsilon, 0.0)
 
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
         """The pure epsilon by its formula and by the exact lattice."""
-        moves = sensitivity(self.shape.horizon, self.statistics).l1
+        scale, units = self.law.scale, self._units
         return [
-            Route("L1 / scale", laplace_epsilon(self.scale, moves)),
-            Route("exact lattice", discrete_laplace_epsilon(self.scale, moves, 0.0)),
+            Route("L1 / scale", laplace_epsilon(scale, units)),
+            Route("exact lattice", discrete_laplace_epsilon(scale, units, 0.0)),
         ]
 
-    def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
-    ) -> PrivateCounts:
-        """Counts plus discrete Laplace noise."""
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, n: sampler.discrete_laplace(self.scale, n),
-            secure=sampler.secure,
-            played=played,
-        )
 
-
-def _guarantee(trust: Any, delta: float) -> Guarantee:
+def _no_printed_batches(trust: "_Private") -> None:
     if trust.calibration == "paper":
         raise UnsupportedError(
             "None of the papers prints a central mechanism for batches; use calibration='exact'."
         )
-    return Guarantee(
-        notion="JDP",
-        epsilon=float(trust.epsilon),
-        delta=float(delta),
-        assumptions=ASSUMPTIONS["JDP"],
-    )

@@ -40,12 +40,13 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import flip_probability
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Array, check_episode, promise
 from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
-from discreet.privacy.plans import BatchPlan, Traffic, batch_release
+from discreet.privacy.plans import ReportPlan, Traffic, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
@@ -57,9 +58,13 @@ KEEP = 0.5
 """p, the probability that the true bit is reported as one."""
 
 
-def false_bit(epsilon: float) -> float:
-    """The q = 1/(e^epsilon + 1), rounded up with proof."""
-    return flip_probability(epsilon)
+def false_bit(
+    trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+) -> tuple[float, Guarantee]:
+    """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
+    no_printed_constants(trust, "one-step")
+    sensitivity(shape.horizon, statistics)  # refuses unknown statistics
+    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
 
 
 def category_count(shape: Shape) -> int:
@@ -157,7 +162,7 @@ def category_mask(played: BoolArray) -> BoolArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class OneStepBatch(BatchPlan):
+class OneStepBatch(ReportPlan):
     """Every user reports one step; ``flip`` is the probability q of a false bit."""
 
     flip: float
@@ -167,14 +172,9 @@ class OneStepBatch(BatchPlan):
         cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
     ) -> Self:
         """The false bit 1/(e^epsilon + 1), whatever the statistics."""
-        no_printed_constants(trust, "one-step")
-        sensitivity(shape.horizon, statistics)  # refuses unknown statistics
+        flip, guarantee = false_bit(trust, shape, statistics)
         return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="one-step",
-            guarantee=promise(trust, trust.epsilon, 0.0),
-            flip=false_bit(trust.epsilon),
+            shape=shape, statistics=statistics, mechanism="one-step", guarantee=guarantee, flip=flip
         )
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -191,15 +191,6 @@ class OneStepBatch(BatchPlan):
         """
         second = 0.5 - 2 * self.flip + 2 * self.flip**2
         return self.shape.horizon * second / (KEEP - self.flip) ** 2 - 1
-
-    def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
-    ) -> PrivateCounts:
-        """Refused: users report different steps, so sums of whole episodes do not determine it."""
-        raise UnsupportedError(
-            "One-step reports cannot be made from the counts of a whole batch: each user reports "
-            "one step. Use `simulate` (users drawn per step) or `encoder` and `release_reports`."
-        )
 
     def simulate(
         self,
@@ -224,7 +215,8 @@ class OneStepBatch(BatchPlan):
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
                 sums[_rows_of_step(mask, step)] = kept + false
-        return self._released(sums, groups, users, mask, secure=sampler.secure)
+        released, estimate = self._estimated(sums, groups, mask)
+        return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
 
     def _categories(
         self, counts: Counts, step: int, played: BoolArray, dealer: np.random.Generator
@@ -243,9 +235,9 @@ class OneStepBatch(BatchPlan):
                 rewarded[i] = dealer.multivariate_hypergeometric(moves[i], ones, method="marginals")
         return np.stack([moves - rewarded, rewarded], axis=-1)
 
-    def _released(
-        self, sums: IntArray, groups: IntArray, users: int, played: BoolArray, *, secure: bool
-    ) -> PrivateCounts:
+    def _estimated(
+        self, sums: IntArray, groups: IntArray, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
         """From the ones per category ``sums[R, S, 2]`` of the played rows."""
         # Bits by chance, per category:
         false: FloatArray = self.flip * groups[np.nonzero(played)[0]].astype(np.float64)
@@ -253,35 +245,22 @@ class OneStepBatch(BatchPlan):
         for name in self.statistics:
             mean = categories_per_counter(self.shape, name) * false
             centres[name] = mean[:, None] if name == "transitions" else mean
-        return batch_release(
-            self,
-            _counters(sums, self.statistics),
-            users,
-            played,
-            secure=secure,
-            estimate=Debias(debias_scale(self.shape.horizon, self.flip), centres),
-        )
+        scale = debias_scale(self.shape.horizon, self.flip)
+        return _counters(sums, self.statistics), Debias(scale, centres)
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""
         return OneStepEncoder(self.shape, self.flip, check_played(played, self.shape))
 
-    def release_reports(
-        self,
-        reports: IntArray,
-        users: int,
-        *,
-        secure: bool = True,
-        played: BoolArray | None = None,
-    ) -> PrivateCounts:
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users, step by step."""
-        mask = check_played(played, self.shape)
         rows = _check_rows(reports, users, self.shape)
         sums = np.zeros((self.shape.horizon, category_count(self.shape)), np.int64)
         np.add.at(sums, rows[:, 0], rows[:, 1:])
         groups = np.bincount(rows[:, 0], minlength=self.shape.horizon)
-        cube = sums.reshape(*self.shape.transitions, 2)
-        return self._released(cube[mask], groups, users, mask, secure=secure)
+        return self._estimated(sums.reshape(*self.shape.transitions, 2)[played], groups, played)
 
 
 def _rows_of_step(played: BoolArray, step: int) -> slice:
@@ -347,35 +326,18 @@ class OneStepTail(TailLaw):
         return total
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class OneStepStream(ResponsePlan):
     """One step per user, estimates summed as reports come."""
 
-    flip: float
+    name: ClassVar[str] = "one-step"
     response: ClassVar[Literal["unit", "cell", "category"]] = "category"
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "_Private",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        episodes: int,
-        stationary: bool,
-    ) -> Self:
-        """The false bit 1/(e^epsilon + 1), whatever the statistics."""
-        no_printed_constants(trust, "one-step")
-        sensitivity(shape.horizon, statistics)
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="one-step",
-            guarantee=promise(trust, trust.epsilon, 0.0),
-            episodes=episodes,
-            stationary=stationary,
-            flip=false_bit(trust.epsilon),
-        )
+    def flips(
+        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+    ) -> tuple[float, Guarantee]:
+        """As in a batch."""
+        return false_bit(trust, shape, statistics)
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """On counters that nobody visits (pooled: every user's report reaches each counter)."""

@@ -123,34 +123,18 @@ def debias_scale(flip: float) -> float:
     return 1 / (1 - 2 * flip)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class RandomizedResponseStream(ResponsePlan):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
-    flip: float
+    name: ClassVar[str] = "randomized-response"
     response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "_Private",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        episodes: int,
-        stationary: bool,
-    ) -> Self:
-        """A plan for the statistics of an MDP; bits are per step also when ``stationary``."""
-        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="randomized-response",
-            guarantee=guarantee,
-            episodes=episodes,
-            stationary=stationary,
-            flip=flip,
-        )
+    def flips(
+        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+    ) -> tuple[float, Guarantee]:
+        """As in a batch."""
+        return flip_probability(trust, Reach.of(shape, statistics, stationary=False))
 
     @property
     def bits(self) -> int:

@@ -39,7 +39,7 @@ from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells
-from discreet.privacy.plans import BatchPlan, Traffic, batch_release, randomised_batch
+from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShuffleBatch(BatchPlan):
+class ShuffleBatch(CountsPlan, ReportPlan):
     """A batch through the shuffler.
 
     Attributes:
@@ -162,25 +162,17 @@ class ShuffleBatch(BatchPlan):
         mask = check_played(played, self.shape)
         return ShuffleEncoder(self.shape, self.statistics, each, mask)
 
-    def release_reports(
-        self,
-        reports: IntArray,
-        users: int,
-        *,
-        secure: bool = True,
-        played: BoolArray | None = None,
-    ) -> PrivateCounts:
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
         """The analyser: adds up shuffled messages ``(counter, bit)`` and removes the noise's mean.
 
         Nothing is released unless every counter has exactly ``users·(m + 1)`` messages.
         """
         each = self.bits(users)
-        mask = check_played(played, self.shape)
-        cells = cell_mask(mask, self.statistics, stationary=False)
-        sums = _sums(np.asarray(reports), cells, users * (1 + each.bits))
-        released = split_rows(sums[cells], mask, self.statistics)
-        estimate = self._debias(each, users)
-        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
+        cells = cell_mask(played, self.statistics, stationary=False)
+        sums = _sums(reports, cells, users * (1 + each.bits))
+        return split_rows(sums[cells], played, self.statistics), self._debias(each, users)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,7 +64,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -350,7 +350,7 @@ class ToeplitzStream(AdditiveStream):
 
     @classmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
+        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
         no_printed_constants(trust, cls.name)

@@ -69,7 +69,7 @@ variance at the end, and less than a thousandth before.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -403,13 +403,20 @@ class _Tree(AdditiveStream):
     """Shared calibration of the trees."""
 
     noise_type: ClassVar[type[TreeNoise]] = TreeNoise
+    nodes: ClassVar[Literal["laplace", "gaussian", "either"]] = "either"
+    """Of which law; either: Laplace if delta = 0 or the constants are printed ones."""
+    printed: ClassVar[bool] = True
+    """A paper prints constants for it."""
 
     @classmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
+        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
-        """Laplace at L·l1/epsilon when delta = 0, else Gaussian at sqrt(L)·l2."""
-        if trust.delta == 0 or trust.calibration == "paper":
+        """Laplace nodes at L·l1/epsilon (option ``log_base``) or Gaussian ones at sqrt(L)·l2."""
+        if not cls.printed:
+            no_printed_constants(trust, cls.name)
+        pure = trust.delta == 0 or trust.calibration == "paper"
+        if cls.nodes == "laplace" or (cls.nodes == "either" and pure):
             return cls._laplace(trust, reach, episodes, **options)
         return cls._gaussian(trust, reach, episodes)
 
@@ -430,7 +437,6 @@ class _Tree(AdditiveStream):
     def _gaussian(
         cls, trust: "_Private", reach: Reach, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
-        no_printed_constants(trust, cls.name)
         moved = reach.cells * tree_levels(episodes)
         law = GaussianLaw(
             discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=reach.pile)
@@ -453,7 +459,6 @@ class _GridTree(_Tree):
     def _gaussian(
         cls, trust: "_Private", reach: Reach, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
-        no_printed_constants(trust, cls.name)
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         for bits in _GRIDS:
             unit, spread, draws = cls._distance(episodes, bits)
@@ -489,48 +494,27 @@ def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float =
     return 3 * horizon * math.log(episodes, log_base) / float(epsilon)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class LaplaceTree(_Tree):
     """Binary tree with Laplace nodes: a pure epsilon; a requested delta is not used."""
 
     name: ClassVar[str] = "tree-laplace"
-
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Scale L·l1/epsilon per node (``log_base``: of the printed constants)."""
-        return cls._laplace(trust, reach, episodes, **options)
+    nodes = "laplace"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class GaussianTree(_Tree):
     """Binary tree with Gaussian nodes."""
 
     name: ClassVar[str] = "tree-gaussian"
-
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Gaussian at L2 = sqrt(L)·l2."""
-        return cls._gaussian(trust, reach, episodes)
+    nodes = "gaussian"
+    printed = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class HonakerTree(_GridTree):
     """Tree with Honaker's variance reduction (Laplace nodes if delta = 0, else Gaussian)."""
 
     name: ClassVar[str] = "tree-honaker"
     noise_type: ClassVar[type[GridTreeNoise]] = HonakerNoise
-
-    @classmethod
-    def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: Any
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Laplace nodes as in the plain tree, Gaussian ones on the least norm."""
-        no_printed_constants(trust, cls.name)
-        return super().design(trust, reach, episodes)
+    printed = False
 
     @classmethod
     def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
@@ -538,7 +522,6 @@ class HonakerTree(_GridTree):
         return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class IidTree(_GridTree):
     """The padded tree of 004, Algorithm 4 (Laplace nodes if delta = 0, else Gaussian)."""
 

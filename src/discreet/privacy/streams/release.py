@@ -86,12 +86,6 @@ class StreamRelease(ABC):
     def _take(self, counts: Counts) -> FloatArray:
         """What is public after one more user, laid out as `flatten` does: debiased integers."""
 
-    def add_report(self, report: IntArray) -> PrivateCounts:
-        """Take one more user's encoded report and return the cumulative private statistics."""
-        raise UnsupportedError(
-            f"The mechanism {self.plan.mechanism!r} takes raw counts (`add`), not reports."
-        )
-
     def use(self, way: str) -> None:
         """A stream is used in one way: through `add`, through `add_report` or in blocks."""
         if self._way not in (None, way):
@@ -99,3 +93,11 @@ class StreamRelease(ABC):
                 f"This stream has been used through `{self._way}`; open another one to use `{way}`."
             )
         self._way = way
+
+
+class ReportRelease(StreamRelease):
+    """A running stream that also takes what users encoded on their own devices."""
+
+    @abstractmethod
+    def add_report(self, report: IntArray) -> PrivateCounts:
+        """Take one more user's encoded report and return the cumulative private statistics."""
