@@ -98,6 +98,9 @@ def cases() -> Iterator[Case]:
             yield Case(
                 f"layered bandit H=6 eps={epsilon:g} delta={delta:g}", _layered(6, epsilon, delta)
             )
+    for horizon in (2, 6):  # one user adds all bits: fair ones, as few as there can be
+        least = Shuffle(epsilon=1.0, delta=1e-6)
+        yield Case(f"least fair bits H={horizon} eps=1 delta=1e-06", _batch(least, horizon), 1)
     for mechanism in ("laplace", "randomized-response", "one-step"):
         local = Local(epsilon=1.0, mechanism=mechanism)
         yield Case(f"local {mechanism} H=6 eps=1", _batch(local, 6), quick=True)
@@ -139,7 +142,9 @@ def _refute(label: str, claim: Claim) -> None:
     start, law, low = time.process_time(), claim.law, Fraction(0)
     if isinstance(law, BinomialBits) and law.probability == Fraction(1, 2) and law.trials < 3000:
         label = f"{label}: {law.trials - 1:,} bits"
-        low = binomial_refutation(law.trials - 1, law.ups, law.downs, claim.epsilon)
+        low = binomial_refutation(
+            law.trials - 1, law.ups, law.downs, claim.epsilon, fineness=16_000
+        )
     elif isinstance(law, LayeredGaussian):
         low = layered_refutation(
             count_sigma=law.count_sigma,

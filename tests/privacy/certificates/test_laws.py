@@ -99,6 +99,14 @@ def test_piled_moves_cover_every_vector():
     assert method["small_norms"] < total * largest
 
 
+def test_a_constant_hides_nothing():
+    law = TableNoise(weights=(1,), ups=1, downs=0)
+    claim = Claim(law=law, epsilon=Fraction(1), delta=Fraction(1, 2), about={})
+    certificate = certify_claim(claim)
+    assert not certificate.holds
+    assert certificate.bound == 1
+
+
 def test_the_closed_form_agrees_with_the_sum():
     from discreet.privacy.certificates.balls import PRECISION, at_precision
     from discreet.privacy.certificates.sums import Shifted, closed_form, lattice_sum
@@ -203,6 +211,17 @@ def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
     bound, method = law.bound(Fraction(20), Fraction(1, 10**6), silent)
     assert method["name"] == "concentrated"
     assert bound < Fraction(1, 10**6)
+
+
+def test_the_longest_column_is_that_of_the_factorisation():
+    stream = Central(epsilon=1, delta=1e-6, mechanism="toeplitz").calibrate(
+        SHAPE, rhythm="stream", episodes=50, stationary=True
+    )
+    law, factors = claim_of(stream).law, stream.noise.factors
+    assert law.squared_norm == factors.column_square() * 4**factors.grid.bits
+    assert (law.squares, law.cells, law.length) == (216, 36, 50)
+    listed = [*factors.encoder().tolist(), *factors.columns.tolist()]
+    assert law.coefficients == coefficients_digest(listed)
 
 
 def test_epsilon_and_delta_are_the_smaller_of_decimal_and_double():

@@ -69,6 +69,8 @@ def cropped(first: int, masses: arb_poly, cut: float) -> Losses:
 def connect(atoms: Iterable[Atom], base: Fraction, cut: float = 0.0) -> Losses:
     """Split atoms of finite loss over the grid of ``base``, without ends of weight ``cut``."""
     kept = list(atoms)
+    if not kept:
+        return Losses(0, arb_poly([0]))
     step = -math.log(base)
     places = [math.floor(-math.log(float(ratio.mid())) / step) for _, ratio in kept]
     first, last = min(places) - 1, max(places) + 3

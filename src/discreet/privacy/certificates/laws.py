@@ -361,7 +361,10 @@ def coefficients_digest(coefficients: Iterable[int]) -> str:
     >>> coefficients_digest([3, 4])[:12]
     '1ddb914da913'
     """
-    return hashlib.sha256(b"".join(b"%d\n" % value for value in coefficients)).hexdigest()
+    seen = hashlib.sha256()
+    for value in coefficients:
+        seen.update(b"%d\n" % value)
+    return seen.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

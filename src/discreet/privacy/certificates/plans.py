@@ -7,7 +7,7 @@ moves of one user from the lemmas of `sensitivity`, which certificates do not co
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import chain
 from typing import Any
 
 from discreet import _validate
@@ -163,15 +163,16 @@ def toeplitz_law(noise: ToeplitzNoise, reach: Reach) -> GaussianGrid:
     Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
     that of all c_t, then all d_i. Python's integers: nothing can overflow.
     """
-    encoder = [int(c) for c in noise.factors.encoder()]
-    columns = [int(d) for d in noise.factors.columns]
-    prefixes = list(accumulate(c * c for c in encoder))
-    longest = max(d * d * norm for d, norm in zip(columns, reversed(prefixes), strict=True))
+    encoder: list[int] = noise.factors.encoder().tolist()
+    columns: list[int] = noise.factors.columns.tolist()
+    longest, norm = 0, sum(c * c for c in encoder)
+    for d, last in zip(columns, reversed(encoder), strict=True):
+        longest, norm = max(longest, d * d * norm), norm - last * last
     return GaussianGrid(
         sigma=Fraction(noise.steps),
         length=noise.episodes,
         squared_norm=longest,
-        coefficients=coefficients_digest([*encoder, *columns]),
+        coefficients=coefficients_digest(chain(encoder, columns)),
         squares=reach.units * reach.pile,
         cells=reach.units,
     )

@@ -228,6 +228,8 @@ def atoms(law: Law, ratio: Callable[[int], Pair]) -> tuple[list[tuple[int, int, 
 
 def dots(parts: list[tuple[int, int, int]], lost: int, base: Fraction, bits: int) -> Masses:
     """Spread each atom over the two nearest points of the grid."""
+    if not parts:
+        return 0, [0], lost
     step = -math.log(base)  # floats choose a place; where it is wrong the loss is rounded up
     places = [math.floor((math.log(d) - math.log(n)) / step) for _, n, d in parts]
     if max(places) - min(places) > LIMIT:
