@@ -274,28 +274,28 @@ _LOCAL = (
         "a device draws one noise for all its counters",
         "return counters + self.law.draw(sampler, counters.size)",
         "return counters + self.law.draw(sampler, 1)",
-        ("test_real_reports_and_simulation_have_the_same_distribution",),
+        ("test_counters_of_one_report_carry_noise_of_their_own",),
     ),
     Mutant(
         "report-halved",
         "a device adds noise to every second counter",
         "return counters + self.law.draw(sampler, counters.size)",
         "return counters + self.law.draw(sampler, counters.size) * (np.arange(counters.size) % 2)",
-        ("test_real_reports_and_simulation_have_the_same_distribution",),
+        ("test_counters_of_one_report_carry_noise_of_their_own",),
     ),
     Mutant(
         "device-flips-less",
         "a device flips half as often as the plan says",
         "return counters ^ sampler.binomial(1, self.flip, counters.size)",
         "return counters ^ sampler.binomial(1, self.flip / 2, counters.size)",
-        ("test_randomised_response_is_exactly_epsilon",),
+        ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
         "true-bit-kept-more",
         "the true bit of a one-step report is kept with probability 3/4",
         "KEEP = 0.5",
         "KEEP = 0.75",
-        ("test_one_step_reports_are_exactly_epsilon",),
+        ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
         "step-follows-rewards",
@@ -303,7 +303,7 @@ _LOCAL = (
         "        step = int(sampler.table(np.ones(self.shape.horizon, np.int64), 1)[0])",
         "        weights = 1 + (np.asarray(rewards) > 0.5).astype(np.int64)\n"
         "        step = int(sampler.table(weights, 1)[0])",
-        ("test_mechanisms_are_fit_for_use",),
+        ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
         "bounded-half-moves",
