@@ -63,7 +63,7 @@ def test_a_learner_draws_no_noise_and_sees_no_raw_count(path):
         "from discreet.privacy.sampling.samplers import SimulationSampler",
         "from discreet.privacy import noise",
         "import discreet.mdp.simulation",
-        "from discreet.privacy.mechanisms.laws import LaplaceLaw",
+        "from discreet.privacy.mechanisms._laws import LaplaceLaw",
         "from discreet.privacy.streams.lane_kernels import add_laplace",
         "def cheat(users):\n    return users.raw.visits",
     ],

@@ -2,128 +2,131 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from discreet.cli._console import echo_json, print_table, say
+from discreet.cli._options import grouped
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
     from discreet.privacy.mechanisms.registry import Rhythm
+    from discreet.privacy.trust import TrustModel
 
 
-def command(
-    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6,
-    states: Annotated[int, typer.Option(help="States.")] = 4,
-    actions: Annotated[int, typer.Option(help="Actions.")] = 2,
-    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6,
-    users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000,
+@dataclass(frozen=True)
+class Promise:
+    """Options on what is promised, and to whom."""
+
+    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
+    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
     trust: Annotated[
         str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
-    ] = "",
-    rhythm: Annotated[
-        str, typer.Option(help="batch (a release per batch) or stream (one per episode).")
-    ] = "",
+    ] = ""
     mechanism: Annotated[
         str, typer.Option(help="Mechanism; the one with the least noise if left out.")
-    ] = "auto",
-    calibration: Annotated[
-        str, typer.Option(help="exact, or paper for the printed constants.")
-    ] = "exact",
-    statistics: Annotated[
-        str, typer.Option(help="Counters to release, separated by commas.")
-    ] = "transitions,visits,rewards",
-    stationary: Annotated[
-        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
-    ] = False,
+    ] = "auto"
+    calibration: Annotated[str, typer.Option(help="exact, or paper for the printed constants.")] = (
+        "exact"
+    )
     honest: Annotated[
         float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
-    ] = 1.0,
+    ] = 1.0
+
+    def model(self, trust: str) -> "TrustModel":
+        """The trust model of a name with this promise."""
+        from discreet.privacy.trust import make_trust
+
+        return make_trust(
+            trust,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=self.mechanism,
+            calibration=self.calibration,
+            **({"honest": self.honest} if trust == "shuffle" else {}),
+        )
+
+
+@dataclass(frozen=True)
+class Release:
+    """Options on what is released: the problem's size, its users, the counters."""
+
+    states: Annotated[int, typer.Option(help="States.")] = 4
+    actions: Annotated[int, typer.Option(help="Actions.")] = 2
+    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
+    users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000
+    rhythm: Annotated[
+        str, typer.Option(help="batch (a release per batch) or stream (one per episode).")
+    ] = ""
+    statistics: Annotated[str, typer.Option(help="Counters to release, separated by commas.")] = (
+        "transitions,visits,rewards"
+    )
+    stationary: Annotated[
+        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
+    ] = False
+
+    def cost(self, trust: "TrustModel", rhythm: str, *, verify: bool) -> "CalibrationReport":
+        """What this release costs under a trust model."""
+        from discreet.mdp.shape import Shape
+        from discreet.privacy.costs import calibrate
+
+        return calibrate(
+            trust,
+            Shape(states=self.states, actions=self.actions, horizon=self.horizon),
+            users=self.users,
+            rhythm=cast("Rhythm", rhythm),
+            statistics=tuple(name.strip() for name in self.statistics.split(",")),
+            stationary=self.stationary,
+            verify=verify,
+        )
+
+
+def costs(
+    promise: Promise,
+    release: Release,
     verify: Annotated[
         bool, typer.Option("--verify", help="Run independent accountings and compare them.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
 ) -> None:
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
-    request = _Request(
-        epsilon=epsilon,
-        delta=delta,
-        size=(states, actions, horizon),
-        users=users,
-        mechanism=mechanism,
-        calibration=calibration,
-        statistics=tuple(name.strip() for name in statistics.split(",")),
-        stationary=stationary,
-        honest=honest,
-        verify=verify,
-    )
-    if not trust:
-        _compare(request, rhythm, as_json=json)
+    if not promise.trust:
+        _compare(promise, release, verify=verify, as_json=json)
         return
-    report = request.report(trust, rhythm or "batch")
+    trust = promise.model(promise.trust)
+    report = release.cost(trust, release.rhythm or "batch", verify=verify)
     if json:
         echo_json(report.to_dict())
     else:
         _print_report(report)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    epsilon: float
-    delta: float
-    size: tuple[int, int, int]
-    users: int
-    mechanism: str
-    calibration: str
-    statistics: tuple[str, ...]
-    stationary: bool
-    honest: float
-    verify: bool
-
-    def report(self, trust: str, rhythm: str) -> "CalibrationReport":
-        from discreet.mdp.shape import Shape
-        from discreet.privacy.costs import calibrate
-        from discreet.privacy.trust import make_trust
-
-        states, actions, horizon = self.size
-        options: dict[str, Any] = {"honest": self.honest} if trust == "shuffle" else {}
-        return calibrate(
-            make_trust(
-                trust,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                mechanism=self.mechanism,
-                calibration=self.calibration,
-                **options,
-            ),
-            Shape(states=states, actions=actions, horizon=horizon),
-            users=self.users,
-            rhythm=cast("Rhythm", rhythm),
-            statistics=self.statistics,
-            stationary=self.stationary,
-            verify=self.verify,
-        )
+command = grouped(costs)
 
 
-def _compare(request: _Request, rhythm: str, *, as_json: bool) -> None:
+def _compare(promise: Promise, release: Release, *, verify: bool, as_json: bool) -> None:
     """All trust models and both rhythms, side by side."""
     from discreet.errors import InvalidInputError
 
-    if request.mechanism != "auto":
+    if promise.mechanism != "auto":
         raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
     pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
     pairs += [("central", "stream"), ("local", "stream")]
-    reports = [request.report(t, r) for t, r in pairs if rhythm in ("", r)]
+    asked = release.rhythm
+    reports = [
+        release.cost(promise.model(trust), rhythm, verify=verify)
+        for trust, rhythm in pairs
+        if asked in ("", rhythm)
+    ]
     if not reports:
-        raise InvalidInputError(f"Expected rhythm batch or stream, got rhythm={rhythm!r}.")
+        raise InvalidInputError(f"Expected rhythm batch or stream, got rhythm={asked!r}.")
     if as_json:
         echo_json({"results": [r.to_dict() for r in reports]})
         return
     print_table(
-        f"Noise on one counter after {request.users:,} users",
+        f"Noise on one counter after {release.users:,} users",
         (
             "trust",
             "rhythm",

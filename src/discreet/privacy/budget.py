@@ -8,10 +8,11 @@ cannot pay: it checks first and changes state after.
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from discreet import _validate
 from discreet.errors import BudgetError, InvalidInputError
+
+Number = float | Fraction
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Cost:
     delta: Fraction = Fraction(0)
 
     @classmethod
-    def of(cls, epsilon: Any, delta: Any = 0) -> "Cost":
+    def of(cls, epsilon: Number, delta: Number = 0) -> "Cost":
         """From what a person writes: 0.1 means one tenth; integers and fractions are welcome."""
         _validate.real(epsilon=epsilon, delta=delta)
         if epsilon < 0 or not 0 <= delta <= 1:
@@ -59,7 +60,7 @@ class Budget:
     'epsilon 0, delta 0'
     """
 
-    def __init__(self, epsilon: Any, delta: Any = 0) -> None:
+    def __init__(self, epsilon: Number, delta: Number = 0) -> None:
         _validate.positive(epsilon=epsilon)
         _validate.delta(delta=delta)
         self.total = Cost.of(epsilon, delta)
@@ -70,7 +71,7 @@ class Budget:
         """What may still be spent."""
         return self.total - self.spent
 
-    def check(self, epsilon: Any, delta: Any = 0) -> Cost:
+    def check(self, epsilon: Number, delta: Number = 0) -> Cost:
         """The cost, if it can be paid.
 
         Raises:
@@ -81,7 +82,7 @@ class Budget:
             raise _overspend(cost, self.remaining)
         return cost
 
-    def spend(self, epsilon: Any, delta: Any = 0) -> None:
+    def spend(self, epsilon: Number, delta: Number = 0) -> None:
         """Pay, or raise `BudgetError` and change nothing."""
         self.spent = self.spent + self.check(epsilon, delta)
 
@@ -109,7 +110,7 @@ class BatchLedger:
         """What every user has paid at most."""
         return self.budget.spent
 
-    def record(self, epsilon: Any, delta: Any = 0, *, users: Iterable[Hashable] = ()) -> None:
+    def record(self, epsilon: Number, delta: Number = 0, *, users: Iterable[Hashable] = ()) -> None:
         """Count one batch.
 
         Args:

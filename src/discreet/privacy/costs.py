@@ -113,7 +113,8 @@ def calibrate(
     25.35
     """
     _validate.count(users=users)
-    plan = _plan(trust, shape, rhythm, statistics, users, stationary)
+    request = _Request(shape, rhythm, statistics, users, stationary)
+    plan = request.plan(trust)
     traffic = _traffic(plan, users)
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
@@ -125,50 +126,60 @@ def calibrate(
         guarantee=plan.guarantee,
         noise_std=worst_noise(plan, users),
         noise_std_per_user=_noise_of_one(plan),
-        expected_count=_expected(shape, statistics, users, stationary),
+        expected_count=request.expected(),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
-        alternatives=_alternatives(trust, shape, rhythm, statistics, users, stationary),
+        alternatives=_alternatives(trust, request),
         **_shuffle_facts(trust, plan, users),
         accountings=_accountings(plan, users) if verify else [],
-        **_printed(trust, shape, rhythm, statistics, users, stationary),
+        **_printed(trust, request),
     )
 
 
-def _plan(
-    trust: TrustModel,
-    shape: Shape,
-    rhythm: Rhythm,
-    statistics: tuple[str, ...],
-    users: int,
-    stationary: bool,
-) -> BatchPlan | StreamPlan:
-    if rhythm == "stream":
-        return trust.calibrate(
-            shape, rhythm="stream", statistics=statistics, episodes=users, stationary=stationary
-        )
-    if stationary:
-        raise UnsupportedError("Counters are pooled over steps in streams only; use rhythm=stream.")
-    return trust.calibrate(shape, rhythm=rhythm, statistics=statistics)
+@dataclass(frozen=True)
+class _Request:
+    """What is to be released, whoever is trusted."""
+
+    shape: Shape
+    rhythm: Rhythm
+    statistics: tuple[str, ...]
+    users: int
+    stationary: bool
+
+    def plan(self, trust: TrustModel) -> BatchPlan | StreamPlan:
+        """The calibrated release."""
+        if self.rhythm == "stream":
+            return trust.calibrate(
+                self.shape,
+                rhythm="stream",
+                statistics=self.statistics,
+                episodes=self.users,
+                stationary=self.stationary,
+            )
+        if self.stationary:
+            raise UnsupportedError(
+                "Counters are pooled over steps in streams only; use rhythm=stream."
+            )
+        return trust.calibrate(self.shape, rhythm=self.rhythm, statistics=self.statistics)
+
+    def expected(self) -> dict[str, float]:
+        """Mean counts per step if users spread evenly over states and actions."""
+        shape = self.shape
+        pooled = shape.horizon if self.stationary else 1
+        visits = self.users / (shape.states * shape.actions) * pooled
+        return {n: visits / shape.states if n == "transitions" else visits for n in self.statistics}
 
 
-def _alternatives(
-    trust: TrustModel,
-    shape: Shape,
-    rhythm: Rhythm,
-    statistics: tuple[str, ...],
-    users: int,
-    stationary: bool,
-) -> dict[str, float] | None:
+def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | None:
     """The noisiest counter with each candidate of ``mechanism="auto"``, if there are several."""
-    candidates = trust.candidates(rhythm)
+    candidates = trust.candidates(request.rhythm)
     if len(candidates) < 2:
         return None
     found = {}
     for candidate in candidates:
         with contextlib.suppress(CalibrationError):
-            plan = _plan(candidate, shape, rhythm, statistics, users, stationary)
-            found[plan.mechanism] = max(worst_noise(plan, users).values())
+            plan = request.plan(candidate)
+            found[plan.mechanism] = max(worst_noise(plan, request.users).values())
     return found
 
 
@@ -182,13 +193,6 @@ def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
     if plan.guarantee.notion != "LDP":
         return None
     return {name: math.sqrt(variance) for name, variance in plan.noise_variance(1).items()}
-
-
-def _expected(
-    shape: Shape, statistics: tuple[str, ...], users: int, stationary: bool
-) -> dict[str, float]:
-    visits = users / (shape.states * shape.actions) * (shape.horizon if stationary else 1)
-    return {n: visits / shape.states if n == "transitions" else visits for n in statistics}
 
 
 def _shuffle_facts(
@@ -242,14 +246,7 @@ def _library_installed() -> bool:
     return importlib.util.find_spec("dp_accounting") is not None
 
 
-def _printed(
-    trust: TrustModel,
-    shape: Shape,
-    rhythm: Rhythm,
-    statistics: tuple[str, ...],
-    users: int,
-    stationary: bool,
-) -> Mapping[str, Any]:
+def _printed(trust: TrustModel, request: _Request) -> Mapping[str, Any]:
     """The papers' constants for the same request, where there are any."""
     if isinstance(trust, NoPrivacy):
         return {}
@@ -259,12 +256,12 @@ def _printed(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DiscreetWarning)
-                plan = _plan(printed, shape, rhythm, statistics, users, stationary)
+                plan = request.plan(printed)
         except (UnsupportedError, CalibrationError):
             continue
         delivered = plan.guarantee
         return {
-            "paper_noise_std": worst_noise(plan, users),
+            "paper_noise_std": worst_noise(plan, request.users),
             "delivered_by_paper": {
                 "epsilon": delivered.epsilon if math.isfinite(delivered.epsilon) else None,
                 "delta": delivered.delta,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from discreet.privacy.calibration.routes import Route
     from discreet.privacy.streams.release import ReportRelease, StreamRelease
     from discreet.privacy.trust import _Private
+
+Draw = Callable[[int], Counts]
+"""``draw(n)`` runs n fresh users and counts what they did."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Encoder(Protocol):
             The messages, one per row; their meaning is the mechanism's own affair.
         """
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON, with ``"encoder"`` naming the mechanism."""
 
     @classmethod
@@ -96,12 +99,7 @@ class BatchPlan(ABC):
 
     @abstractmethod
     def simulate(
-        self,
-        draw: Callable[[int], Counts],
-        users: int,
-        *,
-        sampler: Sampler,
-        played: BoolArray | None = None,
+        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
         """Release a simulated batch; ``draw(n)`` runs n fresh users."""
 
@@ -124,12 +122,7 @@ class CountsPlan(BatchPlan):
         """Release one batch. ``played`` marks the (h, s, a) its public policy can reach."""
 
     def simulate(
-        self,
-        draw: Callable[[int], Counts],
-        users: int,
-        *,
-        sampler: Sampler,
-        played: BoolArray | None = None,
+        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
         """Draw all users at once and release their counts."""
         _validate.count(users=users)

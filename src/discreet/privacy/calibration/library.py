@@ -8,7 +8,7 @@ compositions are made by ``self_compose``.
 """
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from discreet.errors import MissingExtraError
 from discreet.privacy.calibration.distributions import NoisePmf
@@ -48,7 +48,7 @@ def moves_epsilon(
     return float(total.get_epsilon_for_delta(delta))
 
 
-def _module() -> Any:
+def _module() -> ModuleType:
     try:
         return importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:

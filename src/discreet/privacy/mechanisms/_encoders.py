@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -93,7 +93,7 @@ class CounterEncoder(ABC):
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         """Randomise the counters."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {
             "encoder": self.kind,
@@ -107,7 +107,7 @@ class CounterEncoder(ABC):
         }
 
     @abstractmethod
-    def _noise(self) -> dict[str, Any]:
+    def _noise(self) -> dict[str, Plain]:
         """The randomisation as plain values."""
 
     @classmethod
@@ -142,7 +142,7 @@ class AdditiveEncoder(CounterEncoder):
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters + self.law.draw(sampler, counters.size)
 
-    def _noise(self) -> dict[str, Any]:
+    def _noise(self) -> dict[str, Plain]:
         return {"noise": self.law.to_dict()}
 
     @classmethod
@@ -164,7 +164,7 @@ class FlipEncoder(CounterEncoder):
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters ^ sampler.binomial(1, self.flip, counters.size)
 
-    def _noise(self) -> dict[str, Any]:
+    def _noise(self) -> dict[str, Plain]:
         return {"flip": self.flip}
 
     @classmethod

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, Plain
 from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
 from discreet.privacy.sampling.samplers import Sampler, Size
@@ -117,7 +117,7 @@ class NoiseLaw(TailLaw):
         )
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
 
 
@@ -163,7 +163,7 @@ class LaplaceLaw(NoiseLaw):
         """``factor`` times the scale."""
         return LaplaceLaw(self.scale * factor)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """The scale."""
         return {"law": self.kind, "scale": self.scale}
 
@@ -222,7 +222,7 @@ class GaussianLaw(NoiseLaw):
         """``factor`` times the sigma."""
         return GaussianLaw(self.sigma * factor)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """The sigma."""
         return {"law": self.kind, "sigma": self.sigma}
 
@@ -286,7 +286,7 @@ class BoundedLaw(NoiseLaw):
             return np.asarray(sum(self.draw(sampler, size) for _ in range(terms)), np.int64)
         return sampler.table_sum(self.weights, terms, size) - terms * self.largest
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """The radius."""
         return {"law": self.kind, "radius": self.radius}
 

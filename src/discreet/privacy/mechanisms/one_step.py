@@ -28,14 +28,14 @@ nothing extra.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -46,7 +46,7 @@ from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
-from discreet.privacy.plans import ReportPlan, Traffic, batch_release
+from discreet.privacy.plans import Draw, ReportPlan, Traffic, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
@@ -134,7 +134,7 @@ class OneStepEncoder:
         report = np.where(truth == 1, kept, bits) * category_mask(self.played)[step]
         return np.concatenate([[step], report]).astype(np.int64)[None]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {
             "encoder": "one-step",
@@ -169,7 +169,7 @@ class OneStepBatch(ReportPlan):
 
     @classmethod
     def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> Self:
         """The false bit 1/(e^epsilon + 1), whatever the statistics."""
         flip, guarantee = false_bit(trust, shape, statistics)
@@ -193,12 +193,7 @@ class OneStepBatch(ReportPlan):
         return self.shape.horizon * second / (KEEP - self.flip) ** 2 - 1
 
     def simulate(
-        self,
-        draw: Callable[[int], Counts],
-        users: int,
-        *,
-        sampler: Sampler,
-        played: BoolArray | None = None,
+        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
     ) -> PrivateCounts:
         """Split the users over the steps, run each group, randomise its categories."""
         _validate.count(users=users)

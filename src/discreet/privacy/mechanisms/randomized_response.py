@@ -17,7 +17,7 @@ and the analyser adds them up over steps, which is post-processing.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class RandomizedResponseBatch(CounterBatch):
 
     @classmethod
     def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> Self:
         """A plan for the statistics of an MDP."""
         flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Rhythm = Literal["batch", "stream"]
 
 _HOME = "discreet.privacy.mechanisms"
+_FLIPS = "randomized_response:RandomizedResponse"
 
 
 @dataclass(frozen=True)
@@ -56,23 +57,11 @@ _MECHANISMS: list[Mechanism] = [
     Mechanism("local", "batch", "one-step", "one_step:OneStepBatch", pure=True),
     Mechanism("local", "batch", "laplace", "local:LaplaceLocalBatch", pure=True),
     Mechanism("local", "batch", "gaussian", "local:GaussianLocalBatch"),
-    Mechanism(
-        "local",
-        "batch",
-        "randomized-response",
-        "randomized_response:RandomizedResponseBatch",
-        pure=True,
-    ),
+    Mechanism("local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True),
     Mechanism("local", "batch", "bounded", "local:BoundedLocalBatch"),
     Mechanism("local", "stream", "laplace", "local:LaplaceLocalStream", pure=True),
     Mechanism("local", "stream", "gaussian", "local:GaussianLocalStream"),
-    Mechanism(
-        "local",
-        "stream",
-        "randomized-response",
-        "randomized_response:RandomizedResponseStream",
-        pure=True,
-    ),
+    Mechanism("local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True),
     Mechanism("local", "stream", "bounded", "local:BoundedLocalStream"),
     Mechanism("local", "stream", "one-step", "one_step:OneStepStream", pure=True),
     Mechanism("shuffle", "batch", "bits", "shuffle:ShuffleBatch"),

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -72,7 +72,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
 
     @classmethod
     def calibrate(
-        cls, trust: "Shuffle", shape: Shape, *, statistics: tuple[str, ...], **_: Any
+        cls, trust: "Shuffle", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> "ShuffleBatch":
         """The plan; how many bits each user adds depends on the batch (`bits`)."""
         need_delta(trust.delta, "Shuffle noise")
@@ -142,13 +142,9 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         def randomise(_: str, raw: IntArray) -> IntArray:
             return raw + each.draw(sampler, counts.users, raw.size)
 
+        estimate, secure = self._debias(each, counts.users), sampler.secure
         return randomised_batch(
-            self,
-            counts,
-            randomise,
-            secure=sampler.secure,
-            played=played,
-            estimate=self._debias(each, counts.users),
+            self, counts, randomise, secure=secure, played=played, estimate=estimate
         )
 
     def _debias(self, each: NoiseBits, users: int) -> Debias:
@@ -212,7 +208,7 @@ class ShuffleEncoder:
         bits = np.arange(1 + self.bits) < ones[:, None]
         return np.stack([np.repeat(counters, 1 + self.bits), bits.ravel()], axis=1).astype(np.int64)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {
             "encoder": "shuffle-bits",

@@ -8,18 +8,23 @@ be seeded, and is slow enough to be used only where real people are protected.
 """
 
 import functools
+import importlib
 import math
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import _validate
+from discreet._types import WordArray
 from discreet.errors import InvalidInputError, MissingExtraError
 
 Size = int | tuple[int, ...]
+Measurement = Callable[[list[int]], list[int]]
+"""Of the secure library: adds its noise to a vector."""
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -306,7 +311,7 @@ def _summed(users: int, size: Size, draw: Callable[[tuple[int, ...]], IntArray])
     return total
 
 
-def _words(count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _words(count: int) -> WordArray:
     return np.frombuffer(os.urandom(8 * count), np.uint64)
 
 
@@ -346,9 +351,9 @@ def _exact_binomial(trials: int, probability: float) -> int:
 
 
 @functools.cache
-def _opendp() -> Any:
+def _opendp() -> ModuleType:
     try:
-        import opendp.prelude as opendp
+        opendp = importlib.import_module("opendp.prelude")
     except ImportError:
         raise MissingExtraError("opendp", "secure") from None
     opendp.enable_features("contrib")
@@ -356,20 +361,23 @@ def _opendp() -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _laplace(scale: float) -> Any:
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+def _laplace(scale: float) -> Measurement:
+    return _measurement("make_laplace", "l1_distance", scale)
 
 
 @functools.lru_cache(maxsize=64)
-def _gaussian(sigma: float) -> Any:
+def _gaussian(sigma: float) -> Measurement:
+    return _measurement("make_gaussian", "l2_distance", sigma)
+
+
+def _measurement(maker: str, distance: str, scale: float) -> Measurement:
     dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale=sigma)
+    domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), getattr(dp, distance)(T="i64")
+    made: Measurement = getattr(dp.m, maker)(domain, metric, scale=scale)
+    return made
 
 
-def _from_opendp(measurement: Any, size: Size) -> IntArray:
+def _from_opendp(measurement: Measurement, size: Size) -> IntArray:
     shape = (size,) if isinstance(size, int) else size
     count = math.prod(shape)
     drawn = measurement([0] * count) if count else []
