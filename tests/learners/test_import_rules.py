@@ -17,7 +17,6 @@ FORBIDDEN_MODULES = (
     "discreet.mdp.simulation",
     "discreet.mdp.trajectories",
     "discreet.privacy.mechanisms",
-    "discreet.privacy.noise",
     "discreet.privacy.sampling",
     "discreet.privacy.streams.lane_noise",
 )
@@ -61,7 +60,7 @@ def test_a_learner_draws_no_noise_and_sees_no_raw_count(path):
     "text",
     [
         "from discreet.privacy.sampling.samplers import SimulationSampler",
-        "from discreet.privacy import noise",
+        "from discreet.privacy import sampling",
         "import discreet.mdp.simulation",
         "from discreet.privacy.mechanisms._laws import LaplaceLaw",
         "from discreet.privacy.streams.lane_kernels import add_laplace",

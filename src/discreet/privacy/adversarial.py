@@ -38,7 +38,6 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 """
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
@@ -55,9 +54,9 @@ from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
     NoiseRun,
     Reach,
-    promise,
 )
 from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms._printed import delivered
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
@@ -323,18 +322,11 @@ def _printed(
     noise: CumulativeNoise
     if isinstance(trust, Local):
         noise = IndependentNoise(episodes=episodes, law=LaplaceLaw(scale))
-        delivered = reach.l1 / scale
+        spent = reach.l1 / scale
     else:
         law = LaplaceLaw(scale * math.log2(episodes))
         tree = PaddedTreeNoise if name == "tree-iid" else TreeNoise
         noise = tree(episodes=episodes, law=law)
         once = reach.l1 - 4 * size.horizon if feedback == "bandit" else 0
-        delivered = (reach.l1 - once) * tree_levels(episodes) / law.scale + once / scale
-    claim = f"({float(trust.epsilon):g})-{trust.notion}"
-    warnings.warn(
-        f"The constants printed in paper 004 deliver epsilon={delivered:.3g}, not "
-        f"{float(trust.epsilon):g}; use calibration='exact' for a true guarantee.",
-        UserWarning,
-        stacklevel=4,
-    )
-    return noise, replace(promise(trust, delivered, 0.0), claimed=claim)
+        spent = (reach.l1 - once) * tree_levels(episodes) / law.scale + once / scale
+    return noise, delivered(trust, "paper 004", spent)

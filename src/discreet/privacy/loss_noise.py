@@ -1,4 +1,4 @@
-"""Noise on losses beside the noise on counts: one promise for both (proof in `layered`).
+"""Noise on losses beside the noise on counts: one promise for both (proof in `adversarial`).
 
 Each kind of stream noise says here how it carries losses in finer units and what it delivers
 together with them; a kind that nothing is known about is refused.

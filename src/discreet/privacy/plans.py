@@ -18,7 +18,7 @@ from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts, split
 
@@ -198,7 +198,7 @@ class StreamPlan(ABC):
     guarantee: Guarantee
     episodes: int
     stationary: bool = False
-    name: ClassVar[str] = "none"
+    name: ClassVar[str]
     """Of the mechanism, unless a caller registers it under another one."""
     response: ClassVar[Literal["unit", "cell", "category"]] = "unit"
     """What one step of a user adds to the released counters, see `StreamBlock`."""
@@ -226,9 +226,9 @@ class StreamPlan(ABC):
         )
 
     @classmethod
+    @abstractmethod
     def _designed(cls, trust: "_Private", size: "StreamSize", **options: float) -> dict[str, Any]:
         """The fields that a mechanism adds: what it draws, and what that delivers."""
-        return {"guarantee": NO_GUARANTEE}
 
     @abstractmethod
     def noise_variance(self, episode: int) -> dict[str, float]:

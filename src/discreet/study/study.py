@@ -211,8 +211,9 @@ class Study:
             token: the study's `token` when the reports were made; needed with reports, whose
                 policy cannot be read off them.
             left_out: called with the number of users who left the policy, once the batch is
-                counted. It is raw data of the trusted operator of a central study, for the eyes
-                only: the study keeps it nowhere, and neither should the callback.
+                counted (not with reports, which do not show it). It is raw data of the trusted
+                operator of a central study, for the eyes only: the study keeps it nowhere, and
+                neither should the callback.
 
         Raises:
             StudyError: refused, with the reason; nothing was counted.
@@ -230,7 +231,7 @@ class Study:
             if isinstance(error, DiscreetError) and not isinstance(error, StudyError):
                 raise StudyError(f"{error} Nothing was counted.") from error
             raise
-        if left_out is not None:
+        if left_out is not None and isinstance(data, Trajectories):
             left_out(self._left(data, batch))
 
     def _count(self, released: PrivateCounts, digests: list[str], batch: Batch) -> None:
@@ -340,10 +341,8 @@ class Study:
         counts = data.counts(plan.shape, self._streams["rounding"], played)
         return with_counts(plan).release(counts, sampler=self._sampler(), played=played)
 
-    def _left(self, data: Trajectories | ArrayLike, batch: Batch) -> int:
-        """Users who left the policy; unknown, hence none, where only reports arrive."""
-        if not isinstance(data, Trajectories):
-            return 0
+    def _left(self, data: Trajectories, batch: Batch) -> int:
+        """Users who left the policy."""
         return int((~data.followed(self._played(batch))[:, -1]).sum())
 
     def _sampler(self) -> Sampler:

@@ -41,7 +41,7 @@ def locked(path: Path) -> Iterator[None]:
     """Keep other processes out while a study changes; the lock ends with its process."""
     try:
         import fcntl
-    except ImportError:  # no such locks here: the revision check of the study still holds
+    except ImportError:  # no such locks here: the study still compares heads before it writes
         yield
         return
     with path.with_name(f".{path.name}.lock").open("w", encoding="utf-8") as file:

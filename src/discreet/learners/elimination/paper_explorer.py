@@ -31,7 +31,7 @@ from discreet.privacy.postprocess.valid_counts import valid_counts
 
 
 class PaperElimination:
-    """Explores and learns; `policy_elimination` says who plays when."""
+    """Explores and learns; `elimination.learner` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
         self.problem = problem

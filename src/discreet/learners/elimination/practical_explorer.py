@@ -29,7 +29,7 @@ MOST_DECISIONS = 2**27
 
 
 class ImplicitElimination:
-    """Explores and learns; `policy_elimination` says who plays when."""
+    """Explores and learns; `elimination.learner` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
         _check_size(problem)

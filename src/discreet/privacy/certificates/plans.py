@@ -27,7 +27,12 @@ from discreet.privacy.certificates.laws import (
     coefficients_digest,
 )
 from discreet.privacy.loss_noise import LOSS_UNITS
-from discreet.privacy.mechanisms._cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.mechanisms._cumulative import (
+    AdditiveStream,
+    CumulativeNoise,
+    IndependentNoise,
+    Reach,
+)
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream
@@ -154,6 +159,8 @@ def _cumulative(noise: CumulativeNoise, reach: Reach) -> Law:
         )
     if isinstance(noise, TreeNoise):  # every release is a function of the noisy nodes
         return _noise(law, reach, copies=noise.levels)
+    if not isinstance(noise, IndependentNoise):
+        raise UnsupportedError(f"{type(noise).__name__} is not covered by certificates.")
     return _noise(law, reach)
 
 

@@ -1,6 +1,7 @@
 """No privacy: the exact counts, so that the non-private twin of a learner is the same code."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from discreet.privacy.plans import CountsPlan, StreamPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
 from discreet.privacy.streams.release import StreamRelease
+
+if TYPE_CHECKING:
+    from discreet.privacy.plans import StreamSize
+    from discreet.privacy.trust import _Private
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +45,13 @@ class ExactBatch(CountsPlan):
 
 class ExactStream(StreamPlan):
     """Releases the raw cumulative counts after every episode."""
+
+    name: ClassVar[str] = "none"
+
+    @classmethod
+    def _designed(cls, trust: "_Private", size: "StreamSize", **options: float) -> dict[str, Any]:
+        """No noise, no promise."""
+        return {"guarantee": NO_GUARANTEE}
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """Zero."""

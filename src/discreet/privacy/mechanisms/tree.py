@@ -30,7 +30,7 @@ release 0,0,1,0,1,2,3); here leaves count from 0.
 
 **Gaussian nodes of these two** are calibrated on what the releases reveal, not on all nodes:
 instead of L the squared distance of the worst user is 12.8 (Honaker) and 9.0 (padded) at L = 15
-(`least_norm` has both recursions). Proof, for discrete noise and adaptive streams:
+(`_least_norm` has both recursions). Proof, for discrete noise and adaptive streams:
 
 * *Honaker.* All releases are functions of y = C·x + Y, one row per time, lower triangular, with C
   and Y on the grid 2^-bits: C because its entries are multiples of 2^-12, Y because it is discrete
@@ -41,8 +41,8 @@ instead of L the squared distance of the worst user is 12.8 (Honaker) and 9.0 (p
   With noise z + m·v instead of z, a stream in which user i is moved by m is matched release by
   release: later users see the same releases and answer alike, whatever m, which may depend on the
   past. So the loss is at most that of z against z + m·v, in which each coordinate is fresh given
-  the past. `least_norm` finds v by the move b_t of the tree's part at each time t; rounding all b_t
-  to the grid (b_t = 1 stays where there is no padding) gives an exactly feasible v on the grid, as
+  the past. `_least_norm` finds v by the move b_t of the tree's part at each time t; rounding all
+  b_t to the grid (b_t = 1 stays where there is no padding) gives an exactly feasible v on it, as
   node noise moves by differences of b and padding by 1 - b_t. It is longer by at most
   1.2·2^(L/2)·2^-bits, which is added.
 * *Discrete noise.* Continuous Gaussian noise rounded to the grid is post-processing of Gaussian
@@ -75,7 +75,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray
-from discreet.errors import CalibrationError
+from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
@@ -538,5 +538,7 @@ class IidTree(_GridTree):
 
 def revealed(noise: GridTreeNoise) -> tuple[float, float, int]:
     """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
-    kind: type[_GridTree] = HonakerTree if isinstance(noise, HonakerNoise) else IidTree
-    return kind._distance(noise.episodes, noise.bits)
+    for kind in (HonakerTree, IidTree):
+        if type(noise) is kind.noise_type:
+            return kind._distance(noise.episodes, noise.bits)
+    raise UnsupportedError(f"What {type(noise).__name__} reveals has not been worked out.")
