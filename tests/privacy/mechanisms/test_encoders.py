@@ -1,0 +1,126 @@
+"""What runs on a device: reports of the right counters, nothing else, and the same after JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
+from discreet.privacy.mechanisms._encoders import (
+    AdditiveEncoder,
+    FlipEncoder,
+    cell_mask,
+    check_reports,
+    episode_counts,
+    played_cells,
+)
+from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.registry import load_encoder
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.statistics import flatten
+
+SHAPE = Shape(states=3, actions=2, horizon=2)
+THREE = ("transitions", "visits", "rewards")
+EPISODE = (np.array([0, 2, 1]), np.array([1, 0]), np.array([1.0, 0.0]))
+ALL = np.arange(60)
+ENCODERS = [
+    AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(2.0)),
+    AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, GaussianLaw(2.0)),
+    AdditiveEncoder(SHAPE, ("rewards",), np.array([1, 5]), False, BoundedLaw(9)),
+    FlipEncoder(SHAPE, THREE, ALL, False, 0.25),
+]
+
+
+def sampler(seed=0):
+    return SimulationSampler(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda e: f"{e.kind}-{len(e.cells)}")
+def test_an_encoder_is_the_same_after_a_journey_as_json(encoder):
+    copy = load_encoder(json.loads(json.dumps(encoder.to_dict())))
+    assert copy.to_dict() == encoder.to_dict() and copy.traffic == encoder.traffic
+    for seed in range(3):
+        one, other = (e.encode(*EPISODE, sampler(seed)) for e in (encoder, copy))
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda e: f"{e.kind}-{len(e.cells)}")
+def test_a_report_is_one_row_of_integers(encoder):
+    report = encoder.encode(*EPISODE, sampler())
+    assert report.shape == (1, encoder.cells.size) and report.dtype == np.int64
+
+
+def test_the_wrong_kind_is_refused():
+    with pytest.raises(InvalidInputError, match="encoder"):
+        FlipEncoder.from_dict(ENCODERS[0].to_dict())
+
+
+def test_a_report_without_noise_is_the_counters():
+    truth = flatten(episode_counts(SHAPE, *EPISODE, sampler()), THREE, stationary=False)
+    quiet = AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(1e-3))
+    assert np.array_equal(quiet.encode(*EPISODE, sampler())[0], truth)
+    assert truth.sum() == 2 + 2 + 1
+
+
+def test_flips_are_as_frequent_as_they_say():
+    encoder, noise = ENCODERS[3], sampler(1)
+    truth = flatten(episode_counts(SHAPE, *EPISODE, sampler()), THREE, stationary=False)
+    flipped = [encoder.encode(*EPISODE, noise)[0] != truth for _ in range(400)]
+    assert np.mean(flipped) == pytest.approx(0.25, abs=0.02)
+
+
+def test_pooled_counters_are_summed_before_the_noise():
+    quiet = AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, LaplaceLaw(1e-3))
+    twice = (np.array([0, 0, 0]), np.array([1, 1]), np.zeros(2))
+    assert quiet.encode(*twice, sampler())[0].tolist() == [0, 2, 0, 0, 0, 0]
+
+
+@given(st.floats(0.01, 0.99))
+def test_rewards_become_bits_on_the_device(reward):
+    bits = [
+        episode_counts(SHAPE, EPISODE[0], EPISODE[1], np.array([reward, 1.0]), sampler(seed))
+        for seed in range(8)
+    ]
+    values = {int(counts.rewards[0].sum()) for counts in bits}
+    assert values <= {0, 1}
+    assert all(counts.rewards[1].sum() == 1 for counts in bits)
+
+
+def test_traffic_counts_bits():
+    assert ENCODERS[3].traffic.bytes == 8  # 60 flipped bits
+    assert ENCODERS[3].traffic.messages == 1
+    loud = AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(2e4))
+    assert loud.traffic.bytes > ENCODERS[0].traffic.bytes
+
+
+@given(st.lists(st.booleans(), min_size=12, max_size=12))
+def test_the_mask_marks_what_can_be_played(bits):
+    played = np.array(bits).reshape(SHAPE.visits)
+    mask = cell_mask(played, THREE, stationary=False)
+    assert mask.sum() == played_cells(played, THREE) == 5 * played.sum()
+    assert mask.size == 60
+    pooled = cell_mask(played, ("visits",), stationary=True)
+    assert np.array_equal(pooled, played.any(axis=0).ravel())
+
+
+@pytest.mark.parametrize(
+    ("reports", "users"),
+    [
+        (np.zeros((2, 3), int), 1),
+        (np.zeros((1, 4), int), 1),
+        (np.zeros((1, 3)), 1),
+        (np.zeros(3, int), 1),
+    ],
+)
+def test_reports_of_another_shape_are_refused(reports, users):
+    with pytest.raises(InvalidInputError, match="one row per user"):
+        check_reports(reports, users, 3)
+
+
+def test_no_users_no_reports():
+    with pytest.raises(InvalidInputError, match="users"):
+        check_reports(np.zeros((0, 3), int), 0, 3)
+    assert check_reports(np.zeros((2, 3), np.int32), 2, 3).dtype == np.int64

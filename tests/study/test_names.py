@@ -1,0 +1,71 @@
+"""One person has one name; what is kept of it cannot be guessed without the key."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import StudyError
+from discreet.study.names import canonical, digests_of_new
+
+KEY = b"k" * 32
+NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(str.strip)
+
+
+@given(NAMES)
+def test_a_canonical_name_is_its_own_canonical_name(name):
+    assert canonical(canonical(name)) == canonical(name)
+
+
+@given(NAMES)
+def test_spellings_that_look_alike_are_one_user(name):
+    spellings = [name, f"\t{name} ", *(unicodedata.normalize(f, name) for f in ("NFC", "NFD"))]
+    assert len({canonical(spelling) for spelling in spellings}) == 1
+
+
+def test_upper_and_lower_case_are_two_people():
+    assert canonical("Ann") != canonical("ann")
+
+
+def test_a_number_and_its_digits_are_one_user():
+    with pytest.raises(StudyError, match="'7' has taken part already"):
+        digests_of_new(["7"], digests_of_new([7], [], KEY), KEY)
+
+
+@pytest.mark.parametrize("nobody", ["", "  ", "\n"])
+def test_an_empty_name_is_nobody(nobody):
+    with pytest.raises(StudyError, match="which is empty; nothing was counted"):
+        canonical(nobody)
+
+
+@pytest.mark.parametrize("thing", [None, 1.5, True, b"ann", ["ann"]])
+def test_only_text_and_integers_name_people(thing):
+    with pytest.raises(StudyError, match=f"of type {type(thing).__name__}"):
+        canonical(thing)
+
+
+def test_half_a_character_is_refused_and_can_be_printed():
+    with pytest.raises(StudyError, match="lone surrogate") as refusal:
+        canonical("ann\ud800")
+    assert str(refusal.value).isascii()
+
+
+def test_a_user_who_comes_twice_in_one_batch_is_refused():
+    with pytest.raises(StudyError, match="'ann' has taken part already"):
+        digests_of_new(["ann", "bob", " ann"], [], KEY)
+
+
+def test_digests_depend_on_the_key_and_never_show_the_name():
+    one, other = digests_of_new(["ann"], [], KEY), digests_of_new(["ann"], [], b"x" * 32)
+    assert one != other
+    assert len(one[0]) == 32 and "ann" not in one[0]
+
+
+@given(st.lists(NAMES, unique_by=canonical, max_size=8))
+def test_new_users_get_digests_of_their_own_and_are_then_known(users):
+    digests = digests_of_new(users, [], KEY)
+    assert len(set(digests)) == len(users)
+    for user in users:
+        with pytest.raises(StudyError, match="has taken part already"):
+            digests_of_new([user], digests, KEY)

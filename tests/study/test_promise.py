@@ -1,0 +1,48 @@
+"""What a study promises: the promise of its releases, its assumptions, and no rehearsal as one."""
+
+import pytest
+
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import NO_GUARANTEE
+from discreet.privacy.trust import Central, Local, Shuffle
+from discreet.study.promise import OPERATOR, REHEARSED, Rehearsal, promise
+
+SHAPE = Shape(2, 2, 2)
+TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_a_secure_study_promises_what_its_releases_do(trust):
+    released = trust.calibrate(SHAPE).guarantee
+    made = promise(released, secure=True)
+    assert (made.notion, made.epsilon, made.delta) == (released.notion, 1.0, released.delta)
+    assert not made.simulated
+    assert REHEARSED not in str(made)
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_nobody_takes_a_rehearsal_for_a_promise(trust):
+    made = promise(trust.calibrate(SHAPE).guarantee, secure=False)
+    assert isinstance(made, Rehearsal)
+    assert made.simulated
+    assert str(made).startswith(REHEARSED)
+
+
+def test_only_a_central_study_has_an_operator_to_trust():
+    central = promise(Central(1).calibrate(SHAPE).guarantee, secure=True)
+    local = promise(Local(1).calibrate(SHAPE).guarantee, secure=True)
+    assert set(OPERATOR) <= set(central.assumptions)
+    assert not set(OPERATOR) & set(local.assumptions)
+
+
+def test_the_assumptions_of_the_release_stay():
+    released = Central(1).calibrate(SHAPE).guarantee
+    assert promise(released, secure=True).assumptions[: len(released.assumptions)] == (
+        released.assumptions
+    )
+
+
+def test_without_privacy_there_is_nothing_to_rehearse():
+    made = promise(NO_GUARANTEE, secure=False)
+    assert not isinstance(made, Rehearsal)
+    assert made.notion == "none"
