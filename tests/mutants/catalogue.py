@@ -486,7 +486,7 @@ _ADVERSARIAL = (
         "observed losses are released as they are",
         "            losses[:, self._pair] = fresh / LOSS_UNITS",
         "            losses[:, self._pair] = 0 * fresh / LOSS_UNITS",
-        ("test_noise_blocks_have_the_stated_spread_and_leave_padding_alone",),
+        ("test_observed_losses_carry_fresh_noise_of_the_stated_size",),
     ),
     Mutant(
         "losses-half-reach",

@@ -51,18 +51,19 @@ class Copy:
         """Change the one place; returns the changed file."""
         where = place(mutant, self.folder / "src")
         where.write_text(changed(where.read_text(encoding="utf-8"), mutant), encoding="utf-8")
-        self._forget_compiled()
+        self._forget_compiled(where)
         return where
 
     def restore(self, where: pathlib.Path) -> None:
         """The original again."""
         shutil.copy2(ROOT / where.relative_to(self.folder), where)
-        self._forget_compiled()
+        self._forget_compiled(where)
 
-    def _forget_compiled(self) -> None:
+    def _forget_compiled(self, where: pathlib.Path) -> None:
         """Compiled callers of a changed kernel do not notice the change by themselves."""
-        for cached in self.folder.rglob("*.nb[ic]"):
-            cached.unlink()
+        if "_jit" in where.read_text(encoding="utf-8") or "kernels" in where.name:
+            for cached in self.folder.rglob("*.nb[ic]"):
+                cached.unlink()
 
     def run(self, tests: tuple[str, ...]) -> tuple[bool, str]:
         """Do the tests pass? If not, the first one that fails."""
@@ -83,7 +84,9 @@ class Copy:
         if done.returncode not in (0, 1):
             raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
         failed = re.search(r"^FAILED (?:\S*::)?(\S+)", done.stdout, re.MULTILINE)
-        return done.returncode == 0, failed.group(1) if failed else "?"
+        if done.returncode == 1 and not failed:  # an error before any test said anything
+            raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
+        return done.returncode == 0, failed.group(1) if failed else ""
 
 
 def place(mutant: Mutant, source: pathlib.Path) -> pathlib.Path:

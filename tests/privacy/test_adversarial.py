@@ -200,6 +200,23 @@ def test_noise_blocks_have_the_stated_spread_and_leave_padding_alone():
         assert 0.5 < present.std() / std < 1.6
 
 
+@pytest.mark.parametrize("trust", [Central(1.0, 1e-6), Central(1.0), Local(1.0)], ids=str)
+@pytest.mark.parametrize("centred", [False, True])
+def test_observed_losses_carry_fresh_noise_of_the_stated_size(trust, centred):
+    """One draw per episode and pair, none of them shared over time or over pairs."""
+    options = {"feedback": "bandit", "centred_losses": centred}
+    plan = calibrate_layered(trust, SIZE, 400, **options)
+    _, _, losses = plan.open(SimulationSampler(np.random.default_rng(1))).block(400)
+    pairs = losses.reshape(400, -1)
+    pairs = pairs[:, pairs.any(axis=0)]
+    assert pairs.shape[1] == SIZE.pairs
+    assert pairs.std() == pytest.approx(plan.loss_std, rel=0.1)
+    over_time = (pairs[1:] * pairs[:-1]).mean() / pairs.var()
+    across = np.abs(np.corrcoef(pairs.T) - np.eye(pairs.shape[1])).max()
+    assert abs(over_time) < 0.1
+    assert across < 0.4
+
+
 def test_public_losses_protect_trajectories_only():
     public = calibrate_layered(Central(1.0), SIZE, 1000, feedback="full", public_losses=True)
     assert public.noise.law.scale == pytest.approx(24 * tree_levels(1000))
