@@ -1,5 +1,12 @@
 """Options shared by all tests."""
 
+from hypothesis import settings
+
+# No test is timed: the first example of many pays for a compiled kernel. Examples are the same in
+# every run, so that a failure is one for everybody.
+settings.register_profile("discreet", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("discreet")
+
 
 def pytest_addoption(parser):
     parser.addoption(
