@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import Policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.statistics import PrivateCounts
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Floats = FloatArray
+Ints = IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Problem:
 
     shape: Shape
     episodes: int
-    start: NDArray[np.bool_]
+    start: BoolArray
     stationary: bool = False
 
 

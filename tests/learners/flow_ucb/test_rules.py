@@ -7,6 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb import kernels
+from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.learners.flow_ucb.learner import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
@@ -53,7 +54,8 @@ def plan_one_state(visits, visit_noise, width):
     bonus, moments = np.zeros((2, 1)), np.zeros((2, 1, 3))
     sums = (rewards, many, zero, zero, zero, doubt)
     out = (actions, values, bonus, moments)
-    kernels.optimistic(number, np.ones((4, 1)), *sums, width, 2, np.zeros(rows), *out)
+    evidence = Evidence(number, np.zeros((4, 1)), *sums)
+    kernels.optimistic(evidence, np.ones((4, 1)), width, np.zeros(rows), *out)
     return actions.ravel().tolist(), values.ravel().tolist(), bonus.ravel().tolist()
 
 
@@ -72,7 +74,8 @@ def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
     out = (np.zeros((2, 1), np.int64), values, np.zeros((2, 1)), np.zeros((2, 1, 3)))
     number = np.array([[[-1]], [[0]]])
     sums = (rewards, visits, zero, zero, zero, zero)
-    kernels.optimistic(number, np.ones((1, 1)), *sums, 1.0, 2, np.zeros(rows), *out)
+    evidence = Evidence(number, np.zeros((1, 1)), *sums)
+    kernels.optimistic(evidence, np.ones((1, 1)), 1.0, np.zeros(rows), *out)
     assert values.ravel().tolist() == [1.25, 0.25, 0.0]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.errors import UnsupportedError
-from discreet.learners.flow_ucb.learner import Evidence
+from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP

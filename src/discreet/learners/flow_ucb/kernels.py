@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet._jit import kernel
+from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 
 FloatArray = NDArray[np.float64]
@@ -91,16 +92,9 @@ def deviation_of(
 
 @kernel
 def optimistic(
-    number: IntArray,
+    evidence: Evidence,
     probabilities: FloatArray,
-    reward_sums: FloatArray,
-    visits: FloatArray,
-    sampling: FloatArray,
-    noise: FloatArray,
-    reward_noise: FloatArray,
-    visit_noise: FloatArray,
     width: float,
-    horizon: int,
     tie: FloatArray,
     actions: IntArray,
     values: FloatArray,
@@ -113,6 +107,8 @@ def optimistic(
 
     ``moments[h, s]``: variance, squared deviations (see `spread`) and reward of the action taken.
     """
+    number, _, reward_sums, visits, sampling, noise, reward_noise, visit_noise = evidence
+    horizon = actions.shape[0]
     layers, states, choices = visits.shape
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
@@ -189,6 +185,7 @@ def credit(expected: float, noise: float, ease: float) -> float:
 
 @kernel
 def uncertainty_after(
+    evidence: Evidence,
     users: float,
     new_noise: float,
     new_reward_noise: float,
@@ -198,17 +195,13 @@ def uncertainty_after(
     occupancy: FloatArray,
     actions: IntArray,
     moments: FloatArray,
-    visits: FloatArray,
-    sampling: FloatArray,
-    noise: FloatArray,
-    reward_noise: FloatArray,
-    visit_noise: FloatArray,
     width: float,
 ) -> float:
     """Expected bonus along the policy once ``users`` more have played it.
 
     ``per_visit`` and ``factors``: see `FlowUCB._add`.
     """
+    _, _, _, visits, sampling, noise, reward_noise, visit_noise = evidence
     layers, states, choices = visits.shape
     horizon = actions.shape[0]
     fresh = np.zeros((layers, states, choices, 5))

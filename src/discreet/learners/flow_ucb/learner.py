@@ -46,9 +46,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.policies import DeterministicPolicy
@@ -111,61 +112,6 @@ def usual_confidence(problem: Problem) -> float:
 PROMISED = 0.5
 """A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
 against this share of it, not against bonuses that add up to many times what can be earned."""
-
-
-class Evidence(NamedTuple):
-    """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps.
-
-    Only ``transitions[R, S]`` has no such axis: it is filled row by row, as (h, s, a) are visited
-    for the first time, and ``number[h, s, a]`` says where (-1: nowhere). The room for all rows is
-    reserved, the memory is used as rows are filled.
-    """
-
-    number: IntArray
-    transitions: FloatArray
-    rewards: FloatArray
-    visits: FloatArray
-    sampling: FloatArray
-    noise: FloatArray
-    reward_noise: FloatArray
-    visit_noise: FloatArray
-
-    @classmethod
-    def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
-        """No users yet."""
-        rows = (layers, states, actions)
-        return cls(
-            np.full(rows, -1, np.int64),
-            np.zeros((math.prod(rows), states)),
-            *(np.zeros(rows) for _ in cls._fields[2:]),
-        )
-
-    @property
-    def known(self) -> FloatArray:
-        """The rows of ``transitions`` that are in use."""
-        return self.transitions[: self.number.max() + 1]
-
-    def places(self, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
-        """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
-        fresh = np.zeros(self.number.shape, np.bool_)
-        fresh[tuple(axis[filled] for axis in rows)] = True
-        fresh &= self.number < 0
-        self.number[fresh] = len(self.known) + np.arange(fresh.sum())
-        return self.number[rows]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, without the rows that are not in use."""
-        arrays = self._asdict() | {"transitions": self.known}
-        return {name: array.tolist() for name, array in arrays.items()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Evidence":
-        """The inverse of `to_dict`."""
-        fresh = cls.empty(*np.shape(data["number"]))
-        for name, array in fresh._asdict().items():
-            values = np.array(data[name], array.dtype)
-            array[: len(values)] = values.reshape(len(values), *array.shape[1:])
-        return fresh
 
 
 class Request(NamedTuple):
@@ -300,6 +246,7 @@ class FlowUCB(BatchLearner):
 
         def shrunk(users: float) -> bool:
             after = kernels.uncertainty_after(
+                evidence,
                 users,
                 *self._noise(users),
                 self.plan.visit_variance,
@@ -308,7 +255,6 @@ class FlowUCB(BatchLearner):
                 occupancy,
                 actions,
                 moments,
-                *evidence[3:],
                 width,
             )
             return bool(after <= goal)
@@ -381,9 +327,11 @@ class FlowUCB(BatchLearner):
         actions = np.zeros((horizon, states), np.int64)
         values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
         occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
-        number, sums, out = self._evidence.number, self._evidence[2:], (values, bonus, moments)
-        kernels.optimistic(number, probabilities, *sums, width, horizon, tie, actions, *out)
-        kernels.state_occupancy(number, probabilities, actions, self._initial, occupancy)
+        out = (actions, values, bonus, moments)
+        kernels.optimistic(self._evidence, probabilities, width, tie, *out)
+        kernels.state_occupancy(
+            self._evidence.number, probabilities, actions, self._initial, occupancy
+        )
         return actions, occupancy, values, bonus, moments
 
     def state(self) -> dict[str, Any]:

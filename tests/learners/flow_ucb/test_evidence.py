@@ -1,0 +1,28 @@
+"""Evidence: rows get a place when they are first filled, and a resumed learner knows the same."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb.evidence import Evidence
+
+pytestmark = pytest.mark.core
+
+
+def test_rows_get_their_places_in_the_order_in_which_they_are_filled():
+    evidence = Evidence.empty(2, 3, 2)
+    rows = (np.array([1, 0]), np.array([2, 0]), np.array([0, 1]))
+    assert evidence.places(rows, np.array([True, False])).tolist() == [0, -1]
+    assert evidence.places(rows, np.array([True, True])).tolist() == [0, 1]
+    assert len(evidence.known) == 2
+
+
+def test_plain_values_and_back():
+    evidence = Evidence.empty(1, 2, 2)
+    rows = (np.array([0]), np.array([1]), np.array([0]))
+    place = evidence.places(rows, np.array([True]))
+    evidence.transitions[place] = [3.0, 4.0]
+    evidence.visits[rows] = 7.0
+    again = Evidence.from_dict(evidence.to_dict())
+    for one, other in zip(evidence, again, strict=True):
+        assert np.array_equal(one, other)
+    assert len(evidence.to_dict()["transitions"]) == 1  # rows that are not in use are left out

@@ -1,0 +1,136 @@
+"""The roster: one file registers a learner of any rhythm; every learner says what it is."""
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet import Central, Local, NoPrivacy, learn
+from discreet.errors import DiscreetError, UnknownNameError
+from discreet.learners import registry
+from discreet.learners.adversarial import uc_o_reps
+from discreet.learners.base import Batch, BatchLearner, StreamLearner
+from discreet.learners.registry import LearnerSpec, get_learner, learner_names, register
+from discreet.mdp import DeterministicPolicy, RiverSwim, uniform_policy
+from discreet.privacy.trust import Shuffle
+
+MDP = RiverSwim(states=3, horizon=3)
+TRUSTS = {
+    "none": NoPrivacy(),
+    "central": Central(2, 1e-6),
+    "local": Local(2),
+    "shuffle": Shuffle(2, 1e-6),
+}
+
+
+@pytest.fixture(autouse=True)
+def _empty_roster(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+
+
+def entry(name, rhythm, **parts):
+    return LearnerSpec(
+        name=name,
+        summary="a test",
+        paper="ours",
+        rhythm=rhythm,
+        trusts=("none", "central", "local"),
+        bound="none proven",
+        **parts,
+    )
+
+
+class Uniform(BatchLearner):
+    """One batch of random actions."""
+
+    statistics = ("rewards",)
+
+    def ask(self):
+        return Batch(uniform_policy(self.problem.shape), self.problem.episodes)
+
+    def tell(self, counts):
+        pass
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+class Greedy(StreamLearner):
+    """The largest released mean reward, without a compiled planner."""
+
+    name = "greedy"
+
+    def next_policy(self, counts):
+        mean = counts.rewards / np.maximum(counts.visits, 1.0)
+        mean = mean + 1e-9 * self.rng.random(mean.shape)  # ties at random
+        actions = np.broadcast_to(mean.argmax(axis=-1), self.problem.shape.visits[:2])
+        return DeterministicPolicy(np.array(actions))
+
+
+def test_a_batch_learner_of_ones_own():
+    register(entry("uniform", "batch", make=Uniform))
+    result = learn(MDP, learner="uniform", trust=Central(1, 1e-6), episodes=50)
+    assert result.learner == "uniform"
+    assert result.extras["batches"] == [50]
+    assert set(result.noise) == {"rewards"}
+
+
+@pytest.mark.parametrize("stationary", [False, True])
+@pytest.mark.parametrize("trust", [NoPrivacy(), Central(5, 1e-6), Local(5)])
+def test_a_stream_learner_of_ones_own_needs_no_kernel(trust, stationary):
+    register(entry("greedy", "stream", make=Greedy))
+    result = learn(MDP, learner="greedy", trust=trust, episodes=40, seed=3, stationary=stationary)
+    again = learn(MDP, learner="greedy", trust=trust, episodes=40, seed=3, stationary=stationary)
+    assert np.array_equal(result.regret.values, again.regret.values)
+    assert result.regret.episodes[-1] == 40
+    assert result.settings["stationary"] is stationary
+
+
+def test_an_adversarial_learner_of_ones_own():
+    register(entry("follow", "adversarial", run=uc_o_reps.run, settings=uc_o_reps.UcORepsSettings))
+    result = learn(MDP, learner="follow", episodes=60)
+    assert result.regret.episodes[-1] == 60
+    assert get_learner("follow").settings_type is uc_o_reps.UcORepsSettings
+
+
+def test_names_that_are_shipped_cannot_be_taken():
+    with pytest.raises(DiscreetError, match="choose another"):
+        register(entry("flow-ucb", "batch", make=Uniform))
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(UnknownNameError, match="did you mean 'flow-ucb'"):
+        get_learner("flow_ucb")
+
+
+@pytest.mark.parametrize("rhythm", ["stream", "adversarial"])
+def test_an_entry_without_a_learner_gets_one_sentence(rhythm):
+    register(entry("empty", rhythm))
+    with pytest.raises(DiscreetError, match="cannot be run"):
+        learn(MDP, learner="empty", episodes=10)
+
+
+@pytest.mark.parametrize("name", learner_names())
+def test_results_carry_what_made_them(name):
+    """Mechanism and noise, as the run's own plan has them, in every rhythm."""
+    for trust in get_learner(name).trusts:
+        result = discreet.learn(MDP, learner=name, trust=TRUSTS[trust], episodes=60, seed=1)
+        private = trust != "none"
+        assert result.mechanism not in ("", "auto")
+        assert (result.mechanism != "none") == private
+        assert result.noise
+        assert all((deviation > 0) == private for deviation in result.noise.values())
+
+
+@pytest.mark.parametrize("name", learner_names())
+def test_every_entry_is_complete(name):
+    spec = get_learner(name)
+    assert spec.name == name
+    assert (spec.make is None) != (spec.run is None)
+    assert spec.settings_type is not None
+    assert spec.summary
+    assert spec.bound
+    if spec.bound_shape is not None:
+        assert spec.bound_shape(4, 2, 6, 1e6, 1.0) > 0
