@@ -92,3 +92,22 @@ def test_an_open_choice_says_what_was_taken_and_why(discreet):
     assert "least noise here" not in out
     report = json.loads(discreet(*words, "--json")[1])
     assert report["alternatives"][report["mechanism"]] == min(report["alternatives"].values())
+
+
+@pytest.mark.parametrize(
+    ("users", "least", "most"), [("20000", 101.0, 102.0), ("1000000", 132.5, 133.5)]
+)
+def test_a_mechanism_for_streams_only_is_a_stream(discreet, users, least, most):
+    """The worst time of the column-normalised square root at H=6, (1, 1e-6)."""
+    arguments = ("--trust", "central", "--mechanism", "toeplitz", "--users", users, "--json")
+    code, out, _ = discreet("calibrate", *arguments)
+    row = json.loads(out)
+    assert (code, row["rhythm"], row["mechanism"]) == (0, "stream", "toeplitz")
+    assert least < row["noise_std"]["transitions"] <= most
+
+
+def test_the_least_noise_of_one_step_is_laplace(discreet):
+    arguments = ("--trust", "central", "--horizon", "1", "--json")
+    row = json.loads(discreet("calibrate", *arguments)[1])
+    assert (row["mechanism"], row["guarantee"]["delta"]) == ("laplace", 0.0)
+    assert row["noise_std"]["transitions"] <= 8.6

@@ -26,7 +26,11 @@ class Promise:
         str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
     ] = ""
     mechanism: Annotated[
-        str, typer.Option(help="Mechanism; the one with the least noise if left out.")
+        str,
+        typer.Option(
+            help="Mechanism. Left out: central takes the least noise; local takes one-step for "
+            "batches and laplace for streams, as in the papers (one-step has less noise)."
+        ),
     ] = "auto"
     calibration: Annotated[str, typer.Option(help="exact, or paper for the printed constants.")] = (
         "exact"
@@ -58,7 +62,11 @@ class Release:
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
     users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000
     rhythm: Annotated[
-        str, typer.Option(help="batch (a release per batch) or stream (one per episode).")
+        str,
+        typer.Option(
+            help="batch (a release per batch) or stream (one per episode); batch if left out, "
+            "unless the mechanism is for streams only."
+        ),
     ] = ""
     statistics: Annotated[str, typer.Option(help="Counters to release, separated by commas.")] = (
         "transitions,visits,rewards"
@@ -96,7 +104,7 @@ def costs(
         _compare(promise, release, verify=verify, as_json=json)
         return
     trust = promise.model(promise.trust)
-    report = release.cost(trust, release.rhythm or "batch", verify=verify)
+    report = release.cost(trust, release.rhythm or _rhythm(trust), verify=verify)
     if json:
         echo_json(report.to_dict())
     else:
@@ -104,6 +112,17 @@ def costs(
 
 
 command = grouped(costs)
+
+
+def _rhythm(trust: "TrustModel") -> "Rhythm":
+    """Batches, unless the mechanism asked for exists for streams only."""
+    from discreet.privacy.mechanisms.registry import mechanisms
+
+    asked = getattr(trust, "mechanism", "auto")
+    streams_only = asked in mechanisms(trust.name, "stream") and asked not in mechanisms(
+        trust.name, "batch"
+    )
+    return "stream" if streams_only else "batch"
 
 
 def _compare(promise: Promise, release: Release, *, verify: bool, as_json: bool) -> None:
