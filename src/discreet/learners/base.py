@@ -54,7 +54,6 @@ class BatchLearner(ABC):
 
     Attributes:
         settings: resolved, as plain values, for the result.
-        extras: more for the result.
     """
 
     statistics: ClassVar[tuple[str, ...]]
