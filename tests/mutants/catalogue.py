@@ -169,6 +169,34 @@ _STREAMS = (
         ("test_pooled_randomised_response_flips_as_much",),
     ),
     Mutant(
+        "vector-below-zero",
+        "values below zero move a vector further than its reach",
+        "if ((user < 0) | (user > reach.pile)).any():",
+        "if (user > reach.pile).any():",
+        ("test_a_user_who_reaches_further_than_the_plan_is_refused",),
+    ),
+    Mutant(
+        "stream-of-crowds",
+        "a stream takes the counts of many users for those of one",
+        "check_counts(counts, self.plan.shape, users=1)",
+        "check_counts(counts, self.plan.shape)",
+        ("test_what_is_no_single_user_is_refused_and_not_counted",),
+    ),
+    Mutant(
+        "tree-grid-for-nothing",
+        "discrete instead of rounded Gaussian noise in a tree costs nothing of delta",
+        "sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta - lost)",
+        "sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)",
+        ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
+    ),
+    Mutant(
+        "even-noise",
+        "reports add up beyond 2^53, where doubles are even and parities of counts show",
+        "check_exact(self.variance(self.episodes))",
+        "self.variance(self.episodes)",
+        ("test_noise_that_doubles_would_round_to_even_is_refused",),
+    ),
+    Mutant(
         "laplace-tree-one-level-less",
         "Laplace nodes for one level less than a user lies in",
         "        moved = reach.l1 * tree_levels(episodes)",
@@ -215,7 +243,7 @@ _STREAMS = (
         "the cost of the grid is not set aside",
         "        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)",
         "        return grid, gaussian_sigma(reach.l2, epsilon, delta)",
-        ("test_the_cost_of_the_grid_is_set_aside",),
+        ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
     ),
     Mutant(
         "toeplitz-halved",

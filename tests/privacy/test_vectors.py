@@ -77,4 +77,6 @@ def test_a_user_who_reaches_further_than_the_plan_is_refused():
         release.add({"x": np.array([1, 1, 1, 0, 0, 0])})
     with pytest.raises(InvalidInputError, match="from 0 to 1"):
         release.add({"x": np.array([2, 0, 0, 0, 0, 0])})
+    with pytest.raises(InvalidInputError, match="from 0 to 1"):
+        release.add({"x": np.array([-1, 1, 1, 0, 0, 0])})  # adds up to one, and moves by three
     release.add({"x": np.array([1, 1, 0, 0, 0, 0])})

@@ -54,6 +54,7 @@ from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
     NoiseRun,
     Reach,
+    check_exact,
 )
 from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms._printed import delivered
@@ -282,6 +283,10 @@ def calibrate_layered(
         if losses:
             once = 0.0 if streamed else losses / loss_share
             noise, loss_law = together(noise, private, Shares(counts, losses, reach.units, once))
+    if streamed:
+        in_loss_units(noise)  # refuses, before anything is drawn, what does not fit
+    if loss_law is not None:
+        check_exact(loss_law.variance)
     if public_losses:
         note = "losses are public: only trajectories (states and actions) are protected"
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, note))

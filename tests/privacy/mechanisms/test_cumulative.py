@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidInputError
+from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
     Pieces,
     Reach,
     check_episode,
+    check_exact,
     promise,
 )
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
@@ -147,3 +148,56 @@ def test_values_lie_on_the_released_grid():
     assert isinstance(noise, ToeplitzNoise)
     block = noise.start(4, sampler()).block(8)
     assert np.array_equal(np.rint(block / noise.unit) * noise.unit, block)
+
+
+HUGE = 36 / 2**44 * 1.0000001
+"""The least epsilon of one Laplace report at H = 6."""
+
+
+@pytest.mark.parametrize(
+    "calibrate",
+    [
+        lambda: Local(HUGE, 0, "laplace").calibrate(
+            Shape(1, 1, 6), rhythm="stream", episodes=1_000_000
+        ),
+        lambda: TreeNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
+        lambda: PaddedTreeNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
+        lambda: HonakerNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
+        lambda: ToeplitzNoise(episodes=20, steps=1e9).scaled(2.0**40),
+        lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate(
+            Shape(1, 1, 6), rhythm="stream", episodes=1_000_000
+        ),
+        lambda: Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6)).noise_variance(1_000_000),
+    ],
+    ids=["local", "tree", "padded", "averaged", "toeplitz", "central", "batch"],
+)
+def test_noise_that_doubles_would_round_to_even_is_refused(calibrate):
+    with pytest.raises(CalibrationError, match=r"larger epsilon"):
+        calibrate()
+
+
+def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_drawn():
+    plan = Local(HUGE, 0, "laplace").calibrate(Shape(1, 1, 6))
+    assert plan.noise(sampler(), 4, 5).dtype == np.int64
+    with pytest.raises(CalibrationError, match="fewer users"):
+        plan.noise(sampler(), 1_000_000, 5)
+
+
+def test_the_widest_noise_that_is_accepted_keeps_its_parity():
+    """Beyond 2^53 all doubles are even: half of the noise must be odd until the last release."""
+    law = LaplaceLaw(2.0**46 / np.sqrt(2 * 400))
+    noise = IndependentNoise(episodes=400, law=law)
+    last = noise.start(4000, sampler()).block(400)[-1]
+    assert np.abs(last).max() > 2**47
+    assert np.abs(last % 2).mean() == pytest.approx(0.5, abs=0.04)
+    with pytest.raises(CalibrationError, match="releases"):
+        IndependentNoise(episodes=402, law=law)
+
+
+def test_what_is_exact_is_said_in_steps_of_the_released_grid():
+    check_exact(2.0**92)
+    check_exact(2.0**60, 2.0**-16)
+    with pytest.raises(CalibrationError, match=r"7.04e\+13 steps, got 1.41e\+14"):
+        check_exact(2.0**94)
+    with pytest.raises(CalibrationError, match="fewer users or releases"):
+        check_exact(2.0**62, 2.0**-16)

@@ -51,8 +51,14 @@ def test_a_prefix_is_the_sum_over_its_dyadic_nodes(cuts):
 
 def test_running_sums_continue_where_they_stopped():
     fresh = np.random.default_rng(1).integers(-9, 9, (7, 2))
-    total, out = np.zeros(2), np.empty((7, 2))
+    total, out = np.zeros(2, np.int64), np.empty((7, 2), np.int64)
     running_sums(fresh[:3], total, out[:3])
     running_sums(fresh[3:], total, out[3:])
     assert np.array_equal(out, np.cumsum(fresh, axis=0))
     assert np.array_equal(total, fresh.sum(axis=0))
+
+
+def test_running_sums_are_exact_where_doubles_are_not():
+    total, out = np.full(1, 2**53, np.int64), np.empty((3, 1), np.int64)
+    running_sums(np.ones((3, 1), np.int64), total, out)
+    assert out[:, 0].tolist() == [2**53 + 1, 2**53 + 2, 2**53 + 3]

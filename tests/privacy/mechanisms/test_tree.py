@@ -8,13 +8,16 @@ import pytest
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._least_norm import own_weights
+from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,
     PaddedTreeNoise,
     TreeNoise,
     prefix_levels,
+    revealed,
     tree_levels,
 )
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -242,3 +245,15 @@ def test_very_large_epsilon_falls_back_to_concentrated_privacy():
     rho = 36 * 12.841 / (2 * noise.law.sigma**2)
     assert rho + 2 * math.sqrt(rho * math.log(1e6)) == pytest.approx(60, rel=1e-3)
     assert noise.law.sigma < full
+
+
+@pytest.mark.parametrize(("name", "epsilon"), [("tree-honaker", 10.0), ("tree-iid", 5.0)])
+def test_the_cost_of_the_grid_of_a_tree_is_set_aside(name, epsilon):
+    """At these epsilons it is felt: the Gaussian alone must stay below delta by as much."""
+    noise = plan(name, 20_000, epsilon=epsilon).noise
+    unit, spread, draws = revealed(noise)
+    lost = grid_delta(noise.steps(spread).sigma, 6 * SHAPE.horizon * draws, epsilon)
+    assert 1e-10 < lost < 1e-9
+    alone = gaussian_delta(noise.law.sigma, math.sqrt(6 * SHAPE.horizon) * unit, epsilon)
+    assert alone + lost <= 1e-6
+    assert alone + 2 * lost > 1e-6

@@ -4,6 +4,13 @@ A `CumulativeNoise` is a law over time for one counter (counters are independent
 of MDPs, so that the same code serves transition counts, visits, rewards and loss vectors. A
 `NoiseRun` is one realisation, drawn in pieces of a fixed size: how a caller cuts its blocks never
 changes a value.
+
+**Exactness.** Blocks hand out noise as doubles, to which true counts are added. Beyond 2^53 doubles
+are even: noise loses its low bits there, and count + noise tells the parity of the count, whatever
+the scale of the noise. So noise is summed in 64-bit integers, and a plan whose noise comes near
+2^53 is not made (`check_exact`): 64 standard deviations must stay below 2^52 steps of the released
+grid, which leaves the other 2^52 to the counts. Sums of Laplace draws are the widest, and exceed
+64 standard deviations with a probability below e^-90.
 """
 
 import math
@@ -16,7 +23,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
-from discreet.errors import InvalidInputError
+from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
@@ -119,6 +126,23 @@ def check_episode(episode: int, episodes: int) -> None:
         )
 
 
+_EXACT = 2.0**52
+"""Half of the integers that doubles hold one by one: for the noise; the rest is for counts."""
+_SPREADS = 64
+"""Standard deviations that must fit: a Laplace draw exceeds them with probability e^-90."""
+
+
+def check_exact(variance: float, unit: float = 1.0) -> None:
+    """Refuse noise so wide that it would lose its low bits, and betray parities, as a double."""
+    spread = math.sqrt(variance) / unit
+    if not _SPREADS * spread <= _EXACT:
+        raise CalibrationError(
+            f"Expected noise of a standard deviation up to {_EXACT / _SPREADS:.3g} steps, got "
+            f"{spread:.3g}: it would leave the integers that double precision holds exactly; use "
+            f"a larger epsilon, or fewer users or releases."
+        )
+
+
 class Pieces:
     """Arrays over time, drawn in pieces of a fixed length and handed out in any lengths."""
 
@@ -204,6 +228,10 @@ class IndependentNoise(CumulativeNoise):
     copies: int = 1
     """Draws per user and counter (more than one where reports are pooled after the noise)."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_exact(self.variance(self.episodes))
+
     def variance(self, episode: int) -> float:
         """Variances add up."""
         self.check_episode(episode)
@@ -227,7 +255,7 @@ class _IndependentRun(NoiseRun):
     def __init__(self, noise: IndependentNoise, cells: int, sampler: Sampler) -> None:
         super().__init__(cells, noise.episodes, sampler)
         self._noise = noise
-        self._total = np.zeros(cells)
+        self._total = np.zeros(cells, np.int64)
 
     def _next(self, first: int, rows: int) -> FloatArray:
         from discreet.privacy.mechanisms._kernels import running_sums
@@ -237,9 +265,9 @@ class _IndependentRun(NoiseRun):
             fresh = noise.law.draw(self.sampler, size)
         else:
             fresh = noise.law.draw_sum(self.sampler, noise.copies, size)
-        out = np.empty(size)
+        out = np.empty(size, np.int64)
         running_sums(fresh, self._total, out)
-        return out
+        return out.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -119,7 +119,7 @@ def factored_prefix(
 
 
 @kernel
-def running_sums(fresh: _Integers, total: _Floats, out: _Floats) -> None:
+def running_sums(fresh: _Integers, total: _Integers, out: _Integers) -> None:
     """Sums of independent noise after each time; ``total`` carries over."""
     for i in range(fresh.shape[0]):
         for c in range(total.size):

@@ -51,6 +51,7 @@ from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     IndependentNoise,
     Reach,
+    check_exact,
     promise,
 )
 from discreet.privacy.mechanisms._encoders import (
@@ -198,10 +199,12 @@ class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variances of the users' noise add up."""
+        check_exact(users * self.law.variance)
         return dict.fromkeys(self.statistics, users * self.law.variance)
 
     def noise(self, sampler: Sampler, users: int, cells: int) -> IntArray:
         """The sum of all users' noise, drawn at once."""
+        check_exact(users * self.law.variance)
         return self.law.draw_sum(sampler, users, cells)
 
     def device(self, cells: IntArray) -> AdditiveEncoder:

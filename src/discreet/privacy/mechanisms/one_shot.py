@@ -32,7 +32,7 @@ from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
 from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Reach, promise
+from discreet.privacy.mechanisms._cumulative import Reach, check_exact, promise
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.plans import CountsPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
@@ -63,6 +63,7 @@ class AdditiveBatch(CountsPlan):
     ) -> Self:
         """A plan for the statistics of an MDP."""
         law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
+        check_exact(law.variance)
         return cls(
             shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, law=law
         )

@@ -57,7 +57,9 @@ with adding integers (rounding half to even does not), and in exact arithmetic d
 A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the law of the real release up to
 that error and one step of 2^-16 where the error crosses a boundary. Both summands are multiples of
 2^-16 below 2^37, so their sum is exact in double precision: the low bits of a simulated release
-are those of the noise and tell nothing about the count, as in the real one.
+are those of the noise and tell nothing about the count, as in the real one. (The sigma of a value
+is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst time stay below 2^35;
+counts stay below 2^36, or the plan is refused.)
 """
 
 import math
@@ -125,7 +127,7 @@ class Grid:
         # A counter takes at most pile·(sum of c_t) < pile·2·sqrt(K), and less than 2^61 steps.
         room = 60 - math.ceil(math.log2(2 * math.sqrt(episodes) * pile))
         bits = min(_FINEST, _LARGEST_STEPS - math.ceil(math.log2(sigma)), room)
-        if bits < _COARSEST:
+        if bits < _COARSEST or pile * episodes > 2.0**36:  # counts beside noise, below 2^37
             raise CalibrationError(
                 f"Encoded values of sigma={sigma:.3g} over {episodes:,} releases that one user "
                 f"moves by up to {pile} do not fit into 64-bit integers; use a larger epsilon, "

@@ -84,6 +84,7 @@ from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     NoiseRun,
     Reach,
+    check_exact,
     promise,
 )
 from discreet.privacy.mechanisms._laws import (
@@ -134,6 +135,10 @@ class TreeNoise(CumulativeNoise):
     """Prefix sums of tree nodes, each with one draw of ``law``."""
 
     law: NoiseLaw
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_exact((self.levels + 1) * self.law.variance)  # no prefix has more nodes
 
     @property
     def levels(self) -> int:
