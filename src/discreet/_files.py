@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 
@@ -15,7 +16,7 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
         content: all of it.
         private: readable by its owner only.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_of(path, os.getpid())
     mode = 0o600 if private else 0o666  # less what the user's umask takes away
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -29,6 +30,35 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
             temporary.unlink()
         raise
     _flush_folder(path.parent)
+
+
+def temporary_of(path: Path, process: int) -> Path:
+    """Where `write_atomically` of this process keeps the new content of ``path`` for a moment.
+
+    >>> temporary_of(Path("study.json"), 7).name
+    '.study.json.7.tmp'
+    """
+    return path.with_name(f".{path.name}.{process}.tmp")
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether ``path`` has the name of a temporary file, of whatever file and process."""
+    return re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name, re.DOTALL) is not None
+
+
+def strays_of(path: Path) -> list[Path]:
+    """Temporary files of ``path`` that are there: being written, or left by a process killed."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9]+\.tmp")
+    return [p for p in path.parent.iterdir() if name.fullmatch(p.name) and p.is_file()]
+
+
+def remove_strays(path: Path) -> None:
+    """Remove the temporary files of ``path``; only for who keeps all other writers out."""
+    strays = strays_of(path)
+    for stray in strays:
+        stray.unlink(missing_ok=True)
+    if strays:
+        _flush_folder(path.parent)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -48,6 +48,20 @@ def test_the_rounding_draws_as_much_for_strays():
 
 
 @pytest.mark.core
+def test_the_rounding_draws_as_much_whatever_the_rewards():
+    """Nor does it tell how many rewards were strictly between 0 and 1."""
+    positions = []
+    for rewards in (0.0, 0.5, 1.0, np.arange(2000).reshape(400, 5) % 3 / 2):
+        rng = np.random.default_rng(3)
+        told = Trajectories(ANYTHING.states, ANYTHING.actions, np.zeros((400, 5)) + rewards)
+        told.counts(RIVER.shape, rng, PLAYED)
+        positions.append(rng.bit_generator.state)
+    expected = np.random.default_rng(3)
+    expected.random(2000)
+    assert positions == [expected.bit_generator.state] * 4
+
+
+@pytest.mark.core
 def test_a_foreign_start_is_a_stray_step():
     states = np.zeros((1, 6), np.int64)
     states[0, 0] = 2

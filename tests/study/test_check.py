@@ -231,6 +231,7 @@ def test_names_in_two_spellings(said, monkeypatch):
     found = said(Study)
     assert "white space around it" in found
     assert "another Unicode form" in found
+    assert "an invisible mark in it" in found
     assert "without a name is accepted: None" in found
 
 
@@ -286,6 +287,28 @@ class WritesWhenRead(Study):
 
 def test_reads_that_write(said):
     assert "Reading a study (batch_size" in said(WritesWhenRead)
+
+
+def test_releases_that_a_killed_process_left(said, monkeypatch):
+    monkeypatch.setattr(study_file, "remove_leftovers", lambda path: None)
+    assert "killed process outlives `resume`" in said(Study)
+    monkeypatch.setattr(study_file, "_remove", lambda path: None)
+    monkeypatch.setattr(study_file, "_check_name", lambda path: None)
+    found = said(type("StrayStudy", (Study,), {}))
+    assert "killed process outlives `tell`" in found
+    assert "holds a release that was not counted, can be resumed" in found
+
+
+class RoundsOnlyWhatNeedsIt(Study):
+    """How many rewards lie strictly between 0 and 1 is how far a stored generator has gone."""
+
+    def _release(self, data, batch):
+        self._streams["rounding"].random(int(((data.rewards > 0) & (data.rewards < 1)).sum()))
+        return super()._release(data, batch)
+
+
+def test_a_generator_that_follows_the_rewards(said):
+    assert "depends on raw data" in said(RoundsOnlyWhatNeedsIt)
 
 
 class LooksProtected(Study):

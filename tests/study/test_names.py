@@ -10,7 +10,8 @@ from discreet.errors import StudyError
 from discreet.study.names import canonical, digests_of_new
 
 KEY = b"k" * 32
-NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(str.strip)
+NAMES = st.text(st.characters(exclude_categories=("Cs", "Cf")), min_size=1).filter(str.strip)
+INVISIBLE = ["\ufeff", "\u200b", "\u200d", "\u200e", "\u00ad", "\u2066"]
 
 
 @given(NAMES)
@@ -33,7 +34,13 @@ def test_a_number_and_its_digits_are_one_user():
         digests_of_new(["7"], digests_of_new([7], [], KEY), KEY)
 
 
-@pytest.mark.parametrize("nobody", ["", "  ", "\n"])
+@given(NAMES, st.sampled_from(INVISIBLE), st.integers(0, 20))
+def test_invisible_marks_make_no_new_user(name, mark, place):
+    assert canonical(f"{name[:place]}{mark}{name[place:]}") == canonical(name)
+    assert canonical(f"{mark} {name}{mark}") == canonical(name)
+
+
+@pytest.mark.parametrize("nobody", ["", "  ", "\n", *INVISIBLE, " \ufeff \u200b"])
 def test_an_empty_name_is_nobody(nobody):
     with pytest.raises(StudyError, match="which is empty; nothing was counted"):
         canonical(nobody)

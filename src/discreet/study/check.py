@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet._files import temporary_of
 from discreet._types import FloatArray
 from discreet.errors import DiscreetError, MissingExtraError
+from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.statistics import PrivateCounts
 from discreet.study import trial
@@ -58,8 +60,8 @@ def check_study(study: Study | str | Path | Callable[[Path], Study]) -> StudyRep
 
     It rejects seeded or missing noise in a secure study, raw data or names on the disk, users who
     are forgotten (after the next batch or a restart) or who come again in another spelling, older
-    copies and edited files that are accepted, reads that write, and a batch that is refused because
-    somebody left the policy.
+    copies and edited files that are accepted, releases that a killed process left behind, reads
+    that write, and a batch that is refused because somebody left the policy.
 
     Args:
         study: a running study, the path of one, the name of a learner (a small secure study is
@@ -186,10 +188,13 @@ def _stored(place: Trial) -> Iterator[str]:
     trial.tell(first, trial.episodes(study, 1))
     crowd = study.batch_size
     traces = []
-    for seed, away in ((1, 0), (2, 0), (2, 1), (2, crowd)):
+    told = [(1, 0, None), (2, 0, None), (2, 1, None), (2, crowd, None), (2, 0, 0.0), (2, 0, 0.5)]
+    for seed, away, reward in told:
         twin = place.twin(study)
         trial.watch(twin, watched.released)
         data = trial.strayed(twin, trial.episodes(twin, seed), away)
+        if reward is not None:  # one needs rounding, the other does not
+            data = Trajectories(data.states, data.actions, np.full_like(data.rewards, reward))
         try:
             traces.append(_trace(twin, data))
         except DiscreetError as refusal:
@@ -270,10 +275,11 @@ def _names(place: Trial) -> Iterator[str]:
         "as it was": _MARKER,
         "with white space around it": f" {_MARKER}\n",
         "in another Unicode form": unicodedata.normalize("NFD", _MARKER),
+        "with an invisible mark in it": f"\ufeff{_MARKER}\u200b",
     }.items():
         if _accepted(place.twin(study), again):
             yield f"A user can take part again under the same name {what}."
-    for nobody in (None, "", " ", "\ud800"):
+    for nobody in (None, "", " ", "\u200b", "\ud800"):
         if _accepted(place.twin(study), nobody):
             yield f"A user without a name is accepted: {nobody!a}."
 
@@ -318,10 +324,10 @@ def _copies(place: Trial) -> Iterator[str]:
             yield f"An edit of {part!r} in the file is not noticed."
 
 
-def _resumes(study: Study, head: str | None = None) -> bool:
+def _resumes(study: Study, head: str | None = None, path: Path | None = None) -> bool:
     """Whether the file gets past the refusals; if it then breaks something is another matter."""
     try:
-        type(study).resume(study.path, head)
+        type(study).resume(path or study.path, head)
     except DiscreetError:
         return False
     except Exception:  # an edited value that nobody refused can raise anything
@@ -343,6 +349,26 @@ def _edited(value: Any) -> Any:
     if isinstance(value, list) and value:
         return [_edited(value[0]), *value[1:]]
     return value + 1 if isinstance(value, int | float) else f"{value}0"
+
+
+def _killed(place: Trial) -> Iterator[str]:
+    """What a process killed between writing and renaming leaves is gone when the study goes on."""
+    study = place.fresh()
+    left = temporary_of(study.path, 0)  # no process of ours has this number
+
+    def resumed() -> None:
+        type(study).resume(study.path)
+
+    def told() -> None:
+        trial.tell(study, trial.episodes(study, 1))
+
+    for name, go_on in (("resume", resumed), ("tell", told)):
+        left.write_bytes(study.path.read_bytes())
+        if name == "resume" and _resumes(study, path=left):
+            yield "A temporary file, which holds a release that was not counted, can be resumed."
+        go_on()
+        if left.exists():
+            yield f"The release in a temporary file of a killed process outlives `{name}`."
 
 
 def _reads(place: Trial) -> Iterator[str]:
@@ -372,5 +398,6 @@ _CHECKS: tuple[Callable[[Trial], Iterator[str]], ...] = (
     _users,
     _names,
     _copies,
+    _killed,
     _reads,
 )

@@ -1,7 +1,9 @@
 """Users' names, one spelling each, and the keyed digests that are kept of them.
 
-Two spellings of one name must not make two users of one person: a name is brought to Unicode's
-composed form (NFC) and loses white space at both ends. Upper and lower case remain different.
+Two spellings of one name must not make two users of one person. A name loses Unicode's format
+characters (category Cf), which nobody sees: byte-order marks, zero-width spaces and joiners, marks
+of direction, soft hyphens. The rest is brought to the composed form (NFC) and loses white space at
+both ends. Upper and lower case remain different.
 """
 
 import hashlib
@@ -13,17 +15,18 @@ from discreet.errors import StudyError
 
 
 def canonical(user: object) -> str:
-    """The one spelling of a user's name, or one sentence why it is none.
+    r"""The one spelling of a user's name, or one sentence why it is none.
 
-    >>> canonical(" u0 "), canonical(7)
-    ('u0', '7')
+    >>> canonical(" u0 "), canonical("\ufeffu0"), canonical(7)
+    ('u0', 'u0', '7')
     """
     if isinstance(user, bool) or not isinstance(user, str | Integral):
         raise StudyError(
             f"Expected users named by text or by integers, got {user!r} of type "
             f"{type(user).__name__}; nothing was counted."
         )
-    name = unicodedata.normalize("NFC", str(user)).strip()
+    visible = "".join(letter for letter in str(user) if unicodedata.category(letter) != "Cf")
+    name = unicodedata.normalize("NFC", visible).strip()
     if not name:
         raise StudyError(
             f"Expected a name for every user, got {user!r}, which is empty; nothing was counted."

@@ -102,6 +102,8 @@ def start(
 def resume(path: str | Path, head: str | None = None) -> "Study":
     """Go on with a study after a restart or a crash.
 
+    Temporary files that a killed process has left beside the study are removed (`study_file`).
+
     Args:
         path: the study's file; one that was edited or damaged is refused.
         head: the `Study.head` that you noted last. An older copy of the file, or another study, is
@@ -138,6 +140,13 @@ class Study:
     @classmethod
     def resume(cls, path: str | Path, head: str | None = None) -> Self:
         """As the function `resume`."""
+        study = cls.read(path, head)
+        study_file.remove_leftovers(study.path)
+        return study
+
+    @classmethod
+    def read(cls, path: str | Path, head: str | None = None) -> Self:
+        """As `resume`, for who only wants to look: leftovers of writes cut short stay."""
         where = Path(path)
         content = study_file.read(where)
         chain.verify(content, str(where))
