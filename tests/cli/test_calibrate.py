@@ -111,3 +111,18 @@ def test_the_least_noise_of_one_step_is_laplace(discreet):
     row = json.loads(discreet("calibrate", *arguments)[1])
     assert (row["mechanism"], row["guarantee"]["delta"]) == ("laplace", 0.0)
     assert row["noise_std"]["transitions"] <= 8.6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--epsilon", "1e308"), "Expected epsilon <= 1e+09, got epsilon=1e+308"),
+        (("--delta", "1e-320"), "Expected delta=0 or delta >= 1e-300, got delta=1e-320"),
+        (("--trust", "shuffle", "--users", str(10**21)), "use smaller batches"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_in_one_sentence(discreet, options, said):
+    code, out, err = discreet("calibrate", *SMALL, *options)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.errors import UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.adversarial import (
@@ -368,3 +368,11 @@ def test_streamed_losses_lie_on_a_grid_that_adds_exactly():
     _, _, losses = plan.open(SimulationSampler(np.random.default_rng(0))).block(50)
     for total in (3 / 1024, 1e6 + 5 / 1024):
         assert np.array_equal((losses + total) - total, losses)
+
+
+@pytest.mark.parametrize("share", [0, 1, -1, 1.5, 1e-9, float("nan")])
+def test_a_share_that_leaves_nothing_is_refused_in_one_sentence(share):
+    with pytest.raises(InvalidInputError, match=f"Expected loss_share .*got loss_share={share}"):
+        calibrate_layered(
+            Central(1, 1e-6), LayeredSize((1, 2, 1), 2), 10, feedback="bandit", loss_share=share
+        )

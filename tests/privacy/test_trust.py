@@ -121,3 +121,12 @@ def test_an_unknown_trust_model_is_answered_with_the_right_one():
     with pytest.raises(UnknownNameError, match="did you mean 'central'"):
         make_trust("centrall", epsilon=1)
     assert make_trust("none", epsilon=3, honest=2) == NoPrivacy()
+
+
+@pytest.mark.parametrize("trust", [Central, Local, Shuffle])
+def test_numbers_that_no_mechanism_can_compute_with_are_refused(trust):
+    with pytest.raises(InvalidInputError, match=r"epsilon <= 1e\+09, got epsilon=1e\+308.*smaller"):
+        trust(1e308, 1e-6)
+    with pytest.raises(InvalidInputError, match=r"delta >= 1e-300, got delta=1e-320.*use delta=0"):
+        trust(1, 1e-320)
+    assert trust(1e9, 1e-300).epsilon == 1e9

@@ -45,7 +45,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray
-from discreet.errors import UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
@@ -66,6 +66,8 @@ Feedback = Literal["full", "bandit"]
 
 _ADDITIVE = ("toeplitz", "tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
 _ADDITIVE_LOCAL = ("laplace", "gaussian")
+_LEAST_SHARE = 1e-3
+"""Of the budget; with less, counts or losses would drown in noise."""
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,7 @@ def calibrate_layered(
         centred_losses: bandit users report l - 1/2 on the visited pairs: half the sensitivity.
     """
     _validate.count(2, episodes=episodes)
+    _check_share(loss_share)
     if isinstance(trust, NoPrivacy):
         return LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
     private = cast("_Private", trust)
@@ -301,6 +304,17 @@ def calibrate_layered(
         public_losses=public_losses,
         mechanism=name,
     )
+
+
+def _check_share(loss_share: float) -> None:
+    """Both counts and losses need a part of the budget."""
+    _validate.real(loss_share=loss_share)
+    if not _LEAST_SHARE <= loss_share <= 1 - _LEAST_SHARE:
+        raise InvalidInputError(
+            f"Expected loss_share in [{_LEAST_SHARE:g}, {1 - _LEAST_SHARE:g}], got "
+            f"loss_share={loss_share!r}: counts and losses both need a part of the budget; use "
+            f"public_losses=True if losses need none."
+        )
 
 
 def _additive_name(trust: _Private) -> str:

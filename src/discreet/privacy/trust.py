@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 from discreet import _validate
 from discreet.errors import CalibrationError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import check_delta, check_epsilon
 from discreet.privacy.choice import least_noise
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.mechanisms.registry import Rhythm, mechanisms
@@ -137,8 +138,8 @@ class _Private(TrustModel):
     calibration: Calibration = "exact"
 
     def __post_init__(self) -> None:
-        _validate.positive(epsilon=self.epsilon)
-        _validate.delta(delta=self.delta)
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
         _validate.choice(("exact", "paper"), calibration=self.calibration)
 
     def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:

@@ -356,3 +356,10 @@ class TestJumps:
         for users in (1, 50, 1000):
             plan = self.TRUST.calibrate(SHAPE)
             assert 8.5 < additive(plan, users=users).epsilon(1e-6) <= 10 * (1 + 1e-6)
+
+
+def test_a_batch_of_more_users_than_there_are_is_refused():
+    plan = Shuffle(1, 1e-6).calibrate(Shape(2, 2, 2))
+    assert plan.bits(10**12).bits == 1
+    with pytest.raises(InvalidInputError, match=r"users <= 1,000,000,000,000, got .* smaller"):
+        plan.bits(10**12 + 1)

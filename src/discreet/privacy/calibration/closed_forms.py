@@ -10,6 +10,7 @@ a safety factor: `laplace_scale` and `flip_probability`.
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 
 from scipy.optimize import brentq
@@ -17,34 +18,58 @@ from scipy.special import log_ndtr
 
 from discreet import _validate
 from discreet.errors import CalibrationError, InvalidInputError
+from discreet.privacy.calibration.tails import gaussian_delta_above, in_doubles
+
+_SMALL_RATIO = 0.05
+"""Of L2 to sigma: below it doubles lose more than two digits, and all of them in the end."""
 
 
 def gaussian_delta(sigma: float, l2: float, epsilon: float) -> float:
     """The delta of Gaussian noise at a given epsilon (exact, Balle and Wang 2018).
+
+    Wide noise has a delta that is the small difference of two larger numbers: there it is
+    computed in more digits (`tails`) and rounded up.
 
     >>> gaussian_delta(25.348, 6.0, 1.0) <= 1.0001e-6
     True
     """
     _validate.positive(sigma=sigma, l2=l2)
     _validate.real(epsilon=epsilon)
+    sigma, l2, epsilon = float(sigma), float(l2), float(epsilon)
+    if epsilon < 0:  # the same events, seen from the other side
+        return -math.expm1(epsilon) + math.exp(epsilon) * gaussian_delta(sigma, l2, -epsilon)
     ratio = l2 / sigma
+    if ratio < _SMALL_RATIO:
+        return in_doubles(_delta_above(sigma, l2, epsilon))
     first = log_ndtr(ratio / 2 - epsilon / ratio)
     second = epsilon + log_ndtr(-ratio / 2 - epsilon / ratio)
     return max(0.0, math.exp(first) * -math.expm1(min(0.0, second - first)))
 
 
+def _delta_above(sigma: float, l2: float, epsilon: float) -> Decimal:
+    """An upper bound in decimals, of these doubles as they are."""
+    return gaussian_delta_above(Decimal(l2) / Decimal(sigma), Decimal(epsilon))
+
+
+_DELIVERED = 1 - Decimal("1e-11")
+"""Of delta: covers the rounding of an L2 norm to a double by the caller."""
+
+
 def gaussian_sigma(l2: float, epsilon: float, delta: float) -> float:
     """The smallest Gaussian noise that delivers (epsilon, delta) at this L2 sensitivity.
+
+    A root in doubles, raised until the bound of `tails` proves that the double returned keeps the
+    promise.
 
     >>> round(gaussian_sigma(6.0, 1.0, 1e-6), 2)
     25.35
     """
     _validate.positive(l2=l2, epsilon=epsilon)
     need_delta(delta, "Gaussian noise")
-    epsilon, delta = float(epsilon), float(delta)
+    l2, epsilon, delta = float(l2), float(epsilon), float(delta)
 
     def excess(log_sigma: float) -> float:
-        return math.log(max(gaussian_delta(math.exp(log_sigma), 1.0, epsilon), 1e-300) / delta)
+        return math.log(max(gaussian_delta(math.exp(log_sigma), 1.0, epsilon), 1e-305) / delta)
 
     low = high = 0.0
     while excess(low) < 0:
@@ -52,7 +77,11 @@ def gaussian_sigma(l2: float, epsilon: float, delta: float) -> float:
     while excess(high) > 0:
         high += 2.0
     # brentq may stop a hair on the wrong side; the last factor keeps the promise true.
-    return l2 * math.exp(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-10)
+    sigma = l2 * math.exp(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-10)
+    step, most = 1e-12, Decimal(delta) * _DELIVERED
+    while _delta_above(sigma, l2, epsilon) > most:
+        sigma, step = sigma * (1 + step), 2 * step
+    return sigma
 
 
 def gaussian_epsilon(sigma: float, l2: float, delta: float) -> float:
@@ -197,9 +226,32 @@ def honest_users(honest: float, users: int) -> int:
     return count
 
 
+_LEAST_DELTA, _LARGEST_EPSILON = 1e-300, 1e9
+
+
+def check_delta(delta: float) -> None:
+    """A delta is zero, or a number that doubles can be compared with."""
+    _validate.delta(delta=delta)
+    if 0 < delta < _LEAST_DELTA:
+        raise InvalidInputError(
+            f"Expected delta=0 or delta >= {_LEAST_DELTA:g}, got delta={float(delta)!r}: smaller "
+            f"ones are lost in double precision; use delta=0 with a pure mechanism (laplace)."
+        )
+
+
+def check_epsilon(epsilon: float) -> None:
+    """An epsilon is positive, and small enough for the arithmetic of every mechanism."""
+    _validate.positive(epsilon=epsilon)
+    if epsilon > _LARGEST_EPSILON:
+        raise InvalidInputError(
+            f"Expected epsilon <= {_LARGEST_EPSILON:g}, got epsilon={float(epsilon)!r}, which "
+            f"protects nobody; use a smaller epsilon, or trust 'none' to learn without privacy."
+        )
+
+
 def need_delta(delta: float, what: str) -> None:
     """Refuse delta = 0 where a mechanism cannot deliver it."""
-    _validate.delta(delta=delta)
+    check_delta(delta)
     if delta == 0:
         raise CalibrationError(
             f"{what} needs delta > 0, got delta=0; give a delta well below 1/users, for instance "

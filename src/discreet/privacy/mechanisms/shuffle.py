@@ -53,6 +53,9 @@ from discreet.privacy.statistics import (
 if TYPE_CHECKING:
     from discreet.privacy.trust import Shuffle
 
+_LARGEST_BATCH = 10**12
+"""Users: more than there are, and few enough for probabilities of noise bits near 1e-10."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShuffleBatch(CountsPlan, ReportPlan):
@@ -103,6 +106,11 @@ class ShuffleBatch(CountsPlan, ReportPlan):
     def bits(self, users: int) -> NoiseBits:
         """The noise bits of each of ``users`` users, for one counter."""
         _validate.count(users=users)
+        if users > _LARGEST_BATCH:
+            raise InvalidInputError(
+                f"Expected users <= {_LARGEST_BATCH:,}, got users={users}: noise bits that rare "
+                f"have no probability in double precision; use smaller batches."
+            )
         reliable = self.reliable(users)
         if self.printed:
             return self.printed.bits(users)
