@@ -190,6 +190,20 @@ _STREAMS = (
         ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
     ),
     Mutant(
+        "gaussian-root-in-doubles",
+        "Gaussian noise is as wide as doubles say, which cancel when it is very wide",
+        "        return in_doubles(_delta_above(sigma, l2, epsilon))",
+        "        pass",
+        ("test_random_settings_keep_their_promise_and_waste_little",),
+    ),
+    Mutant(
+        "blocks-of-rounded-columns",
+        "simulated blocks stand for columns that are longer than the rounded ones",
+        "norms = np.sqrt(np.maximum(squares, unrounded))",
+        "norms = np.sqrt(squares)",
+        ("test_blocks_stand_for_columns_that_are_no_longer_than_one",),
+    ),
+    Mutant(
         "even-noise",
         "reports add up beyond 2^53, where doubles are even and parities of counts show",
         "check_exact(self.variance(self.episodes))",

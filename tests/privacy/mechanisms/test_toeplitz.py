@@ -83,6 +83,23 @@ def test_factors(episodes, grid):
     assert f.worst == pytest.approx(np.linalg.norm(decoder, axis=1).max(), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("episodes", "grid"),
+    [(20_000, Grid(17, 12)), (2000, Grid(14, 12)), (20_000, Grid(21, 12)), (500, Grid())],
+)
+def test_blocks_stand_for_columns_that_are_no_longer_than_one(episodes, grid):
+    """Decoded noise knows the decoder alone: its encoder is 1/b, which no grid has rounded."""
+    f = factors(episodes, grid)
+    weights, decays = f.weights.astype(np.longdouble), f.decays.astype(np.longdouble)
+    state, series = np.zeros_like(weights), np.empty(episodes, np.longdouble)
+    for t in range(episodes):
+        series[t] = 1 - weights @ state
+        state = decays * (state + series[t])
+    norms = np.sqrt(np.cumsum(series**2)[::-1])
+    longest = float((np.ldexp(f.columns.astype(np.longdouble), -grid.column) * norms).max())
+    assert 1 - 1e-4 < longest <= 1
+
+
 def encoded_columns(noise, users):
     """What a unit of each user adds to every encoded value, by the real path, in grid steps."""
     columns = []

@@ -20,8 +20,9 @@ factorisation at all is below 3.854 and 5.100. At the last release it is 3.3 and
   costs less than 0.02% in noise;
 * c_t are multiples of 2^-24 that solve (b·c)_t = 1, rounding errors fed back, so that
   |(b·c)_t - 1| <= 2^-24: decoded counts are off by less than 3e-7 of themselves;
-* d_i are multiples of 2^-16, rounded *down* from one over the norm of the rounded column: the norm
-  of every column of C·D is at most one, exactly, in integers;
+* d_i are multiples of 2^-16, rounded *down* from one over the norm of the rounded column, or of the
+  unrounded one if that is longer: the norm of every column of C·D is at most one, exactly, in
+  integers, and so is that of the series 1/b that simulated blocks stand for (below);
 * y = C·D·x + z is a vector of multiples of 2^-40: x are integers, and z is *discrete* Gaussian on
   the grid. (Coarser grids serve very large noise and large counts, see `Grid.of`.) All of C·D·x is
   computed in 64-bit integers. A plan whose values could reach 2^62 is not made; and privacy would
@@ -51,15 +52,17 @@ zero-concentrated privacy, which discrete noise satisfies as it is.)
 1 - 1/(8s²)/3 and exp(n²/(8s⁴)). A discrete Gaussian is sub-Gaussian, so E exp(n²/8s⁴) is at most
 (1 - 1/(4s²))^(-1/2). Half the sum of both deviations is below 1/(8s²) for s >= 2.
 
-**Simulated blocks** hand out decoded noise alone, which a compiled loop adds to true counts. What
-is released is decode(y) rounded to multiples of 2^-16 by floor(x + 1/2). That rounding commutes
-with adding integers (rounding half to even does not), and in exact arithmetic decode(C·D·x + z) is
-A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the law of the real release up to
-that error and one step of 2^-16 where the error crosses a boundary. Both summands are multiples of
-2^-16 below 2^37, so their sum is exact in double precision: the low bits of a simulated release
-are those of the noise and tell nothing about the count, as in the real one. (The sigma of a value
-is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst time stay below 2^35;
-counts stay below 2^36, or the plan is refused.)
+**Simulated blocks** hand out decoded noise alone, which a compiled loop adds to true counts. That
+is the decoder's answer to C'·D·x + z, with C' of the unrounded series (b·c')_t = 1, whose columns
+are up to 2e-7 longer on coarse grids: D counts the longer of both, so that blocks keep the promise
+by themselves. What is released is decode(y) rounded to multiples of 2^-16 by floor(x + 1/2). That
+rounding commutes with adding integers (rounding half to even does not), and in exact arithmetic
+decode(C·D·x + z) is A·x + decode(z) up to 3e-7·A·x. So count + rounded decode(z) has the law of the
+real release up to that error and one step of 2^-16 where the error crosses a boundary. Both
+summands are multiples of 2^-16 below 2^37, so their sum is exact in double precision: the low bits
+of a simulated release are those of the noise and tell nothing about the count, as in the real one.
+(The sigma of a value is at most 2^26 by `Grid.of`, so that 64 standard deviations at the worst time
+stay below 2^35; counts stay below 2^36, or the plan is refused.)
 """
 
 import math
@@ -96,8 +99,10 @@ _LARGEST_STEPS = 48
 """Bits of sigma in grid steps: samplers reach 1e15, a little less than 2^50."""
 _RELEASED_BITS = 16
 """What is released is rounded to multiples of 2^-16: sums up to 2^37 are exact in doubles."""
-_ROUNDED_DOWN = 1 - 1e-12
-"""More than the rounding errors of one square root and one division."""
+_ROUNDED_DOWN = 1 - 1e-9
+"""More than the rounding errors of a million sums, one square root and one division."""
+_UNROUNDED = 44
+"""Bits of the series c' that stands for the unrounded one: rounded a million times finer."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +222,10 @@ def factors(episodes: int, grid: Grid = Grid()) -> Factors:  # noqa: B008 (froze
     """
     weights, decays = _exponentials(episodes)
     # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
-    squares = np.cumsum(_encoder(weights, decays, grid, episodes) ** 2)[::-1]
-    norms = np.sqrt(squares.astype(np.float64))
+    squares = np.cumsum(_encoder(weights, decays, grid, episodes) ** 2)[::-1].astype(np.float64)
+    fine = _encoder(weights, decays, Grid(_UNROUNDED, 0), episodes)
+    unrounded = np.cumsum(np.ldexp(fine.astype(np.float64), grid.encoder - _UNROUNDED) ** 2)[::-1]
+    norms = np.sqrt(np.maximum(squares, unrounded))
     columns = np.floor(2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)
     return Factors(episodes, grid, weights, decays, columns)
 
