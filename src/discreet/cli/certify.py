@@ -1,5 +1,6 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -11,10 +12,19 @@ import typer
 from discreet.cli._console import echo_json, print_table, say, warn
 
 if TYPE_CHECKING:
+    from discreet.mdp.shape import Shape
     from discreet.privacy.certificates.document import Certificate
+    from discreet.privacy.mechanisms.registry import Rhythm
+    from discreet.privacy.trust import TrustModel
 
 _PATIENCE = 2.0
 """Seconds before progress is shown."""
+_MOST_EPSILON = 5000
+_LEAST_DELTA = 1e-30
+_MOST_USERS = 10**15
+_MOST_EPISODES = 10**7
+"""What the methods of certificates reach."""
+_RHYTHMS: tuple["Rhythm", "Rhythm"] = ("stream", "batch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,18 +39,46 @@ class _Request:
 
     def certificate(self) -> "Certificate":
         """Calibrate the plan and certify what it says."""
-        from discreet.errors import InvalidInputError
         from discreet.mdp.shape import Shape
-        from discreet.privacy.certificates.run import certify
+        from discreet.privacy.certificates.document import CertificateError
         from discreet.privacy.trust import make_trust
 
+        self._check()
         trust, shape = make_trust(self.trust, **self.options), Shape(*self.size)
-        if self.episodes:
+        try:
+            return self._certified(trust, shape)
+        except ArithmeticError as error:
+            raise CertificateError(
+                f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
+                "a delta and a number of users closer to one."
+            ) from None
+
+    def _check(self) -> None:
+        """What no certificate reaches is refused before anything long begins."""
+        from discreet.errors import InvalidInputError
+
+        epsilon, delta, length = self.options["epsilon"], self.options["delta"], self._length()
+        rules = (
+            (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
+            (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
+            (self.users > _MOST_USERS, f"users={self.users}", "users <= 1e15"),
+            (self.episodes < 0, f"episodes={self.episodes}", "episodes >= 0"),
+            (length > _MOST_EPISODES, f"{length} of them", "a stream of at most 1e7 episodes"),
+        )
+        for broken, got, rule in rules:
+            if broken:
+                raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
+
+    def _certified(self, trust: "TrustModel", shape: "Shape") -> "Certificate":
+        from discreet.errors import InvalidInputError
+        from discreet.privacy.certificates.run import certify
+
+        if episodes := self._length():
             stream = trust.calibrate(
                 shape,
                 rhythm="stream",
                 statistics=self.statistics,
-                episodes=self.episodes,
+                episodes=episodes,
                 stationary=self.stationary,
             )
             return certify(stream, progress=_Progress())
@@ -48,6 +86,14 @@ class _Request:
             raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
         batch = trust.calibrate(shape, statistics=self.statistics)
         return certify(batch, users=self.users, progress=_Progress())
+
+    def _length(self) -> int:
+        """Of the stream; a mechanism without a batch release streams all users. 0: a batch."""
+        from discreet.privacy.mechanisms.registry import mechanisms
+
+        asked = self.options["mechanism"]
+        stream, batch = (mechanisms(self.trust, rhythm) for rhythm in _RHYTHMS)
+        return self.episodes or (self.users if asked in stream and asked not in batch else 0)
 
 
 def command(
@@ -58,8 +104,16 @@ def command(
     states: Annotated[int, typer.Option(help="States.")] = 4,
     actions: Annotated[int, typer.Option(help="Actions.")] = 2,
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6,
-    users: Annotated[int, typer.Option(help="Users of a batch.")] = 20_000,
-    episodes: Annotated[int, typer.Option(help="Episodes of a stream, instead of a batch.")] = 0,
+    users: Annotated[
+        int,
+        typer.Option(
+            help="Users of a batch; without --episodes also the length of a stream, where the "
+            "mechanism exists only as one (toeplitz, tree-*)."
+        ),
+    ] = 20_000,
+    episodes: Annotated[
+        int, typer.Option(help="Episodes of a stream, instead of a batch of --users.")
+    ] = 0,
     statistics: Annotated[
         str, typer.Option(help="Counters to release, separated by commas.")
     ] = "transitions,visits,rewards",
@@ -79,6 +133,8 @@ def command(
     if verify is not None:
         _verify(verify, as_json=json)
         return
+    if output is not None:
+        _check_output(output)
     options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
     certificate = _Request(
         trust=trust,
@@ -90,6 +146,19 @@ def command(
         stationary=stationary,
     ).certificate()
     _report(certificate, output, as_json=json)
+
+
+def _check_output(output: Path) -> None:
+    """A file can be written there; better known before the work than after it."""
+    from discreet.errors import InvalidInputError
+
+    folder = output.parent
+    if output.is_dir():
+        raise InvalidInputError(f"--output {output} is a folder; give the name of a file.")
+    if not folder.is_dir():
+        raise InvalidInputError(f"--output {output}: there is no folder {folder}; create it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInputError(f"--output {output}: the folder {folder} cannot be written to.")
 
 
 def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -> None:
@@ -163,29 +232,21 @@ def _short(value: Any) -> str:
 
 
 def _verify(path: Path, *, as_json: bool) -> None:
-    from fractions import Fraction
-
     from discreet.privacy.certificates import verify as verifier
 
     try:
         data = verifier.read(str(path))
-        recomputed = verifier.check(data)
+        found = verifier.proven(data, verifier.check(data))
     except verifier.Refused as refused:
         if as_json:
             echo_json({"verified": False, "reason": str(refused)})
         warn(f"Error: {path} is refused: {refused}")
         raise typer.Exit(1) from None
-    bound, delta = Fraction(data["bound"]), Fraction(data["delta"])
     if as_json:
-        found = {"recomputed": float(recomputed), "bound": float(bound), "delta": float(delta)}
-        echo_json({"verified": True, "law": data["law"]["name"], **found})
+        echo_json({"verified": True, **found})
         return
-    say(
-        f"Verified ({data['law']['name']}): delta({data['epsilon']}) is at most "
-        f"{float(recomputed):.9g} <= {float(bound):.9g} (certificate) <= {float(delta):g} (claim)."
-    )
-    for name, text in data.get("about", {}).items():
-        say(f"  {name}: {text} (as stated in the file)")
+    for line in verifier.report(found):
+        say(line)
 
 
 class _Progress:

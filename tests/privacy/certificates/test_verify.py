@@ -228,3 +228,96 @@ def test_products_are_rounded_up():
     exact = [Fraction(one // 3) * (one // 7), one // 3 * one + Fraction(one // 2) * (one // 7)]
     for value, truth in zip(found, [e / one for e in exact], strict=False):
         assert truth <= value <= truth + 1
+
+
+LAYERED = {
+    "law": {"name": "layered-gaussian", "count_sigma": "20", "loss_sigma": "20000"},
+    "moves": {"counts": 24, "losses": 6, "loss_shift": 1024},
+    "method": {"name": "summed-counts", "bits": 128, "cut": "1e-18"},
+}
+MANY = [{"shift": 1, "times": 10**7}]
+LONG = "1" + "0" * 898 + "1/3" + "0" * 899
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"law": {"name": "discrete-gaussian", "sigma": "1e-60"}, "method": {"name": "sum"}},
+            "1e-9",
+        ),
+        (
+            {
+                "law": {"name": "discrete-gaussian", "sigma": "1e-9"},
+                "moves": MANY,
+                "method": {"name": "sum"},
+            },
+            "too little noise",
+        ),
+        (LAYERED | {"law": LAYERED["law"] | {"loss_sigma": "1e-60"}}, "loss_sigma from"),
+        (LAYERED | {"method": LAYERED["method"] | {"cut": "-1"}}, "cut > 0"),
+        (
+            {
+                "law": BITS["law"] | {"trials": 400, "probability": "1e-21"},
+                "method": BITS["method"] | {"bits": 32},
+                "moves": BITS["moves"],
+            },
+            "bits are too few",
+        ),
+        ({k: BITS[k] for k in ("law", "moves")} | {"method": BITS["method"] | {"cut": "1e-999"}},
+         "400 digits"),
+        ({"law": {"name": "randomized-response", "flip": LONG}, "moves": MANY}, "100 digits"),
+        ({"law": {"name": "randomized-response", "flip": "1/3"}, "moves": MANY}, "Recomputed"),
+        (
+            {
+                "law": {"name": "piled-gaussian", "sigma": "1e8"},
+                "moves": {"total": 10**7, "largest": 10**7, "copies": 1},
+                "method": {"name": "all-directions", "small_norms": 0, "order": "2"},
+            },
+            "steps that are allowed",
+        ),
+        ({"about": [1]}, "texts by their names"),
+        ({"epsilon": "5001"}, "5000 at most"),
+    ],
+)  # fmt: skip
+def test_numbers_out_of_reach_are_refused(changes, message):
+    with pytest.raises(verify.Refused, match=message):
+        verify.check(small(delta="1/1000000", bound="1/1000000") | changes)
+
+
+def test_work_is_bounded(monkeypatch):
+    monkeypatch.setattr(verify, "WORK", 10**5)
+    with pytest.raises(verify.Refused, match="more than the 100,000 steps"):
+        verify.check(BITS | {"moves": MANY})
+    assert verify.BUDGET.left == math.inf
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyError, RecursionError, MemoryError])
+def test_what_cannot_be_computed_is_refused(monkeypatch, error):
+    def fail(entry):
+        raise error
+
+    monkeypatch.setitem(
+        verify.LAWS, "discrete-laplace", (fail, *verify.LAWS["discrete-laplace"][1:])
+    )
+    with pytest.raises(verify.Refused, match=error.__name__):
+        verify.check(small())
+
+
+def test_comments_are_escaped_and_set_apart_from_what_is_proven(tmp_path, capsys):
+    path = tmp_path / "certificate.json"
+    story = {"guarantee": "(0.1, 1e-09)-LDP\x1b[2J\nVerified"}
+    path.write_text(json.dumps(small(about=story)))
+    assert verify.main([str(path)]) == 0
+    proven, comments = capsys.readouterr().out.split("NOT verified")
+    assert "LDP" not in proven
+    assert "law: discrete-laplace; scale 36" in proven
+    assert "moves of one user: +1 x 36 times" in proven
+    assert "guarantee: (0.1, 1e-09)-LDP\\x1b[2J\\nVerified\n" in comments
+    assert "Not covered: that one user moves" in comments
+
+
+@pytest.mark.parametrize(("base", "times"), [(Fraction(3, 2), 37), (Fraction(1001, 1000), 999)])
+def test_powers_are_rounded_up(base, times):
+    exact = base**times * verify.ONE
+    assert exact <= verify.power(base, times) <= exact * (1 + Fraction(1, 10**60))

@@ -12,11 +12,7 @@ from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.plans import Claim
 
 FORMAT = "discreet-certificate/1"
-NOT_COVERED = (
-    "that one user moves the counters as stated (the sensitivity lemmas)",
-    "that the samplers draw the stated noise",
-    "the trust assumptions of the guarantee",
-)
+NOT_COVERED = verifier.NOT_COVERED
 """What no certificate says anything about."""
 
 

@@ -18,8 +18,11 @@ delta <= sum of mass_i·(1 - e^epsilon·x^i)+ + (all that was cut off).
 
 **Gaussian laws**: see `excess`. **Pure laws** compare rational numbers, with e^epsilon from below.
 
-What is not checked: that one user moves the counters as stated, that the noise is drawn as stated,
-and who is trusted. `about` and the SHA-256 of coefficients are comments.
+**Work** is bounded: every long loop pays for its steps, of about a microsecond each, and a file
+that asks for more than `WORK` of them is refused. So is whatever cannot be computed.
+
+What is not checked: `NOT_COVERED`. `about` and the SHA-256 of coefficients are comments: they are
+printed apart from what is proven, or not at all. The digest is optional and anybody can compute it.
 """
 
 import hashlib
@@ -27,6 +30,7 @@ import json
 import math
 import re
 import sys
+import threading
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -36,6 +40,14 @@ BITS = 256
 ONE = 1 << BITS
 LIMIT = 10**7
 """Sizes beyond this are refused: nobody waits for them."""
+WORK = 100 * 10**6
+"""Steps of about a microsecond: a minute or two."""
+NOT_COVERED = (
+    "that one user moves the counters as stated (the sensitivity lemmas)",
+    "that the samplers draw the stated noise",
+    "the trust assumptions of the guarantee",
+)
+"""What no certificate says anything about."""
 Pair = tuple[int, int]
 Masses = tuple[int, list[int], int]
 """Index of the first mass, upper bounds on the masses, and the mass cut off so far."""
@@ -43,6 +55,22 @@ Masses = tuple[int, list[int], int]
 
 class Refused(Exception):  # noqa: N818
     """The certificate does not hold, or cannot be read."""
+
+
+class _Budget(threading.local):
+    """Steps that are left; without limit outside `check`."""
+
+    left: float = math.inf
+
+
+BUDGET = _Budget()
+
+
+def spend(steps: float) -> None:
+    """Pay for work before it is done."""
+    BUDGET.left -= steps
+    if BUDGET.left < 0:
+        raise Refused(f"Checking this would take more than the {WORK:,} steps that are allowed.")
 
 
 # --- numbers -----------------------------------------------------------------------------------
@@ -59,6 +87,7 @@ def exp(x: Fraction) -> Pair:
         return 0, 1
     if x > 5000:
         raise Refused("An exponent is too large to be computed.")
+    spend(15 + (x.numerator.bit_length() + x.denominator.bit_length()) // 64)
     if x < 0:
         low, high = exp(-x)
         return ONE * ONE // high, up(ONE * ONE, low)
@@ -110,6 +139,7 @@ def normal(x: Fraction) -> Pair:
         return ONE - high, ONE - low
     if x > 19:  # 1 - Phi(19) < 2^-256
         return ONE - 1, ONE
+    spend(150 + 2 * int(x * x))
     scaled = x.numerator * ONE // x.denominator  # a rounded x is enough
     ends = []
     for y, nearest in ((scaled, 0), (scaled + 1, 1)):
@@ -125,6 +155,18 @@ def normal(x: Fraction) -> Pair:
     return ONE // 2 + ends[0] - 1, ONE // 2 + ends[1] + 2
 
 
+def power(base: Fraction, times: int) -> int:
+    """base^times·2^256 from above, for a base of at least one; what exceeds every e^x may stay."""
+    out, square = ONE, up(base.numerator * ONE, base.denominator)
+    while times:
+        if times & 1:
+            out = (out * square >> BITS) + 1
+        square, times = (square * square >> BITS) + 1, times >> 1
+        if max(out, square if times else 0) > ONE << 8000:  # e^5000 < 2^8000
+            return ONE << 8000
+    return out
+
+
 # --- laws of many values: connect the dots -----------------------------------------------------
 
 
@@ -132,6 +174,8 @@ def multiply(a: list[int], b: list[int], bits: int, more: int) -> list[int]:
     """Masses of a sum of two independent numbers: one product of two long integers, rounded."""
     longest = max(a).bit_length() + max(b).bit_length() + min(len(a), len(b)).bit_length()
     width = longest // 8 + 1
+    less, most = sorted(width * len(part) / 4 for part in (a, b))
+    spend(most * less**0.585 / 100 + 2 * (len(a) + len(b)))  # Karatsuba
     packed = [
         int.from_bytes(b"".join(m.to_bytes(width, "little") for m in part), "little")
         for part in (a, b)
@@ -172,6 +216,7 @@ def repeat(x: Masses, times: int, bits: int, cut: int, more: int = 1) -> Masses:
 def powers(base: Fraction, first: int, last: int, bits: int) -> dict[int, Pair]:
     """Integers around base^i·2^bits for first <= i <= last."""
     a, b = base.numerator, base.denominator
+    spend(2 * (max(0, last) + max(0, -first)))
     out = {0: (1 << bits, 1 << bits)}
     for i in range(1, last + 1):
         out[i] = out[i - 1][0] * a // b, up(out[i - 1][1] * a, b)
@@ -189,10 +234,11 @@ def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> La
     a, b = probability.numerator, probability.denominator - probability.numerator
     mode, one = math.floor((trials + 1) * probability), 1 << bits
     mode = min(mode, trials)
-    least = math.floor(cut * one)
+    least = max(1, math.floor(cut * one))  # weights are rounded up: none falls below one
     above, below, under = [(one, one)], [], False
     for x in range(mode + 1, trials + 1):
         low, high = above[-1]
+        spend(8)
         n, d = (trials - x + 1) * a, x * b
         above.append((low * n // d, up(high * n, d)))
         if under := above[-1][1] <= least:
@@ -200,6 +246,7 @@ def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> La
     rest = _geometric(above[-1][1], (trials - x) * a, (x + 1) * b) if under else 0
     under, last = False, (one, one)
     for x in range(mode - 1, -1, -1):
+        spend(8)
         n, d = (x + 1) * b, (trials - x) * a
         last = last[0] * n // d, up(last[1] * n, d)
         below.append(last)
@@ -240,6 +287,8 @@ def dots(parts: list[tuple[int, int, int]], lost: int, base: Fraction, bits: int
         ratio, i = (number << bits) // over, start
         while grid[i + 1][1] > ratio:
             i += 1
+            if i + 1 not in grid:
+                raise Refused("The method's bits are too few for this law.")
         gap = grid[i][0] - grid[i + 1][1]
         if gap <= 0:
             raise Refused("The method's bits are too few for its base.")
@@ -294,12 +343,11 @@ def excess(variance: Fraction, norm: int, cells: int, ones: bool) -> Fraction:
     at most 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)). The proof is in docs/privacy.)
     """
     q = exp(-PI_SQUARED * variance)[1]
-    one_plus = ONE + up(2 * q * ONE, ONE - q)
-    factor, square = ONE, one_plus
-    while cells:
-        if cells & 1:
-            factor = (factor * square >> BITS) + 1
-        square, cells = (square * square >> BITS) + 1, cells >> 1
+    if q >= ONE:
+        raise Refused("There is too little noise for this method.")
+    factor = power(1 + Fraction(2 * q, ONE - q), cells)
+    if factor > ONE << 1000:
+        raise Refused("There is too little noise for this method.")
     if ones:
         return Fraction(factor, ONE)
     spread = Fraction(root(variance * norm)[1] * ROOT_TWO_PI[1], ONE * ONE)
@@ -329,6 +377,7 @@ def lattice_sum(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> 
     fall = exp(-step / variance)[0]
     total, tail = 0, ONE
     while tail > total >> BITS + 50 and weight > 1 << 20:
+        spend(2)
         total += weight * max(0, ONE - against)
         weight, ratio = (weight * ratio >> BITS) + 1, (ratio * bend >> BITS) + 1
         against = against * fall >> BITS
@@ -341,6 +390,7 @@ def lattice_sum(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> 
 
 def closed_form(variance: Fraction, norm: int, step: int, epsilon: Fraction) -> Fraction:
     """The same sum as an integral, plus an eighth of a step squared times the variation of f'."""
+    spend(100)
     mu = tuple(Fraction(end, ONE) for end in root(step * step * norm / variance))
     over = sorted(epsilon / end for end in mu)
     z = mu[0] / 2 - over[1], mu[1] / 2 - over[0]
@@ -368,8 +418,8 @@ def concentrated(rho: Fraction, epsilon: Fraction, order: Fraction) -> Fraction:
 
 def gaussian_masses(variance: Fraction, bits: int, cut: Fraction) -> Law:
     """One discrete Gaussian: weights over at least their sum."""
-    weights = [exp(Fraction(0))]
-    while weights[-1][1] > cut * ONE / 4 and len(weights) < LIMIT:
+    weights, least = [exp(Fraction(0))], max(1, math.floor(cut * ONE / 4))
+    while weights[-1][1] > least and len(weights) < LIMIT:
         weights.append(exp(-(len(weights) ** 2) / (2 * variance)))
     reach = len(weights) - 1
     total = weights[0][0] + 2 * sum(low for low, _ in weights[1:])
@@ -388,7 +438,7 @@ def check_binomial(entry: "Entry") -> Fraction:
     if not 0 < p < 1 or trials * p * (1 - p) > 10**11:
         raise Refused("Expected a binomial with 0 < probability < 1 and variance <= 1e11.")
     a, b = p.numerator, p.denominator - p.numerator
-    law = binomial(trials, p, entry.bits(), entry.ratio("method", "cut"))
+    law = binomial(trials, p, entry.bits(), entry.tail())
     ratios: dict[int, Callable[[int], Pair]] = {
         1: lambda x: (x * b, (trials - x + 1) * a),
         -1: lambda x: ((trials - x) * a, (x + 1) * b),
@@ -403,8 +453,12 @@ def check_table(entry: "Entry") -> Fraction:
     counts as lost.
     """
     weights, draws = entry.field("law", "weights"), entry.whole("law", "draws")
-    if not isinstance(weights, list) or not all(type(w) is int and w >= 0 for w in weights):
-        raise Refused("The weights of a table must be a list of non-negative integers.")
+    if (
+        not isinstance(weights, list)
+        or len(weights) > 10**6
+        or not all(type(w) is int and w >= 0 for w in weights)
+    ):
+        raise Refused("The weights of a table must be at most a million integers >= 0.")
     total, bits, cut = sum(weights), entry.bits(), entry.cut() // (16 * draws)
     if not total:
         raise Refused("The weights of a table must not all be zero.")
@@ -433,9 +487,8 @@ def _convolution(entry: "Entry", variance: Fraction, moves: list[Pair]) -> Fract
     bits, cut = entry.bits(), entry.cut()
     total: Masses = (0, [1 << bits], 0)
     for shift, times in moves:
-        part = repeat(
-            gaussian_masses(variance, bits, entry.ratio("method", "cut")), times, bits, cut
-        )
+        part = repeat(gaussian_masses(variance, bits, entry.tail()), times, bits, cut)
+        spend(len(part[1]) * abs(shift))
         spaced = [0] * ((len(part[1]) - 1) * abs(shift) + 1)
         spaced[:: abs(shift)] = part[1]
         total = compose(total, (part[0] * abs(shift), spaced, part[2]), bits, cut)
@@ -466,6 +519,8 @@ def check_piled_gaussian(entry: "Entry") -> Fraction:
     cells = total // largest * copies
     worst = max(worst, shifted_delta(variance, cells, largest, cells, entry.epsilon, True))
     rest = total * largest - (largest - 1) if largest > 1 else 0
+    for g in range(1, largest):
+        spend(1 + 50 * max(0, rest // (g * g) - small // (g * g)))  # before the first of them
     for g in range(1, largest):  # g = largest: fewer counters than above
         for norm in range(small // (g * g) + 1, rest // (g * g) + 1):
             cells = min(norm, total // g) * copies
@@ -483,14 +538,17 @@ def check_gaussian_grid(entry: "Entry") -> Fraction:
     """
     variance, length = entry.variance("sigma"), entry.whole("law", "length")
     norm = entry.whole("law", "squared_norm", most=1 << 200)
-    units = entry.whole("moves", "squares")
+    coefficients = entry.field("law", "coefficients")
+    if not isinstance(coefficients, str) or not re.fullmatch("[0-9a-f]{64}", coefficients):
+        raise Refused("Expected law.coefficients to be a SHA-256 in hexadecimal digits.")
+    units, cells = entry.whole("moves", "squares"), entry.whole("moves", "cells")
     if entry.method == "concentrated":
         rho = norm * units / (2 * variance)
         return concentrated(rho, entry.epsilon, entry.ratio("method", "order"))
     mu = Fraction(root(norm * units / variance)[1], ONE)
     at, growth = mu / 2 - entry.epsilon / mu, exp(entry.epsilon)
     smooth = normal(at)[1] - (growth[0] * max(0, normal(at - mu)[0]) >> BITS)
-    grid = (ONE + growth[1]) * entry.whole("moves", "cells") * length / (24 * variance)
+    grid = (ONE + growth[1]) * cells * length / (24 * variance)
     return (max(0, smooth) + grid) / ONE
 
 
@@ -501,10 +559,10 @@ def check_layered_gaussian(entry: "Entry") -> Fraction:
     shift, bits = entry.whole("moves", "loss_shift"), entry.bits()
     factor = excess(fine, losses, losses, True)
     if entry.method == "convolved-counts":
-        one = gaussian_masses(coarse, bits, entry.ratio("method", "cut"))
+        one = gaussian_masses(coarse, bits, entry.tail())
         first, masses, lost = repeat(one, counts, bits, entry.cut())
     else:
-        first, masses, lost = gaussian_masses(coarse * counts, bits, entry.ratio("method", "cut"))
+        first, masses, lost = gaussian_masses(coarse * counts, bits, entry.tail())
         # The lemma's density is over t·sqrt(2 pi), at most the sum of the weights used here.
         more = excess(coarse, counts, counts, True) * excess(coarse * counts, 1, 1, True)
         masses = [math.ceil(mass * more) for mass in masses]
@@ -529,7 +587,7 @@ def check_randomized_response(entry: "Entry") -> Fraction:
         raise Refused("The flip probability must be between 0 and 1.")
     bits = sum(times for _, times in entry.moves((-1, 1)))
     odds = max((1 - flip) / flip, flip / (1 - flip))
-    return _pure(odds**bits <= Fraction(exp(entry.epsilon)[0], ONE))
+    return _pure(power(odds, bits) <= exp(entry.epsilon)[0])
 
 
 def check_one_step(entry: "Entry") -> Fraction:
@@ -540,8 +598,8 @@ def check_one_step(entry: "Entry") -> Fraction:
     ups = sum(times for shift, times in entry.moves((-1, 1)) if shift > 0)
     downs = sum(times for shift, times in entry.moves((-1, 1)) if shift < 0)
     rise, fall = keep / flip, (1 - flip) / (1 - keep)
-    odds = max(rise**ups * fall**downs, rise**downs * fall**ups)
-    return _pure(odds <= Fraction(exp(entry.epsilon)[0], ONE))
+    one_way, other_way = (power(rise, n) * power(fall, m) for n, m in ((ups, downs), (downs, ups)))
+    return _pure(max(one_way, other_way) <= exp(entry.epsilon)[0] * ONE)
 
 
 def _pure(holds: bool) -> Fraction:
@@ -581,25 +639,38 @@ class Entry:
         if not isinstance(data, dict) or not keys <= set(data) <= keys | {"about", "digest"}:
             raise Refused(f"Expected a certificate with the fields {', '.join(sorted(keys))}.")
         if data["format"] != "discreet-certificate/1":
-            raise Refused(f"Unknown format {data['format']!r}; expected 'discreet-certificate/1'.")
+            raise Refused(
+                f"Unknown format {short(data['format'])}; this is discreet-certificate/1."
+            )
         if "digest" in data and data["digest"] != digest(data):
             raise Refused("The file was edited: its digest does not fit its content.")
         self.data = data
         name = self.field("law", "name")
         if not isinstance(name, str) or name not in LAWS:
-            raise Refused(f"Unknown law {name!r}; this program knows {', '.join(LAWS)}.")
+            raise Refused(f"Unknown law {short(name)}; this program knows {', '.join(LAWS)}.")
         self.check, law, moves, methods = LAWS[name]
         self.method = self.field("method", "name")
         if self.method not in methods.split():
-            raise Refused(f"Unknown method {self.method!r} for the law {name!r}.")
+            raise Refused(f"Unknown method {short(self.method)} for the law {name!r}.")
         self._only("law", "name " + law)
         self._only("method", "name " + METHODS[self.method])
         if moves:
             self._only("moves", moves)
-        self.epsilon, self.delta = rational(data["epsilon"]), rational(data["delta"])
-        self.bound = rational(data["bound"])
-        if self.epsilon < 0 or self.bound < 0 or not 0 <= self.delta < 1:
-            raise Refused("Expected epsilon >= 0, bound >= 0 and delta in [0, 1).")
+        self.epsilon = rational(data["epsilon"], 100)
+        self.delta, self.bound = rational(data["delta"]), rational(data["bound"])
+        if not 0 <= self.epsilon <= 5000 or self.bound < 0 or not 0 <= self.delta < 1:
+            raise Refused("Expected epsilon >= 0 (5000 at most), bound >= 0 and delta in [0, 1).")
+        self.comments()
+
+    def comments(self) -> dict[str, str]:
+        """What the file says besides; nothing of it is checked."""
+        about = self.data.get("about", {})
+        if not isinstance(about, dict) or not all(isinstance(text, str) for text in about.values()):
+            raise Refused("Expected 'about' to hold texts by their names.")
+        if len(about) > 100 or any(len(part) > 1000 for pair in about.items() for part in pair):
+            raise Refused("Expected 'about' to hold at most 100 texts of 1000 characters.")
+        law = self.data["law"]
+        return about | {f"law.{name}": law[name] for name in law if name == "coefficients"}
 
     def _only(self, part: str, names: str) -> None:
         if not isinstance(self.data[part], dict) or set(self.data[part]) != set(names.split()):
@@ -620,7 +691,7 @@ class Entry:
 
     def ratio(self, part: str, name: str) -> Fraction:
         """An exact rational number."""
-        return rational(self.field(part, name))
+        return rational(self.field(part, name), 100)
 
     def positive(self, part: str, name: str) -> Fraction:
         """A rational number above zero."""
@@ -631,13 +702,16 @@ class Entry:
 
     def variance(self, name: str) -> Fraction:
         """The square of a sigma."""
-        return self.positive("law", name) ** 2
+        sigma = self.positive("law", name)
+        if not Fraction(1, 10**9) <= sigma <= 10**60:
+            raise Refused(f"Expected law.{name} from 1e-9 to 1e60.")
+        return sigma**2
 
     def moves(self, allowed: tuple[int, ...] = ()) -> list[Pair]:
         """(by how much, how many counters) of every kind of move."""
         moves = self.data["moves"]
-        if not isinstance(moves, list) or not moves:
-            raise Refused("Expected a list of moves.")
+        if not isinstance(moves, list) or not 0 < len(moves) <= 1000:
+            raise Refused("Expected a list of moves, at most 1000.")
         out = []
         for move in moves:
             if not isinstance(move, dict) or set(move) != {"shift", "times"}:
@@ -656,9 +730,16 @@ class Entry:
         """The precision of masses."""
         return self.whole("method", "bits", 32, BITS)
 
+    def tail(self) -> Fraction:
+        """What may be cut off each end."""
+        cut = rational(self.field("method", "cut"))
+        if not 0 < cut < 1:
+            raise Refused("Expected method.cut > 0 and below 1.")
+        return cut
+
     def cut(self) -> int:
         """What may be cut off each end of a product, in units of 2^-bits."""
-        return math.floor(self.positive("method", "cut") * (1 << self.bits()))
+        return math.floor(self.tail() * (1 << self.bits()))
 
     def base(self) -> Fraction:
         """The x of the grid, 1 - 2^-m."""
@@ -669,16 +750,24 @@ class Entry:
         return base
 
 
-def rational(text: Any) -> Fraction:
+def short(value: Any) -> str:
+    """Something unknown in a message: one line, printable, not long."""
+    return ascii(value)[:40]
+
+
+def rational(text: Any, digits: int = 400) -> Fraction:
     """An exact number in a string: 3, 3/4 or 7.5e-6."""
     if not isinstance(text, str) or not re.fullmatch(
         r"-?\d{1,1000}(/\d{1,1000}|(\.\d{1,50})?([eE]-?\d{1,3})?)", text, re.ASCII
     ):
-        raise Refused(f"Expected an exact rational number in a string, got {str(text)[:40]!r}.")
+        raise Refused(f"Expected an exact rational number in a string, got {short(text)}.")
     try:
-        return Fraction(text)
+        value = Fraction(text)
     except ZeroDivisionError:
-        raise Refused(f"Expected an exact rational number, got {text[:40]!r}.") from None
+        raise Refused(f"Expected an exact rational number, got {short(text)}.") from None
+    if max(abs(value.numerator), value.denominator) > 10**digits:
+        raise Refused(f"Expected a number of at most {digits} digits, got {short(text)}.")
+    return value
 
 
 def digest(data: dict[str, Any]) -> str:
@@ -690,16 +779,92 @@ def digest(data: dict[str, Any]) -> str:
 
 def check(data: Any) -> Fraction:
     """The recomputed bound of a certificate that holds; raises `Refused` otherwise."""
-    entry = Entry(data)
+    BUDGET.left = WORK
+    try:
+        return _check(Entry(data))
+    except (ArithmeticError, LookupError, RecursionError, MemoryError, ValueError) as error:
+        name = type(error).__name__
+        raise Refused(f"This cannot be computed with the numbers of the file ({name}).") from None
+    finally:
+        BUDGET.left = math.inf
+
+
+def _check(entry: Entry) -> Fraction:
     if entry.bound > entry.delta:
-        raise Refused(f"The bound {float(entry.bound):.9g} exceeds delta {float(entry.delta):.9g}.")
+        raise Refused(f"The bound {_near(entry.bound)} exceeds delta {_near(entry.delta)}.")
     recomputed = entry.check(entry)
     if recomputed > entry.bound:
         raise Refused(
-            f"Recomputed, delta(epsilon) is at most {float(recomputed):.9g}, which is above the "
-            f"certificate's bound {float(entry.bound):.9g}."
+            f"Recomputed, delta(epsilon) is at most {_near(recomputed)}, which is above the "
+            f"certificate's bound {_near(entry.bound)}."
         )
     return recomputed
+
+
+def _near(value: Fraction) -> str:
+    return f"{float(min(value, Fraction(10**300))):.9g}"
+
+
+# --- what was proven -----------------------------------------------------------------------------
+
+
+def proven(data: dict[str, Any], recomputed: Fraction) -> dict[str, Any]:
+    """What `check` has found true, in exact numbers; then what it has not looked at."""
+    entry = Entry(data)
+    comments = {_escaped(name): _escaped(text) for name, text in entry.comments().items()}
+    return {
+        "law": {
+            name: str(Fraction(value)) if isinstance(value, str) and name != "name" else value
+            for name, value in data["law"].items()
+            if name != "coefficients"
+        },
+        "moves": data["moves"],
+        "epsilon": str(entry.epsilon),
+        "delta": str(entry.delta),
+        "bound": str(entry.bound),
+        "recomputed": float(recomputed),
+        "not_covered": list(NOT_COVERED),
+        "unverified_comments": comments,
+    }
+
+
+def report(found: dict[str, Any]) -> list[str]:
+    """The same for a person, line by line."""
+    law, moves = found["law"], found["moves"]
+    parameters = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
+    if isinstance(moves, list):
+        kinds = [f"{move['shift']:+d} x {move['times']} times" for move in moves]
+    else:
+        kinds = [f"{name} {value}" for name, value in moves.items()]
+    lines = [
+        f"Verified ({law['name']}): delta({_read(found['epsilon'])}) is at most "
+        f"{found['recomputed']:.9g} (recomputed). Proven is this and nothing else:",
+        f"  law: {law['name']}; {', '.join(parameters)}",
+        f"  moves of one user: {', '.join(kinds)}",
+        *(f"  {name}: {_read(found[name])}" for name in ("epsilon", "delta", "bound")),
+    ]
+    if found["unverified_comments"]:
+        lines.append("Comments of the file, NOT verified (anybody can write anything here):")
+        lines += [f"  {name}: {text}" for name, text in found["unverified_comments"].items()]
+    return [*lines, f"Not covered: {'; '.join(found['not_covered'])}."]
+
+
+def _escaped(text: str) -> str:
+    """Without control characters, and without letters that look like others."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def _read(value: Any) -> str:
+    """An exact number, with its decimals if it is a fraction; long lists by their SHA-256."""
+    if isinstance(value, list):
+        text = "".join(f"{number}\n" for number in value)
+        sha = hashlib.sha256(text.encode()).hexdigest()
+        return str(value) if len(text) < 200 else f"({len(value)} integers of SHA-256 {sha})"
+    decimals = f" (about {float(Fraction(value)):.10g})" if "/" in str(value) else ""
+    return f"{value}{decimals}"
+
+
+# --- reading a file ------------------------------------------------------------------------------
 
 
 def read(path: str) -> Any:
@@ -714,9 +879,15 @@ def read(path: str) -> Any:
         raise Refused(f"Expected exact numbers, got {text}.")
 
     try:
-        text = Path(path).read_text("utf-8")
+        with Path(path).open("rb") as file:
+            text = file.read(LIMIT + 1)
+        if len(text) > LIMIT:
+            raise Refused(f"{path} is no certificate: it has more than {LIMIT} bytes.")
         return json.loads(
-            text, object_pairs_hook=unique, parse_float=inexact, parse_constant=inexact
+            text.decode("utf-8"),
+            object_pairs_hook=unique,
+            parse_float=inexact,
+            parse_constant=inexact,
         )
     except OSError as error:
         raise Refused(f"Cannot read {path}: {error.strerror}.") from None
@@ -731,15 +902,11 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         data = read(arguments[0])
-        recomputed = check(data)
+        found = proven(data, check(data))
     except Refused as error:
         sys.stderr.write(f"Refused: {error}\n")
         return 1
-    bound, delta = float(Fraction(data["bound"])), float(Fraction(data["delta"]))
-    sys.stdout.write(
-        f"Verified ({data['law']['name']}): delta({data['epsilon']}) is at most "
-        f"{float(recomputed):.9g} <= {bound:.9g} (certificate) <= {delta:.9g} (claim).\n"
-    )
+    sys.stdout.write("".join(f"{line}\n" for line in report(found)))
     return 0
 
 
