@@ -70,6 +70,13 @@ def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: object) ->
             raise _fail(name, value, f"{name} to be one of {', '.join(map(repr, allowed))}")
 
 
+def truth(**values: object) -> None:
+    """Each value is True or False, not a word or a number that Python takes for one."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise _fail(name, value, f"{name} to be True or False")
+
+
 def exact(value: float | Rational) -> Fraction:
     """The rational number a person means by ``value``: 0.1 is one tenth, not 0.1000000000000000055.
 

@@ -1,5 +1,6 @@
 """`discreet check`: what holds, what does not, and what is refused."""
 
+import functools
 import json
 
 import numpy as np
@@ -137,8 +138,9 @@ def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch)
     report = check.LearnerReport("ucbvi", ("determinism",), ("It looks at raw counts.",), {})
     asked = {}
 
-    def checked(name, **settings):
+    def checked(name, progress, **settings):
         asked.update({"name": name, **settings})
+        progress("determinism")
         return report
 
     monkeypatch.setattr(check, "check_learner", checked)
@@ -157,7 +159,9 @@ def test_check_mechanism_exits_with_one_if_privacy_is_lost(discreet, monkeypatch
     from discreet.privacy.auditing import conformance
 
     monkeypatch.setattr(
-        conformance, "check_mechanism", lambda plan: SimpleNamespace(problems=("Shared noise.",))
+        conformance,
+        "check_mechanism",
+        lambda plan, progress: SimpleNamespace(problems=("Shared noise.",)),
     )
     code, out, _ = discreet("check", "mechanism", "central/gaussian")
     assert code == 1
@@ -167,3 +171,33 @@ def test_check_mechanism_exits_with_one_if_privacy_is_lost(discreet, monkeypatch
     code, _, err = discreet("check", "mechanism")
     assert code == 2
     assert "--all" in err
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Every step is said at once."""
+    from discreet.cli import check
+
+    monkeypatch.setattr(check, "Progress", functools.partial(check.Progress, patience=0))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_long_checks_say_what_is_under_way(discreet, monkeypatch):
+    from discreet.learners import check
+
+    _, out, err = discreet("check", "mechanism", "central/laplace")
+    steps = [line for line in err.splitlines() if line.startswith("checking ")]
+    assert len(steps) > 5
+    assert any(line.endswith(": noise as stated ...") for line in steps)
+    assert "checking" not in out
+    monkeypatch.setattr(check, "_flattening", lambda *_: {})
+    monkeypatch.setattr(check, "_relabelling", lambda *_: None)
+    _, _, err = discreet("check", "learner", "flow-ucb")
+    assert "checking flow-ucb: determinism ...\nchecking flow-ucb: valid policies ..." in err
+
+
+@pytest.mark.usefixtures("impatient")
+def test_scripts_are_told_nothing_but_json(discreet):
+    _, out, err = discreet("check", "mechanism", "central/laplace", "--json")
+    assert err == ""
+    json.loads(out)

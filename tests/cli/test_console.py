@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from discreet.cli import _console
-from discreet.cli._console import compact, echo_json, print_table, say, warn
+from discreet.cli._console import Progress, compact, echo_json, print_table, say, warn
 
 
 class Terminal(io.StringIO):
@@ -101,3 +101,31 @@ def test_compact_numbers_are_exact(number, text):
 
 def test_short_cells_are_those_of_a_guarantee():
     assert len("(0.3333, 1e-06)-SDP") > _console._SHORT >= len("(0.1, 1e-06)-SDP")
+
+
+def test_quick_steps_are_not_worth_a_line(capsys):
+    with Progress(patience=1e6) as progress:
+        progress("one")
+        progress("two")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_long_step_is_named_while_it_runs(capsys):
+    with Progress(patience=0.01) as progress:
+        progress("one")
+        if progress._timer is not None:
+            progress._timer.join()
+        assert capsys.readouterr().err == "checking one ...\n"
+
+
+def test_many_steps_are_said_when_there_was_silence(capsys):
+    with Progress(patience=0) as progress:
+        progress("one")
+        progress("two")
+    assert capsys.readouterr().err == "checking one ...\nchecking two ...\n"
+
+
+def test_scripts_want_no_progress(capsys):
+    with Progress(quiet=True, patience=0) as progress:
+        progress("one")
+    assert capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
 from discreet.learners.learn import make_batch_learner, run_batches
 from discreet.learners.registry import get_learner
+from discreet.privacy.trust import TrustModel
 
 RIVER = discreet.make("RiverSwim", states=3, horizon=4)
 
@@ -24,3 +25,22 @@ def test_simulated_users_outside_the_mask_are_an_error():
     with pytest.raises(InvalidInputError, match="steps are outside"):
         run_batches(RIVER, learner([False, True, False]), RunSeeds(0))
     assert sum(run_batches(RIVER, learner([True, True, False]), RunSeeds(0)).batches) == 100
+
+
+@pytest.mark.parametrize(
+    ("mdp", "changes", "sentence"),
+    [
+        (RIVER, {"trust": "shuffle"}, r"got trust='shuffle'; write trust=Shuffle\(epsilon=1"),
+        (RIVER, {"trust": discreet.Central}, r"the class Central; write trust=Central\(epsilon=1"),
+        (RIVER, {"trust": discreet.NoPrivacy}, r"write trust=NoPrivacy\(\)"),
+        (RIVER, {"trust": TrustModel()}, "Expected a trust model, got trust=TrustModel"),
+        ("RiverSwim", {}, r"Expected a TabularMDP .* got mdp='RiverSwim'; .*make\('RiverSwim'\)"),
+        ("Chain", {"learner": "private-uc-o-reps"}, "Expected a TabularMDP or LayeredMDP"),
+        (RIVER.shape, {}, "got mdp=Shape"),
+        (RIVER, {"stationary": "yes"}, "Expected stationary to be True or False, got .*'yes'"),
+        (RIVER, {"stationary": 1}, "Expected stationary to be True or False"),
+    ],
+)
+def test_what_is_no_world_and_no_trust_model_is_one_sentence(mdp, changes, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        discreet.learn(mdp, **{"learner": "flow-ucb", "episodes": 100, **changes})

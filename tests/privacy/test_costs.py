@@ -102,6 +102,33 @@ def test_disagreement_is_not_reported(monkeypatch):
         calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
 
 
+@pytest.mark.parametrize(
+    ("trust", "shape", "changes", "sentence"),
+    [
+        ("central", SHAPE, {}, r"got trust='central'; write trust=Central\("),
+        ((4, 2, 6), SHAPE, {}, r"got trust=\(4, 2, 6\)"),
+        (Shuffle, SHAPE, {}, r"the class Shuffle; write trust=Shuffle\("),
+        (
+            SHUFFLE,
+            (4, 2, 6),
+            {},
+            r"got shape=\(4, 2, 6\); write .* Shape\(states",
+        ),
+        (SHUFFLE, SHAPE, {"stationary": "yes"}, "stationary to be True or False"),
+    ],
+)
+def test_what_is_no_trust_model_and_no_shape(trust, shape, changes, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        calibrate(trust, shape, users=100, **changes)
+
+
+def test_a_trust_model_takes_a_shape():
+    with pytest.raises(InvalidInputError, match="Expected a Shape"):
+        SHUFFLE.calibrate((4, 2, 6))
+    with pytest.raises(InvalidInputError, match="stationary to be True or False"):
+        Central(1).calibrate(SHAPE, rhythm="stream", episodes=9, stationary="no")
+
+
 def test_bad_requests():
     with pytest.raises(InvalidInputError, match="users"):
         calibrate(SHUFFLE, SHAPE, users=0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet._files import temporary_of
 from discreet.errors import StudyError
 from discreet.privacy import trust as trust_models
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -329,3 +330,17 @@ def test_an_edited_file_is_not_checked_but_refused(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(StudyError, match="edited or damaged"):
         check_study(str(path))
+
+
+def test_a_check_removes_nothing_beside_the_study(tmp_path):
+    """Leftovers of a killed process go when the study is resumed, not when it is looked at."""
+    path = tmp_path / "study.json"
+    config_of(path)
+    left = temporary_of(path, 7)
+    left.write_bytes(path.read_bytes())
+    steps = []
+    assert check_study(path, progress=steps.append).ok
+    assert left.exists()
+    assert {"noise", "stored", "killed"} <= set(steps)
+    with pytest.raises(StudyError, match="is an older copy or another study"):
+        check_study(discreet.resume(path), head="0" * 64)

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.errors import StudyError
+from discreet.errors import InvalidInputError, StudyError
 from discreet.mdp.trajectories import Trajectories
 
 
-def begin(path):
-    return discreet.start(
-        path,
-        learner="flow-ucb",
-        trust=discreet.Central(epsilon=1, delta=1e-6),
-        states=3,
-        actions=2,
-        horizon=4,
-        episodes=2_000,
-        start_states=[0],
-        sampler="simulation",
-        seed=5,
-    )
+def begin(path, **changes):
+    arguments = {
+        "learner": "flow-ucb",
+        "trust": discreet.Central(epsilon=1, delta=1e-6),
+        "states": 3,
+        "actions": 2,
+        "horizon": 4,
+        "episodes": 2_000,
+        "start_states": [0],
+        "sampler": "simulation",
+        "seed": 5,
+    }
+    return discreet.start(path, **(arguments | changes))
 
 
 def advance(study):
@@ -50,6 +50,22 @@ def test_nothing_is_created_where_no_study_can_be(tmp_path, monkeypatch):
     with pytest.raises(StudyError, match=r"Cannot write in the folder .*: Permission denied"):
         begin(tmp_path / "study.json")
     monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"trust": "central"}, "got trust='central'; write trust=Central"),
+        ({"trust": discreet.Local}, "got the class Local; write trust=Local"),
+        ({"trust": None}, "got trust=None"),
+        ({"stationary": "yes"}, "stationary to be True or False"),
+        ({"states": "three", "start_states": None}, "states to be an integer"),
+    ],
+)
+def test_what_no_study_can_be_about(tmp_path, changes, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        begin(tmp_path / "study.json", **changes)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,6 +4,8 @@ import json
 import shutil
 import sys
 import textwrap
+import threading
+import time
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -23,6 +25,46 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """A plain sentence on standard error."""
     sys.stderr.write(_fitted(text, sys.stderr) + "\n")
+
+
+class Progress:
+    """Says on standard error what is under way, a line whenever nothing was said for two seconds.
+
+    What is quick says nothing. A step that takes long is named while it runs.
+    """
+
+    def __init__(self, *, quiet: bool = False, patience: float = 2.0) -> None:
+        self._quiet, self._patience = quiet, patience
+        self._said = time.monotonic()
+        self._timer: threading.Timer | None = None
+
+    def __call__(self, text: str) -> None:
+        """A step begins, and the one before it is over."""
+        self._stop()
+        if self._quiet:
+            return
+        left = self._said + self._patience - time.monotonic()
+        if left <= 0:
+            self._say(text)
+            return
+        self._timer = threading.Timer(left, self._say, [text])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _say(self, text: str) -> None:
+        self._said = time.monotonic()
+        warn(f"checking {text} ...")
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()  # a line that is being written is written before what follows it
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
 
 
 def _fitted(text: str, stream: TextIO) -> str:

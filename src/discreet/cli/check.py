@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import echo_json, print_table, warn
+from discreet.cli._console import Progress, echo_json, print_table, warn
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
     from discreet.mdp.tabular import TabularMDP
+    from discreet.privacy.auditing.roster import Entry
 
 app = typer.Typer(
     help="Conformance checks, also public functions in the library.", no_args_is_help=True
@@ -29,7 +30,9 @@ def check_learner(
     from discreet.cli._settings import parse_settings
     from discreet.learners.check import check_learner as check
 
-    report = check(name, **parse_settings(settings or []))  # type: ignore[arg-type]
+    given: dict[str, Any] = dict(parse_settings(settings or []))
+    with Progress(quiet=json) as progress:
+        report = check(name, progress=lambda step: progress(f"{name}: {step}"), **given)
     if json:
         echo_json(report.to_dict())
     else:
@@ -91,13 +94,13 @@ def check_mechanism(
     json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
 ) -> None:
     """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
-    from discreet.privacy.auditing.conformance import check_mechanism as check
     from discreet.privacy.auditing.roster import entries, find
 
     if all_ == (name is not None):
         raise InvalidInputError("Expected one mechanism of `discreet list`, or --all.")
     chosen = [e for e in (entries() if name is None else find(name)) if e.calibration == "exact"]
-    found = [(entry.name, check(entry.plan()).problems) for entry in chosen]
+    with Progress(quiet=json) as progress:
+        found = [(entry.name, _problems(entry, progress)) for entry in chosen]
     if json:
         results = [{"name": label, "problems": list(problems)} for label, problems in found]
         echo_json(results[0] if len(results) == 1 else {"results": results})
@@ -113,12 +116,17 @@ def check_study(
     name: Annotated[
         str, typer.Argument(help="The file of a study, or a learner of `discreet list`.")
     ],
+    head: Annotated[
+        str | None,
+        typer.Option(help="The study's head that you noted last: an older copy is refused."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
 ) -> None:
     """Check a study: its noise, its file, its users, older copies. The study is only read."""
     from discreet.study.check import check_study as check
 
-    report = check(name)
+    with Progress(quiet=json) as progress:
+        report = check(name, head, progress=lambda step: progress(f"{name}: {step}"))
     if json:
         echo_json(report.to_dict())
     else:
@@ -126,6 +134,14 @@ def check_study(
         print_table("Studies: ways in which the promise is lost", ("study", "problems"), rows)
     if report.problems:
         raise typer.Exit(1)
+
+
+def _problems(entry: "Entry", progress: Progress) -> tuple[str, ...]:
+    from discreet.privacy.auditing.conformance import check_mechanism as check
+
+    progress(entry.name)
+    plan = entry.plan()
+    return check(plan, progress=lambda step: progress(f"{entry.name}: {step}")).problems
 
 
 def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":

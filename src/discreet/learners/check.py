@@ -55,7 +55,13 @@ class LearnerReport:
         return {**asdict(self), "passed": list(self.passed), "problems": list(self.problems)}
 
 
-def check_learner(name: str, *, episodes: int = 4000, **settings: Any) -> LearnerReport:
+def check_learner(
+    name: str,
+    *,
+    episodes: int = 4000,
+    progress: Callable[[str], object] = lambda _: None,
+    **settings: Any,
+) -> LearnerReport:
     """Run a learner through the rules of the roster.
 
     Same seed, same run; nothing but private counts; valid policies; no action and no state is
@@ -65,11 +71,13 @@ def check_learner(name: str, *, episodes: int = 4000, **settings: Any) -> Learne
     Args:
         name: a learner of the roster.
         episodes: length of the runs without privacy.
+        progress: called with what is being checked.
         settings: settings of the learner.
     """
     spec = get_learner(name)
     if spec.rhythm == "adversarial":
         raise UnsupportedError(f"check_learner is for stochastic MDPs; {name!r} is adversarial.")
+    progress("flattening without privacy")
     shares = _flattening(spec, episodes, settings)
     checks: dict[str, Callable[[], str | None]] = {
         "determinism": lambda: _determinism(spec, settings),
@@ -78,7 +86,10 @@ def check_learner(name: str, *, episodes: int = 4000, **settings: Any) -> Learne
         "relabelling": lambda: _relabelling(spec, settings),
         "sublinear without privacy": lambda: _sublinear(shares),
     }
-    found = {rule: check() for rule, check in checks.items()}
+    found = {}
+    for rule, check in checks.items():
+        progress(rule)
+        found[rule] = check()
     return LearnerReport(
         name=name,
         passed=tuple(rule for rule, problem in found.items() if problem is None),

@@ -18,13 +18,14 @@ from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.regret import RegretCurve, RegretRecorder
 from discreet.learners.result import Result, noise_deviations
 from discreet.mdp.counts import Counts
+from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import NoPrivacy, TrustModel, trust_name
+from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, trust_name
 
 
 def learn(
@@ -55,6 +56,7 @@ def learn(
     spec = get_learner(learner)
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
+    _check_mdp(mdp, spec)
     seeds = RunSeeds(seed, run)
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
@@ -62,13 +64,27 @@ def learn(
         from discreet.learners.streams.loop import run_stream
 
         return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
-    problem = public_facts(mdp, episodes, stationary=bool(settings.pop("stationary", False)))
+    stationary = settings.pop("stationary", False)
+    _validate.truth(stationary=stationary)
+    problem = public_facts(mdp, episodes, stationary=stationary)
     batch_learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
     return _learn_in_batches(spec.name, mdp, batch_learner, seeds)
 
 
+def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
+    kinds = (TabularMDP,) if spec.run is None else (TabularMDP, LayeredMDP)
+    if not isinstance(mdp, kinds):
+        name = mdp if isinstance(mdp, str) else "RiverSwim"
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise InvalidInputError(
+            f"Expected a {names} for learner {spec.name!r}, got mdp={mdp!r}; write for instance "
+            f"learn(discreet.make({name!r}), ...)."
+        )
+
+
 def check_trust(spec: LearnerSpec, trust: TrustModel) -> None:
-    """Refuse a trust model that the learner cannot use."""
+    """Refuse what is no trust model, and one that the learner cannot use."""
+    check_trust_model(trust)
     name = trust_name(trust)
     if name not in spec.trusts:
         raise UnsupportedError(

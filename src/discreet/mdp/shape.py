@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -29,3 +30,12 @@ class Shape:
     def visits(self) -> tuple[int, int, int]:
         """Shape of ``visits[h, s, a]`` and of ``rewards[h, s, a]``."""
         return self.horizon, self.states, self.actions
+
+
+def check_shape(shape: object) -> None:
+    """Refuse what is no `Shape`, a plain tuple for instance: its order could be mistaken."""
+    if not isinstance(shape, Shape):
+        raise InvalidInputError(
+            f"Expected a Shape, got shape={shape!r}; write for instance "
+            f"Shape(states=4, actions=2, horizon=6)."
+        )

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from discreet import _validate
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
-from discreet.mdp.shape import Shape
+from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.choice import worst_noise
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Rhythm
 from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel
+from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model
 
 if TYPE_CHECKING:
     from discreet.privacy.mechanisms.shuffle import ShuffleBatch
@@ -112,6 +112,9 @@ def calibrate(
     >>> round(report.noise_std["visits"], 2)
     25.35
     """
+    check_trust_model(trust)
+    check_shape(shape)
+    _validate.truth(stationary=stationary)
     _validate.count(users=users)
     request = _Request(shape, rhythm, statistics, users, stationary)
     plan = request.plan(trust)

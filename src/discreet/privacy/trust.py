@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, overload
 
 from discreet import _validate
-from discreet.errors import CalibrationError, UnknownNameError, UnsupportedError
-from discreet.mdp.shape import Shape
+from discreet.errors import (
+    CalibrationError,
+    InvalidInputError,
+    UnknownNameError,
+    UnsupportedError,
+)
+from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.calibration.closed_forms import check_delta, check_epsilon
 from discreet.privacy.choice import least_noise
 from discreet.privacy.guarantee import Notion
@@ -70,6 +75,8 @@ class TrustModel:
             episodes: length of the stream (streams only).
             stationary: counters pooled over steps before the release (streams only).
         """
+        check_shape(shape)
+        _validate.truth(stationary=stationary)
         _validate.choice(("batch", "stream"), rhythm=rhythm)
         if rhythm == "stream":
             _validate.count(episodes=episodes)
@@ -222,6 +229,26 @@ def make_trust(name: str, **options: Any) -> TrustModel:
     if name not in TRUST_MODELS:
         raise UnknownNameError("trust model", name, TRUST_MODELS)
     return NoPrivacy() if name == "none" else TRUST_MODELS[name](**options)
+
+
+def check_trust_model(trust: object) -> None:
+    """Refuse what is no trust model: a word, a class instead of an object of it, None.
+
+    >>> check_trust_model("central")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    discreet.errors.InvalidInputError: Expected a trust model, got trust='central'; write trust=...
+    """
+    if isinstance(trust, TrustModel) and hasattr(trust, "name"):
+        return
+    named = trust.__name__ if isinstance(trust, type) else str(trust)
+    kinds = (model.__name__ for model in TRUST_MODELS.values())
+    kind = next((kind for kind in kinds if kind.lower() == named.lower()), "Central")
+    options = "" if kind == "NoPrivacy" else "epsilon=1, delta=1e-6"
+    got = f"the class {named}" if isinstance(trust, type) else f"trust={trust!r}"
+    raise InvalidInputError(
+        f"Expected a trust model, got {got}; write trust={kind}({options}), for instance."
+    )
 
 
 def trust_name(trust: TrustModel) -> str:

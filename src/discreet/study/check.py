@@ -22,11 +22,11 @@ import numpy as np
 
 from discreet._files import temporary_of
 from discreet._types import FloatArray
-from discreet.errors import DiscreetError, MissingExtraError
+from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.statistics import PrivateCounts
-from discreet.study import trial
+from discreet.study import chain, trial
 from discreet.study.promise import REHEARSED
 from discreet.study.study import Study
 from discreet.study.trial import Log, Trial
@@ -55,7 +55,12 @@ class StudyReport:
         return {"name": self.study, "problems": list(self.problems)}
 
 
-def check_study(study: Study | str | Path | Callable[[Path], Study]) -> StudyReport:
+def check_study(
+    study: Study | str | Path | Callable[[Path], Study],
+    head: str | None = None,
+    *,
+    progress: Callable[[str], object] = lambda _: None,
+) -> StudyReport:
     """Check a study for the ways in which its promise is lost in practice.
 
     It rejects seeded or missing noise in a secure study, raw data or names on the disk, users who
@@ -67,15 +72,20 @@ def check_study(study: Study | str | Path | Callable[[Path], Study]) -> StudyRep
         study: a running study, the path of one, the name of a learner (a small secure study is
             made), or a function that starts a study at a path. The study itself is only read: what
             is checked are throwaway studies of its configuration, with at most 2,000 users.
+        head: the `Study.head` that you noted last; an older copy of the file is refused.
+        progress: called with what is being checked.
 
     >>> check_study(lambda path: _named("flow-ucb", path, sampler="simulation", seed=0)).ok
     True
     """
-    name, make = _factory(study)
+    name, make = _factory(study, head)
     with tempfile.TemporaryDirectory() as folder:
         place = Trial(Path(folder), make)
         place.fresh()  # what cannot be started is an error of the caller, not a problem of a study
-        problems = [text for check in _CHECKS for text in _found(check, place)]
+        problems = list[str]()
+        for check in _CHECKS:
+            progress(check.__name__.strip("_"))
+            problems += _found(check, place)
     return StudyReport(name, tuple(dict.fromkeys(problems)))
 
 
@@ -88,15 +98,29 @@ def _found(check: Callable[[Trial], Iterator[str]], place: Trial) -> Iterator[st
         yield f"A check ended early, with a refusal that nothing justifies: {error}"
 
 
-def _factory(study: Study | str | Path | Callable[[Path], Study]) -> tuple[str, Any]:
-    if isinstance(study, str | Path) and Path(study).exists():
-        study = Study.resume(study)
+def _factory(
+    study: Study | str | Path | Callable[[Path], Study], head: str | None
+) -> tuple[str, Any]:
+    if isinstance(study, str | Path) and _is_file_name(study):
+        study = Study.read(study, head)
     if isinstance(study, Study):
+        chain.check_head(study._content, head, str(study.path))
         kind, config = type(study), _small(study._content["config"])
         return str(study.path), lambda path: kind.begin(path, config)
+    if head is not None:
+        raise InvalidInputError(
+            f"Expected the file of a study with head={head!r}; only a study that was begun has a "
+            f"head."
+        )
     if isinstance(study, str | Path):
         return str(study), lambda path: _named(str(study), path)
     return getattr(study, "__name__", "study"), study
+
+
+def _is_file_name(name: str | Path) -> bool:
+    """Whether it is meant for a file, which may be missing, and not for a learner."""
+    path = Path(name)
+    return isinstance(name, Path) or path.exists() or bool(path.suffix) or len(path.parts) > 1
 
 
 def _small(config: dict[str, Any]) -> dict[str, Any]:

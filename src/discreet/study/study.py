@@ -83,15 +83,18 @@ def start(
             "A secure study cannot be seeded; leave out seed, or rehearse with "
             "sampler='simulation'."
         )
+    trust_models.check_trust_model(trust)
+    _validate.truth(stationary=stationary)
     _validate.count(episodes=episodes)
+    shape = Shape(states, actions, horizon)
     begin = list(range(states)) if start_states is None else [int(s) for s in start_states]
     config = {
         "learner": learner,
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
-        "shape": dataclasses.asdict(Shape(states, actions, horizon)),
+        "shape": dataclasses.asdict(shape),
         "episodes": int(episodes),
         "start_states": begin,
-        "stationary": bool(stationary),
+        "stationary": stationary,
         "sampler": sampler,
         "seed": secrets.randbits(63) if seed is None else int(seed),
         "settings": settings,

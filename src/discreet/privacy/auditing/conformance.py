@@ -49,7 +49,9 @@ class Conformance:
         return not self.problems
 
 
-def check_mechanism(plan: Plan | str) -> Conformance:
+def check_mechanism(
+    plan: Plan | str, *, progress: Callable[[str], object] = lambda _: None
+) -> Conformance:
     """Check a calibrated plan (or a mechanism by name) for the ways privacy is lost in practice.
 
     It rejects noise that is shared between counters or drawn again instead of kept, noise of
@@ -60,6 +62,7 @@ def check_mechanism(plan: Plan | str) -> Conformance:
     Args:
         plan: a `BatchPlan` or `StreamPlan` (small shapes are faster), or a name such as
             ``"central/gaussian"``.
+        progress: called with what is being checked.
 
     >>> from discreet.mdp.shape import Shape
     >>> from discreet.privacy import Central
@@ -73,7 +76,10 @@ def check_mechanism(plan: Plan | str) -> Conformance:
         plan = find(plan)[0].plan()
     else:
         name = plan.mechanism
-    problems = [text for check in _CHECKS for text in check(plan)]
+    problems = list[str]()
+    for check in _CHECKS:
+        progress(check.__name__.strip("_").replace("_", " "))
+        problems += check(plan)
     return Conformance(name, tuple(dict.fromkeys(problems)))
 
 

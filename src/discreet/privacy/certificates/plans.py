@@ -65,6 +65,11 @@ def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
         plan: of a batch, of a stream, or of an adversarial learner.
         users: of the batch; shuffle plans need it, their noise depends on it.
     """
+    if not isinstance(plan, BatchPlan | StreamPlan | LayeredPlan):
+        raise InvalidInputError(
+            f"Expected a calibrated plan, got plan={plan!r}; write for instance "
+            f"Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))."
+        )
     guarantee = plan.guarantee
     if guarantee.notion == "none":
         raise UnsupportedError("A plan without privacy promises nothing that could be certified.")

@@ -1,0 +1,13 @@
+"""`certify` takes plans and says so."""
+
+import pytest
+
+from discreet import Central
+from discreet.errors import InvalidInputError
+from discreet.privacy import certify
+
+
+@pytest.mark.parametrize("thing", [Central(1), Central, "central/gaussian", None])
+def test_what_is_no_plan_is_one_sentence(thing):
+    with pytest.raises(InvalidInputError, match=r"Expected a calibrated plan, got .*\.calibrate\("):
+        certify(thing)
