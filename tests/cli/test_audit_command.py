@@ -9,9 +9,13 @@ from discreet.privacy.auditing.run import AuditRow
 
 def test_json_for_scripts(capsys):
     audit.command(["tree-laplace"], quick=True, json=True)
-    results = {r["calibration"]: r for r in json.loads(capsys.readouterr().out)["results"]}
-    assert results["exact"]["holds"] and results["exact"]["claimed"] == {"epsilon": 1, "delta": 0}
-    assert not results["paper"]["holds"] and results["paper"]["exact_epsilon"] == pytest.approx(2)
+    results = json.loads(capsys.readouterr().out)["results"]
+    exact = [row for row in results if row["calibration"] == "exact"]
+    assert all(row["holds"] and row["claimed"] == {"epsilon": 1, "delta": 0} for row in exact)
+    assert {row["kind"] for row in exact} == {"stream", "stationary", "vector", "layered"}
+    assert {"add", "block", "add (256 releases, secure)"} <= {row["path"] for row in exact}
+    [paper] = [row for row in results if row["calibration"] == "paper"]
+    assert not paper["holds"] and paper["exact_epsilon"] == pytest.approx(2)
 
 
 def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):

@@ -140,8 +140,7 @@ def _problems(entry: "Entry", progress: Progress) -> tuple[str, ...]:
     from discreet.privacy.auditing.conformance import check_mechanism as check
 
     progress(entry.name)
-    plan = entry.plan()
-    return check(plan, progress=lambda step: progress(f"{entry.name}: {step}")).problems
+    return check(entry.name, progress=lambda step: progress(f"{entry.name}: {step}")).problems
 
 
 def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":

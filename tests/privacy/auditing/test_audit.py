@@ -54,7 +54,7 @@ def test_printed_constants():
     assert delivered["local/laplace"] == pytest.approx(2.0)
     assert delivered["central/tree-laplace"] == pytest.approx(2.0)  # K = 8: L = log2 K
     assert delivered["local/gaussian"] > 4
-    assert delivered["shuffle/bits"] < 0.06  # far too much noise, in the view of sums
+    assert delivered["shuffle/bits"] < 0.11  # far too much noise, in the view of sums
 
 
 def test_integer_messages_as_printed_deliver_nothing():

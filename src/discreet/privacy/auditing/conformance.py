@@ -1,20 +1,28 @@
 """`check_mechanism`: is this plan fit to protect anybody? Also for mechanisms of your own."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.errors import DiscreetError, UnsupportedError
+from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
+from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.auditing.linear import additive, bitwise
+from discreet.privacy.adversarial import LayeredPlan
+from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
+from discreet.privacy.auditing.fit import misfits
+from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
+from discreet.privacy.auditing.paths.batches import batch_paths
+from discreet.privacy.auditing.paths.layers import layered_paths
+from discreet.privacy.auditing.paths.main import main_path
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.paths.streams import BLOCK, LONG, WAYS, long_path, stream_paths
+from discreet.privacy.auditing.paths.vectors import vector_paths
 from discreet.privacy.auditing.probes import Law
-from discreet.privacy.auditing.reports import Enumerated, device
-from discreet.privacy.guarantee import NEIGHBOURS, UNIT, rounded_up
+from discreet.privacy.auditing.probing import probe
+from discreet.privacy.auditing.reports import device
+from discreet.privacy.guarantee import NEIGHBOURS, UNIT, Guarantee, rounded_up
 from discreet.privacy.plans import (
     BatchPlan,
     CountsPlan,
@@ -26,10 +34,10 @@ from discreet.privacy.plans import (
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
+from discreet.privacy.vectors import VectorPlan
 
-TOLERANCE = 1e-7
-"""Relative error allowed to the arithmetic of an audit."""
-_RUNS = 400
+AnyPlan = Plan | VectorPlan | LayeredPlan
+_RUNS = 300
 _USERS, _CROWD = 3, 1000
 _LARGEST_BATCH = 2_000_000
 _SIGMAS = 7.0
@@ -50,18 +58,20 @@ class Conformance:
 
 
 def check_mechanism(
-    plan: Plan | str, *, progress: Callable[[str], object] = lambda _: None
+    plan: AnyPlan | str, *, progress: Callable[[str], object] = lambda _: None
 ) -> Conformance:
     """Check a calibrated plan (or a mechanism by name) for the ways privacy is lost in practice.
 
-    It rejects noise that is shared between counters or drawn again instead of kept, noise of
-    another scale than stated, outputs that are no function of integers, counts that were changed in
-    place, noise or data outside `played`, messages that are not single bits, and a guarantee
-    without its assumptions.
+    It goes through every public path of the plan, with both kinds of sampler, on neighbours that
+    differ in everything, in rewards only, in one step only, in the last step only and off the
+    policy. It rejects noise that is shared between counters or drawn again instead of kept, noise
+    of another scale than stated, outputs that are no function of integers, sizes, refusals and
+    draws that depend on data, counts that were changed in place, noise or data outside `played`,
+    messages that are not single bits, and a guarantee without its assumptions.
 
     Args:
-        plan: a `BatchPlan` or `StreamPlan` (small shapes are faster), or a name such as
-            ``"central/gaussian"``.
+        plan: a batch, stream, vector or layered plan (small shapes are faster; streams of 200
+            releases and more are followed that far), or a name such as ``"central/gaussian"``.
         progress: called with what is being checked.
 
     >>> from discreet.mdp.shape import Shape
@@ -69,18 +79,29 @@ def check_mechanism(
     >>> check_mechanism(Central(epsilon=1).calibrate(Shape(2, 2, 2))).ok
     True
     """
-    if isinstance(plan, str):
-        from discreet.privacy.auditing.roster import find
-
-        name = plan
-        plan = find(plan)[0].plan()
-    else:
-        name = plan.mechanism
-    problems = list[str]()
-    for check in _CHECKS:
-        progress(check.__name__.strip("_").replace("_", " "))
-        problems += check(plan)
+    plans = _named(plan) if isinstance(plan, str) else [plan]
+    name = plan if isinstance(plan, str) else getattr(plan, "mechanism", "layered")
+    problems = [text for each in plans for text in _problems(each, progress)]
     return Conformance(name, tuple(dict.fromkeys(problems)))
+
+
+def _named(name: str) -> list[AnyPlan]:
+    """A mechanism by name: streams also pooled over steps, and long."""
+    from discreet.privacy.auditing.roster import find
+
+    entry = find(name)[0]
+    if entry.rhythm == "batch":
+        return [entry.plan()]
+    return [entry.plan(), replace(entry, stationary=True).plan(), entry.long()]
+
+
+def _problems(plan: AnyPlan, progress: Callable[[str], object]) -> Iterator[str]:
+    if isinstance(plan, BatchPlan | StreamPlan):
+        for check in _CHECKS:
+            progress(check.__name__.strip("_").replace("_", " "))
+            yield from check(plan)
+    if plan.guarantee.notion != "none":
+        yield from _paths(plan, progress)
 
 
 def _promise(plan: Plan) -> Iterator[str]:
@@ -113,18 +134,10 @@ def _played_only(plan: Plan) -> Iterator[str]:
         return
     played = np.zeros(plan.shape.visits, np.bool_)
     played[:, 0, 0] = True
-    sampler = SimulationSampler(np.random.default_rng(2))
-    for user, what in zip(opposites(plan.shape), ("noise", "data"), strict=True):
-        try:
-            released = _publish(plan, user, sampler, played)
-        except DiscreetError:
-            yield (
-                "An episode that leaves the policy is refused: whether there is a release depends "
-                "on one user's data."
-            )
-            continue
-        if any(np.asarray(part)[~played].any() for part in _parts(released)):
-            yield f"Counters outside `played` are not exactly zero: they carry {what}."
+    usual, _ = opposites(plan.shape)
+    released = _publish(plan, usual, SimulationSampler(np.random.default_rng(2)), played)
+    if any(np.asarray(part)[~played].any() for part in _parts(released)):
+        yield "Counters outside `played` are not exactly zero: they carry noise."
 
 
 def _noise_as_stated(plan: Plan) -> Iterator[str]:
@@ -148,15 +161,6 @@ def _noise_as_stated(plan: Plan) -> Iterator[str]:
         yield "Counters share noise: differences between them are released (almost) exactly."
 
 
-def _integers_only(plan: Plan) -> Iterator[str]:
-    """What is released is a function of integers."""
-    if _is_additive(plan) and not bitwise(plan, users=_users(plan)):
-        yield (
-            "Floating-point noise is released: the low-order bits of a release depend on the data "
-            "beyond their noisy value."
-        )
-
-
 def _messages(plan: Plan) -> Iterator[str]:
     """Shuffled messages are single bits, equally many from everybody, whose order is nothing."""
     if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportPlan):
@@ -167,13 +171,13 @@ def _messages(plan: Plan) -> Iterator[str]:
     if any(rows.ndim != 2 or rows.shape[1] != 2 for rows in sent):
         yield "Messages are not (counter, bit): a user's counters stay linked through the shuffler."
         return
-    noise_bits = _noise_bits(additive(plan, users=_CROWD).laws[0])
+    noise_bits = _noise_bits(probe(main_path(plan, _CROWD)).laws[0])
     received = [np.bincount(rows[:, 0]) for rows in sent]
     bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
-    if not bits or received[0].max() != noise_bits + 1:
-        yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
-    elif not np.array_equal(received[0], received[1]):
+    if not np.array_equal(received[0], received[1]):
         yield "The number of messages per counter depends on the data."
+    elif not bits or received[0].max() != noise_bits + 1:
+        yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
     elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
         yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
 
@@ -192,18 +196,44 @@ def _order(plan: ReportPlan, messages: IntArray) -> Iterator[str]:
         yield "The release depends on the order of the messages."
 
 
-def _within_promise(plan: Plan) -> Iterator[str]:
-    """The exact epsilon of the real code path is not above the promise."""
-    guarantee = plan.guarantee
-    if guarantee.notion == "none":
+_CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
+    _promise,
+    _untouched,
+    _played_only,
+    _noise_as_stated,
+    _messages,
+)
+
+
+def _paths(plan: AnyPlan, progress: Callable[[str], object]) -> list[str]:
+    """Every path: what it delivers, and what of it depends on data.
+
+    Raises:
+        UnsupportedError: nothing was found, but the outcomes of some path are too many to list.
+    """
+    said: list[str] = []
+    unlisted: list[str] = []
+    fitted: set[tuple[str, bool]] = set()
+    for path, hint in _all_paths(plan):
+        progress(f"{path.label} ({path.kind})")
+        for secure in path.secure:
+            finding = examine(path, secure=secure, hint=hint)
+            texts = [*_found(finding, plan.guarantee)]
+            if (path.name, secure) not in fitted:
+                fitted.add((path.name, secure))
+                texts += misfits(finding)
+            said += [f"{path.label}: {text}" for text in texts]
+            unlisted += [finding.unlisted] if finding.unlisted else []
+    if unlisted and not said:
+        raise UnsupportedError(unlisted[0])
+    return said
+
+
+def _found(finding: Finding, guarantee: Guarantee) -> Iterator[str]:
+    yield from finding.problems
+    if finding.view is None:
         return
-    try:
-        exact = additive(plan, users=_users(plan)).epsilon(guarantee.delta)
-    except UnsupportedError as reason:
-        if guarantee.notion != "LDP":
-            yield str(reason)
-            return
-        exact = Enumerated(plan).epsilon(guarantee.delta)
+    exact = finding.view.epsilon(guarantee.delta)
     if exact > guarantee.epsilon * (1 + TOLERANCE):
         yield (
             f"The release delivers epsilon={rounded_up(exact, 7)} at "
@@ -212,18 +242,38 @@ def _within_promise(plan: Plan) -> Iterator[str]:
         )
 
 
-_CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
-    _promise,
-    _untouched,
-    _played_only,
-    _noise_as_stated,
-    _integers_only,
-    _messages,
-    _within_promise,
-)
+def _all_paths(plan: AnyPlan) -> Iterator[tuple[Path, Additive | None]]:
+    """Short ones, and long ones with what their blocks say about their draws."""
+    if isinstance(plan, VectorPlan):
+        yield from ((path, None) for path in vector_paths(plan))
+    elif isinstance(plan, LayeredPlan):
+        yield from ((path, None) for path in layered_paths(plan))
+    elif isinstance(plan, BatchPlan):
+        yield from ((path, None) for path in batch_paths(plan, _USERS))
+    else:
+        yield from ((path, None) for path in stream_paths(plan))
+        yield from _long_paths(plan)
 
 
-def _parts(released: PrivateCounts) -> list[NDArray[Any]]:
+def _long_paths(plan: StreamPlan) -> Iterator[tuple[Path, Additive | None]]:
+    if plan.episodes < LONG or plan.cells > 8:
+        return
+    hint = None
+    if plan.response == "unit":
+        simulated = long_path(plan, BLOCK, secure=False)
+        yield simulated, None
+        hint = _probed(simulated)
+    yield long_path(plan, next(iter(WAYS)), secure=True), hint
+
+
+def _probed(path: Path) -> Additive | None:
+    try:
+        return probe(path)
+    except UnsupportedError:
+        return None
+
+
+def _parts(released: PrivateCounts) -> list[NumberArray]:
     parts = [getattr(released, name) for name in STATISTICS]
     return [part for part in parts if part is not None]
 
@@ -259,23 +309,27 @@ def _publish(
 
 def _is_additive(plan: Plan) -> bool:
     try:
-        additive(plan, users=_users(plan))
+        probe(main_path(plan, _users(plan)) if isinstance(plan, BatchPlan) else _first(plan))
     except UnsupportedError:
         return False
     return True
+
+
+def _first(plan: StreamPlan) -> Path:
+    return next(iter(stream_paths(plan, 2)))
 
 
 def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
     """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
     rng = np.random.default_rng(6)
     counts = _crowd(plan)
-    last = plan.episodes if isinstance(plan, StreamPlan) else 1
+    last = min(plan.episodes, 8) if isinstance(plan, StreamPlan) else 1
 
     def once() -> PrivateCounts:
         if isinstance(plan, BatchPlan):
             return with_counts(plan).release(_crowd(plan), sampler=SimulationSampler(rng))
         stream = plan.open(SimulationSampler(rng))
-        return [stream.add(_crowd(plan)) for _ in range(last)][-1]
+        return [stream.add(counts) for _ in range(last)][-1]
 
     drawn = [once() for _ in range(_RUNS)]
     pooled = isinstance(plan, StreamPlan) and plan.stationary

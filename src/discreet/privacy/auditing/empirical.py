@@ -10,19 +10,18 @@ Such a bound can convict, never acquit: rare events are not seen in a few thousa
 """
 
 import math
-from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
-from discreet.mdp.counts import Counts
-from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
-from discreet.privacy.plans import BatchPlan, ReportPlan, StreamPlan, with_counts, with_reports
+from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.auditing.paths.batches import RELEASE, REPORTS, batch_path
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.paths.streams import ADD, BLOCK, stream_path
+from discreet.privacy.plans import BatchPlan
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.privacy.streams.release import StreamRelease
 
 CONFIDENCE = 1 - 1e-6
 
@@ -85,117 +84,41 @@ def _discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
     return weights / size if size else weights
 
 
+def watched(path: Path, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
+    """What is seen of a data set and of its first neighbour, ``[runs, outputs]`` each.
+
+    Of streams: the first release, the last one and their average, in which noise that is drawn
+    again for every release vanishes.
+    """
+    other = next(iter(path.neighbours.values()))
+    first, second = (
+        np.array([_features(run(sampler), path) for _ in range(runs)]) for run in (path.base, other)
+    )
+    varying = (np.ptp(first, axis=0) + np.ptp(second, axis=0) + abs(first[0] - second[0])) > 0
+    return first[:, varying], second[:, varying]
+
+
+def _features(published: FloatArray, path: Path) -> FloatArray:
+    if not path.cells:
+        return published
+    rows = published[: path.releases * path.cells].reshape(path.releases, path.cells)
+    return np.concatenate([rows[0], rows[-1], rows.mean(axis=0)])
+
+
 def samples(
     plan: Plan, sampler: Sampler, runs: int, *, users: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Real releases of two neighbours, ``[runs, outputs]`` each.
+    """`watched` on the path that an attacker of this plan would choose.
 
-    The outputs are, per release and statistic, what went up minus what went down: noise that is
-    shared between counters cancels in it. Streams differ in their first user and are watched to
-    the end; users of a local mechanism send a report made on their own device, users of a shuffle
-    mechanism send messages through encoder, shuffler and analyser.
+    Users of a local mechanism send a report made on their own device, users of a shuffle mechanism
+    send messages through encoder, shuffler and analyser; streams of additive noise come in blocks.
     """
-    one, other = opposites(plan.shape)
-    if isinstance(plan, StreamPlan) and plan.response == "unit":
-        return _long_streams(plan, sampler, runs)
-    if isinstance(plan, StreamPlan):
-        watch = _watch_stream(plan, sampler)
-    elif plan.guarantee.notion == "LDP":
-        watch = _watch_reports(plan, sampler)
-    elif plan.guarantee.notion == "SDP":
-        watch = _watch_messages(with_reports(plan), sampler, users)
-    else:
-        watch = _watch_batch(plan, sampler, users)
-    sums = _signed_sums(plan, one.counts(plan.shape), other.counts(plan.shape))
-    first, second = (
-        np.array([np.concatenate([sums(vector(r)) for r in watch(user)]) for _ in range(runs)])
-        for user in (one, other)
-    )
-    return first, second
+    return watched(target_path(plan, users), sampler, runs)
 
 
-def _long_streams(plan: StreamPlan, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
-    """First, last and average release of streams of additive noise, which comes in blocks.
-
-    The average catches noise that is drawn again for every release: it vanishes in the mean.
-    """
-    one, other = (user.counts(plan.shape) for user in opposites(plan.shape))
-    move = flatten(one, plan.statistics, stationary=plan.stationary)
-    move = move - flatten(other, plan.statistics, stationary=plan.stationary)
-    signs = np.sign(move).astype(np.float64)
-
-    def watch(gain: float) -> FloatArray:
-        seen = plan.open(sampler).noise_block(plan.episodes) @ signs + gain
-        return np.array([seen.mean(), seen[0], seen[-1]])
-
-    gain = float(np.abs(move).sum())
-    return (
-        np.array([watch(gain) for _ in range(runs)]),
-        np.array([watch(0.0) for _ in range(runs)]),
-    )
-
-
-_Watch = Callable[[Episode], list[PrivateCounts]]
-
-
-def _watch_batch(plan: BatchPlan, sampler: Sampler, users: int) -> _Watch:
-    taker = with_counts(plan)
-    return lambda user: [taker.release(batch_of(user, users, plan.shape), sampler=sampler)]
-
-
-def _watch_reports(plan: BatchPlan, sampler: Sampler) -> _Watch:
-    if not isinstance(plan, ReportPlan):
-        return _watch_batch(plan, sampler, 1)
-    encoder = plan.encoder(1)
-
-    def watch(user: Episode) -> list[PrivateCounts]:
-        report = encoder.encode(user.states, user.actions, user.rewards, sampler)
-        return [plan.release_reports(report, 1, secure=sampler.secure)]
-
-    return watch
-
-
-def _watch_messages(plan: ReportPlan, sampler: Sampler, users: int) -> _Watch:
-    """Encoder, shuffler and analyser, as they would be deployed."""
-    encoder, usual = plan.encoder(users), opposites(plan.shape)[0]
-
-    def watch(user: Episode) -> list[PrivateCounts]:
-        crowd = [user] + [usual] * (users - 1)
-        sent = [encoder.encode(u.states, u.actions, u.rewards, sampler) for u in crowd]
-        messages = np.concatenate(sent)
-        mixed = messages[sampler.permutation(len(messages))]
-        return [plan.release_reports(mixed, users, secure=sampler.secure)]
-
-    return watch
-
-
-def _watch_stream(plan: StreamPlan, sampler: Sampler) -> _Watch:
-    usual = opposites(plan.shape)[0].counts(plan.shape)
-
-    def watch(user: Episode) -> list[PrivateCounts]:
-        stream = plan.open(sampler)
-        return [stream.add(user.counts(plan.shape)), *_rest(stream)]
-
-    def _rest(stream: StreamRelease) -> Iterator[PrivateCounts]:
-        return (stream.add(usual) for _ in range(plan.episodes - 1))
-
-    return watch
-
-
-def _signed_sums(plan: Plan, one: Counts, other: Counts) -> Callable[[FloatArray], FloatArray]:
-    """Per statistic: what went up minus what went down."""
-    stationary = isinstance(plan, StreamPlan) and plan.stationary
-    rows, sizes = [], []
-    for name in ("transitions", "visits", "rewards"):
-        if name in plan.statistics:
-            move = np.sign(getattr(one, name) - getattr(other, name)).astype(np.float64)
-            rows.append((move.sum(axis=0) if stationary else move).ravel())
-            sizes.append(rows[-1].size)
-    signs = np.concatenate(rows)
-    starts = np.r_[0, np.cumsum(sizes)[:-1]]
-
-    def sums(values: FloatArray) -> FloatArray:
-        totals: FloatArray = np.add.reduceat(signs * values, starts)
-        return totals
-
-    return sums
+def target_path(plan: Plan, users: int = 1) -> Path:
+    """The path that comes closest to what an attacker sees."""
+    if isinstance(plan, BatchPlan):
+        central = plan.guarantee.notion in ("JDP", "none")
+        return batch_path(plan, RELEASE if central else REPORTS, users)
+    return stream_path(plan, BLOCK if plan.response == "unit" else ADD, plan.episodes)

@@ -4,7 +4,8 @@ For P, Q the attacker's views under two neighbours and L = log(P/Q) drawn from P
 
     delta(eps) = E[(1 - exp(eps - L))_+],    pure eps = ess sup L,
 
-and over independent counters the losses add up. They are added in one of two ways:
+and over independent counters the losses add up. Few of them are added one by one; many in one of
+two ways:
 
 * on a *lattice*, where nothing is rounded: the loss of discrete Gaussian noise is linear in the
   noise, and that of discrete Laplace noise or of a bit flip takes evenly spaced values, so the sum
@@ -29,6 +30,8 @@ Composition = Sequence[tuple[Pair, int]]
 """Observations and how often each kind occurs, all independent."""
 
 _GRID = 1 << 20
+_FEW = 1 << 18
+"""Up to this many sums of losses are listed one by one."""
 _REACH = 16.0
 """Half-width, in standard deviations, of the window in which losses are added."""
 _LARGEST = 50.0
@@ -61,6 +64,16 @@ def exact_epsilon(views: Composition, delta: float) -> float:
         return pure_epsilon(views)
     epsilon = _bisect(_total(views).delta, delta)
     return min(epsilon, pure_epsilon(views))
+
+
+def exact_curve(views: Composition, epsilon: float, delta: float) -> tuple[float, float]:
+    """Both at once: the epsilon at ``delta``, and the delta at ``epsilon``."""
+    pure = pure_epsilon(views)
+    if delta == 0 and pure <= epsilon * (1 + 1e-12):
+        return pure, 0.0
+    total = _total(views)
+    found = pure if delta == 0 else min(_bisect(total.delta, delta), pure)
+    return found, total.delta(epsilon)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -115,8 +128,8 @@ class _Losses:
 
 def _total(views: Composition) -> _Losses:
     views = [(pair, times) for pair, times in views if times]
-    if [times for _, times in views] == [1]:
-        return _alone(views[0][0])
+    if math.prod(float(pair.losses.size) ** times for pair, times in views) <= _FEW:
+        return _listed(views)
     units = {pair.unit for pair, _ in views}
     if len(units) != 1 or None in units:
         views = _on_grid(views)
@@ -124,10 +137,15 @@ def _total(views: Composition) -> _Losses:
     return _convolve(views, unseen)
 
 
-def _alone(pair: Pair) -> _Losses:
-    """One observation: nothing to add."""
-    order = np.argsort(pair.losses)
-    return _Losses(pair.losses[order], pair.masses[order], pair.unseen)
+def _listed(views: Composition) -> _Losses:
+    """Few enough to add every loss to every other: nothing is rounded."""
+    losses, masses, seen = np.zeros(1), np.ones(1), 1.0
+    for pair in (pair for pair, times in views for _ in range(times)):
+        losses = np.add.outer(losses, pair.losses).ravel()
+        masses = np.multiply.outer(masses, pair.masses).ravel()
+        seen *= 1 - pair.unseen
+    order = np.argsort(losses)
+    return _Losses(losses[order], masses[order], 1 - seen)
 
 
 def _convolve(views: Composition, unseen: float) -> _Losses:

@@ -1,9 +1,9 @@
-"""Exact privacy of additive mechanisms, read off their real code path.
+"""Exact privacy of additive mechanisms, from how their draws enter what is published.
 
 Everything a release publishes is ``o = d + B·z``, where d depends on data and z are independent
-draws whose laws are known. Impulses through the real code give B and the laws; running it on two
-neighbours without noise gives the move ``D = d' - d``. An attacker who sees all of o can tell the
-neighbours apart exactly as well as by looking at ``z`` against ``z + c`` for some c with B·c = D:
+draws whose laws are known. `probing` reads B, the laws and the moves ``D = d' - d`` of neighbours
+off the real code. An attacker who sees all of o can tell the neighbours apart exactly as well as by
+looking at ``z`` against ``z + c`` for some c with B·c = D:
 
 * no such c: some combination of outputs carries no noise at all (shared noise): epsilon = inf;
 * B invertible with an integer c (one-shot releases, trees): compose the shifts c exactly;
@@ -16,7 +16,6 @@ Nothing here knows what a tree or a Toeplitz matrix is.
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,18 +25,14 @@ from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.exact import (
     Composition,
-    exact_delta,
-    exact_epsilon,
+    exact_curve,
     gaussian_delta,
     gaussian_epsilon,
 )
-from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
-from discreet.privacy.auditing.probes import Law, PresetSampler
-from discreet.privacy.plans import BatchPlan, StreamPlan, with_counts
+from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.auditing.probes import Law
 
 _SAME = 1e-6
-_HEIGHT = 1 << 44
-"""Of impulses: high, so that the grid on which a mechanism releases does not matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,46 +42,63 @@ class Additive:
     laws: tuple[Law, ...]
     response: FloatArray
     moves: tuple[FloatArray, ...]
+    places: tuple[int, ...] = ()
+    """Which draw of the code each law is (bits that come in one sum are one law)."""
 
     def epsilon(self, delta: float) -> float:
         """The exact epsilon at ``delta``, over all neighbours."""
-        return max(self._epsilon(move, delta) for move in self._distinct)
+        return self.curve(1.0, delta)[0]
 
     def delta(self, epsilon: float) -> float:
         """The exact delta at ``epsilon``, over all neighbours."""
-        return max(self._delta(move, epsilon) for move in self._distinct)
+        return self.curve(epsilon, 0.0)[1]
+
+    def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Both: the exact epsilon at ``delta`` and the exact delta at ``epsilon``."""
+        points = [self._point(index, epsilon, delta) for index in self._distinct]
+        return max(found for found, _ in points), max(lost for _, lost in points)
 
     @functools.cached_property
-    def _distinct(self) -> list[FloatArray]:
-        """Moves that differ in more than the names of the draws that hide them."""
-        kinds: dict[object, FloatArray] = {}
-        for index, move in enumerate(self.moves):
-            counted = self._counted(move)
-            kinds.setdefault(index if counted is None else frozenset(counted.items()), move)
-        return list(kinds.values())
+    def _both_ways(self) -> FloatArray:
+        """All moves as columns; with noise that is not symmetric also their opposites."""
+        moves = np.array(self.moves).T
+        symmetric = all(law.symmetric for law in self.laws)
+        return moves if symmetric else np.hstack([moves, -moves])
 
-    def _epsilon(self, move: FloatArray, delta: float) -> float:
-        shifts = self._shifts(move)
-        if shifts is None:
-            return math.inf
-        views = self._integer_views(move)
-        if views is not None:
-            return exact_epsilon(views, delta)
-        if self._gaussian:
-            return gaussian_epsilon(float(np.linalg.norm(shifts / self._deviations)), delta)
-        return self._least_absolute(move)
+    @functools.cached_property
+    def _distinct(self) -> list[int]:
+        """Moves that no other one covers.
 
-    def _delta(self, move: FloatArray, epsilon: float) -> float:
-        shifts = self._shifts(move)
+        A move is covered where another one hides the same shifts in the same laws and more besides:
+        whoever tells the former apart can tell the latter, by looking away.
+        """
+        known = {index: self._counted(index) for index in range(self._both_ways.shape[1])}
+        kept: list[int] = []
+        order = sorted(known, key=lambda i: -sum((known[i] or Counter()).values()))
+        for index in order:
+            counted = known[index]
+            covered = counted is not None and any(
+                (larger := known[other]) is not None and counted <= larger for other in kept
+            )
+            if not covered:
+                kept.append(index)
+        return kept
+
+    def _point(self, index: int, epsilon: float, delta: float) -> tuple[float, float]:
+        shifts = self._shifts[index]
         if shifts is None:
-            return 1.0
-        views = self._integer_views(move)
-        if views is not None:
-            return exact_delta(views, epsilon)
+            return math.inf, 1.0
+        if not shifts.any():  # what is different is not counted
+            return 0.0, 0.0
+        counted = self._counted(index)
+        if counted is not None:
+            return _composed(frozenset(counted.items()), epsilon, delta)
         if self._gaussian:
-            return gaussian_delta(float(np.linalg.norm(shifts / self._deviations)), epsilon)
+            mu = float(np.linalg.norm(shifts / self._deviations))
+            return gaussian_epsilon(mu, delta), gaussian_delta(mu, epsilon)
+        found = self._least_absolute(index)
         # A bound on epsilon says nothing about delta below it.
-        return 0.0 if self._least_absolute(move) <= epsilon * (1 + _SAME) else math.nan
+        return found, 0.0 if found <= epsilon * (1 + _SAME) else math.nan
 
     @property
     def _gaussian(self) -> bool:
@@ -94,24 +106,47 @@ class Additive:
 
     @property
     def _deviations(self) -> FloatArray:
-        return np.array([law.scale * math.sqrt(law.copies) for law in self.laws])
+        return np.array([_deviation(law) for law in self.laws])
 
-    def _shifts(self, move: FloatArray) -> FloatArray | None:
-        """The shortest c with B·c = D, or None."""
-        scale = self._deviations
-        scaled, *_ = np.linalg.lstsq(self.response * scale, move, rcond=1e-12)
-        shifts: FloatArray = scaled * scale
-        short = np.abs(self.response @ shifts - move).max(initial=0.0)
-        return shifts if short < _SAME else None
+    @functools.cached_property
+    def _shifts(self) -> list[FloatArray | None]:
+        """For every move the shortest c with B·c = D, or None."""
+        moves, scale = self._both_ways, self._deviations
+        shifts = np.zeros((len(self.laws), moves.shape[1]))
+        for outputs, draws in self._parts:
+            scaled, *_ = np.linalg.lstsq(
+                self.response[np.ix_(outputs, draws)] * scale[draws], moves[outputs], rcond=1e-12
+            )
+            shifts[draws] = scaled * scale[draws, None]
+        short = np.abs(self.response @ shifts - moves).max(axis=0, initial=0.0)
+        return [c if miss < _SAME else None for c, miss in zip(shifts.T, short, strict=True)]
 
-    def integer_shifts(self, move: FloatArray) -> IntArray | None:
+    @functools.cached_property
+    def _parts(self) -> list[tuple[IntArray, IntArray]]:
+        """Outputs and draws that have to do with each other: counters, as a rule, one by one."""
+        from scipy.sparse import bmat, csr_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        linked = csr_matrix(self.response != 0)
+        _, labels = connected_components(bmat([[None, linked], [linked.T, None]]))
+        ends, starts = labels[: len(self.response)], labels[len(self.response) :]
+        return [
+            (np.flatnonzero(ends == part), np.flatnonzero(starts == part))
+            for part in np.unique(starts)
+        ]
+
+    def shifts(self, index: int) -> FloatArray | None:
+        """The shortest c with B·c = D for neighbour number ``index``, or None."""
+        return self._shifts[index]
+
+    def integer_shifts(self, index: int) -> IntArray | None:
         """The one c with B·c = D, if there is only one and it is an integer vector.
 
         Of bounded noise several may be summed; then the shortest c will do, as a bound.
         """
-        shifts = self._shifts(move)
+        shifts = self._shifts[index]
         bounded = all(law.kind == "table" for law in self.laws)
-        if shifts is None or not (bounded or self._one_to_one):
+        if shifts is None or not (bounded or self.one_to_one):
             return None
         whole = np.rint(shifts)
         if np.abs(shifts - whole).max(initial=0.0) > _SAME * max(1.0, np.abs(whole).max()):
@@ -119,142 +154,77 @@ class Additive:
         return whole.astype(np.int64)
 
     @functools.cached_property
-    def _one_to_one(self) -> bool:
-        return bool(np.linalg.matrix_rank(self.response) == len(self.laws))
+    def one_to_one(self) -> bool:
+        """No two vectors of draws give the same output."""
+        return all(
+            np.linalg.matrix_rank(self.response[np.ix_(outputs, draws)]) == len(draws)
+            for outputs, draws in self._parts
+        )
 
-    def _integer_views(self, move: FloatArray) -> Composition | None:
-        counted = self._counted(move)
-        if counted is None:
-            return None
-        return [(law.pair(shift), times) for (law, shift), times in counted.items()]
-
-    def _counted(self, move: FloatArray) -> Counter[tuple[Law, int]] | None:
+    def _counted(self, index: int) -> Counter[tuple[Law, int]] | None:
         """How often each law hides each shift."""
-        whole = self.integer_shifts(move)
-        if whole is None or not all(law.exact for law in self.laws):
+        whole = self.integer_shifts(index) if all(law.exact for law in self.laws) else None
+        if whole is None:
             return None
         return Counter((self.laws[i], self._signed(i, whole)) for i in np.flatnonzero(whole))
 
-    def _signed(self, index: Any, whole: IntArray) -> int:
-        symmetric = self.laws[index].kind in ("laplace", "gaussian")
-        return abs(int(whole[index])) if symmetric else int(whole[index])
+    def _signed(self, draw: Any, whole: IntArray) -> int:
+        return abs(int(whole[draw])) if self.laws[draw].symmetric else int(whole[draw])
 
-    def _least_absolute(self, move: FloatArray) -> float:
+    def _least_absolute(self, index: int) -> float:
         from scipy.optimize import linprog
 
         if any(law.kind != "laplace" for law in self.laws):
             raise UnsupportedError("Only Laplace and Gaussian noise can be audited in mixtures.")
         prices = np.array([1 / law.scale for law in self.laws])
         found = linprog(
-            np.r_[prices, prices], A_eq=np.hstack([self.response, -self.response]), b_eq=move
+            np.r_[prices, prices],
+            A_eq=np.hstack([self.response, -self.response]),
+            b_eq=self._both_ways[:, index],
         )
         return float(found.fun) if found.status == 0 else math.inf
 
 
+_Counted = frozenset[tuple[tuple[Law, int], int]]
+"""Laws, the shifts that they hide, and how often."""
+
+
+def _views(counted: _Counted) -> Composition:
+    return [(law.pair(shift), times) for (law, shift), times in counted]
+
+
+@functools.lru_cache(maxsize=512)
+def _composed(counted: _Counted, epsilon: float, delta: float) -> tuple[float, float]:
+    """Many paths hide the same shifts with the same laws."""
+    return exact_curve(_views(counted), epsilon, delta)
+
+
+def _deviation(law: Law) -> float:
+    """What a shift of the draw is measured against: any positive number where it is exact."""
+    return law.scale * math.sqrt(law.copies)
+
+
 def additive(plan: Plan, *, users: int = 1) -> Additive:
-    """Probe a plan.
+    """The main path of a plan: `release` of a batch of ``users``, `add` of a whole stream.
 
     Args:
-        plan: what to probe; the number of runs is that of its draws, so use a small shape.
+        plan: what to probe; use a small shape.
         users: the size of the batch (streams: the plan's own length).
 
     Raises:
         UnsupportedError: if the release is not data plus noise of a fixed law.
     """
-    if isinstance(plan, StreamPlan) and plan.response != "unit":
-        raise UnsupportedError("This stream randomises the data instead of adding noise.")
-    runs = _runs(plan, users)
-    still = PresetSampler.still()
-    base = runs[0](still)
-    columns = [
-        (runs[0](PresetSampler.impulse(k, height)) - base) / height
-        for k, height in enumerate(map(_height, still.laws))
-    ]
-    moves = tuple(run(PresetSampler.still()) - base for run in runs[1:])
-    seen = Additive(tuple(still.laws), _tidy(np.array(columns).T), moves)
-    _check_additive(seen, base, runs)
-    return seen
+    from discreet.privacy.auditing.paths.main import main_path
+    from discreet.privacy.auditing.probing import probe
 
-
-def _height(law: Law) -> int:
-    """So high that shifts of noise of very many steps are found to the single step."""
-    return _HEIGHT if law.exact else max(_HEIGHT, 1 << math.ceil(math.log2(law.scale)) + 14)
-
-
-def _runs(plan: Plan, users: int) -> list[Callable[[PresetSampler], FloatArray]]:
-    """The release of some data, and of all its neighbours, as functions of the sampler."""
-    return _batch_runs(plan, users) if isinstance(plan, BatchPlan) else _stream_runs(plan)
-
-
-def _check_additive(
-    seen: Additive, base: FloatArray, runs: list[Callable[[PresetSampler], FloatArray]]
-) -> None:
-    """Noise must enter in the same way, and be drawn from the same laws, whatever the data."""
-    draws = np.random.default_rng(1).integers(-1000, 1000, len(seen.laws))
-    for run, move in ((runs[0], 0.0), (runs[1], seen.moves[0])):
-        sampler = PresetSampler(draws)
-        expected = base + move + seen.response @ draws
-        if np.abs(run(sampler) - expected).max(initial=0.0) > 2 or tuple(sampler.laws) != seen.laws:
-            raise UnsupportedError("The noise of this release depends on the data it hides.")
+    return probe(main_path(plan, users))
 
 
 def bitwise(plan: Plan, *, users: int = 1) -> bool:
-    """Whether data and noise can be traded against each other without changing a single bit.
+    """Whether data and noise can be traded on the main path without changing a single bit."""
+    from discreet.privacy.auditing.paths.main import main_path
+    from discreet.privacy.auditing.probing import probe
+    from discreet.privacy.auditing.trade import trades
 
-    What is released must be a function of "data plus noise" alone: data d' with draws z and data d
-    with draws z + c give the same output when B·c = d' - d. Where the sum was taken in floating
-    point the last bits differ, and tell d and d' apart. Integer outputs pass as they are.
-    """
-    seen = additive(plan, users=users)
-    runs = _runs(plan, users)
-    draws = _tempting_draws(seen, runs[0](PresetSampler.still()))
-    outputs = [runs[0](PresetSampler(z)) for z in draws]
-    if all(np.array_equal(o, np.rint(o)) for o in outputs):
-        return True
-    shifts = seen.integer_shifts(seen.moves[0])
-    if shifts is None:
-        return False
-    return all(
-        np.array_equal(runs[1](PresetSampler(z)), runs[0](PresetSampler(z + shifts))) for z in draws
-    )
-
-
-def _tempting_draws(seen: Additive, base: FloatArray) -> IntArray:
-    """Half of the draws bring outputs near zero, where floating-point numbers are finest."""
-    draws = np.random.default_rng(0).integers(-99, 100, (20, len(seen.laws)))
-    cancel = np.rint(np.linalg.lstsq(seen.response, -base, rcond=1e-12)[0]).astype(np.int64)
-    draws[::2] = cancel + draws[::2] // 25
-    return draws
-
-
-def _tidy(response: FloatArray) -> FloatArray:
-    """Whole numbers, where rounding by the mechanism or by division left almost whole ones."""
-    whole = np.rint(response)
-    almost = (whole != 0) & (np.abs(response - whole) < 1 / _HEIGHT)
-    return np.where(almost, whole, response)
-
-
-def _batch_runs(plan: BatchPlan, users: int) -> list[Callable[[PresetSampler], FloatArray]]:
-    taker = with_counts(plan)
-
-    def released(user: Episode) -> Callable[[PresetSampler], FloatArray]:
-        return lambda sampler: vector(
-            taker.release(batch_of(user, users, plan.shape), sampler=sampler)
-        )
-
-    return [released(user) for user in opposites(plan.shape)]
-
-
-def _stream_runs(plan: StreamPlan) -> list[Callable[[PresetSampler], FloatArray]]:
-    """The stream of equal users, and every stream in which one of them is another."""
-    usual, other = (user.counts(plan.shape) for user in opposites(plan.shape))
-
-    def released(position: int) -> Callable[[PresetSampler], FloatArray]:
-        def run(sampler: PresetSampler) -> FloatArray:
-            stream = plan.open(sampler)
-            users = [other if k == position else usual for k in range(plan.episodes)]
-            return np.concatenate([vector(stream.add(user)) for user in users])
-
-        return run
-
-    return [released(position) for position in range(-1, plan.episodes)]
+    path = main_path(plan, users)
+    return trades(path, probe(path))

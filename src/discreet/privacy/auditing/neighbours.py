@@ -1,10 +1,11 @@
-"""Worst-case neighbours: two users who have nothing in common, in otherwise equal batches."""
+"""Neighbours: two users who have nothing in common, and users who differ in one respect only."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet._types import FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
@@ -31,6 +32,12 @@ class Episode:
             rewards[h, self.states[h], action] += int(self.rewards[h])
         return Counts(1, transitions, rewards)
 
+    def policy(self, shape: Shape) -> BoolArray:
+        """A public policy that plays what this user played, in every state."""
+        played = np.zeros(shape.visits, np.bool_)
+        played[np.arange(shape.horizon), :, self.actions] = True
+        return played
+
 
 def opposites(shape: Shape) -> tuple[Episode, Episode]:
     """Two users who differ in every counter they touch, at every step.
@@ -51,6 +58,46 @@ def opposites(shape: Shape) -> tuple[Episode, Episode]:
     )
 
 
+EVERYTHING = "everything"
+REWARDS, ONE_STEP, LAST_STEP = "rewards only", "one step only", "last step only"
+OFF_POLICY = "off the policy"
+
+
+def neighbours(shape: Shape) -> dict[str, Episode]:
+    """Who may stand in place of the first opposite, by what is different.
+
+    >>> list(neighbours(Shape(1, 2, 2)))
+    ['everything', 'rewards only', 'one step only', 'last step only']
+    """
+    usual, other = opposites(shape)
+    return {
+        EVERYTHING: other,
+        REWARDS: replace(usual, rewards=0 * usual.rewards),
+        ONE_STEP: _changed(usual, shape, 0),
+        LAST_STEP: _changed(usual, shape, shape.horizon - 1),
+    }
+
+
+def _changed(user: Episode, shape: Shape, step: int) -> Episode:
+    """Another action and another reward at ``step`` (and, after the last one, another state)."""
+    states, actions = user.states.copy(), user.actions.copy()
+    rewards = user.rewards.copy()
+    actions[step], rewards[step] = shape.actions - 1, 1 - rewards[step]
+    if step == shape.horizon - 1:
+        states[-1] = shape.states - 1
+    return Episode(states, actions, rewards)
+
+
+def total(users: Sequence[Episode], shape: Shape) -> Counts:
+    """The counts of a batch, user by user; equal users are counted once and multiplied."""
+    counts = Counts.zeros(shape)
+    for user in dict.fromkeys(users):
+        times = sum(1 for other in users if other is user)
+        one = user.counts(shape)
+        counts = counts + Counts(times, times * one.transitions, times * one.rewards)
+    return counts
+
+
 def batch_of(episode: Episode, users: int, shape: Shape) -> Counts:
     """A batch of ``users``: this one, and others who all do what the first opposite does."""
     other, _ = opposites(shape)
@@ -60,6 +107,12 @@ def batch_of(episode: Episode, users: int, shape: Shape) -> Counts:
 
 
 def vector(released: PrivateCounts) -> FloatArray:
-    """Everything in a release that depends on data, as one vector."""
+    """All statistics of a release, as one vector."""
     parts = [getattr(released, name) for name in STATISTICS]
     return np.concatenate([np.asarray(p, np.float64).ravel() for p in parts if p is not None])
+
+
+def everything(released: PrivateCounts) -> FloatArray:
+    """All that a release says: statistics, users, policy and stated noise."""
+    stated = [released.noise_variance[name] for name in sorted(released.noise_variance)]
+    return np.concatenate([vector(released), [released.users, *stated], released.played.ravel()])

@@ -1,11 +1,14 @@
 """Samplers that do not draw: they look at how a mechanism uses its noise.
 
 `PresetSampler` answers with prescribed numbers and remembers the law of each draw: with it the
-noise of any additive mechanism is read off its real code path, impulse by impulse, as a matrix.
-`ScriptedSampler` answers draws of finite support with prescribed values: with it all outcomes of a
-small mechanism can be visited, each with its probability.
+noise of any additive mechanism is read off its real code path, as a matrix. `ScriptedSampler`
+answers draws of finite support with prescribed values: with it all outcomes of a small mechanism
+can be visited, each with its probability. Both write down how they were called: what is drawn, in
+which order and how much of it may not depend on anybody's data. Both come in two kinds, because
+code may ask a sampler whether it is ``secure`` and then go another way.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +21,9 @@ from discreet.errors import UnsupportedError
 from discreet.privacy.auditing import pairs
 from discreet.privacy.sampling.samplers import Size
 
-_FINE = 1e4
+_FINE = 1.5e5
+_SEED = 256, 16
+"""Weights and size of a draw that seeds a dealer: see `ScriptedSampler`."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,44 @@ class Law:
     def exact(self) -> bool:
         """Whether `pair` serves. Noise of very many steps is continuous to nine digits."""
         return self.kind == "table" or (self.copies == 1 and self.scale <= _FINE)
+
+    @property
+    def symmetric(self) -> bool:
+        """Up and down are alike."""
+        return self.kind in ("laplace", "gaussian")
+
+    @property
+    def largest(self) -> int | None:
+        """The largest value that can be drawn, None if there is none."""
+        if self.kind == "binomial":
+            return self.trials
+        return self.copies * (len(self.table) // 8 - 1) if self.kind == "table" else None
+
+    @property
+    def mean(self) -> float:
+        """The mean of the draw."""
+        if self.kind == "binomial":
+            return self.trials * self.scale
+        if self.kind == "table":
+            masses = np.frombuffer(self.table)
+            return self.copies * float(masses @ np.arange(masses.size))
+        return 0.0
+
+    @property
+    def variance(self) -> float:
+        """The variance of the draw."""
+        if self.kind == "binomial":
+            return self.trials * self.scale * (1 - self.scale)
+        if self.kind == "table":
+            masses = np.frombuffer(self.table)
+            apart = np.arange(masses.size) - self.mean / self.copies
+            return self.copies * float(masses @ apart**2)
+        if self.kind == "laplace":
+            return self.copies * 0.5 / math.sinh(0.5 / self.scale) ** 2
+        values = np.arange(-60, 61)
+        weights = np.exp(-(values**2) / (2 * self.scale**2))
+        small = float(weights @ values**2 / weights.sum())
+        return self.copies * (small if self.scale < 4 else self.scale**2)
 
     def pair(self, shift: int) -> pairs.Pair:
         """What an attacker learns when this noise hides a move by ``shift``."""
@@ -70,24 +113,19 @@ class PresetSampler:
     """Draw number i is ``values[i]``, and zero beyond their end; every draw's law is remembered."""
 
     values: IntArray
+    secure: bool = False
     laws: list[Law] = field(default_factory=list)
-    secure = False
+    calls: list[tuple[object, ...]] = field(default_factory=list)
 
     @classmethod
-    def still(cls) -> "PresetSampler":
+    def still(cls, *, secure: bool = False) -> "PresetSampler":
         """No noise at all."""
-        return cls(np.zeros(0, np.int64))
-
-    @classmethod
-    def impulse(cls, at: int, height: int) -> "PresetSampler":
-        """Only draw number ``at`` is not zero."""
-        values = np.zeros(at + 1, np.int64)
-        values[at] = height
-        return cls(values)
+        return cls(np.zeros(0, np.int64), secure)
 
     def _answer(self, law: Law, size: Size) -> IntArray:
         answer = np.zeros(size, np.int64)
         first = len(self.laws)
+        self.calls.append((law, answer.shape))
         self.laws.extend([law] * answer.size)
         given = self.values[first : first + answer.size]
         answer.flat[: given.size] = given
@@ -126,23 +164,37 @@ class PresetSampler:
 
     def permutation(self, length: int) -> IntArray:
         """The identity."""
+        self.calls.append(("permutation", length))
         return np.arange(length, dtype=np.int64)
 
 
 @dataclass
 class ScriptedSampler:
-    """Draws follow ``script`` (indices into their supports); beyond its end the first value."""
+    """IntArray follow ``script`` (indices into their supports); beyond its end the first value.
+
+    Only scalar draws number ``first`` to ``last`` are visited in all their values, which is
+    everything unless said otherwise; the others are the middle of their supports. A draw that seeds
+    a dealer (16 bytes) stands for all seeds: in audited shapes there is one next state, and nothing
+    is left to deal.
+    """
 
     script: list[int]
+    secure: bool = False
+    first: int = 0
+    last: int = 1 << 62
     taken: list[int] = field(default_factory=list)
     options: list[int] = field(default_factory=list)
+    calls: list[tuple[object, ...]] = field(default_factory=list)
+    draws: int = 0
     log_probability: float = 0.0
-    secure = False
 
     def _scalar(self, probabilities: FloatArray) -> int:
         support = np.flatnonzero(probabilities)
+        self.draws += 1
+        if not self.first < self.draws <= self.last:
+            return int(support[support.size // 2])
         place = len(self.taken)
-        choice = self.script[place] if place < len(self.script) else 0
+        choice = self.script[place] % support.size if place < len(self.script) else 0
         self.taken.append(choice)
         self.options.append(support.size)
         value = int(support[choice])
@@ -156,18 +208,24 @@ class ScriptedSampler:
 
     def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
         """Every number of ones that can occur."""
-        from scipy import stats
-
         if np.ndim(trials):
-            raise UnsupportedError("Reports are enumerated bit by bit, not in sums.")
-        return self._many(stats.binom.pmf(np.arange(int(trials) + 1), trials, probability), size)
+            self.calls.append(("bits", float(probability), size))
+            each = np.broadcast_to(trials, size)
+            drawn = [self._scalar(_binomial(int(n), float(probability))) for n in each.ravel()]
+            return np.array(drawn, np.int64).reshape(each.shape)
+        self.calls.append(("binomial", int(trials), float(probability), size))
+        return self._many(_binomial(int(trials), float(probability)), size)
 
     def table(self, weights: IntArray, size: Size) -> IntArray:
         """Every index of positive weight."""
+        self.calls.append(("table", np.asarray(weights).tobytes(), size))
+        if (len(weights), size) == _SEED:
+            return np.zeros(size, np.int64)
         return self._many(weights / weights.sum(), size)
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
         """Every sum that can occur."""
+        self.calls.append(("table_sum", np.asarray(weights).tobytes(), users, size))
         law = np.ones(1)
         for _ in range(users):
             law = np.convolve(law, weights / weights.sum())
@@ -175,27 +233,45 @@ class ScriptedSampler:
 
     def permutation(self, length: int) -> IntArray:
         """The identity: what is audited must not depend on the order."""
+        self.calls.append(("permutation", length))
         return np.arange(length, dtype=np.int64)
 
     def __getattr__(self, name: str) -> Any:
         raise UnsupportedError(f"{name!r} has an infinite support and cannot be enumerated.")
 
 
-def outcomes(run: Callable[[Any], bytes], limit: int = 1 << 17) -> dict[bytes, float]:
+class TooManyError(UnsupportedError):
+    """All outcomes would take too long to list."""
+
+
+@functools.lru_cache(maxsize=256)
+def _binomial(trials: int, probability: float) -> FloatArray:
+    from scipy import stats
+
+    masses: FloatArray = stats.binom.pmf(np.arange(trials + 1), trials, probability)
+    return masses
+
+
+Start = Callable[[list[int]], ScriptedSampler]
+
+
+def outcomes(
+    run: Callable[[Any], bytes], limit: int = 1 << 17, start: Start = ScriptedSampler
+) -> dict[bytes, float]:
     """The exact distribution of what ``run(sampler)`` returns, over all draws of the sampler."""
     distribution: dict[bytes, float] = {}
-    for visited, (seen, log_probability) in enumerate(_visit(run)):
+    for visited, (seen, log_probability) in enumerate(_visit(run, start)):
         if visited >= limit:
-            raise UnsupportedError(f"More than {limit:,} outcomes; audit a smaller shape.")
+            raise TooManyError(f"More than {limit:,} outcomes; audit a smaller shape.")
         distribution[seen] = distribution.get(seen, 0.0) + math.exp(log_probability)
     return distribution
 
 
-def _visit(run: Callable[[Any], bytes]) -> Iterator[tuple[bytes, float]]:
+def _visit(run: Callable[[Any], bytes], start: Start) -> Iterator[tuple[bytes, float]]:
     """Depth-first over the tree of draws."""
     script: list[int] = []
     while True:
-        sampler = ScriptedSampler(script)
+        sampler = start(script)
         yield run(sampler), sampler.log_probability
         script = list(sampler.taken)
         while script and script[-1] + 1 == sampler.options[len(script) - 1]:

@@ -1,22 +1,31 @@
-"""Every mechanism of the library by name, each as a small plan that can be audited."""
+"""Every mechanism of the library by name, in every kind of plan, small enough to be audited."""
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
 from discreet.mdp.shape import Shape
+from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.auditing.paths.path import Kind
+from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import Calibration, Central, Local, Shuffle
+from discreet.privacy.trust import Calibration, Central, Local, Shuffle, _Private
+from discreet.privacy.vectors import VectorPlan, vector_stream
 
-_TRUST = {"central": Central, "local": Local, "shuffle": Shuffle}
+_TRUST: dict[str, type[_Private]] = {"central": Central, "local": Local, "shuffle": Shuffle}
 BATCH = Shape(states=2, actions=2, horizon=6)
 SMALL = Shape(states=1, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
-EPISODES = 8
+EPISODES = 5
+_PRINTED_EPISODES = 8
+"""A power of two: log K in the printed constants is then the number of levels."""
+LONG = 256
 _PURE = ("laplace", "tree-laplace", "randomized-response", "one-step")
+_LISTED = ("randomized-response", "one-step")
+"""Mechanisms that randomise data: all their outcomes are listed."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,7 @@ class Entry:
     calibration: Calibration = "exact"
     epsilon: float = 1.0
     delta: float = 1e-6
+    stationary: bool = False
 
     @property
     def name(self) -> str:
@@ -37,15 +47,32 @@ class Entry:
         return f"{self.trust}/{self.mechanism}" + ("-stream" if both else "")
 
     @property
+    def kind(self) -> Kind:
+        """Batch, stream or stationary."""
+        return "stationary" if self.stationary else self.rhythm
+
+    @property
     def claimed(self) -> tuple[float, float]:
         """What is asked for: pure mechanisms are asked for a pure epsilon."""
         return self.epsilon, 0.0 if self.mechanism in _PURE else self.delta
 
+    @property
+    def model(self) -> _Private:
+        """The trust model, asked for this mechanism."""
+        epsilon, delta = self.claimed
+        return _TRUST[self.trust](
+            epsilon, delta, mechanism=self.mechanism, calibration=self.calibration
+        )
+
     def plan(self) -> Plan:
-        """A plan whose exact privacy can be computed in about a second."""
-        if self.mechanism == "randomized-response":  # all 2^8 reports of a user are listed
-            return self._calibrate(SMALL, ("transitions", "rewards"))
-        small = self.rhythm == "stream" or self.mechanism == "one-step"
+        """A plan whose exact privacy can be computed in less than a second."""
+        if self.mechanism in _LISTED:
+            return self._calibrate(SMALL, ("rewards",), 1)
+        if self.calibration == "paper" and self.rhythm == "stream":
+            return self._calibrate(SMALL, STATISTICS, _PRINTED_EPISODES)
+        if self.mechanism == "bounded":  # its calibration takes long
+            return self._calibrate(SMALL, ("visits",))
+        small = self.trust == "shuffle" or self.rhythm == "stream"
         return self._calibrate(SMALL if small else BATCH, STATISTICS)
 
     def target(self) -> Plan:
@@ -53,22 +80,31 @@ class Entry:
 
         Printed constants do not follow the statistics: they are attacked on all three.
         """
+        if self.mechanism == "bounded":
+            return self.plan()
         statistics = ("visits",) if self.calibration == "exact" else STATISTICS
-        return self._calibrate(TINY, statistics, 256 if self.trust == "central" else EPISODES)
+        shape = replace(TINY, horizon=2) if self.stationary else TINY
+        return self._calibrate(shape, statistics)
+
+    def long(self) -> Plan:
+        """A long stream of few counters."""
+        return self._calibrate(SMALL if self.mechanism in _LISTED else TINY, ("visits",), LONG)
 
     def _calibrate(
         self, shape: Shape, statistics: tuple[str, ...], episodes: int = EPISODES
     ) -> Plan:
         """Printed constants warn when used; an audit knows."""
-        epsilon, delta = self.claimed
-        trust = _TRUST[self.trust](
-            epsilon, delta, mechanism=self.mechanism, calibration=self.calibration
-        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
             if self.rhythm == "batch":
-                return trust.calibrate(shape, statistics=statistics)
-            return trust.calibrate(shape, rhythm="stream", statistics=statistics, episodes=episodes)
+                return self.model.calibrate(shape, statistics=statistics)
+            return self.model.calibrate(
+                shape,
+                rhythm="stream",
+                statistics=statistics,
+                episodes=episodes,
+                stationary=self.stationary,
+            )
 
 
 def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
@@ -96,3 +132,59 @@ def _printed(entry: Entry) -> bool:
         return entry.plan().guarantee.claimed is not None
     except DiscreetError:
         return False
+
+
+@dataclass(frozen=True)
+class VectorEntry:
+    """A mechanism on named vectors."""
+
+    entry: Entry
+    reach: Reach = field(default=Reach(units=4))
+
+    def plan(self) -> VectorPlan:
+        """Four cells, six releases."""
+        sizes = {"losses": 4}
+        return vector_stream(self.entry.model, sizes, self.reach, episodes=EPISODES + 1)
+
+
+@dataclass(frozen=True)
+class LayeredEntry:
+    """A mechanism on the counts and losses of a layered MDP."""
+
+    entry: Entry
+    feedback: Feedback
+    centred: bool = False
+
+    def plan(self) -> LayeredPlan:
+        """Two layers of one state and two actions, four releases."""
+        return calibrate_layered(
+            self.entry.model,
+            LayeredSize(widths=(1, 1, 1), actions=2),
+            EPISODES - 1,
+            feedback=self.feedback,
+            centred_losses=self.centred,
+        )
+
+
+def vectors(chosen: list[Entry]) -> Iterator[VectorEntry]:
+    """Dense vectors, and sparse ones that pile up, for every stream that adds noise."""
+    for entry in chosen:
+        if _adds_noise(entry):
+            yield VectorEntry(entry)
+            if entry.trust == "central":
+                yield VectorEntry(entry, Reach(units=4, pile=2))
+
+
+def layers(chosen: list[Entry]) -> Iterator[LayeredEntry]:
+    """Full information, bandit feedback, and centred bandit losses."""
+    for entry in chosen:
+        if _adds_noise(entry) and entry.mechanism != "bounded":
+            yield LayeredEntry(entry, "full")
+            yield LayeredEntry(entry, "bandit")
+            if entry.mechanism in ("toeplitz", "laplace"):
+                yield LayeredEntry(entry, "bandit", centred=True)
+
+
+def _adds_noise(entry: Entry) -> bool:
+    stream = entry.rhythm == "stream" and entry.calibration == "exact" and not entry.stationary
+    return stream and entry.mechanism not in _LISTED

@@ -1,4 +1,4 @@
-"""`audit`: every mechanism, by calculation and by attack."""
+"""`audit`: every mechanism, on every path, by calculation and by attack."""
 
 import math
 import zlib
@@ -10,26 +10,25 @@ import numpy as np
 
 from discreet import _validate
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing.conformance import TOLERANCE
-from discreet.privacy.auditing.empirical import epsilon_low, samples
+from discreet.privacy.auditing.cases import SLOW, Case, cases
+from discreet.privacy.auditing.empirical import epsilon_low, watched
+from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
+from discreet.privacy.auditing.fit import misfits
 from discreet.privacy.auditing.linear import Additive, additive
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.roster import Entry, entries, find
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.auditing.roster import entries, find
 from discreet.privacy.sampling.samplers import SimulationSampler
 
-_BATCHES = (1, 1000, 100_000)
-"""Batch sizes at which shuffled noise is audited: many, one and rare bits per user."""
 INTEGERS = "shuffle/integers"
 """The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
-_RUNS, _QUICK_RUNS = 5_000, 500
+_RUNS, _QUICK_RUNS = 800, 120
 
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What one mechanism claims, what it delivers, and what an attack could prove.
+    """What one mechanism claims, what one of its paths delivers, and what an attack could prove.
 
     Attributes:
         mechanism: its name.
@@ -40,6 +39,9 @@ class AuditRow:
         exact_delta: what it delivers at the claimed epsilon (nan: only bounds are known).
         empirical_epsilon_low: no smaller epsilon is possible, with confidence 1 - 1e-6.
         notion: JDP, LDP or SDP.
+        path: the public functions that data went through.
+        kind: batch, stream, stationary, layered, vector or honest.
+        problems: what depends on data and must not, in sentences.
     """
 
     mechanism: str
@@ -50,16 +52,22 @@ class AuditRow:
     exact_delta: float
     empirical_epsilon_low: float
     notion: str
+    path: str = "release"
+    kind: str = "batch"
+    problems: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         """The claim is true, as far as calculation and attack can tell."""
-        return max(self.exact_epsilon, self.empirical_epsilon_low) <= self.epsilon * (1 + TOLERANCE)
+        largest = max(self.exact_epsilon, self.empirical_epsilon_low)
+        return largest <= self.epsilon * (1 + TOLERANCE) and not self.problems
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is infinite or unknown is null."""
         return {
             "mechanism": self.mechanism,
+            "path": self.path,
+            "kind": self.kind,
             "calibration": self.calibration,
             "notion": self.notion,
             "claimed": {"epsilon": self.epsilon, "delta": self.delta},
@@ -67,6 +75,7 @@ class AuditRow:
             "exact_delta": _finite(self.exact_delta),
             "empirical_epsilon_low": self.empirical_epsilon_low,
             "holds": self.holds,
+            "problems": list(self.problems),
         }
 
 
@@ -79,33 +88,34 @@ def audit(
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[AuditRow]:
-    """Audit mechanisms at (epsilon, delta), all of them by default.
+    """Audit mechanisms at (epsilon, delta), all of them by default: one row for every path.
 
     Args:
         mechanisms: names such as ``"central/gaussian"``, ``"gaussian"`` or ``"central"``.
         epsilon: to calibrate to.
         delta: to calibrate to (mechanisms with a pure epsilon are held to delta = 0).
-        quick: fewer runs of the attacks; calculations are the same.
+        quick: the secure branch only, one long stream, attacks on batches only, no bounded noise
+            (unless it is asked for by name).
         seed: of the attacked noise.
-        progress: told the name of each mechanism before its turn.
+        progress: told the name of each mechanism and path before its turn.
 
-    >>> [row] = audit(["central/laplace"], quick=True)
-    >>> row.exact_epsilon, row.holds
-    (1.0, True)
+    >>> [(row.path, row.exact_epsilon) for row in audit(["central/laplace"], quick=True)]
+    [('release', 1.0), ('simulate', 1.0)]
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
     names = [name for name in mechanisms if name != INTEGERS]
     chosen = [e for name in names for e in find(name, epsilon=epsilon, delta=delta)]
-    rows = []
     if not mechanisms:
-        chosen = list(entries(epsilon=epsilon, delta=delta))
-    for entry in dict.fromkeys(chosen):
-        progress(f"{entry.name} ({entry.calibration})")
-        rows.append(_row(entry, _QUICK_RUNS if quick else _RUNS, seed))
+        known = entries(epsilon=epsilon, delta=delta)
+        chosen = [e for e in known if not quick or e.mechanism not in SLOW]
+    rows = []
+    for case in cases(list(dict.fromkeys(chosen)), quick=quick):
+        progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
+        rows.append(_row(case, quick=quick, seed=seed))
     if not mechanisms or {INTEGERS, "shuffle", "bits"} & set(mechanisms):
         progress(f"{INTEGERS} (paper)")
-        rows.append(_printed_messages(epsilon, delta, _QUICK_RUNS if quick else _RUNS, seed))
+        rows.append(_printed_messages(epsilon, delta, _RUNS, seed))
     return rows
 
 
@@ -114,7 +124,7 @@ def _finite(value: float) -> float | None:
 
 
 def exact_view(plan: Plan, users: int = 1) -> Additive | Enumerated:
-    """The plan's exact privacy, by the route that fits it."""
+    """The plan's exact privacy on its main path, or of its reports."""
     try:
         return additive(plan, users=users)
     except UnsupportedError:
@@ -123,21 +133,36 @@ def exact_view(plan: Plan, users: int = 1) -> Additive | Enumerated:
         return Enumerated(plan)
 
 
-def _row(entry: Entry, runs: int, seed: int) -> AuditRow:
-    plan = entry.plan()
-    epsilon, delta = entry.claimed
-    sizes = _BATCHES if entry.trust == "shuffle" else (1,)
-    views = [exact_view(plan, users) for users in sizes]
+def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
+    epsilon, delta = case.claimed
+    hint = case.hint()
+    found = [
+        examine(path, secure=kind, hint=hint)
+        for path in case.paths
+        for kind in (path.secure[-1:] if quick else path.secure)
+    ]
+    problems = [text for f in found for text in (*f.problems, f.unlisted) if text]
+    if not quick and case.kind in ("batch", "stream"):  # the others share their draws
+        problems += _misfits(found, seed)
+    points = [f.view.curve(epsilon, delta) for f in found if f.view is not None]
     return AuditRow(
-        mechanism=entry.name,
-        calibration=entry.calibration,
+        mechanism=case.mechanism,
+        calibration=case.calibration,
         epsilon=epsilon,
         delta=delta,
-        exact_epsilon=max(view.epsilon(delta) for view in views),
-        exact_delta=max(view.delta(epsilon) for view in views),
-        empirical_epsilon_low=_attack(entry.target(), delta, runs, seed),
-        notion=plan.guarantee.notion,
+        exact_epsilon=max((point[0] for point in points), default=math.inf),
+        exact_delta=max((point[1] for point in points), default=1.0),
+        empirical_epsilon_low=_attack(case, quick=quick, seed=seed),
+        notion=case.notion,
+        path=case.path,
+        kind=case.kind,
+        problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _misfits(found: Sequence[Finding], seed: int) -> list[str]:
+    """The real samplers on the first path (the others share its code)."""
+    return [text for finding in found[:2] for text in misfits(finding, seed)]
 
 
 def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> AuditRow:
@@ -153,12 +178,15 @@ def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> Aud
         exact_delta=view.delta(epsilon),
         empirical_epsilon_low=epsilon_low(*view.samples(sampler, runs), delta),
         notion="SDP",
+        path="release_reports",
     )
 
 
-def _attack(plan: Plan, delta: float, runs: int, seed: int) -> float:
-    if isinstance(plan, StreamPlan):
-        runs = max(200, runs // 5)
-    name = f"{plan.guarantee.notion}/{plan.mechanism}/{isinstance(plan, BatchPlan)}"
+def _attack(case: Case, *, quick: bool, seed: int) -> float:
+    path = None if quick and case.kind != "batch" else case.target()
+    if path is None:
+        return 0.0
+    runs = (_QUICK_RUNS if quick else _RUNS) // (1 if path.releases == 1 else 6)
+    name = f"{case.mechanism}/{case.path}/{case.kind}"
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return epsilon_low(*samples(plan, SimulationSampler(rng), runs), delta)
+    return epsilon_low(*watched(path, SimulationSampler(rng), runs), case.claimed[1])

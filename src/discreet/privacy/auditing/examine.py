@@ -1,0 +1,70 @@
+"""One path, examined: what it delivers, and what of it depends on data that must not."""
+
+from dataclasses import dataclass
+
+from discreet.errors import DiscreetError, UnsupportedError
+from discreet.privacy.auditing.discipline import undisciplined
+from discreet.privacy.auditing.linear import Additive
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.probes import TooManyError
+from discreet.privacy.auditing.probing import probe
+from discreet.privacy.auditing.reports import Outcomes
+from discreet.privacy.auditing.trade import trades
+
+View = Additive | Outcomes
+TOLERANCE = 1e-7
+"""Relative error allowed to the arithmetic of an audit."""
+LOW_BITS = (
+    "Floating-point noise is released: the low-order bits of a release depend on the data beyond "
+    "their noisy value."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What one path was seen to do with one kind of sampler.
+
+    Attributes:
+        path: the path.
+        secure: the kind of sampler.
+        view: its exact privacy, None if it could not be read off.
+        problems: what depends on data and must not, in sentences.
+        unlisted: why there is no view, though nothing is wrong: too many outcomes.
+    """
+
+    path: Path
+    secure: bool
+    view: View | None
+    problems: tuple[str, ...]
+    unlisted: str = ""
+
+
+def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Finding:
+    """Run the path on neighbours, with every kind of randomness that tells something."""
+    problems = list(dict.fromkeys(undisciplined(path, secure=secure)))
+    view: View | None = None
+    try:
+        view = _view(path, secure, hint)
+        if isinstance(view, Additive) and not trades(path, view, secure=secure):
+            problems.append(LOW_BITS)
+    except TooManyError as reason:
+        return Finding(path, secure, None, tuple(problems), str(reason))
+    except UnsupportedError as reason:
+        problems.append(str(reason))
+    except DiscreetError as reason:
+        problems.append(f"It refuses what it should publish: {reason}")
+    return Finding(path, secure, view, tuple(problems))
+
+
+def _view(path: Path, secure: bool, hint: Additive | None) -> View:
+    if path.window:  # a long stream of randomised data
+        return Outcomes(path, secure=secure)
+    try:
+        return probe(path, secure=secure, hint=hint)
+    except UnsupportedError as reason:
+        try:
+            return Outcomes(path, secure=secure)
+        except TooManyError:
+            raise
+        except UnsupportedError:
+            raise reason from None

@@ -1,0 +1,70 @@
+"""Both samplers, on the path itself: what comes out has the law that was calculated.
+
+The exact results rest on what a sampler was *asked* for. Here the real samplers draw, through the
+real code: means and variances of all that is published are compared with the calculated ones
+(additive noise), or the frequencies of all outcomes with their probabilities (randomised data).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from discreet.privacy.auditing.examine import Finding
+from discreet.privacy.auditing.linear import Additive
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.probes import PresetSampler
+from discreet.privacy.auditing.reports import Outcomes
+from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
+
+SIGMAS = 8.0
+"""False alarms at eight standard errors: below 1e-13 per number."""
+
+
+_RUNS = {False: 120, True: 40}
+"""With the simulation sampler, and with the secure one."""
+
+
+def misfits(finding: Finding, seed: int = 0) -> Iterator[str]:
+    """What the real sampler does otherwise than calculated, on a path that was examined."""
+    if finding.view is None or not finding.path.thorough:
+        return
+    sampler: Sampler = SimulationSampler(np.random.default_rng([seed, 2]))
+    if finding.secure:
+        sampler = SecureSampler()
+    measure = _frequencies if isinstance(finding.view, Outcomes) else _moments
+    wrong = measure(finding.path, finding.view, sampler, _RUNS[finding.secure])  # type: ignore[arg-type]
+    if wrong:
+        yield f"With the {'secure' if finding.secure else 'simulation'} sampler {wrong}."
+
+
+def _moments(path: Path, view: Additive, sampler: Sampler, runs: int) -> str | None:
+    drawn = np.array([path.base(sampler) for _ in range(runs)])
+    still = path.base(PresetSampler.still(secure=sampler.secure))
+    noisy = np.abs(view.response).any(axis=1)
+    response = view.response[noisy]
+    means = response @ np.array([law.mean for law in view.laws])
+    spreads = np.sqrt(response**2 @ np.array([law.variance for law in view.laws]))
+    standard = (drawn[:, noisy] - still[noisy] - means) / spreads
+    slack = 1 / spreads.min(initial=np.inf)  # what is rounded is off by up to one
+    if (np.abs(standard.mean(axis=0)) > SIGMAS / np.sqrt(runs) + slack).any():
+        return "the noise has another mean than calculated"
+    # Outputs of one run hang together: their average square is compared run by run.
+    squares = (standard**2).mean(axis=1)
+    error = SIGMAS * squares.std() / np.sqrt(runs) + slack
+    if abs(squares.mean() - 1) > error:
+        return f"the noise has {squares.mean():.2f} times the calculated variance"
+    return None
+
+
+def _frequencies(path: Path, view: Outcomes, sampler: Sampler, runs: int) -> str | None:
+    seen: dict[bytes, int] = {}
+    for _ in range(runs):
+        key = path.base(sampler).tobytes()
+        seen[key] = seen.get(key, 0) + 1
+    if any(key not in view.base for key in seen):
+        return "something is published that cannot be"
+    for key, probability in view.base.items():
+        error = SIGMAS * np.sqrt(runs * probability * (1 - probability)) + SIGMAS
+        if abs(seen.get(key, 0) - runs * probability) > error:
+            return "an outcome has another probability than calculated"
+    return None

@@ -1,0 +1,339 @@
+"""Mechanisms that are broken on one path only: each must be caught, and the path named."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, Shuffle, check_mechanism
+from discreet.privacy.adversarial import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
+from discreet.privacy.auditing.cases import cases
+from discreet.privacy.auditing.examine import examine
+from discreet.privacy.auditing.paths.batches import honest_path
+from discreet.privacy.auditing.paths.streams import long_path, stream_path
+from discreet.privacy.auditing.probing import probe
+from discreet.privacy.auditing.roster import Entry
+from discreet.privacy.mechanisms._cumulative import AdditiveRelease, Reach
+from discreet.privacy.mechanisms._encoders import AdditiveEncoder
+from discreet.privacy.mechanisms.local import LaplaceLocalStream
+from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.mechanisms.one_step import OneStepBatch, OneStepEncoder
+from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
+from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
+from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
+from discreet.privacy.plans import noisy_batch
+from discreet.privacy.statistics import Debias
+from discreet.privacy.vectors import vector_stream
+
+SMALL = Shape(states=1, actions=2, horizon=2)
+TINY = Shape(states=1, actions=2, horizon=1)
+
+
+def as_type(plan, kind, **changes):
+    """The same plan with another class: a mutation of its code, not of its promise."""
+    fields = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
+    return kind(**(fields | changes))
+
+
+def said(plan):
+    return " ".join(check_mechanism(plan).problems)
+
+
+def stream(trust, shape=SMALL, *, episodes=4, statistics=("rewards",), stationary=False):
+    return trust.calibrate(
+        shape, rhythm="stream", episodes=episodes, statistics=statistics, stationary=stationary
+    )
+
+
+class RewardedStep(OneStepEncoder):
+    """Reports rewarded steps more often."""
+
+    def encode(self, states, actions, rewards, sampler):
+        kept = sampler.table
+        weights = 2 + np.asarray(rewards, np.int64)
+        sampler.table = lambda _, size: kept(weights, size)
+        try:
+            return super().encode(states, actions, rewards, sampler)
+        finally:
+            del sampler.table
+
+
+class RewardedSteps(OneStepBatch):
+    def encoder(self, users, *, played=None):
+        return as_type(super().encoder(users, played=played), RewardedStep)
+
+
+def test_the_step_of_one_step_depends_on_rewards():
+    plan = Local(1, mechanism="one-step").calibrate(SMALL)
+    problems = said(as_type(plan, RewardedSteps))
+    assert "release_reports: Which noise is drawn depends on the data" in problems
+    assert "release_reports: The release delivers epsilon=1." in problems
+    assert "simulate:" not in problems  # only devices are broken
+
+
+def test_randomised_response_with_half_the_units_when_stationary():
+    trust = Local(1, mechanism="randomized-response")
+    twice = stream(Local(2, mechanism="randomized-response"), stationary=True, episodes=1)
+    plan = stream(trust, stationary=True, episodes=1)
+    problems = said(dataclasses.replace(plan, flip=twice.flip))
+    for path in ("add", "add_report", "block"):
+        assert f"{path}: The release delivers epsilon=2" in problems
+
+
+class ForgetfulRun(_TreeRun):
+    """Draws the oldest node again at every 64th release, when draws come one at a time."""
+
+    def _next(self, first, rows):
+        if rows == 1 and first and first % 64 == 0:
+            top = min(first.bit_length(), len(self._nodes)) - 1
+            fresh = self._noise.law.draw(self.sampler, self.cells)
+            self._total += fresh - self._nodes[top]
+            self._nodes[top] = fresh
+        return super()._next(first, rows)
+
+
+class ForgetfulRelease(AdditiveRelease):
+    def __init__(self, plan, sampler):
+        super().__init__(plan, sampler)
+        self._run = ForgetfulRun(plan.noise, plan.cells, sampler)
+
+
+class ForgetfulTree(LaplaceTree):
+    def open(self, sampler):
+        return ForgetfulRelease(self, sampler)
+
+
+def test_a_node_redrawn_every_64_releases_on_the_secure_stream():
+    trust = Central(1, mechanism="tree-laplace")
+    plan = stream(trust, TINY, episodes=256, statistics=("visits",))
+    broken = as_type(plan, ForgetfulTree)
+    hint = probe(long_path(broken, "block", secure=False))
+    assert hint.epsilon(0.0) == pytest.approx(1.0)  # simulations are fine
+    finding = examine(long_path(broken, "add", secure=True), secure=True, hint=hint)
+    assert finding.view.epsilon(0.0) > 1.3
+    fine = examine(long_path(plan, "add", secure=True), secure=True, hint=hint)
+    assert fine.view.epsilon(0.0) == pytest.approx(1.0) and not fine.problems
+
+
+class LeakyRelease(AdditiveRelease):
+    """Adds a trace of the data after the noise."""
+
+    def _take(self, counts):
+        trace = 1e-13 * counts.rewards.sum()
+        return super()._take(counts) + trace
+
+
+class LeakyTree(LaplaceTree):
+    def open(self, sampler):
+        return LeakyRelease(self, sampler)
+
+
+def test_a_trace_of_the_data_in_add():
+    plan = stream(Central(1, mechanism="tree-laplace"))
+    problems = said(as_type(plan, LeakyTree))
+    assert "add: Floating-point noise is released" in problems
+    assert "block:" not in problems
+
+
+class HalvedEncoder(AdditiveEncoder):
+    def _perturb(self, counters, sampler):
+        return counters + self.law.scaled(0.5).draw(sampler, counters.size)
+
+
+class HalvedOnDevices(LaplaceLocalStream):
+    def encoder(self):
+        return as_type(super().encoder(), HalvedEncoder)
+
+
+def test_noise_halved_on_devices_only():
+    plan = stream(Local(1, mechanism="laplace"))
+    problems = said(as_type(plan, HalvedOnDevices))
+    assert "add_report: The release delivers epsilon=2" in problems
+    assert " add: " not in problems and "block:" not in problems
+
+
+class SharedInBlocks(AdditiveRelease):
+    def noise_block(self, episodes):
+        return np.repeat(super().noise_block(episodes)[:, :1], self.plan.cells, axis=1)
+
+
+class SharedTree(LaplaceTree):
+    def open(self, sampler):
+        return SharedInBlocks(self, sampler)
+
+
+def test_noise_shared_in_blocks_only():
+    plan = stream(Central(1, mechanism="tree-laplace"))
+    problems = said(as_type(plan, SharedTree))
+    assert "block: The release delivers epsilon=inf" in problems
+    assert "add:" not in problems
+
+
+class OnlyWhereVisited(LaplaceBatch):
+    """Draws noise for counters that somebody touched."""
+
+    def release(self, counts, *, sampler, played=None):
+        raw = {name: getattr(counts, f"row_{name}").ravel() for name in self.statistics}
+
+        def draw(name, cells):
+            noise = np.zeros(cells, np.int64)
+            touched = raw[name] > 0
+            noise[touched] = self.law.draw(sampler, int(touched.sum()))
+            return noise
+
+        return noisy_batch(self, counts, draw, secure=sampler.secure, played=None)
+
+
+def test_noise_only_where_data_are():
+    plan = Central(1).calibrate(SMALL)
+    assert "Which noise is drawn depends on the data" in said(as_type(plan, OnlyWhereVisited))
+
+
+class LouderWithData(LaplaceBatch):
+    """The same draws, used twice where there is a reward."""
+
+    def release(self, counts, *, sampler, played=None):
+        factor = 1 + int(counts.rewards.sum() > 0)
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: factor * self.law.draw(sampler, n),
+            secure=sampler.secure,
+            played=played,
+        )
+
+
+def test_noise_that_grows_with_the_data():
+    plan = Central(1).calibrate(SMALL)
+    problems = said(as_type(plan, LouderWithData))
+    assert "release: The noise of this release depends on the data it hides" in problems
+
+
+class Chatty(ShuffleEncoder):
+    """One message more for every reward."""
+
+    def encode(self, states, actions, rewards, sampler):
+        sent = super().encode(states, actions, rewards, sampler)
+        return np.concatenate([sent, sent[: int(np.sum(rewards))]])
+
+
+class ChattyShuffle(ShuffleBatch):
+    def encoder(self, users, *, played=None):
+        return as_type(super().encoder(users, played=played), Chatty)
+
+    def add_up(self, reports, users, played):
+        each = 1 + self.bits(users).bits
+        kept = [np.flatnonzero(reports[:, 0] == c)[: users * each] for c in set(reports[:, 0])]
+        return super().add_up(reports[np.sort(np.concatenate(kept))], users, played)
+
+
+def test_the_number_of_messages_depends_on_rewards():
+    plan = Shuffle(2, 1e-3).calibrate(TINY)
+    problems = said(as_type(plan, ChattyShuffle))
+    assert "release_reports" in problems and "depends on the data" in problems
+
+
+class RefusingEncoder(OneStepEncoder):
+    def encode(self, states, actions, rewards, sampler):
+        if not self.played[np.arange(self.shape.horizon), states[:-1], actions].all():
+            raise InvalidInputError("Expected users who follow the policy.")
+        return super().encode(states, actions, rewards, sampler)
+
+
+class RefusingDevices(OneStepBatch):
+    def encoder(self, users, *, played=None):
+        return as_type(super().encoder(users, played=played), RefusingEncoder)
+
+
+def test_a_refusal_off_the_policy_on_devices():
+    plan = Local(1, mechanism="one-step").calibrate(SMALL)
+    problems = said(as_type(plan, RefusingDevices))
+    assert "release_reports: An episode that leaves the policy is refused" in problems
+
+
+class EverybodyHonest(ShuffleBatch):
+    def reliable(self, users):
+        return users
+
+
+def test_the_honest_fraction_ignored():
+    plan = Shuffle(1, 1e-6, honest=0.5).calibrate(TINY, statistics=("visits",))
+    delivered = examine(honest_path(plan, 2, 4), secure=True).view.epsilon(1e-6)
+    assert delivered <= 1 + 1e-7
+    broken = as_type(plan, EverybodyHonest)
+    assert examine(honest_path(broken, 2, 4), secure=True).view.epsilon(1e-6) > 1.2
+
+
+def test_the_pile_of_pooled_counters_ignored():
+    trust = Central(1, 1e-6, mechanism="tree-gaussian")
+    plan, apart = (stream(trust, stationary=pooled) for pooled in (True, False))
+    problems = said(dataclasses.replace(plan, noise=apart.noise))
+    assert "add: The release delivers epsilon=1.4" in problems
+
+
+class SilentLosses(LayeredNoise):
+    def block(self, episodes):
+        transitions, visits, losses = super().block(episodes)
+        return transitions, visits, 0 * losses
+
+
+class SilentPlan(LayeredPlan):
+    def open(self, sampler):
+        return SilentLosses(self, sampler)
+
+
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_layered_losses_without_noise(feedback):
+    size = LayeredSize(widths=(1, 1, 1), actions=2)
+    plan = calibrate_layered(Central(1, mechanism="tree-laplace"), size, 3, feedback=feedback)
+    assert check_mechanism(plan).ok
+    assert "delivers epsilon=inf" in said(as_type(plan, SilentPlan))
+
+
+def test_a_vector_release_of_half_the_reach():
+    trust = Central(1, mechanism="tree-laplace")
+    plan, half = (
+        vector_stream(trust, {"losses": 4}, Reach(units=units), episodes=4) for units in (4, 2)
+    )
+    assert check_mechanism(plan).ok
+    problems = said(dataclasses.replace(plan, noise=half.noise))
+    assert "VectorRelease.add (reach 4): The release delivers epsilon=2" in problems
+
+
+class BentResponse(RandomizedResponseBatch):
+    """Takes out the bias of the data at hand."""
+
+    def release(self, counts, *, sampler, played=None):
+        self.__dict__["bent"] = 1e-9 * float(counts.rewards[0, 0, 0])
+        return super().release(counts, sampler=sampler, played=played)
+
+    def estimate(self, users):
+        plain = super().estimate(users)
+        centres = {n: c + self.__dict__.get("bent", 0.0) for n, c in plain.centres.items()}
+        return Debias(plain.scale, centres)
+
+
+def test_a_centre_that_depends_on_the_data():
+    plan = Local(1, mechanism="randomized-response").calibrate(SMALL, statistics=("rewards",))
+    problems = said(as_type(plan, BentResponse))
+    assert "release: The release delivers epsilon=inf" in problems
+
+
+def test_long_streams_go_through_the_secure_branch():
+    found = list(cases([Entry("central", "tree-laplace", "stream")], quick=True))
+    [long] = [c for c in found if c.path == "add (256 releases, secure)"]
+    assert [path.releases for path in long.paths] == [256] and long.paths[0].secure == (True,)
+
+
+@pytest.mark.parametrize("name", ["add", "add_report", "block"])
+def test_users_are_replaced_at_every_place(name):
+    plan = stream(Local(1, mechanism="laplace"))
+    path = stream_path(plan, name)
+    assert [label for label in path.neighbours if label.startswith("everything")] == [
+        f"everything, user {place}" for place in (1, 2, 3, 4)
+    ]
+    assert {"rewards only, user 4", "one step only, user 4", "last step only, user 4"} <= set(
+        path.neighbours
+    )
