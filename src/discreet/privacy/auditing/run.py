@@ -23,7 +23,7 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 
 INTEGERS = "shuffle/integers"
 """The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
-_RUNS, _QUICK_RUNS = 800, 120
+_RUNS, _QUICK_RUNS = 600, 120
 
 
 @dataclass(frozen=True)
