@@ -15,7 +15,7 @@ from discreet.errors import (
     UnsupportedError,
 )
 from discreet.mdp.shape import Shape, check_shape
-from discreet.privacy.calibration.closed_forms import check_delta, check_epsilon
+from discreet.privacy.calibration.limits import check_delta, check_epsilon
 from discreet.privacy.choice import least_noise
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.mechanisms.registry import Rhythm, mechanisms

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError, SolverError
-from discreet.privacy import flow as flow_module
+from discreet.privacy.postprocess import flow as flow_module
 from discreet.privacy.postprocess.flow import consistent_flow
 
 
@@ -195,7 +195,7 @@ def test_hostile_noise_still_meets_the_certificate():
 
 
 def test_a_missed_certificate_is_an_error(monkeypatch):
-    from discreet.privacy import flow_kernels
+    from discreet.privacy.postprocess import flow_kernels
 
     monkeypatch.setattr(flow_kernels, "project_rows", lambda *_: (5.0, 200))
     with pytest.raises(SolverError, match="imbalance of 5 users"):

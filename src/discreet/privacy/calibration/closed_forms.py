@@ -18,6 +18,7 @@ from scipy.special import log_ndtr
 
 from discreet import _validate
 from discreet.errors import CalibrationError, InvalidInputError
+from discreet.privacy.calibration.limits import check_delta
 from discreet.privacy.calibration.tails import gaussian_delta_above, in_doubles
 
 _SMALL_RATIO = 0.05
@@ -224,29 +225,6 @@ def honest_users(honest: float, users: int) -> int:
             f"use a larger batch."
         )
     return count
-
-
-_LEAST_DELTA, _LARGEST_EPSILON = 1e-300, 1e9
-
-
-def check_delta(delta: float) -> None:
-    """A delta is zero, or a number that doubles can be compared with."""
-    _validate.delta(delta=delta)
-    if 0 < delta < _LEAST_DELTA:
-        raise InvalidInputError(
-            f"Expected delta=0 or delta >= {_LEAST_DELTA:g}, got delta={float(delta)!r}: smaller "
-            f"ones are lost in double precision; use delta=0 with a pure mechanism (laplace)."
-        )
-
-
-def check_epsilon(epsilon: float) -> None:
-    """An epsilon is positive, and small enough for the arithmetic of every mechanism."""
-    _validate.positive(epsilon=epsilon)
-    if epsilon > _LARGEST_EPSILON:
-        raise InvalidInputError(
-            f"Expected epsilon <= {_LARGEST_EPSILON:g}, got epsilon={float(epsilon)!r}, which "
-            f"protects nobody; use a smaller epsilon, or trust 'none' to learn without privacy."
-        )
 
 
 def need_delta(delta: float, what: str) -> None:
