@@ -7,7 +7,14 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy import Central, Local, Shuffle, check_mechanism
+from discreet.privacy import (
+    Central,
+    Local,
+    SecureSampler,
+    Shuffle,
+    SimulationSampler,
+    check_mechanism,
+)
 from discreet.privacy.adversarial import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.cases import cases
 from discreet.privacy.auditing.examine import examine
@@ -16,7 +23,7 @@ from discreet.privacy.auditing.paths.streams import long_path, stream_path
 from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.roster import Entry
 from discreet.privacy.mechanisms._cumulative import AdditiveRelease, Reach
-from discreet.privacy.mechanisms._encoders import AdditiveEncoder
+from discreet.privacy.mechanisms._encoders import AdditiveEncoder, FlipEncoder
 from discreet.privacy.mechanisms.local import LaplaceLocalStream
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
 from discreet.privacy.mechanisms.one_step import OneStepBatch, OneStepEncoder
@@ -209,6 +216,48 @@ def test_noise_that_grows_with_the_data():
     plan = Central(1).calibrate(SMALL)
     problems = said(as_type(plan, LouderWithData))
     assert "release: The noise of this release depends on the data it hides" in problems
+
+
+class QuieterForReal(LaplaceBatch):
+    """Half of the noise, once the sampler is not a simulation and not a probe either."""
+
+    def release(self, counts, *, sampler, played=None):
+        share = 0.5 if isinstance(sampler, SecureSampler) else 1.0
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: self.law.scaled(share).draw(sampler, n),
+            secure=sampler.secure,
+            played=played,
+        )
+
+
+def test_half_of_the_noise_with_the_real_sampler_only():
+    pytest.importorskip("opendp")
+    plan = Central(1).calibrate(SMALL)
+    problems = said(as_type(plan, QuieterForReal))
+    assert "release: With the secure sampler the noise has 0.2" in problems
+    assert "simulation sampler" not in problems
+
+
+class OddResponse(RandomizedResponseBatch):
+    """Flips less often than it says, once the sampler is a real one."""
+
+    def device(self, cells):
+        return as_type(super().device(cells), OddEncoder)
+
+
+class OddEncoder(FlipEncoder):
+    def _perturb(self, counters, sampler):
+        flip = self.flip / 4 if isinstance(sampler, SimulationSampler) else self.flip
+        return counters ^ sampler.binomial(1, flip, counters.size)
+
+
+def test_frequencies_of_reports_with_the_real_sampler_only():
+    plan = Local(1, mechanism="randomized-response").calibrate(TINY, statistics=("rewards",))
+    problems = said(as_type(plan, OddResponse))
+    assert "release_reports: With the simulation sampler outcomes have other" in problems
+    assert "secure sampler" not in problems
 
 
 class Chatty(ShuffleEncoder):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from discreet.errors import MissingExtraError
 from discreet.privacy.auditing.examine import Finding
 from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.paths.path import Path
@@ -20,6 +21,10 @@ SIGMAS = 8.0
 """False alarms at eight standard errors: below 1e-13 per number."""
 
 
+_TAIL = 20.0
+"""False alarms of frequencies: exp(-20), 2e-9."""
+_OFTEN = 5
+"""Outcomes that are expected less often are counted together."""
 _RUNS = {False: 120, True: 40}
 """With the simulation sampler, and with the secure one."""
 
@@ -28,13 +33,23 @@ def misfits(finding: Finding, seed: int = 0) -> Iterator[str]:
     """What the real sampler does otherwise than calculated, on a path that was examined."""
     if finding.view is None or not finding.path.thorough:
         return
-    sampler: Sampler = SimulationSampler(np.random.default_rng([seed, 2]))
-    if finding.secure:
-        sampler = SecureSampler()
+    sampler = _sampler(finding.secure, seed)
+    if sampler is None:
+        return
     measure = _frequencies if isinstance(finding.view, Outcomes) else _moments
     wrong = measure(finding.path, finding.view, sampler, _RUNS[finding.secure])  # type: ignore[arg-type]
     if wrong:
         yield f"With the {'secure' if finding.secure else 'simulation'} sampler {wrong}."
+
+
+def _sampler(secure: bool, seed: int) -> Sampler | None:
+    """The real one; None where the extra ``secure`` is not installed."""
+    if not secure:
+        return SimulationSampler(np.random.default_rng([seed, 2]))
+    try:
+        return SecureSampler()
+    except MissingExtraError:
+        return None
 
 
 def _moments(path: Path, view: Additive, sampler: Sampler, runs: int) -> str | None:
@@ -63,8 +78,14 @@ def _frequencies(path: Path, view: Outcomes, sampler: Sampler, runs: int) -> str
         seen[key] = seen.get(key, 0) + 1
     if any(key not in view.base for key in seen):
         return "something is published that cannot be"
-    for key, probability in view.base.items():
-        error = SIGMAS * np.sqrt(runs * probability * (1 - probability)) + SIGMAS
-        if abs(seen.get(key, 0) - runs * probability) > error:
-            return "an outcome has another probability than calculated"
+    expected = runs * np.array(list(view.base.values()))
+    counted = np.array([seen.get(key, 0) for key in view.base], np.float64)
+    often = expected >= _OFTEN  # the rest is taken together
+    expected = np.append(expected[often], expected[~often].sum() + 1e-12)
+    counted = np.append(counted[often], counted[~often].sum())
+    # Chi-square of n cells exceeds n + 2·sqrt(n·x) + 2x with probability below exp(-x) (Laurent
+    # and Massart 2000).
+    excess = float(((counted - expected) ** 2 / np.maximum(expected, 1)).sum()) - expected.size
+    if excess > 2 * np.sqrt(expected.size * _TAIL) + 2 * _TAIL:
+        return "outcomes have other probabilities than calculated"
     return None

@@ -1,0 +1,85 @@
+"""Compiled loops and lockstep lanes publish what the audited rule says, to the last bit."""
+
+import numpy as np
+import pytest
+
+from discreet import Central, Local
+from discreet._seeds import RunSeeds
+from discreet.learners.streams.planner_kernels import planner
+from discreet.mdp import RiverSwim
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy import SimulationSampler
+from discreet.privacy.auditing.paths.streams import by_the_rule
+from discreet.privacy.statistics import debias
+from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
+from discreet.privacy.streams.lane_noise import lane_noise
+from discreet.privacy.streams.lane_users_kernels import _publish
+from discreet.privacy.streams.simulation import SimulatedStream, play_episode
+
+MDP = RiverSwim(states=2, horizon=3, relabel=1)
+ACTIONS = np.random.default_rng(1).integers(0, 2, size=(3, 2))
+TRUSTS = [
+    Central(1, 1e-6, mechanism="toeplitz"),
+    Central(1, mechanism="tree-laplace"),
+    Central(1, 1e-6, mechanism="tree-honaker"),
+    Local(1, mechanism="laplace"),
+    Local(1, mechanism="randomized-response"),
+    Local(1, mechanism="one-step"),
+]
+
+
+@planner
+def keep(row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng):
+    """A planner that leaves the policy as it is."""
+
+
+def compiled(plan):
+    """What is public after all users of a plan in the compiled loop."""
+    stream, shape = SimulatedStream(MDP, plan, RunSeeds(4)), MDP.shape
+    groups = 1 if plan.stationary else shape.horizon
+    scratch = Scratch(
+        np.zeros((1, *shape.visits)),
+        np.zeros((groups, shape.states, shape.actions, shape.states + 3)),
+        np.zeros((shape.horizon + 1, shape.states)),
+    )
+    policy = NextPolicy(
+        ACTIONS.copy(), np.full(shape.visits, 0.5), np.full((3, 2), -1), np.array([np.nan])
+    )
+    for _, count, users in stream.blocks():
+        rows, out = np.zeros((count, 1)), np.zeros(count)
+        rng = np.random.default_rng(0)
+        run_block(keep, rows, users, scratch, policy, False, out, stream.environment, rng)
+    return stream
+
+
+@pytest.mark.parametrize("stationary", [False, True])
+@pytest.mark.parametrize("trust", TRUSTS, ids=repr)
+@pytest.mark.parametrize("episodes", [2, 33, 210])
+def test_the_compiled_loop_follows_the_rule_bit_by_bit(trust, stationary, episodes):
+    plan = trust.calibrate(MDP.shape, rhythm="stream", episodes=episodes, stationary=stationary)
+    stream = compiled(plan)
+    seeds, rng = RunSeeds(4), np.random.default_rng(0)
+    environment = seeds.generator("environment")
+    policy = DeterministicPolicy(ACTIONS)
+    users = [play_episode(MDP, policy, environment, rng) for _ in range(episodes)]
+    block = plan.open(SimulationSampler(seeds.generator("noise"))).block(episodes)
+    expected = by_the_rule(block, plan, users)[-1]
+    assert np.array_equal(stream.raw.everything, np.rint(stream.raw.everything))
+    assert np.array_equal(stream.public.everything, expected)
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "one-step"])
+def test_lanes_debias_integers_like_the_plain_stream(name):
+    plan = Local(1, mechanism=name).calibrate(
+        MDP.shape, rhythm="stream", episodes=300, stationary=True
+    )
+    rng, noise = np.random.default_rng(2), lane_noise(plan)
+    for users in (1, 7, 299):
+        true, drawn = rng.integers(-50, 50, (2, plan.cells)).astype(float)
+        seen = np.zeros(plan.cells)
+        sizes = (MDP.shape.horizon, MDP.shape.states, MDP.shape.actions, 1)
+        _publish(noise.kind, noise.scale, users, true, drawn, seen, sizes)
+        reporters = np.zeros((1, MDP.shape.horizon), np.int64)
+        centres = plan.centres(np.array([users]), reporters)[0]
+        integers = (true + drawn).astype(np.int64)
+        assert np.array_equal(seen, debias(integers, plan.scale, centres))
