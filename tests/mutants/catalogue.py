@@ -257,7 +257,7 @@ _STREAMS = (
         "the cost of the grid is not set aside",
         "        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)",
         "        return grid, gaussian_sigma(reach.l2, epsilon, delta)",
-        ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
+        ("test_the_cost_of_the_grid_is_set_aside",),
     ),
     Mutant(
         "toeplitz-halved",
