@@ -31,7 +31,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 $(CORE_VENV)/.core: pyproject.toml constraints.txt
 	@echo "Setting up $(CORE_VENV) with the core dependencies only (once) ..."
 	@test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
-	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest
+	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest hypothesis
 	@touch $@
 
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.importorskip("flint")
+
 from discreet import Central
 from discreet.errors import InvalidInputError
 from discreet.privacy import certify
