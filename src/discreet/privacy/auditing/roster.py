@@ -23,7 +23,6 @@ EPISODES = 5
 _PRINTED_EPISODES = 8
 """A power of two: log K in the printed constants is then the number of levels."""
 LONG = 256
-_PURE = ("laplace", "tree-laplace", "randomized-response", "one-step")
 _LISTED = ("randomized-response", "one-step")
 """Mechanisms that randomise data: all their outcomes are listed."""
 
@@ -54,7 +53,8 @@ class Entry:
     @property
     def claimed(self) -> tuple[float, float]:
         """What is asked for: pure mechanisms are asked for a pure epsilon."""
-        return self.epsilon, 0.0 if self.mechanism in _PURE else self.delta
+        pure = mechanisms(self.trust, self.rhythm)[self.mechanism].pure
+        return self.epsilon, 0.0 if pure else self.delta
 
     @property
     def model(self) -> _Private:
