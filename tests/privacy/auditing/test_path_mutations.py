@@ -1,6 +1,7 @@
 """Mechanisms that are broken on one path only: each must be caught, and the path named."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -236,7 +237,9 @@ def test_half_of_the_noise_with_the_real_sampler_only():
     pytest.importorskip("opendp")
     plan = Central(1).calibrate(SMALL)
     problems = said(as_type(plan, QuieterForReal))
-    assert "release: With the secure sampler the noise has 0.2" in problems
+    found = re.search(r"release: With the secure sampler the noise has (\d\.\d+) times", problems)
+    # A quarter, up to six standard errors: draws of the secure sampler cannot be seeded.
+    assert 0.1 < float(found.group(1)) < 0.4
     assert "simulation sampler" not in problems
 
 
