@@ -24,7 +24,7 @@ from discreet.privacy.statistics import Debias, PrivateCounts, check_played, pla
 
 if TYPE_CHECKING:
     from discreet.privacy.calibration.routes import Route
-    from discreet.privacy.streams.release import ReportRelease, StreamRelease
+    from discreet.privacy.releases import ReportRelease, StreamRelease
     from discreet.privacy.trust import _Private
 
 Draw = Callable[[int], Counts]

@@ -7,8 +7,8 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._encoders import episode_counts
 from discreet.privacy.plans import ReportStreamPlan, with_reports
+from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.streams.release import ReportRelease
 from discreet.privacy.trust import Local
 
 SHAPE = Shape(states=2, actions=2, horizon=2)

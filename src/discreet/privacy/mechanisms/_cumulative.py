@@ -29,10 +29,10 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
 from discreet.privacy.plans import StreamPlan, StreamSize
+from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import debias, flatten
-from discreet.privacy.streams.release import StreamRelease
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

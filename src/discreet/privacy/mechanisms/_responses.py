@@ -24,9 +24,9 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Array, Pieces
 from discreet.privacy.plans import ReportStreamPlan, StreamSize, unflatten
+from discreet.privacy.releases import ReportRelease, StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
-from discreet.privacy.streams.release import ReportRelease, StreamBlock
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -65,9 +65,9 @@ from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLa
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
 from discreet.privacy.plans import CountsPlan, ReportPlan, ReportStreamPlan, unflatten
+from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
-from discreet.privacy.streams.release import ReportRelease
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import _Private

@@ -10,9 +10,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.plans import CountsPlan, StreamPlan, noisy_batch
+from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
-from discreet.privacy.streams.release import StreamRelease
 
 if TYPE_CHECKING:
     from discreet.privacy.plans import StreamSize

@@ -19,9 +19,9 @@ from discreet.privacy.auditing.neighbours import (
 from discreet.privacy.auditing.paths.path import Kind, Path, Run
 from discreet.privacy.auditing.probes import ScriptedSampler
 from discreet.privacy.plans import ReportStreamPlan, StreamPlan, with_reports
+from discreet.privacy.releases import StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.privacy.streams.release import StreamBlock
 
 ADD, ADD_REPORT, BLOCK = "add", "add_report", "block"
 _SHORT = 16

@@ -6,8 +6,8 @@ import pytest
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.streams.release import ReportRelease
 from discreet.privacy.trust import Central, Local
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
