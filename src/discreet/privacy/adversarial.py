@@ -60,7 +60,7 @@ from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms._printed import delivered
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.trust import Local, NoPrivacy, TrustModel, _Private
+from discreet.privacy.trust import Local, NoPrivacy, PrivateTrust, TrustModel
 
 Feedback = Literal["full", "bandit"]
 
@@ -268,7 +268,7 @@ def calibrate_layered(
     _check_share(loss_share)
     if isinstance(trust, NoPrivacy):
         return LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
-    private = cast("_Private", trust)
+    private = cast("PrivateTrust", trust)
     name = _additive_name(private)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
     counts = 4 * size.horizon
@@ -317,7 +317,7 @@ def _check_share(loss_share: float) -> None:
         )
 
 
-def _additive_name(trust: _Private) -> str:
+def _additive_name(trust: PrivateTrust) -> str:
     name = trust.resolve("stream")
     allowed = _ADDITIVE_LOCAL if isinstance(trust, Local) else _ADDITIVE
     if name not in allowed:
@@ -329,7 +329,7 @@ def _additive_name(trust: _Private) -> str:
 
 
 def _printed(
-    trust: _Private,
+    trust: PrivateTrust,
     size: LayeredSize,
     episodes: int,
     feedback: Feedback,

@@ -19,7 +19,7 @@ from discreet.privacy.mechanisms._cumulative import CumulativeNoise, Independent
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise, grid_delta
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise, revealed
-from discreet.privacy.trust import _Private
+from discreet.privacy.trust import PrivateTrust
 
 LOSS_UNITS = 1024
 """A loss of one in released units."""
@@ -80,7 +80,7 @@ def _(noise: ToeplitzNoise) -> CumulativeNoise:
 
 
 @singledispatch
-def together(noise: CumulativeNoise, trust: _Private, shares: Shares) -> _Both:
+def together(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """The stream's noise and that of one-shot losses (in loss units, None if they are streamed).
 
     Gaussian noise on both is raised until the promise holds for both together.
@@ -90,21 +90,21 @@ def together(noise: CumulativeNoise, trust: _Private, shares: Shares) -> _Both:
 
 @together.register(TreeNoise)
 @together.register(IndependentNoise)
-def _(noise: TreeNoise | IndependentNoise, trust: _Private, shares: Shares) -> _Both:
+def _(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     return _on_lattices(noise, trust, shares)
 
 
 @together.register
-def _(noise: GridTreeNoise, trust: _Private, shares: Shares) -> _Both:
+def _(noise: GridTreeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     return (_on_a_grid if noise.gridded else _on_lattices)(noise, trust, shares)
 
 
 @together.register
-def _(noise: ToeplitzNoise, trust: _Private, shares: Shares) -> _Both:
+def _(noise: ToeplitzNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     return _on_a_grid(noise, trust, shares)
 
 
-def _on_lattices(noise: TreeNoise | IndependentNoise, trust: _Private, shares: Shares) -> _Both:
+def _on_lattices(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Integer noise on counts, integer noise on losses in finer units."""
     copies = noise.levels if isinstance(noise, TreeNoise) else noise.copies
     if isinstance(noise.law, LaplaceLaw):
@@ -159,7 +159,7 @@ def _(noise: GridTreeNoise) -> _OnGrid:
     return _OnGrid(unit * math.ldexp(spread / steps, noise.bits), steps, draws)
 
 
-def _on_a_grid(noise: CumulativeNoise, trust: _Private, shares: Shares) -> _Both:
+def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Noise on a grid so fine that it is continuous, and integer noise on one-shot losses."""
     # The one-shot sigma behind it, reserves included.
     fine = LOSS_UNITS / _grid_of(noise).ratio * math.sqrt(shares.once / shares.stream)
@@ -175,7 +175,7 @@ def _on_a_grid(noise: CumulativeNoise, trust: _Private, shares: Shares) -> _Both
 
 
 def _grid_holds(
-    noise: CumulativeNoise, once: Moved | None, trust: _Private, shares: Shares
+    noise: CumulativeNoise, once: Moved | None, trust: PrivateTrust, shares: Shares
 ) -> bool:
     """Counts on the grid, and losses that are streamed too or released ``once``."""
     epsilon, delta = float(trust.epsilon), float(trust.delta) * _TRUE
@@ -194,7 +194,7 @@ def _grid_holds(
     return zcdp_epsilon(squares / 2, delta) <= epsilon
 
 
-def _rest_of_epsilon(trust: _Private, spent: Fraction, losses: int) -> LaplaceLaw:
+def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> LaplaceLaw:
     """What the stream leaves of a pure epsilon, in exact rationals."""
     promised = Fraction(float(trust.epsilon))
     left = min(_validate.exact(trust.epsilon), promised) - spent  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from discreet.privacy.statistics import Debias, PrivateCounts, check_played, pla
 if TYPE_CHECKING:
     from discreet.privacy.calibration.routes import Route
     from discreet.privacy.releases import ReportRelease, StreamRelease
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 Draw = Callable[[int], Counts]
 """``draw(n)`` runs n fresh users and counts what they did."""
@@ -206,7 +206,7 @@ class StreamPlan(ABC):
     @classmethod
     def calibrate(
         cls,
-        trust: "_Private",
+        trust: "PrivateTrust",
         shape: Shape,
         *,
         statistics: tuple[str, ...],
@@ -227,7 +227,9 @@ class StreamPlan(ABC):
 
     @classmethod
     @abstractmethod
-    def _designed(cls, trust: "_Private", size: "StreamSize", **options: float) -> dict[str, Any]:
+    def _designed(
+        cls, trust: "PrivateTrust", size: "StreamSize", **options: float
+    ) -> dict[str, Any]:
         """The fields that a mechanism adds: what it draws, and what that delivers."""
 
     @abstractmethod

@@ -136,8 +136,8 @@ def _possible(
 
 
 @dataclass(frozen=True)
-class _Private(TrustModel):
-    """A trust model with an (epsilon, delta)."""
+class PrivateTrust(TrustModel):
+    """A trust model with an (epsilon, delta): what mechanisms are calibrated for."""
 
     epsilon: float
     delta: float = 0.0
@@ -155,7 +155,7 @@ class _Private(TrustModel):
 
 
 @dataclass(frozen=True)
-class Central(_Private):
+class Central(PrivateTrust):
     """A trusted learner sees raw episodes; what all other users receive is private (JDP)."""
 
     notion: ClassVar[Notion] = "JDP"
@@ -178,7 +178,7 @@ class Central(_Private):
 
 
 @dataclass(frozen=True)
-class Local(_Private):
+class Local(PrivateTrust):
     """Nobody but the user sees raw episodes; each report is private by itself (LDP)."""
 
     notion: ClassVar[Notion] = "LDP"
@@ -189,7 +189,7 @@ class Local(_Private):
 
 
 @dataclass(frozen=True)
-class Shuffle(_Private):
+class Shuffle(PrivateTrust):
     """Nobody but the user sees raw episodes; a shuffler mixes one-bit messages (SDP).
 
     Attributes:

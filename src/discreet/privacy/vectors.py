@@ -24,7 +24,7 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,7 +108,7 @@ def _check_reach(user: IntArray, reach: Reach) -> None:
 
 
 def vector_stream(
-    trust: "_Private", sizes: Mapping[str, int], reach: Reach, *, episodes: int
+    trust: "PrivateTrust", sizes: Mapping[str, int], reach: Reach, *, episodes: int
 ) -> VectorPlan:
     """Noise for vectors of which one user moves at most ``reach``.
 

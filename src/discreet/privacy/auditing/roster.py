@@ -12,10 +12,10 @@ from discreet.privacy.auditing.paths.path import Kind
 from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import Calibration, Central, Local, Shuffle, _Private
+from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import VectorPlan, vector_stream
 
-_TRUST: dict[str, type[_Private]] = {"central": Central, "local": Local, "shuffle": Shuffle}
+_TRUST: dict[str, type[PrivateTrust]] = {"central": Central, "local": Local, "shuffle": Shuffle}
 BATCH = Shape(states=2, actions=2, horizon=6)
 SMALL = Shape(states=1, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
@@ -57,7 +57,7 @@ class Entry:
         return self.epsilon, 0.0 if pure else self.delta
 
     @property
-    def model(self) -> _Private:
+    def model(self) -> PrivateTrust:
         """The trust model, asked for this mechanism."""
         epsilon, delta = self.claimed
         return _TRUST[self.trust](

@@ -35,7 +35,7 @@ from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import debias, flatten
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -279,12 +279,12 @@ class AdditiveStream(StreamPlan):
     @classmethod
     @abstractmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
-    def _designed(cls, trust: "_Private", size: StreamSize, **options: float) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> dict[str, Any]:
         reach = Reach.of(size.shape, size.statistics, stationary=size.stationary)
         noise, guarantee = cls.design(trust, reach, size.episodes, **options)
         return {"noise": noise, "guarantee": guarantee}
@@ -328,7 +328,7 @@ class AdditiveRelease(StreamRelease):
         return debias(self._run.add(vector), plan.noise.unit, 0.0)
 
 
-def promise(trust: "_Private", epsilon: float, delta: float) -> Guarantee:
+def promise(trust: "PrivateTrust", epsilon: float, delta: float) -> Guarantee:
     """The guarantee of a trust model's notion, with its assumptions."""
     return Guarantee(
         notion=trust.notion,

@@ -7,10 +7,10 @@ from discreet.errors import DiscreetWarning, UnsupportedError
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
-def delivered(trust: "_Private", source: str, epsilon: float, delta: float = 0.0) -> Guarantee:
+def delivered(trust: "PrivateTrust", source: str, epsilon: float, delta: float = 0.0) -> Guarantee:
     """The guarantee that printed noise really delivers; warns if it is weaker than the claim."""
     claim = rounded_up(trust.epsilon) + (f", {rounded_up(trust.delta, 3)}" if trust.delta else "")
     claim = f"({claim})-{trust.notion}"
@@ -31,7 +31,7 @@ def delivered(trust: "_Private", source: str, epsilon: float, delta: float = 0.0
     )
 
 
-def no_printed_constants(trust: "_Private", mechanism: str) -> None:
+def no_printed_constants(trust: "PrivateTrust", mechanism: str) -> None:
     """Refuse ``calibration="paper"`` for a mechanism that no paper of the five prints."""
     if trust.calibration == "paper":
         raise UnsupportedError(

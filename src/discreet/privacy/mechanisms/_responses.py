@@ -29,7 +29,7 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,12 +44,12 @@ class ResponsePlan(ReportStreamPlan):
     @classmethod
     @abstractmethod
     def flips(
-        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
     ) -> tuple[float, Guarantee]:
         """The probability of a false bit, and what it delivers."""
 
     @classmethod
-    def _designed(cls, trust: "_Private", size: StreamSize, **options: float) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> dict[str, Any]:
         # Bits are reported per step also when the counters are pooled over steps.
         flip, guarantee = cls.flips(trust, size.shape, size.statistics)
         return {"flip": flip, "guarantee": guarantee}

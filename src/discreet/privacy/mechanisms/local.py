@@ -70,10 +70,10 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
-def laplace_law(trust: "_Private", reach: Reach) -> Design:
+def laplace_law(trust: "PrivateTrust", reach: Reach) -> Design:
     """Scale L1/epsilon; printed (003, 004): 3H/epsilon, half of what three statistics need."""
     if trust.calibration == "paper":
         scale = 3 * reach.horizon / float(trust.epsilon)
@@ -83,7 +83,7 @@ def laplace_law(trust: "_Private", reach: Reach) -> Design:
     return law, promise(trust, trust.epsilon, 0.0)
 
 
-def gaussian_law(trust: "_Private", reach: Reach) -> Design:
+def gaussian_law(trust: "PrivateTrust", reach: Reach) -> Design:
     """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
     epsilon = float(trust.epsilon)
     if trust.calibration == "paper":
@@ -107,7 +107,7 @@ def printed_gaussian_delta(horizon: int, epsilon: float) -> float:
     return gaussian_delta(horizon / epsilon, l2, epsilon)
 
 
-def bounded_law(trust: "_Private", reach: Reach) -> Design:
+def bounded_law(trust: "PrivateTrust", reach: Reach) -> Design:
     """The least radius whose exact composition delivers (epsilon, delta)."""
     no_printed_constants(trust, "bounded")
     need_delta(trust.delta, "Bounded noise")
@@ -154,7 +154,7 @@ def bounded_radius(units: int, epsilon: float, delta: float) -> int:
     return high
 
 
-_DESIGNS: dict[str, Callable[["_Private", Reach], Design]] = {
+_DESIGNS: dict[str, Callable[["PrivateTrust", Reach], Design]] = {
     "laplace": laplace_law,
     "gaussian": gaussian_law,
     "bounded": bounded_law,
@@ -193,7 +193,7 @@ class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
     """Every user adds noise of ``law`` to each played counter."""
 
     @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> Design:
+    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """The noise of one user."""
         return _DESIGNS[cls.name](trust, reach)
 
@@ -240,7 +240,7 @@ class AdditiveLocalStream(AdditiveStream, ReportStreamPlan):
 
     @classmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **_: float
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **_: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Fresh noise per user, on each of the ``pile`` steps behind a counter if ``per_step``."""
         law, guarantee = _DESIGNS[cls.name](trust, reach)

@@ -16,7 +16,7 @@ from discreet.privacy.statistics import PrivateCounts, debias, flatten
 
 if TYPE_CHECKING:
     from discreet.privacy.plans import StreamSize
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +49,9 @@ class ExactStream(StreamPlan):
     name: ClassVar[str] = "none"
 
     @classmethod
-    def _designed(cls, trust: "_Private", size: "StreamSize", **options: float) -> dict[str, Any]:
+    def _designed(
+        cls, trust: "PrivateTrust", size: "StreamSize", **options: float
+    ) -> dict[str, Any]:
         """No noise, no promise."""
         return {"guarantee": NO_GUARANTEE}
 

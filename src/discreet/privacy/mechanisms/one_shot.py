@@ -39,7 +39,7 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 Design = tuple[NoiseLaw, Guarantee]
 """The law of the noise on one counter, and what it delivers."""
@@ -54,12 +54,12 @@ class AdditiveBatch(CountsPlan):
 
     @classmethod
     @abstractmethod
-    def design(cls, trust: "_Private", reach: Reach) -> Design:
+    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
     def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> Self:
         """A plan for the statistics of an MDP."""
         law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
@@ -99,7 +99,7 @@ class GaussianBatch(AdditiveBatch):
     name: ClassVar[str] = "gaussian"
 
     @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> Design:
+    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """The least sigma that delivers (epsilon, delta) for these statistics."""
         _no_printed_batches(trust)
         sigma = discrete_gaussian_sigma(reach.units, trust.epsilon, trust.delta)
@@ -118,7 +118,7 @@ class LaplaceBatch(AdditiveBatch):
     name: ClassVar[str] = "laplace"
 
     @classmethod
-    def design(cls, trust: "_Private", reach: Reach) -> Design:
+    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """Scale L1/epsilon; a requested delta is not used."""
         _no_printed_batches(trust)
         law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
@@ -133,7 +133,7 @@ class LaplaceBatch(AdditiveBatch):
         ]
 
 
-def _no_printed_batches(trust: "_Private") -> None:
+def _no_printed_batches(trust: "PrivateTrust") -> None:
     if trust.calibration == "paper":
         raise UnsupportedError(
             "None of the papers prints a central mechanism for batches; use calibration='exact'."

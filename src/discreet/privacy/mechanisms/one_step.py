@@ -52,14 +52,14 @@ from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 KEEP = 0.5
 """p, the probability that the true bit is reported as one."""
 
 
 def false_bit(
-    trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
     no_printed_constants(trust, "one-step")
@@ -169,7 +169,7 @@ class OneStepBatch(ReportPlan):
 
     @classmethod
     def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> Self:
         """The false bit 1/(e^epsilon + 1), whatever the statistics."""
         flip, guarantee = false_bit(trust, shape, statistics)
@@ -329,7 +329,7 @@ class OneStepStream(ResponsePlan):
 
     @classmethod
     def flips(
-        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
     ) -> tuple[float, Guarantee]:
         """As in a batch."""
         return false_bit(trust, shape, statistics)

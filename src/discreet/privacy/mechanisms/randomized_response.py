@@ -38,10 +38,10 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, flatten
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
-def flip_probability(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
+def flip_probability(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
     """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
     if trust.calibration == "paper":
         return _printed_flip(trust, reach)
@@ -49,7 +49,7 @@ def flip_probability(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]
     return q, promise(trust, trust.epsilon, 0.0)
 
 
-def _printed_flip(trust: "_Private", reach: Reach) -> tuple[float, Guarantee]:
+def _printed_flip(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
     rate = float(trust.epsilon) / reach.horizon
     if rate < math.log(2):
         raise CalibrationError(
@@ -73,7 +73,7 @@ class RandomizedResponseBatch(CounterBatch):
 
     @classmethod
     def calibrate(
-        cls, trust: "_Private", shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> Self:
         """A plan for the statistics of an MDP."""
         flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))
@@ -131,7 +131,7 @@ class RandomizedResponseStream(ResponsePlan):
 
     @classmethod
     def flips(
-        cls, trust: "_Private", shape: Shape, statistics: tuple[str, ...]
+        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
     ) -> tuple[float, Guarantee]:
         """As in a batch."""
         return flip_probability(trust, Reach.of(shape, statistics, stationary=False))

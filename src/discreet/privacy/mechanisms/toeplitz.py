@@ -90,7 +90,7 @@ from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.sampling.samplers import Sampler
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 _SPACING, _MARGIN = 2.0, 3.0
 """Logistic grid of the exponentials: spacing 2, from about -3 to log K + 3 (8 to 11 nodes)."""
@@ -359,7 +359,7 @@ class ToeplitzStream(AdditiveStream):
 
     @classmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
         no_printed_constants(trust, cls.name)
@@ -368,7 +368,7 @@ class ToeplitzStream(AdditiveStream):
         return noise, promise(trust, trust.epsilon, trust.delta)
 
 
-def _calibrate(trust: "_Private", reach: Reach, episodes: int) -> tuple[Grid, float]:
+def _calibrate(trust: "PrivateTrust", reach: Reach, episodes: int) -> tuple[Grid, float]:
     """The grid and the sigma (in units) of an encoded value."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
     sigma = gaussian_sigma(reach.l2, epsilon, delta)

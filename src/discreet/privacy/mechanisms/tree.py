@@ -106,7 +106,7 @@ from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.sampling.samplers import IntArray, Sampler
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import _Private
+    from discreet.privacy.trust import PrivateTrust
 
 
 def tree_levels(episodes: int) -> int:
@@ -415,7 +415,7 @@ class _Tree(AdditiveStream):
 
     @classmethod
     def design(
-        cls, trust: "_Private", reach: Reach, episodes: int, **options: float
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Laplace nodes at L·l1/epsilon (option ``log_base``) or Gaussian ones at sqrt(L)·l2."""
         if not cls.printed:
@@ -427,7 +427,7 @@ class _Tree(AdditiveStream):
 
     @classmethod
     def _laplace(
-        cls, trust: "_Private", reach: Reach, episodes: int, log_base: float = 2.0
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int, log_base: float = 2.0
     ) -> tuple[CumulativeNoise, Guarantee]:
         moved = reach.l1 * tree_levels(episodes)
         if trust.calibration == "paper":
@@ -440,7 +440,7 @@ class _Tree(AdditiveStream):
 
     @classmethod
     def _gaussian(
-        cls, trust: "_Private", reach: Reach, episodes: int
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
         moved = reach.cells * tree_levels(episodes)
         law = GaussianLaw(
@@ -462,7 +462,7 @@ class _GridTree(_Tree):
 
     @classmethod
     def _gaussian(
-        cls, trust: "_Private", reach: Reach, episodes: int
+        cls, trust: "PrivateTrust", reach: Reach, episodes: int
     ) -> tuple[CumulativeNoise, Guarantee]:
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         for bits in _GRIDS:
