@@ -13,7 +13,7 @@ from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.statistics import PrivateCounts, flatten_rows, split_rows
+from discreet.privacy.statistics import Debias, PrivateCounts, flatten_rows, split_rows
 
 STATISTICS = ("transitions", "rewards")
 MDP = make("RiverSwim", states=4, horizon=6)
@@ -93,6 +93,7 @@ def test_private_counts_take_rows_or_dense_arrays():
         np.testing.assert_array_equal(counts.rewards, rewards)
         np.testing.assert_array_equal(counts.row_transitions, transitions[PLAYED])
         assert counts.visits is None
+    assert (dense.centred, dense.last_transitions, dense.left) == (False, True, None)
     with pytest.raises(InvalidInputError, match="rows of played"):
         PrivateCounts(5, transitions[PLAYED][1:], None, rewards, *rest)
     with pytest.raises(InvalidInputError, match="rows of played"):
@@ -155,3 +156,17 @@ def test_memory_of_a_release_does_not_grow_with_the_actions(name):
 
     small = 5 * 40 * 20 * 8  # one array [H, S, A]
     assert peak(20) < 1.2 * peak(2) + 8 * small
+
+
+@pytest.mark.core
+def test_one_statistic_can_have_a_scale_of_its_own():
+    estimate = Debias(scales={"rewards": 0.5})
+    assert estimate("rewards", np.array([-3, 4])).tolist() == [-1.5, 2.0]
+    assert estimate("visits", np.array([-3, 4])).tolist() == [-3.0, 4.0]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("wrong", [1, "no"])
+def test_last_transitions_are_asked_for_with_a_truth_value(wrong):
+    with pytest.raises(InvalidInputError, match="last_transitions"):
+        TRUSTS["gaussian"].calibrate(MDP.shape, last_transitions=wrong)

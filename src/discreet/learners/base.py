@@ -58,6 +58,9 @@ class BatchLearner(ABC):
 
     statistics: ClassVar[tuple[str, ...]]
     """What it needs released; the sensitivity follows from it."""
+    last_transitions: ClassVar[bool] = True
+    """Whether it needs the transitions of the last step in a problem that is not stationary; in a
+    stationary one, where steps are pooled, they are released anyway."""
     settings_type: ClassVar[type[Settings] | None] = None
     """What may be set, where that is declared."""
 

@@ -102,7 +102,7 @@ def make_batch_learner(
 ) -> BatchLearner:
     """A batch learner with its plan calibrated for exactly the statistics it needs.
 
-    The ``statistics`` of the learner's class decide the sensitivity.
+    The ``statistics`` and ``last_transitions`` of the learner's class decide the sensitivity.
     """
     kind = spec.make
     if kind is None or not issubclass(kind, BatchLearner):
@@ -110,7 +110,12 @@ def make_batch_learner(
             f"Learner {spec.name!r} releases after every episode, not per batch; use a batch "
             f"learner, for instance 'flow-ucb'."
         )
-    plan = trust.calibrate(problem.shape, rhythm="batch", statistics=kind.statistics)
+    plan = trust.calibrate(
+        problem.shape,
+        rhythm="batch",
+        statistics=kind.statistics,
+        last_transitions=kind.last_transitions or problem.stationary,
+    )
     return kind(problem, plan, rng, **settings)
 
 

@@ -78,12 +78,18 @@ class BatchPlan(ABC):
 
     Where a batch comes from is a capability: a `CountsPlan` releases raw counts, a `ReportPlan` has
     an encoder for devices and releases what they sent; a plan can be both.
+
+    Attributes:
+        centred: rewards are released as sums of r - 1/2 (see `PrivateCounts`).
+        last_transitions: transitions of the last step are released too.
     """
 
     shape: Shape
     statistics: tuple[str, ...]
     mechanism: str
     guarantee: Guarantee
+    centred: bool = False
+    last_transitions: bool = True
 
     @abstractmethod
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -352,6 +358,7 @@ def batch_release(
     *,
     secure: bool,
     estimate: Debias | None = None,
+    left: Mapping[str, FloatArray] | None = None,
 ) -> PrivateCounts:
     """`PrivateCounts` of a batch from its released integers by name, dense or as rows."""
     debiased = estimate or Debias()
@@ -364,6 +371,9 @@ def batch_release(
         noise_variance=plan.noise_variance(users),
         played=played,
         guarantee=plan.guarantee.stamped(secure=secure),
+        centred=plan.centred,
+        last_transitions=plan.last_transitions,
+        left=left,
     )
 
 

@@ -31,12 +31,20 @@ class PrivateCounts:
         users: users behind the statistics (public).
         row_transitions: ``[R, S]`` or None; dense, ``transitions`` is ``[H, S, A, S]``. With
             stationary counts the first axis has length 1.
-        row_visits: ``[R]`` or None; dense, ``visits`` is ``[H, S, A]``.
-        row_rewards: ``[R]`` or None; dense, ``rewards`` is ``[H, S, A]``.
+        row_visits: ``[R]`` or None; dense, ``visits`` is ``[H, S, A]``. A statistic of its own, or
+            another look at what the mechanism releases of the rewards.
+        row_rewards: ``[R]`` or None; dense, ``rewards`` is ``[H, S, A]``: sums of rewards r, or of
+            r - 1/2 where ``centred``.
         noise_variance: statistic -> variance of the noise on one of its released counters.
         played: ``bool[H, S, A]``, the counters that the batch's public policy can touch; all others
             are exactly zero and carry no noise.
         guarantee: what has been promised for this release.
+        centred: ``row_rewards`` estimates sums of r - 1/2, which move less than sums of r when a
+            user is replaced; R = C + N/2 with any look N at the visits.
+        last_transitions: False if the rows of the last step hold no transitions (zeros without
+            noise): their sums are no visits.
+        left: statistic -> ``[steps]``, the estimated number of users who had left the policy by
+            that step (each with the noise of one counter); None where nobody counts them.
     """
 
     users: int
@@ -46,6 +54,9 @@ class PrivateCounts:
     noise_variance: Mapping[str, float]
     played: BoolArray
     guarantee: Guarantee
+    centred: bool
+    last_transitions: bool
+    left: Mapping[str, FloatArray] | None
 
     def __init__(
         self,
@@ -56,6 +67,10 @@ class PrivateCounts:
         noise_variance: Mapping[str, float],
         played: BoolArray,
         guarantee: Guarantee,
+        *,
+        centred: bool = False,
+        last_transitions: bool = True,
+        left: Mapping[str, FloatArray] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "users", users)
@@ -65,6 +80,9 @@ class PrivateCounts:
         put(self, "noise_variance", noise_variance)
         put(self, "played", played)
         put(self, "guarantee", guarantee)
+        put(self, "centred", centred)
+        put(self, "last_transitions", last_transitions)
+        put(self, "left", left)
 
     @property
     def transitions(self) -> FloatArray | None:
@@ -109,14 +127,16 @@ class Debias:
     Attributes:
         scale: what one unit of the released integers is worth.
         centres: statistic -> what its integers are on average where nobody was (0 by default).
+        scales: statistic -> its own scale, where it differs.
     """
 
     scale: float = 1.0
     centres: Mapping[str, FloatArray | float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def __call__(self, name: str, integers: IntArray) -> FloatArray:
         """Estimates of one statistic."""
-        return debias(integers, self.scale, self.centres.get(name, 0.0))
+        return debias(integers, self.scales.get(name, self.scale), self.centres.get(name, 0.0))
 
 
 def debias(integers: IntArray, scale: float, centres: FloatArray | float) -> FloatArray:

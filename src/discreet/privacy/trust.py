@@ -40,6 +40,7 @@ class TrustModel:
         *,
         rhythm: Literal["batch"] = "batch",
         statistics: tuple[str, ...] = ...,
+        last_transitions: bool = ...,
     ) -> BatchPlan: ...
 
     @overload
@@ -61,6 +62,7 @@ class TrustModel:
         statistics: tuple[str, ...] = STATISTICS,
         episodes: int | None = None,
         stationary: bool = False,
+        last_transitions: bool = True,
     ) -> BatchPlan | StreamPlan:
         """Noise for this problem size that delivers this guarantee.
 
@@ -74,13 +76,18 @@ class TrustModel:
             statistics: which counters are released; the sensitivity follows from it.
             episodes: length of the stream (streams only).
             stationary: counters pooled over steps before the release (streams only).
+            last_transitions: whether transitions of the last step are needed (batches only): they
+                teach nothing unless steps are pooled, and a mechanism that can leave them out adds
+                less noise. What the plan does is `BatchPlan.last_transitions`.
         """
         check_shape(shape)
-        _validate.truth(stationary=stationary)
+        _validate.truth(stationary=stationary, last_transitions=last_transitions)
         _validate.choice(("batch", "stream"), rhythm=rhythm)
+        options = {"statistics": statistics, "episodes": episodes, "stationary": stationary}
         if rhythm == "stream":
             _validate.count(episodes=episodes)
-        options = {"statistics": statistics, "episodes": episodes, "stationary": stationary}
+        else:
+            options["last_transitions"] = last_transitions
         plans = _possible([(c, rhythm) for c in self.candidates(rhythm)], shape, options)
         return least_noise(plans, episodes or 1)
 

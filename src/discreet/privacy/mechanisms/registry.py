@@ -29,7 +29,8 @@ class Mechanism:
         rhythm: batch or stream.
         name: what a trust model calls it.
         home: ``"module:Class"``, inside this package unless the module has a dot. The class has a
-            classmethod ``calibrate(trust, shape, *, statistics, episodes, stationary)``.
+            classmethod ``calibrate(trust, shape, *, statistics, episodes, stationary)``, of the
+            batch rhythm with ``last_transitions`` too.
         pure: it delivers delta = 0, whatever delta is asked for.
     """
 
