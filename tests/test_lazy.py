@@ -13,22 +13,22 @@ LAZY = ["discreet", "discreet.lab", "discreet.mdp", "discreet.mdp.environments"]
 
 
 def test_a_name_is_looked_up_where_it_lives():
-    find, listed = attach("package", {"dumps": "json", "path": "os"})
+    find, listed, public = attach("package", {"dumps": "json", "path": "os"})
     import json
     import os
 
     assert find("dumps") is json.dumps
     assert find("path") is os.path
-    assert listed() == ["dumps", "path"]
+    assert listed() == public == ["dumps", "path"]
 
 
 def test_a_submodule_is_itself():
-    find, _ = attach("xml", {"dom": "xml.dom"})
+    find, *_ = attach("xml", {"dom": "xml.dom"})
     assert find("dom") is importlib.import_module("xml.dom")
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    find, _ = attach("package", {})
+    find, *_ = attach("package", {})
     with pytest.raises(AttributeError, match="module 'package' has no attribute 'nothing'"):
         find("nothing")
 
@@ -41,7 +41,9 @@ def test_every_name_of_a_lazy_package_exists(package):
         assert getattr(module, name) is not None
 
 
-@pytest.mark.parametrize("package", ["discreet.lab", "discreet.mdp"])
+@pytest.mark.parametrize(
+    "package", ["discreet.lab", "discreet.learners", "discreet.mdp", "discreet.privacy"]
+)
 def test_exports_are_the_lazy_names(package):
     module = importlib.import_module(package)
     assert sorted(module.__all__) == dir(module)

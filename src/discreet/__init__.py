@@ -77,7 +77,7 @@ __all__ = [
     "to_gymnasium",
 ]
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, _ = _attach(__name__, _WHERE)
 
 
 def _register_environments() -> None:

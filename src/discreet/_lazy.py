@@ -7,8 +7,8 @@ from typing import Any
 
 def attach(
     package: str, where: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Build ``__getattr__`` and ``__dir__`` for a package whose names live in submodules.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Build ``__getattr__``, ``__dir__`` and ``__all__`` of a package of names from submodules.
 
     Args:
         package: the package's ``__name__``.
@@ -25,4 +25,4 @@ def attach(
     def dir_() -> list[str]:
         return sorted(where)
 
-    return getattr_, dir_
+    return getattr_, dir_, [*where]

@@ -17,6 +17,4 @@ _WHERE = {
     "write_report": "discreet.lab.report",
 }
 
-__all__ = [*_WHERE]
-
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

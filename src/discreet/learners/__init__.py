@@ -23,6 +23,4 @@ _WHERE = {
     "register": "discreet.learners.registry",
 }
 
-__all__ = [*_WHERE]
-
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

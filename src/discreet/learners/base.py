@@ -107,6 +107,8 @@ class StreamLearner(ABC):
     """
 
     name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    """One line for `discreet list`."""
     settings_type: ClassVar[type[StreamSettings]] = StreamSettings
     stochastic: ClassVar[bool] = False
     """The compiled planner leaves a stochastic policy."""

@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
     from discreet.learners.base import BatchLearner, StreamLearner
@@ -28,6 +28,21 @@ _MODULES: dict[str, str] = {
     "flow-ucb": "discreet.learners.flow_ucb.learner",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
+
+
+class RegretBound(NamedTuple):
+    """What is proven about a learner's regret.
+
+    Attributes:
+        text: as a person reads it.
+        shape: up to constants, as a function of (S, A, H, K, epsilon), or None.
+    """
+
+    text: str
+    shape: Callable[[int, int, int, float, float], float] | None = None
+
+
+NONE_PROVEN = RegretBound("none proven")
 
 
 @dataclass(frozen=True)
@@ -55,17 +70,45 @@ class LearnerSpec:
     paper: str
     rhythm: Literal["batch", "stream", "adversarial"]
     trusts: tuple[str, ...]
-    bound: str
+    bound: str = NONE_PROVEN.text
     bound_shape: Callable[[int, int, int, float, float], float] | None = None
     make: "type[BatchLearner] | type[StreamLearner] | None" = None
     run: "Callable[..., Result] | None" = None
     run_lockstep: "Callable[..., list[Result]] | None" = None
     settings: "type[Settings] | None" = None
 
+    @classmethod
+    def of_stream(
+        cls,
+        make: "type[StreamLearner]",
+        *,
+        paper: str,
+        bound: RegretBound = NONE_PROVEN,
+        trusts: tuple[str, ...] = ("none", "central", "local"),
+        run_lockstep: "Callable[..., list[Result]] | None" = None,
+    ) -> Self:
+        """The line of a stream learner, whose class knows its name and its summary."""
+        return cls(
+            name=make.name,
+            summary=make.summary,
+            paper=paper,
+            rhythm="stream",
+            trusts=trusts,
+            bound=bound.text,
+            bound_shape=bound.shape,
+            make=make,
+            run_lockstep=run_lockstep,
+        )
+
     @property
     def settings_type(self) -> "type[Settings] | None":
         """The learner's settings; None where it takes keywords that it does not declare."""
         return self.settings if self.make is None else self.make.settings_type
+
+
+def by_name(*specs: LearnerSpec) -> dict[str, LearnerSpec]:
+    """The ``SPECS`` of a module."""
+    return {spec.name: spec for spec in specs}
 
 
 _REGISTERED: dict[str, LearnerSpec] = {}

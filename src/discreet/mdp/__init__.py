@@ -52,6 +52,4 @@ _WHERE = {
     "uniform_policy": "discreet.mdp.policies",
 }
 
-__all__ = [*_WHERE]
-
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

@@ -36,4 +36,4 @@ _WHERE = {
     "verify": "discreet.privacy.certificates.run",
 }
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

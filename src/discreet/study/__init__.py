@@ -18,4 +18,4 @@ _WHERE = {
 
 __all__ = ["Study", "StudyReport", "check_study", "resume", "start"]
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, _ = _attach(__name__, _WHERE)

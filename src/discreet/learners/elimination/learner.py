@@ -27,6 +27,7 @@ theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 """
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +39,7 @@ from discreet.learners.elimination.paper_explorer import PaperElimination
 from discreet.learners.elimination.practical_explorer import ImplicitElimination
 from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
 from discreet.learners.elimination.settings import EliminationSettings
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.privacy.plans import BatchPlan
 from discreet.privacy.statistics import PrivateCounts
 
@@ -148,28 +149,23 @@ def _bound_001(S: int, A: int, H: int, K: float, epsilon: float) -> float:
     return math.sqrt(S * A * H**3 * K) + S**3 * A * H**6 / epsilon
 
 
-_TRUSTS = ("none", "shuffle", "central", "local")
+_PE = LearnerSpec(
+    name="pe",
+    summary="policy elimination in stages, the non-private twin of sdp-pe",
+    paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
+    rhythm="batch",
+    trusts=("none", "shuffle", "central", "local"),
+    bound="~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
+    bound_shape=lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
+    make=PolicyElimination,
+)
+_SDP_PE = replace(
+    _PE,
+    name="sdp-pe",
+    summary="policy elimination on shuffle-private counts, in polynomial time",
+    bound="~sqrt(S A H^3 K) + S^3 A H^6/epsilon (001), ~sqrt(S^2 A H^5 K) + "
+    "S^3 A^2 H^6/epsilon (000), printed constants; none proven for the practical knobs",
+    bound_shape=_bound_001,
+)
 
-SPECS = {
-    "pe": LearnerSpec(
-        name="pe",
-        summary="policy elimination in stages, the non-private twin of sdp-pe",
-        paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
-        rhythm="batch",
-        trusts=_TRUSTS,
-        bound="~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
-        bound_shape=lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
-        make=PolicyElimination,
-    ),
-    "sdp-pe": LearnerSpec(
-        name="sdp-pe",
-        summary="policy elimination on shuffle-private counts, in polynomial time",
-        paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
-        rhythm="batch",
-        trusts=_TRUSTS,
-        bound="~sqrt(S A H^3 K) + S^3 A H^6/epsilon (001), ~sqrt(S^2 A H^5 K) + "
-        "S^3 A^2 H^6/epsilon (000), printed constants; none proven for the practical knobs",
-        bound_shape=_bound_001,
-        make=PolicyElimination,
-    ),
-}
+SPECS = by_name(_PE, _SDP_PE)

@@ -51,7 +51,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet.learners.base import Floats, Ints, StreamLearner
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.result import Result
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
@@ -86,6 +86,7 @@ class LdpObi(StreamLearner):
     """Optimistic backward induction on signed private estimates."""
 
     name = "ldp-obi"
+    summary = "optimism on signed estimates from local reports, four randomisers"
     settings_type = LdpObiSettings
     settings: LdpObiSettings
 
@@ -184,20 +185,16 @@ def _run_lockstep(*arguments: Any, **settings: Any) -> list[Result]:
     return run_lockstep(*arguments, **settings)
 
 
-def _bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return H**3 * S**2 * A * math.sqrt(K) / epsilon
+_BOUND = RegretBound(
+    "H³·S²·A·sqrt(K)/eps (Laplace)",
+    lambda S, A, H, K, epsilon: H**3 * S**2 * A * math.sqrt(K) / epsilon,
+)
 
-
-SPECS = {
-    "ldp-obi": LearnerSpec(
-        name="ldp-obi",
-        summary="optimism on signed estimates from local reports, four randomisers",
+SPECS = by_name(
+    LearnerSpec.of_stream(
+        LdpObi,
         paper="Garcelon et al. 2021, Algorithm 2",
-        rhythm="stream",
-        trusts=("none", "central", "local"),
-        bound="H³·S²·A·sqrt(K)/eps (Laplace)",
-        bound_shape=_bound,
-        make=LdpObi,
+        bound=_BOUND,
         run_lockstep=_run_lockstep,
-    ),
-}
+    )
+)

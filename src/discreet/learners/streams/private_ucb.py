@@ -45,7 +45,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.learners.base import Floats, Ints
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.learners.streams.loop import three_statistics
 from discreet.learners.streams.ucbvi import Model, Optimist, OptimistSettings
@@ -127,6 +127,7 @@ class PrivateUcbVi(_NoisyOptimist):
     """Value iteration with Hoeffding bonuses on private counts."""
 
     name = "private-ucb-vi"
+    summary = "value iteration with private Hoeffding bonuses"
     settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbViSettings
 
     def model(self, counts: PrivateCounts) -> Model:
@@ -160,6 +161,7 @@ class PrivateUcbPo(PrivateUcbVi):
     """Policy optimisation: optimistic evaluation, then mirror ascent."""
 
     name = "private-ucb-po"
+    summary = "private policy optimisation by mirror ascent"
     settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbPoSettings
     settings: PrivateUcbPoSettings
     stochastic = True
@@ -227,6 +229,7 @@ class Pucb(_NoisyOptimist):
     """UBEV on private counts."""
 
     name = "pucb"
+    summary = "UBEV on private counts"
     settings_type: ClassVar[type[OptimistSettings]] = PucbSettings
 
     def model(self, counts: PrivateCounts) -> Model:
@@ -267,43 +270,25 @@ class Pucb(_NoisyOptimist):
         )
 
 
-def _vi_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return math.sqrt(S * A * H**4 * K) + S**2 * A * H**3 / epsilon
+_VI_BOUND = RegretBound(
+    "sqrt(S·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
+    lambda S, A, H, K, epsilon: math.sqrt(S * A * H**4 * K) + S**2 * A * H**3 / epsilon,
+)
 
 
-def _hoeffding_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
+def _hoeffding_shape(S: int, A: int, H: int, K: float, epsilon: float) -> float:
     return math.sqrt(S**2 * A * H**4 * K) + S**2 * A * H**3 / epsilon
 
 
-SPECS = {
-    "private-ucb-vi": LearnerSpec(
-        name="private-ucb-vi",
-        summary="value iteration with private Hoeffding bonuses",
-        paper="Chowdhury and Zhou 2022",
-        rhythm="stream",
-        trusts=("none", "central", "local"),
-        bound="sqrt(S·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
-        bound_shape=_vi_bound,
-        make=PrivateUcbVi,
+_PO_BOUND = RegretBound(
+    "sqrt(S²·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)", _hoeffding_shape
+)
+_PUCB_BOUND = RegretBound("sqrt(S²·A·H³·T) + S²·A·H³/eps (central)", _hoeffding_shape)
+
+SPECS = by_name(
+    LearnerSpec.of_stream(PrivateUcbVi, paper="Chowdhury and Zhou 2022", bound=_VI_BOUND),
+    LearnerSpec.of_stream(PrivateUcbPo, paper="Chowdhury and Zhou 2022", bound=_PO_BOUND),
+    LearnerSpec.of_stream(
+        Pucb, paper="Vietri et al. 2020", bound=_PUCB_BOUND, trusts=("none", "central")
     ),
-    "private-ucb-po": LearnerSpec(
-        name="private-ucb-po",
-        summary="private policy optimisation by mirror ascent",
-        paper="Chowdhury and Zhou 2022",
-        rhythm="stream",
-        trusts=("none", "central", "local"),
-        bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
-        bound_shape=_hoeffding_bound,
-        make=PrivateUcbPo,
-    ),
-    "pucb": LearnerSpec(
-        name="pucb",
-        summary="UBEV on private counts",
-        paper="Vietri et al. 2020",
-        rhythm="stream",
-        trusts=("none", "central"),
-        bound="sqrt(S²·A·H³·T) + S²·A·H³/eps (central)",
-        bound_shape=_hoeffding_bound,
-        make=Pucb,
-    ),
-}
+)

@@ -28,7 +28,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet.learners.base import Floats, Ints, StreamLearner
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.settings import StreamSettings, not_negative
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
@@ -74,6 +74,7 @@ class Psrl(StreamLearner):
     """Posterior sampling on (private) counts."""
 
     name = "psrl"
+    summary = "posterior sampling, no privacy"
     settings_type: ClassVar[type[PsrlSettings]] = PsrlSettings
     settings: PsrlSettings
 
@@ -152,6 +153,7 @@ class LdpPsrl(Psrl):
     """PSRL on locally private counts."""
 
     name = "ldp-psrl"
+    summary = "posterior sampling on locally private counts"
     settings_type = LdpPsrlSettings
     settings: LdpPsrlSettings
 
@@ -161,28 +163,13 @@ class LdpPsrl(Psrl):
         return self.settings.privacy_scale
 
 
-def _bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return H * S * math.sqrt(A * H * K)
+_BOUND = RegretBound(
+    "H·S·sqrt(A·T), Bayesian", lambda S, A, H, K, epsilon: H * S * math.sqrt(A * H * K)
+)
 
-
-SPECS = {
-    "psrl": LearnerSpec(
-        name="psrl",
-        summary="posterior sampling, no privacy",
-        paper="Osband, Russo and Van Roy 2013",
-        rhythm="stream",
-        trusts=("none",),
-        bound="H·S·sqrt(A·T), Bayesian",
-        bound_shape=_bound,
-        make=Psrl,
+SPECS = by_name(
+    LearnerSpec.of_stream(
+        Psrl, paper="Osband, Russo and Van Roy 2013", bound=_BOUND, trusts=("none",)
     ),
-    "ldp-psrl": LearnerSpec(
-        name="ldp-psrl",
-        summary="posterior sampling on locally private counts",
-        paper="Garcelon et al. 2021, Section 6",
-        rhythm="stream",
-        trusts=("none", "central", "local"),
-        bound="none proven",
-        make=LdpPsrl,
-    ),
-}
+    LearnerSpec.of_stream(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
+)

@@ -44,7 +44,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.learners.base import Floats, Ints, StreamLearner
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
@@ -203,6 +203,7 @@ class Ucbvi(Optimist):
     """UCBVI on exact counts."""
 
     name = "ucbvi"
+    summary = "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy"
     settings_type = UcbviSettings
     settings: UcbviSettings
 
@@ -283,6 +284,7 @@ class DpUcbvi(Optimist):
     """DP-UCBVI on private counts."""
 
     name = "dp-ucbvi"
+    summary = "UCBVI with private Bernstein bonuses, four terms, each with a switch"
     settings_type = DpUcbviSettings
     settings: DpUcbviSettings
 
@@ -352,33 +354,17 @@ def valid_model(counts: PrivateCounts, error: float) -> Model:
     return Model(valid.transitions / n[..., None], rewards, valid.visits)
 
 
-def _ucbvi_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return math.sqrt(S * A * H**3 * K)
+_UCBVI_BOUND = RegretBound(
+    "sqrt(S·A·H²·T)", lambda S, A, H, K, epsilon: math.sqrt(S * A * H**3 * K)
+)
+_DP_UCBVI_BOUND = RegretBound(
+    "sqrt(S·A·H²·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
+    lambda S, A, H, K, epsilon: math.sqrt(S * A * H**3 * K) + S**2 * A * H**3 / epsilon,
+)
 
-
-def _dp_bound(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return math.sqrt(S * A * H**3 * K) + S**2 * A * H**3 / epsilon
-
-
-SPECS = {
-    "ucbvi": LearnerSpec(
-        name="ucbvi",
-        summary="optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
-        paper="Azar, Osband and Munos 2017",
-        rhythm="stream",
-        trusts=("none",),
-        bound="sqrt(S·A·H²·T)",
-        bound_shape=_ucbvi_bound,
-        make=Ucbvi,
+SPECS = by_name(
+    LearnerSpec.of_stream(
+        Ucbvi, paper="Azar, Osband and Munos 2017", bound=_UCBVI_BOUND, trusts=("none",)
     ),
-    "dp-ucbvi": LearnerSpec(
-        name="dp-ucbvi",
-        summary="UCBVI with private Bernstein bonuses, four terms, each with a switch",
-        paper="Qiao and Wang 2023, Algorithm 1",
-        rhythm="stream",
-        trusts=("none", "central", "local"),
-        bound="sqrt(S·A·H²·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
-        bound_shape=_dp_bound,
-        make=DpUcbvi,
-    ),
-}
+    LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1", bound=_DP_UCBVI_BOUND),
+)

@@ -9,4 +9,4 @@ _WHERE = {
     "check_mechanism": "discreet.privacy.auditing.conformance",
 }
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

@@ -41,4 +41,4 @@ _WHERE = {
     "zcdp_epsilon": "discreet.privacy.calibration.routes",
 }
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

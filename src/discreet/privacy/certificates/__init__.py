@@ -17,4 +17,4 @@ _WHERE = {
     "layered_refutation": "discreet.privacy.certificates.layered",
 }
 
-__getattr__, __dir__ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)
