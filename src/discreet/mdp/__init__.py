@@ -29,6 +29,7 @@ _WHERE = {
     "TabularMDP": "discreet.mdp.tabular",
     "Trajectories": "discreet.mdp.trajectories",
     "Treatment": "discreet.mdp.environments",
+    "Vocabulary": "discreet.mdp.vocabulary",
     "admissible_actions": "discreet.mdp.environments.icu_sepsis",
     "as_policy": "discreet.mdp.policies",
     "best_response": "discreet.mdp.planning",

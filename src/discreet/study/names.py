@@ -1,16 +1,13 @@
 """Users' names, one spelling each, and the keyed digests that are kept of them.
 
-Two spellings of one name must not make two users of one person. A name loses Unicode's format
-characters (category Cf), which nobody sees: byte-order marks, zero-width spaces and joiners, marks
-of direction, soft hyphens. The rest is brought to the composed form (NFC) and loses white space at
-both ends. Upper and lower case remain different.
+Two spellings of one name must not make two users of one person: see `discreet._spelling`.
 """
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
+from discreet._spelling import has_half_characters, spelled
 from discreet.errors import StudyError
 
 
@@ -25,13 +22,12 @@ def canonical(user: object) -> str:
             f"Expected users named by text or by integers, got {user!r} of type "
             f"{type(user).__name__}; nothing was counted."
         )
-    visible = "".join(letter for letter in str(user) if unicodedata.category(letter) != "Cf")
-    name = unicodedata.normalize("NFC", visible).strip()
+    name = spelled(str(user))
     if not name:
         raise StudyError(
             f"Expected a name for every user, got {user!r}, which is empty; nothing was counted."
         )
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
+    if has_half_characters(name):
         raise StudyError(
             f"Expected names of whole characters, got {user!a}, which holds half of one (a lone "
             f"surrogate); nothing was counted."

@@ -1,0 +1,41 @@
+"""One spelling for what looks the same: names of users, states, actions and columns.
+
+A text loses Unicode's format characters (category Cf), which nobody sees: byte-order marks,
+zero-width spaces and joiners, marks of direction, soft hyphens. The rest is brought to the composed
+form (NFC) and loses white space at both ends. Upper and lower case remain different.
+"""
+
+import unicodedata
+
+
+def spelled(text: str) -> str:
+    r"""The one spelling of ``text``.
+
+    >>> spelled(" u0 "), spelled("\ufeffu0"), spelled("e\u0301") == "\u00e9"
+    ('u0', 'u0', True)
+    """
+    visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    name = unicodedata.normalize("NFC", visible).strip()
+    return name  # noqa: RET504
+
+
+def has_half_characters(text: str) -> bool:
+    r"""Whether ``text`` holds a lone surrogate, which no encoding can write.
+
+    >>> has_half_characters("u0"), has_half_characters("\ud800")
+    (False, True)
+    """
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def quoted(value: object, most: int = 60) -> str:
+    r"""``value`` as an error shows it: printable, and not longer than a line.
+
+    >>> quoted("ill"), quoted("\x1b[2J\ud800"), quoted("a" * 99, 8)
+    ("'ill'", "'\\x1b[2J\\ud800'", "'aaaaaa...")
+    """
+    try:
+        text = repr(value).encode("utf-8", "backslashreplace").decode()
+    except ValueError:  # an integer of thousands of digits
+        text = f"a huge {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 1]}..."
