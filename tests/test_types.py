@@ -12,7 +12,7 @@ from discreet import _types
 pytestmark = pytest.mark.core
 SOURCE = Path(discreet.__file__).parent
 ALIAS = re.compile(r"^\w+(: TypeAlias)? = NDArray\[", re.MULTILINE)
-ROOMS = ("mdp", "lab", "cli")
+ROOMS = ("mdp", "privacy", "study", "lab", "cli")
 
 
 @pytest.mark.parametrize(

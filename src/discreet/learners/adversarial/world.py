@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.regret import RegretCurve, RegretRecorder
 from discreet.learners.result import Result, noise_deviations
@@ -35,7 +35,6 @@ from discreet.privacy.trust import TrustModel
 if TYPE_CHECKING:  # compiled modules load when used
     from discreet.privacy.streams.layered_kernels import LayeredUsers
 
-FloatArray = NDArray[np.float64]
 
 LOSS_KINDS: dict[str, Callable[..., LossSequence]] = {
     "stochastic": stochastic_losses,

@@ -6,12 +6,9 @@ them; the caller shuffles it, so no action is special.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from discreet._types import FloatArray, IntArray
 
 _TIE = 1e-13
 """Two action values closer than this (relatively) are a tie."""

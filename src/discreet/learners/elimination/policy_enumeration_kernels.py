@@ -5,12 +5,9 @@ a sorted list neighbours share long prefixes, so each pass recomputes only the s
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from discreet._types import FloatArray, IntArray
 
 
 @kernel

@@ -6,14 +6,11 @@ that were never played have ``visits`` zero.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
+from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 TIE = 1e-9
 

@@ -18,12 +18,10 @@ two ways:
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet._types import FloatArray
+from discreet._types import FloatArray, NumberArray
 from discreet.privacy.auditing.pairs import Pair
 
 Composition = Sequence[tuple[Pair, int]]
@@ -200,7 +198,7 @@ def _split(pair: Pair, unit: float) -> Pair:
     return Pair(losses, masses, pair.unseen, unit, float(first * unit), pair.bounded)
 
 
-def _window(parts: Sequence[tuple[NDArray[Any], FloatArray, int]]) -> float:
+def _window(parts: Sequence[tuple[NumberArray, FloatArray, int]]) -> float:
     """Width that holds a sum of independent values, up to probabilities far below any delta."""
     width = math.fsum(t * float(np.ptp(values)) for values, _, t in parts)
     variance, largest = 0.0, 0.0

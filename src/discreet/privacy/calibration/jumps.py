@@ -25,6 +25,7 @@ import math
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import (
     gaussian_sigma,
@@ -34,7 +35,6 @@ from discreet.privacy.calibration.closed_forms import (
 )
 from discreet.privacy.calibration.distributions import NoisePmf
 from discreet.privacy.calibration.losses import delta_of_moves
-from discreet.privacy.sampling.samplers import FloatArray
 
 Weights = tuple[int, ...]
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -36,8 +36,6 @@ from discreet.privacy.statistics import debias, flatten
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _PIECE = 1 << 17
 """Noise values drawn at a time (1 MB): large enough to vectorise, small enough for a cache."""
@@ -148,7 +146,7 @@ class Pieces:
 
     def __init__(
         self,
-        draw: Callable[[int, int], tuple[Array, ...]],
+        draw: Callable[[int, int], tuple[NumberArray, ...]],
         *,
         width: int,
         episodes: int,
@@ -160,9 +158,9 @@ class Pieces:
         self._piece = 1 if secure else max(1, _PIECE // max(1, width))
         self._episodes = episodes
         self._drawn = self._taken = 0
-        self._left: tuple[Array, ...] | None = None
+        self._left: tuple[NumberArray, ...] | None = None
 
-    def take(self, rows: int) -> tuple[Array, ...]:
+    def take(self, rows: int) -> tuple[NumberArray, ...]:
         """The next ``rows`` rows of each array."""
         _validate.count(0, episodes=rows)
         if self._taken + rows > self._episodes:

@@ -1,12 +1,9 @@
 """Compiled loops of the stream mechanisms. Rows are time, columns are counters."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-_Floats = NDArray[np.float64]
-_Integers = NDArray[np.int64]
+from discreet._types import FloatArray, IntArray
 
 
 @kernel
@@ -21,7 +18,7 @@ def closing_level(time: int, levels: int) -> int:
 
 @kernel
 def tree_prefix(
-    fresh: _Integers, first: int, nodes: _Integers, total: _Integers, out: _Integers
+    fresh: IntArray, first: int, nodes: IntArray, total: IntArray, out: IntArray
 ) -> None:
     """Noise of the prefix sums after ``first + 1, first + 2, ...`` leaves.
 
@@ -56,12 +53,12 @@ def weighted(weight: int, value: int) -> int:
 
 @kernel
 def honaker_prefix(
-    fresh: _Integers,
+    fresh: IntArray,
     first: int,
-    own_weight: _Integers,
-    nodes: _Integers,
-    total: _Integers,
-    out: _Integers,
+    own_weight: IntArray,
+    nodes: IntArray,
+    total: IntArray,
+    out: IntArray,
 ) -> None:
     """As `tree_prefix`, with every node averaged with its two children, in units of 2^-12.
 
@@ -92,12 +89,12 @@ def honaker_prefix(
 
 @kernel
 def factored_prefix(
-    fresh: _Integers,
+    fresh: IntArray,
     first: int,
-    weights: _Integers,
-    nodes: _Integers,
-    total: _Integers,
-    out: _Integers,
+    weights: IntArray,
+    nodes: IntArray,
+    total: IntArray,
+    out: IntArray,
 ) -> None:
     """As `tree_prefix`, for the averaged tree in factored form (see `_least_norm.averaging`).
 
@@ -119,7 +116,7 @@ def factored_prefix(
 
 
 @kernel
-def running_sums(fresh: _Integers, total: _Integers, out: _Integers) -> None:
+def running_sums(fresh: IntArray, total: IntArray, out: IntArray) -> None:
     """Sums of independent noise after each time; ``total`` carries over."""
     for i in range(fresh.shape[0]):
         for c in range(total.size):
@@ -129,7 +126,7 @@ def running_sums(fresh: _Integers, total: _Integers, out: _Integers) -> None:
 
 @kernel
 def encoder_piece(
-    weights: _Floats, decays: _Floats, grid: float, state: _Floats, out: _Integers
+    weights: FloatArray, decays: FloatArray, grid: float, state: FloatArray, out: IntArray
 ) -> None:
     """The next coefficients c_t of the series with (b·c)_t = 1, as multiples of 1/grid.
 
@@ -148,12 +145,12 @@ def encoder_piece(
 
 @kernel
 def encode_row(
-    encoder: _Integers,
+    encoder: IntArray,
     time: int,
-    times: _Integers,
-    cells: _Integers,
-    amounts: _Integers,
-    out: _Integers,
+    times: IntArray,
+    cells: IntArray,
+    amounts: IntArray,
+    out: IntArray,
 ) -> None:
     """Add the sum of encoder[time - times]·amounts to each cell, in integers."""
     for k in range(times.size):
@@ -162,13 +159,13 @@ def encode_row(
 
 @kernel
 def decode_rows(
-    rows: _Integers,
-    rates: _Floats,
-    decays: _Floats,
-    gains: _Floats,
+    rows: IntArray,
+    rates: FloatArray,
+    decays: FloatArray,
+    gains: FloatArray,
     scale: float,
-    state: _Floats,
-    out: _Floats,
+    state: FloatArray,
+    out: FloatArray,
 ) -> None:
     """Filter every column by (1-u)·b(u), weigh by ``gains``, sum up, and round.
 
@@ -204,7 +201,7 @@ def decode_rows(
 
 
 @kernel
-def decoded_variances(rates: _Floats, decays: _Floats, gains: _Floats) -> _Floats:
+def decoded_variances(rates: FloatArray, decays: FloatArray, gains: FloatArray) -> FloatArray:
     """Variance of what `decode_rows` makes of independent noise of variance one, at every time.
 
     The state of the decoder is linear in the noise; its covariance follows the same recursion.

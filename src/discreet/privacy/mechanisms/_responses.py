@@ -22,7 +22,7 @@ from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Array, Pieces
+from discreet.privacy.mechanisms._cumulative import Pieces
 from discreet.privacy.plans import ReportStreamPlan, StreamSize, unflatten
 from discreet.privacy.releases import ReportRelease, StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
@@ -88,7 +88,7 @@ class ResponseRelease(ReportRelease):
         )
 
     @abstractmethod
-    def _draw(self, rows: int) -> tuple[Array, Array, Array]:
+    def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
         """Noise (cumulative), gains and steps of the next users; integers, all of them."""
 
     @abstractmethod

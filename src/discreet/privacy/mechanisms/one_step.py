@@ -41,7 +41,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Array, check_episode, promise
+from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
@@ -384,7 +384,7 @@ class OneStepRelease(ResponseRelease):
 
     plan: OneStepStream
 
-    def _draw(self, rows: int) -> tuple[Array, Array, Array]:
+    def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
         plan = self.plan
         steps = self.sampler.table(np.ones(plan.shape.horizon, np.int64), rows)
         false = self.sampler.binomial(1, plan.flip, (rows, category_count(plan.shape)))

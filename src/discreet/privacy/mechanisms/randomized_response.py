@@ -27,7 +27,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Array, Reach, check_episode, promise
+from discreet.privacy.mechanisms._cumulative import Reach, check_episode, promise
 from discreet.privacy.mechanisms._encoders import FlipEncoder, check_reports
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered
@@ -192,7 +192,7 @@ class FlipRelease(ResponseRelease):
         pooled: IntArray = pool_steps(values, plan.shape, plan.statistics)
         return pooled
 
-    def _draw(self, rows: int) -> tuple[Array, Array, Array]:
+    def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
         flips = self.sampler.binomial(1, self.plan.flip, (rows, self.plan.bits))
         noise = self._accumulate(self._pool(flips))
         return noise, 1 - 2 * flips, np.empty((rows, 0), np.int64)

@@ -74,7 +74,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray
+from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
@@ -103,7 +103,7 @@ from discreet.privacy.mechanisms._least_norm import (
 )
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.mechanisms.toeplitz import grid_delta
-from discreet.privacy.sampling.samplers import IntArray, Sampler
+from discreet.privacy.sampling.samplers import Sampler
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust

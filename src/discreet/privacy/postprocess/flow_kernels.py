@@ -7,12 +7,9 @@ zero, or minus infinity for signed flows; a cell is *active* where it lies above
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from discreet._types import FloatArray, IntArray
 
 
 @kernel

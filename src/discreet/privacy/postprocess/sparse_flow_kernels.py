@@ -3,13 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-ShortArray = NDArray[np.int32]
+from discreet._types import FloatArray, Int32Array, IntArray
 
 
 class Rows(NamedTuple):
@@ -27,7 +23,7 @@ class Cells(NamedTuple):
     """Some cells of every row: those of row r are ``pointers[r]:pointers[r + 1]``."""
 
     pointers: IntArray
-    columns: ShortArray
+    columns: Int32Array
     counts: FloatArray
 
 

@@ -1,11 +1,7 @@
 """Compiled post-processing of private counts (equations in `postprocess`)."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet._jit import inlined, kernel
-
-FloatArray = NDArray[np.float64]
+from discreet._types import FloatArray
 
 
 @inlined

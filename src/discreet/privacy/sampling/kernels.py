@@ -3,15 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-_Integers = NDArray[np.int64]
+from discreet._types import IntArray
 
 
 @kernel
-def fill_laplace(rng: np.random.Generator, scale: float, terms: int, out: _Integers) -> None:
+def fill_laplace(rng: np.random.Generator, scale: float, terms: int, out: IntArray) -> None:
     """Sums of ``terms`` discrete Laplace draws, each a difference of two geometrics."""
     for i in range(out.size):
         total = 0.0
@@ -22,7 +20,7 @@ def fill_laplace(rng: np.random.Generator, scale: float, terms: int, out: _Integ
 
 
 @kernel
-def fill_gaussian(rng: np.random.Generator, sigma: float, out: _Integers) -> None:
+def fill_gaussian(rng: np.random.Generator, sigma: float, out: IntArray) -> None:
     """Discrete Gaussians by rejection from a rounded normal (see `SimulationSampler`)."""
     wide = math.sqrt(sigma * sigma + sigma / 2)
     for i in range(out.size):
@@ -36,7 +34,7 @@ def fill_gaussian(rng: np.random.Generator, sigma: float, out: _Integers) -> Non
 
 
 @kernel
-def fill_bits(rng: np.random.Generator, probability: float, out: _Integers) -> None:
+def fill_bits(rng: np.random.Generator, probability: float, out: IntArray) -> None:
     """Bits that are one with this probability."""
     for i in range(out.size):
         out[i] = 1 if rng.random() < probability else 0

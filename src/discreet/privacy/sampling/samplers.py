@@ -16,17 +16,14 @@ from types import ModuleType
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet import _validate
-from discreet._types import WordArray
+from discreet._types import FloatArray, IntArray, WordArray
 from discreet.errors import InvalidInputError, MissingExtraError
 
 Size = int | tuple[int, ...]
 Measurement = Callable[[list[int]], list[int]]
 """Of the secure library: adds its noise to a vector."""
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _LARGEST_SCALE = 1e15
 """Beyond it doubles no longer resolve single integers in the bulk of the distribution."""

@@ -16,12 +16,9 @@ import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
+from discreet._types import FloatArray, WordArray
 
 _LN2 = math.log(2.0)
 _ONE = np.uint64(0x3FF0000000000000)
@@ -47,7 +44,7 @@ _as_word = _reinterpret(types.float64, types.uint64)
 
 
 @numba.njit(forceinline=True)
-def _step(s0: Words, s1: Words, s2: Words, s3: Words, j: int) -> np.uint64:
+def _step(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, j: int) -> np.uint64:
     """One output of generator j (xoshiro256++)."""
     a, b, c, d = s0[j], s1[j], s2[j], s3[j]
     mixed = a + d
@@ -62,7 +59,9 @@ def _step(s0: Words, s1: Words, s2: Words, s3: Words, j: int) -> np.uint64:
 
 
 @kernel
-def draw_uniforms(s0: Words, s1: Words, s2: Words, s3: Words, out: Floats) -> None:
+def draw_uniforms(
+    s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, out: FloatArray
+) -> None:
     """out[j] = a uniform in (0, 1) from generator j."""
     for j in range(out.size):
         word = _step(s0, s1, s2, s3, j)
@@ -70,7 +69,7 @@ def draw_uniforms(s0: Words, s1: Words, s2: Words, s3: Words, out: Floats) -> No
 
 
 @numba.njit(forceinline=True)
-def draw_uniform(state: Words, j: int) -> float:
+def draw_uniform(state: WordArray, j: int) -> float:
     """A uniform in (0, 1) from generator j of ``state[4, generators]``."""
     word = _step(state[0], state[1], state[2], state[3], j)
     return float(_as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE)
@@ -78,7 +77,9 @@ def draw_uniform(state: Words, j: int) -> float:
 
 # The one fast-math licence is to fuse multiply and add: a third faster, not less exact.
 @numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def add_laplace(s0: Words, s1: Words, s2: Words, s3: Words, scale: float, total: Floats) -> None:
+def add_laplace(
+    s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, scale: float, total: FloatArray
+) -> None:
     """total[j] += a discrete Laplace draw from generator j."""
     half = math.log((1.0 + math.exp(-1.0 / scale)) / 2.0)
     for j in range(total.size):
@@ -99,7 +100,13 @@ def add_laplace(s0: Words, s1: Words, s2: Words, s3: Words, scale: float, total:
 
 @kernel
 def draw_table(
-    s0: Words, s1: Words, s2: Words, s3: Words, cut: Floats, other: Floats, out: Floats
+    s0: WordArray,
+    s1: WordArray,
+    s2: WordArray,
+    s3: WordArray,
+    cut: FloatArray,
+    other: FloatArray,
+    out: FloatArray,
 ) -> None:
     """out[j] = a column of an alias table (see `lane_noise`) from generator j."""
     for j in range(out.size):
