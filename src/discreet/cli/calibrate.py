@@ -1,12 +1,13 @@
 """`discreet calibrate`: what a guarantee costs, before anything is collected."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from discreet.cli._console import echo_json, print_table, say
+from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import grouped
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
@@ -16,95 +17,34 @@ if TYPE_CHECKING:
     from discreet.privacy.trust import TrustModel
 
 
-@dataclass(frozen=True)
-class Promise:
-    """Options on what is promised, and to whom."""
-
-    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
-    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
-    trust: Annotated[
-        str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
-    ] = ""
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            help="Mechanism. Left out: central takes the least noise; local takes one-step for "
-            "batches and laplace for streams, as in the papers (one-step has less noise)."
-        ),
-    ] = "auto"
-    calibration: Annotated[str, typer.Option(help="exact, or paper for the printed constants.")] = (
-        "exact"
-    )
-    honest: Annotated[
-        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
-    ] = 1.0
-
-    def model(self, trust: str) -> "TrustModel":
-        """The trust model of a name with this promise."""
-        from discreet.privacy.trust import make_trust
-
-        return make_trust(
-            trust,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            mechanism=self.mechanism,
-            calibration=self.calibration,
-            **({"honest": self.honest} if trust == "shuffle" else {}),
-        )
-
-
-@dataclass(frozen=True)
-class Release:
-    """Options on what is released: the problem's size, its users, the counters."""
-
-    states: Annotated[int, typer.Option(help="States.")] = 4
-    actions: Annotated[int, typer.Option(help="Actions.")] = 2
-    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
-    users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000
+def costs(
+    promise: Promise,
+    release: Release,
+    calibration: Annotated[
+        str, typer.Option(help="exact, or paper for the printed constants.")
+    ] = "exact",
     rhythm: Annotated[
         str,
         typer.Option(
             help="batch (a release per batch) or stream (one per episode); batch if left out, "
             "unless the mechanism is for streams only."
         ),
-    ] = ""
-    statistics: Annotated[str, typer.Option(help="Counters to release, separated by commas.")] = (
-        "transitions,visits,rewards"
-    )
-    stationary: Annotated[
-        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
-    ] = False
-
-    def cost(self, trust: "TrustModel", rhythm: str, *, verify: bool) -> "CalibrationReport":
-        """What this release costs under a trust model."""
-        from discreet.mdp.shape import Shape
-        from discreet.privacy.costs import calibrate
-
-        return calibrate(
-            trust,
-            Shape(states=self.states, actions=self.actions, horizon=self.horizon),
-            users=self.users,
-            rhythm=cast("Rhythm", rhythm),
-            statistics=tuple(name.strip() for name in self.statistics.split(",")),
-            stationary=self.stationary,
-            verify=verify,
-        )
-
-
-def costs(
-    promise: Promise,
-    release: Release,
+    ] = "",
     verify: Annotated[
         bool, typer.Option("--verify", help="Run independent accountings and compare them.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
 ) -> None:
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
+
+    def cost(trust: str, rhythm: str) -> "CalibrationReport":
+        return _cost(release, promise.model(trust, calibration), rhythm, verify=verify)
+
     if not promise.trust:
-        _compare(promise, release, verify=verify, as_json=json)
+        reports = _compared(promise, rhythm, cost)
+        _show_comparison(reports, release.users, as_json=json)
         return
-    trust = promise.model(promise.trust)
-    report = release.cost(trust, release.rhythm or _rhythm(trust), verify=verify)
+    report = cost(promise.trust, rhythm or _usual_rhythm(promise))
     if json:
         echo_json(report.to_dict())
     else:
@@ -114,38 +54,51 @@ def costs(
 command = grouped(costs)
 
 
-def _rhythm(trust: "TrustModel") -> "Rhythm":
-    """Batches, unless the mechanism asked for exists for streams only."""
-    from discreet.privacy.mechanisms.registry import mechanisms
+def _cost(
+    release: Release, trust: "TrustModel", rhythm: str, *, verify: bool
+) -> "CalibrationReport":
+    """What a release costs under a trust model."""
+    from discreet.privacy.costs import calibrate
 
-    asked = getattr(trust, "mechanism", "auto")
-    streams_only = asked in mechanisms(trust.name, "stream") and asked not in mechanisms(
-        trust.name, "batch"
+    return calibrate(
+        trust,
+        release.shape,
+        users=release.users,
+        rhythm=cast("Rhythm", rhythm),
+        statistics=release.counters,
+        stationary=release.stationary,
+        verify=verify,
     )
-    return "stream" if streams_only else "batch"
 
 
-def _compare(promise: Promise, release: Release, *, verify: bool, as_json: bool) -> None:
-    """All trust models and both rhythms, side by side."""
+def _usual_rhythm(promise: Promise) -> "Rhythm":
+    """Batches, unless the mechanism asked for exists for streams only."""
+    return "stream" if streams_only(promise.trust, promise.mechanism) else "batch"
+
+
+def _compared(
+    promise: Promise, asked: str, cost: "Callable[[str, str], CalibrationReport]"
+) -> "list[CalibrationReport]":
+    """All trust models and both rhythms, or the one asked for."""
     from discreet.errors import InvalidInputError
 
     if promise.mechanism != "auto":
         raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
     pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
     pairs += [("central", "stream"), ("local", "stream")]
-    asked = release.rhythm
-    reports = [
-        release.cost(promise.model(trust), rhythm, verify=verify)
-        for trust, rhythm in pairs
-        if asked in ("", rhythm)
-    ]
+    reports = [cost(trust, rhythm) for trust, rhythm in pairs if asked in ("", rhythm)]
     if not reports:
         raise InvalidInputError(f"Expected rhythm batch or stream, got rhythm={asked!r}.")
+    return reports
+
+
+def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json: bool) -> None:
+    """Side by side."""
     if as_json:
         echo_json({"results": [r.to_dict() for r in reports]})
         return
     print_table(
-        f"Noise on one counter after {release.users:,} users",
+        f"Noise on one counter after {users:,} users",
         (
             "trust",
             "rhythm",

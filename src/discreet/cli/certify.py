@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.cli._groups import Promise, Release, streams_only
+from discreet.cli._options import grouped
 
 if TYPE_CHECKING:
-    from discreet.mdp.shape import Shape
     from discreet.privacy.certificates.document import Certificate
-    from discreet.privacy.mechanisms.registry import Rhythm
     from discreet.privacy.trust import TrustModel
 
 _PATIENCE = 2.0
@@ -24,105 +24,39 @@ _LEAST_DELTA = 1e-30
 _MOST_USERS = 10**15
 _MOST_EPISODES = 10**7
 """What the methods of certificates reach."""
-_RHYTHMS: tuple["Rhythm", "Rhythm"] = ("stream", "batch")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    trust: str
-    options: dict[str, Any]
-    size: tuple[int, int, int]
-    users: int
-    episodes: int
-    statistics: tuple[str, ...]
-    stationary: bool
+@dataclass(frozen=True)
+class CertifiedPromise(Promise):
+    """Options on what is promised: one trust model, which promises something."""
 
-    def certificate(self) -> "Certificate":
-        """Calibrate the plan and certify what it says."""
-        from discreet.mdp.shape import Shape
-        from discreet.privacy.certificates.document import CertificateError
-        from discreet.privacy.trust import make_trust
-
-        self._check()
-        trust, shape = make_trust(self.trust, **self.options), Shape(*self.size)
-        try:
-            return self._certified(trust, shape)
-        except ArithmeticError as error:
-            raise CertificateError(
-                f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
-                "a delta and a number of users closer to one."
-            ) from None
-
-    def _check(self) -> None:
-        """What no certificate reaches is refused before anything long begins."""
-        from discreet.errors import InvalidInputError
-
-        epsilon, delta, length = self.options["epsilon"], self.options["delta"], self._length()
-        rules = (
-            (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
-            (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
-            (self.users > _MOST_USERS, f"users={self.users}", "users <= 1e15"),
-            (self.episodes < 0, f"episodes={self.episodes}", "episodes >= 0"),
-            (length > _MOST_EPISODES, f"{length} of them", "a stream of at most 1e7 episodes"),
-        )
-        for broken, got, rule in rules:
-            if broken:
-                raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
-
-    def _certified(self, trust: "TrustModel", shape: "Shape") -> "Certificate":
-        from discreet.errors import InvalidInputError
-        from discreet.privacy.certificates.run import certify
-
-        if episodes := self._length():
-            stream = trust.calibrate(
-                shape,
-                rhythm="stream",
-                statistics=self.statistics,
-                episodes=episodes,
-                stationary=self.stationary,
-            )
-            return certify(stream, progress=_Progress())
-        if self.stationary:
-            raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
-        batch = trust.calibrate(shape, statistics=self.statistics)
-        return certify(batch, users=self.users, progress=_Progress())
-
-    def _length(self) -> int:
-        """Of the stream; a mechanism without a batch release streams all users. 0: a batch."""
-        from discreet.privacy.mechanisms.registry import mechanisms
-
-        asked = self.options["mechanism"]
-        stream, batch = (mechanisms(self.trust, rhythm) for rhythm in _RHYTHMS)
-        return self.episodes or (self.users if asked in stream and asked not in batch else 0)
+    trust: Annotated[str, typer.Option(help="central, local or shuffle.")] = "shuffle"
 
 
-def command(
-    trust: Annotated[str, typer.Option(help="central, local or shuffle.")] = "shuffle",
-    mechanism: Annotated[str, typer.Option(help="Mechanism; the best one if left out.")] = "auto",
-    epsilon: Annotated[float, typer.Option(help="Promised epsilon.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Promised delta; 0 for a pure epsilon.")] = 1e-6,
-    states: Annotated[int, typer.Option(help="States.")] = 4,
-    actions: Annotated[int, typer.Option(help="Actions.")] = 2,
-    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6,
+@dataclass(frozen=True)
+class CertifiedRelease(Release):
+    """Options on what is released: a batch, or a stream."""
+
     users: Annotated[
         int,
         typer.Option(
             help="Users of a batch; without --episodes also the length of a stream, where the "
             "mechanism exists only as one (toeplitz, tree-*)."
         ),
-    ] = 20_000,
+    ] = 20_000
     episodes: Annotated[
         int, typer.Option(help="Episodes of a stream, instead of a batch of --users.")
-    ] = 0,
-    statistics: Annotated[
-        str, typer.Option(help="Counters to release, separated by commas.")
-    ] = "transitions,visits,rewards",
-    honest: Annotated[
-        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
-    ] = 1.0,
-    stationary: Annotated[
-        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
-    ] = False,
+    ] = 0
+
+    def length(self, promise: Promise) -> int:
+        """Of the stream; a mechanism without a batch release streams all users. 0: a batch."""
+        alone = streams_only(promise.trust, promise.mechanism)
+        return self.episodes or (self.users if alone else 0)
+
+
+def proof(
+    promise: CertifiedPromise,
+    release: CertifiedRelease,
     output: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
     verify: Annotated[
         Path | None, typer.Option(help="Check a certificate instead of making one.")
@@ -135,17 +69,61 @@ def command(
         return
     if output is not None:
         _check_output(output)
-    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "mechanism": mechanism}
-    certificate = _Request(
-        trust=trust,
-        options=options | ({"honest": honest} if trust == "shuffle" else {}),
-        size=(states, actions, horizon),
-        users=users,
-        episodes=episodes,
-        statistics=tuple(name.strip() for name in statistics.split(",")),
-        stationary=stationary,
-    ).certificate()
-    _report(certificate, output, as_json=json)
+    _check_reach(promise, release)
+    _report(_certificate(promise, release), output, as_json=json)
+
+
+command = grouped(proof)
+
+
+def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
+    """What no certificate reaches is refused before anything long begins."""
+    from discreet.errors import InvalidInputError
+
+    epsilon, delta, length = promise.epsilon, promise.delta, release.length(promise)
+    rules = (
+        (epsilon > _MOST_EPSILON, f"epsilon={epsilon!r}", f"epsilon <= {_MOST_EPSILON}"),
+        (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
+        (release.users > _MOST_USERS, f"users={release.users}", "users <= 1e15"),
+        (release.episodes < 0, f"episodes={release.episodes}", "episodes >= 0"),
+        (length > _MOST_EPISODES, f"{length} of them", "a stream of at most 1e7 episodes"),
+    )
+    for broken, got, rule in rules:
+        if broken:
+            raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
+
+
+def _certificate(promise: Promise, release: CertifiedRelease) -> "Certificate":
+    """Calibrate the plan and certify what it says."""
+    from discreet.privacy.certificates.document import CertificateError
+
+    trust = promise.model(promise.trust)
+    try:
+        return _certified(trust, release, release.length(promise))
+    except ArithmeticError as error:
+        raise CertificateError(
+            f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
+            "a delta and a number of users closer to one."
+        ) from None
+
+
+def _certified(trust: "TrustModel", release: CertifiedRelease, episodes: int) -> "Certificate":
+    from discreet.errors import InvalidInputError
+    from discreet.privacy.certificates.run import certify
+
+    if episodes:
+        stream = trust.calibrate(
+            release.shape,
+            rhythm="stream",
+            statistics=release.counters,
+            episodes=episodes,
+            stationary=release.stationary,
+        )
+        return certify(stream, progress=_Progress())
+    if release.stationary:
+        raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
+    batch = trust.calibrate(release.shape, statistics=release.counters)
+    return certify(batch, users=release.users, progress=_Progress())
 
 
 def _check_output(output: Path) -> None:
