@@ -70,6 +70,7 @@ _MECHANISMS: list[Mechanism] = [
 """The first of a trust model and rhythm is its default."""
 
 _ENCODERS = {
+    "classes": "_devices:ClassesEncoder",
     "additive": "_encoders:AdditiveEncoder",
     "one-step": "one_step:OneStepEncoder",
     "randomized-response": "_encoders:FlipEncoder",

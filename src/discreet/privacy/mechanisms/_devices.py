@@ -1,0 +1,156 @@
+"""Encoders of the library on the code of `discreet.device`: one code for trials and deployments.
+
+A device asks for its randomness by law (`Draws`); here a `Sampler` answers, so that simulations are
+seeded, audits list every outcome with its probability, and a study's secure sampler works as well.
+"""
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet.device.classes import ClassesDevice
+from discreet.device.description import VERSION, plain_fraction
+from discreet.device.draws import WORD
+from discreet.device.errors import DeviceError
+from discreet.device.wire import ENVELOPE
+from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
+from discreet.privacy.plans import Traffic
+from discreet.privacy.sampling.samplers import Sampler
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What a device refuses, the library refuses in the same words."""
+    try:
+        yield
+    except DeviceError as error:
+        raise InvalidInputError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class SamplerDraws:
+    """The randomness of a device (`discreet.device.Draws`) from one of the library's samplers.
+
+    A reward that is a bit already takes no draw here: the outcomes that an audit has to list stay
+    few. (On a real device it does, so that the number of random bytes says nothing.)
+    """
+
+    sampler: Sampler
+
+    def below(self, bound: int, count: int) -> list[int]:
+        """From a table of equal weights."""
+        drawn: list[int] = self.sampler.table(np.ones(bound, np.int64), count).tolist()
+        return drawn
+
+    def noise(self, cells: int, weight: int, count: int) -> list[int]:
+        """From a table whose first entry is blank: a sampler without noise sends blanks."""
+        if weight == WORD:
+            return self.below(cells, count)
+        drawn = self.sampler.table(_noise_table(cells, weight), count)
+        return [int(i) - 1 if i else cells for i in drawn]
+
+    def rewards(self, rewards: Sequence[float]) -> list[int]:
+        """One bit for each, drawn where it is not one already."""
+        return [int(self.sampler.binomial(1, r, 1)[0]) if 0 < r < 1 else int(r) for r in rewards]
+
+    def bits(self, numerator: int, denominator: int, count: int) -> list[int]:
+        """Independent bits; the fraction is a double."""
+        drawn: list[int] = self.sampler.binomial(1, numerator / denominator, count).tolist()
+        return drawn
+
+
+@functools.lru_cache(maxsize=8)
+def _noise_table(cells: int, weight: int) -> IntArray:
+    table = np.full(cells + 1, weight, np.int64)
+    table[0] = (WORD - weight) * cells
+    return table
+
+
+def plain_episode(states: IntArray, actions: IntArray, rewards: FloatArray) -> dict[str, object]:
+    """One episode as a device takes it."""
+    arrays = {"states": states, "actions": actions, "rewards": rewards}
+    return {name: np.asarray(array).tolist() for name, array in arrays.items()}
+
+
+def plain_shape(encoder: str, shape: Shape, played: BoolArray) -> dict[str, Plain]:
+    """The part of a description that all devices share."""
+    return {
+        "version": VERSION,
+        "encoder": encoder,
+        "states": shape.states,
+        "actions": shape.actions,
+        "horizon": shape.horizon,
+        "played": np.flatnonzero(played).tolist(),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ClassesEncoder:
+    """Turns one episode into messages ``(class, cell)``; holds no data and travels as JSON."""
+
+    device: ClassesDevice
+
+    @classmethod
+    def of(
+        cls,
+        shape: Shape,
+        statistics: Sequence[str],
+        played: BoolArray,
+        *,
+        last_transitions: bool,
+        users: int,
+        mean: Fraction,
+    ) -> Self:
+        """For the devices of a batch.
+
+        Args:
+            shape: the problem's size.
+            statistics: which of transitions, rewards and visits.
+            played: ``bool[H, S, A]``, what the public policy can play.
+            last_transitions: whether transitions of the last step are sent.
+            users: of the batch.
+            mean: lambda, noise per cell from all users together.
+        """
+        _validate.count(users=users)
+        description = plain_shape("classes", shape, played) | {
+            "statistics": list(statistics),
+            "last_transitions": bool(last_transitions),
+            "users": int(users),
+            "lambda": plain_fraction(mean.numerator, mean.denominator),
+        }
+        return cls.from_dict(description)
+
+    @property
+    def traffic(self) -> Traffic:
+        """Every message travels in an envelope of its own."""
+        return Traffic(self.device.messages, self.device.messages * ENVELOPE)
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """``int64[messages, 2]``: for every class one data cell and K noise cells."""
+        with refusals():
+            report = self.device.encode(
+                plain_episode(states, actions, rewards), SamplerDraws(sampler)
+            )
+        sizes = [len(cells) for cells in report]
+        classes = np.repeat(np.arange(len(report)), sizes)
+        return np.stack([classes, np.concatenate(report)], axis=1).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON: what `discreet.device.load` takes."""
+        return dict[str, Plain](self.device.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        with refusals():
+            return cls(ClassesDevice(dict(data)))
