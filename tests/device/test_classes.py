@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.device import ByteDraws, ClassesDevice, DeviceError, cell_from_bytes, cell_to_bytes
-from discreet.device.classes import MessageClass, layout
+from discreet.device.layout import MessageClass, layout
 from helpers.devices import FOLLOWS, LEAVES, Bytes, classes
 
 pytestmark = pytest.mark.core

@@ -4,11 +4,15 @@
 its JavaScript twin is in ``web/device.js`` and makes the same bytes from the same randomness.
 """
 
+from collections.abc import Callable
+
 from discreet.device.base import Device, Report
-from discreet.device.classes import ClassesDevice, MessageClass, cell_from_bytes, cell_to_bytes
+from discreet.device.classes import ClassesDevice, cell_from_bytes, cell_to_bytes
 from discreet.device.description import bad
 from discreet.device.draws import ByteDraws, Draws
 from discreet.device.errors import DeviceError
+from discreet.device.layout import MessageClass
+from discreet.device.local import FlipDevice, OneStepDevice
 from discreet.device.wire import ENVELOPE
 
 __all__ = [
@@ -18,14 +22,18 @@ __all__ = [
     "Device",
     "DeviceError",
     "Draws",
+    "FlipDevice",
     "MessageClass",
+    "OneStepDevice",
     "Report",
     "cell_from_bytes",
     "cell_to_bytes",
     "load",
 ]
 
-_ENCODERS: dict[str, type[ClassesDevice]] = {"classes": ClassesDevice}
+_ENCODERS: dict[str, Callable[[object], Device]] = {
+    device.name: device for device in (ClassesDevice, OneStepDevice, FlipDevice)
+}
 
 
 def load(description: object) -> Device:

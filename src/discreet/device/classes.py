@@ -19,88 +19,25 @@ users.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from discreet.device.base import Device, Report, check_lists
-from discreet.device.description import bad, check, fraction, integer, problem
+from discreet.device.description import (
+    bad,
+    check,
+    fraction,
+    integer,
+    problem,
+    read_statistics,
+)
 from discreet.device.draws import WORD, Draws
 from discreet.device.episode import LEFT, Episode
 from discreet.device.errors import DeviceError
+from discreet.device.layout import MessageClass, layout
 from discreet.device.wire import check_bytes, pack_words, unpack_words
 
-STATISTICS = ("transitions", "rewards", "visits")
-"""In the order of their classes."""
 MOST_MESSAGES = 1 << 24
 """A device refuses to send more."""
-
-
-class MessageClass(NamedTuple):
-    """All messages of one statistic at one step.
-
-    Attributes:
-        statistic: transitions, rewards or visits.
-        step: h.
-        cells: D, with ``none``.
-        noise: K, noise cells per user.
-        weight: Q; a noise cell is not blank with probability Q/2^32.
-    """
-
-    statistic: str
-    step: int
-    cells: int
-    noise: int
-    weight: int
-
-    @property
-    def none(self) -> int:
-        """The cell of users who have left the policy."""
-        return self.cells - 1
-
-    @property
-    def messages(self) -> int:
-        """Per user."""
-        return 1 + self.noise
-
-
-def layout(
-    rows: Sequence[int],
-    states: int,
-    statistics: Sequence[str],
-    *,
-    last_transitions: bool,
-    users: int,
-    mean: tuple[int, int],
-) -> tuple[MessageClass, ...]:
-    """All classes of a batch, in the order in which they are sent.
-
-    >>> for one in layout([2], 2, ["rewards"], last_transitions=False, users=100, mean=(50, 1)):
-    ...     print(one)
-    MessageClass(statistic='rewards', step=0, cells=5, noise=3, weight=3579139414)
-
-    Args:
-        rows: played pairs per step.
-        states: S.
-        statistics: which of transitions, rewards and visits.
-        last_transitions: whether the last step has a class of transitions.
-        users: n.
-        mean: lambda as numerator and denominator.
-    """
-    width = {"transitions": states, "rewards": 2, "visits": 1}
-    found = []
-    for name in (name for name in STATISTICS if name in statistics):
-        steps = len(rows) - (name == "transitions" and not last_transitions)
-        for step in range(steps):
-            cells = rows[step] * width[name] + 1
-            noise, weight = _noise(cells, users, mean)
-            found.append(MessageClass(name, step, cells, noise, weight))
-    return tuple(found)
-
-
-def _noise(cells: int, users: int, mean: tuple[int, int]) -> tuple[int, int]:
-    """K and Q of a class."""
-    numerator, denominator = cells * mean[0], users * mean[1]
-    noise = -(-numerator // denominator)
-    return noise, min(WORD, -(-WORD * numerator // (denominator * noise)))
 
 
 class ClassesDevice(Device):
@@ -121,7 +58,7 @@ class ClassesDevice(Device):
         self.classes = layout(
             self.problem.rows,
             self.problem.states,
-            _statistics(description.get("statistics")),
+            read_statistics(description.get("statistics")),
             last_transitions=_truth(description.get("last_transitions")),
             users=integer(description.get("users"), "users"),
             mean=fraction(description.get("lambda"), "lambda"),
@@ -204,14 +141,6 @@ def cell_from_bytes(data: object, one: MessageClass) -> int:
     if cell > one.cells:
         raise DeviceError("cellOutOfRange", f"Expected a cell from 0 to {one.cells}, got {cell}.")
     return cell
-
-
-def _statistics(value: object) -> list[str]:
-    if not isinstance(value, list | tuple) or not value or any(v not in STATISTICS for v in value):
-        raise bad(f"Expected statistics among {', '.join(STATISTICS)}.")
-    if len(set(value)) != len(value):
-        raise bad("Expected every statistic once.")
-    return list(value)
 
 
 def _truth(value: object) -> bool:

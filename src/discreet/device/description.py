@@ -21,6 +21,8 @@ from typing import TypeAlias
 from discreet.device.errors import DeviceError
 
 VERSION = 1
+STATISTICS = ("transitions", "rewards", "visits")
+"""In the order of their classes."""
 LARGEST = (1 << 53) - 1
 """The largest integer that JavaScript's numbers hold exactly."""
 _DIGITS = 400
@@ -155,6 +157,15 @@ def _lists(value: object, horizon: int, states: int) -> Sequence[Sequence[object
     ):
         raise bad("Expected policy as H lists of S actions.")
     return value
+
+
+def read_statistics(value: object) -> list[str]:
+    """Names of statistics, each of them once."""
+    if not isinstance(value, list | tuple) or not value or any(v not in STATISTICS for v in value):
+        raise bad(f"Expected statistics among {', '.join(STATISTICS)}.")
+    if len(set(value)) != len(value):
+        raise bad("Expected every statistic once.")
+    return list(value)
 
 
 def digest(data: Description) -> bytes:
