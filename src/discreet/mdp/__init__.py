@@ -5,8 +5,10 @@ from discreet._lazy import attach as _attach
 _WHERE = {
     "BlendedLosses": "discreet.mdp.losses",
     "Counts": "discreet.mdp.counts",
+    "Cuts": "discreet.mdp.discretizer",
     "DemandResponse": "discreet.mdp.environments",
     "DeterministicPolicy": "discreet.mdp.policies",
+    "Discretizer": "discreet.mdp.discretizer",
     "DoubleChain": "discreet.mdp.environments",
     "EffectiveSupport": "discreet.mdp.layered",
     "GridWorld": "discreet.mdp.environments",

@@ -60,12 +60,12 @@ class Vocabulary:
         closing: str | int | None = None,
     ) -> None:
         put = object.__setattr__
-        put(self, "states", _names(states, "states"))
-        put(self, "actions", _names(actions, "actions"))
-        put(self, "steps", _names(steps, "steps"))
+        put(self, "states", check_names(states, "states"))
+        put(self, "actions", check_names(actions, "actions"))
+        put(self, "steps", check_names(steps, "steps"))
         put(self, "closing", _following(self.steps) if closing is None else _name(closing, "steps"))
         if self.closing is not None:
-            _names([*self.steps, self.closing], "steps")
+            check_names([*self.steps, self.closing], "steps")
 
     @property
     def shape(self) -> Shape:
@@ -144,7 +144,8 @@ def nearest(value: object, known: Iterable[str]) -> str:
     return f"known: {listed}{', ...' if len(names) > 8 else ''}."
 
 
-def _names(given: int | Iterable[str | int], kind: str) -> tuple[str, ...]:
+def check_names(given: int | Iterable[str | int], kind: str) -> tuple[str, ...]:
+    """Distinct names of one kind; a number stands for as many numbers."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         if not 1 <= int(given) <= _MOST_NAMES:
             raise InvalidInputError(f"Expected 1 to {_MOST_NAMES} {kind}, got {quoted(given)}.")
