@@ -38,6 +38,7 @@ sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps inst
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -116,11 +117,16 @@ class _NoisyOptimist(Optimist):
         """E after that many users."""
         return float(self.errors(np.array([users]))[0])
 
-    def log(self, factor: float) -> float:
-        """ln(factor·S·A·T/failure)."""
-        shape, episodes = self.problem.shape, self.problem.episodes
-        total = factor * shape.states * shape.actions * episodes * shape.horizon
-        return math.log(total / self.settings.failure)
+    def model(self, counts: PrivateCounts) -> Model:
+        """Signed estimates: ratios of noisy counts."""
+        transitions, visits, sums = three_statistics(counts)
+        n = self.denominators(visits, counts.users)
+        divisors = np.where(n == 0, 1.0, n)
+        return Model(transitions / divisors[..., None], sums / divisors, n)
+
+    @abstractmethod
+    def denominators(self, visits: Floats, users: int) -> Floats:
+        """What counts as the number of visits."""
 
 
 class PrivateUcbVi(_NoisyOptimist):
@@ -130,11 +136,10 @@ class PrivateUcbVi(_NoisyOptimist):
     summary = "value iteration with private Hoeffding bonuses"
     settings_type: ClassVar[type[OptimistSettings]] = PrivateUcbViSettings
 
-    def model(self, counts: PrivateCounts) -> Model:
-        """Signed estimates over D = max(1, N~ + E)."""
-        transitions, visits, sums = three_statistics(counts)
-        D = np.maximum(1.0, visits + self.error(counts.users))
-        return Model(transitions / D[..., None], sums / D, D)
+    def denominators(self, visits: Floats, users: int) -> Floats:
+        """D = max(1, N~ + E)."""
+        D: Floats = np.maximum(1.0, visits + self.error(users))
+        return D
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """The bonus of both uncertainties."""
@@ -232,11 +237,9 @@ class Pucb(_NoisyOptimist):
     summary = "UBEV on private counts"
     settings_type: ClassVar[type[OptimistSettings]] = PucbSettings
 
-    def model(self, counts: PrivateCounts) -> Model:
-        """Plain ratios of noisy counts."""
-        transitions, visits, sums = three_statistics(counts)
-        n = np.where(visits == 0, 1.0, visits)
-        return Model(transitions / n[..., None], sums / n, visits)
+    def denominators(self, visits: Floats, users: int) -> Floats:
+        """N~ itself."""
+        return visits
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Infinite (Q at its cap) where N~ is below 2E."""

@@ -39,7 +39,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -127,6 +127,12 @@ class Optimist(StreamLearner):
         clipped: Floats = np.minimum(q, self.q[h]) if self.settings.clip else q
         return clipped
 
+    def log(self, factor: int) -> float:
+        """ln(factor·S·A·T/failure)."""
+        shape, episodes = self.problem.shape, self.problem.episodes
+        total = factor * shape.states * shape.actions * episodes * shape.horizon
+        return math.log(total / self.settings.failure)
+
     def planner(self) -> Any:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ucbvi_kernels import optimistic_values
@@ -172,8 +178,38 @@ def unknown_ahead(model: Model, h: int, near: float, near2: float, horizon: int)
     return expected(model.transitions[model.step(h)], np.minimum(ceiling, horizon**2))
 
 
+class ValidOptimist(Optimist):
+    """On counts made valid: equations 1, 4 and 5 of Qiao and Wang; exact ones already are."""
+
+    def errors(self, users: Ints) -> Floats:
+        """E after that many users: what the noise on a counter stays below, times four."""
+        return np.zeros(len(users))
+
+    def model(self, counts: PrivateCounts) -> Model:
+        """Estimates from post-processed counts; nothing is known where no one has been."""
+        transitions, visits, sums = three_statistics(counts)
+        error = float(self.errors(np.array([counts.users]))[0])
+        valid = valid_counts(transitions, visits, error)
+        n = np.where(valid.visits > 0, valid.visits, 1.0)
+        rewards = np.clip(sums / n, 0.0, 1.0)
+        return Model(valid.transitions / n[..., None], rewards, valid.visits)
+
+
 @dataclass(frozen=True, kw_only=True)
-class UcbviSettings(OptimistSettings):
+class ClippedSettings(OptimistSettings):
+    """As UCBVI and DP-UCBVI are printed: Q never grows, and its cap is H."""
+
+    clip: bool = True
+    cap: Literal["horizon", "remaining"] = "horizon"
+
+    PRACTICAL: ClassVar[Mapping[str, object]] = {"clip": False, "cap": "remaining"}
+
+
+UcbviTerm = Literal["variance", "reward", "linear", "correction"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UcbviSettings(ClippedSettings):
     """Settings of `Ucbvi`.
 
     Attributes:
@@ -182,34 +218,22 @@ class UcbviSettings(OptimistSettings):
     """
 
     bonus: Literal["bernstein", "hoeffding"] = "bernstein"
-    terms: tuple[Literal["variance", "reward", "linear", "correction"], ...] = (
-        "variance",
-        "reward",
-        "linear",
-        "correction",
-    )
-    clip: bool = True
-    cap: Literal["horizon", "remaining"] = "horizon"
+    terms: tuple[UcbviTerm, ...] = get_args(UcbviTerm)
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {
+        **ClippedSettings.PRACTICAL,
         "bonus_scale": 0.01,
         "terms": ("variance", "reward", "linear"),
-        "clip": False,
-        "cap": "remaining",
     }
 
 
-class Ucbvi(Optimist):
+class Ucbvi(ValidOptimist):
     """UCBVI on exact counts."""
 
     name = "ucbvi"
     summary = "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy"
     settings_type = UcbviSettings
     settings: UcbviSettings
-
-    def model(self, counts: PrivateCounts) -> Model:
-        """Empirical frequencies."""
-        return valid_model(counts, 0.0)
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """Bonus 1 or bonus 2, term by term."""
@@ -248,49 +272,39 @@ class Ucbvi(Optimist):
         )
 
     def _sizes(self) -> tuple[int, int, int, float]:
-        shape, episodes = self.problem.shape, self.problem.episodes
-        H, S, A = shape.horizon, shape.states, shape.actions
-        return H, S, A, math.log(5 * S * A * episodes * H / self.settings.failure)
+        shape = self.problem.shape
+        return shape.horizon, shape.states, shape.actions, self.log(5)
+
+
+DpUcbviTerm = Literal["variance", "reward", "privacy", "correction"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpUcbviSettings(NoisyBonusSettings, OptimistSettings):
+class DpUcbviSettings(NoisyBonusSettings, ClippedSettings):
     """Settings of `DpUcbvi`.
 
     Attributes:
         terms: of the bonus, those that are switched on.
     """
 
-    terms: tuple[Literal["variance", "reward", "privacy", "correction"], ...] = (
-        "variance",
-        "reward",
-        "privacy",
-        "correction",
-    )
-    clip: bool = True
-    cap: Literal["horizon", "remaining"] = "horizon"
+    terms: tuple[DpUcbviTerm, ...] = get_args(DpUcbviTerm)
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {
+        **ClippedSettings.PRACTICAL,
         "bonus_scale": 0.1,
         "privacy_scale": 2e-5,
         "error_scale": 0.2,
         "terms": ("variance", "reward", "privacy"),
-        "clip": False,
-        "cap": "remaining",
     }
 
 
-class DpUcbvi(Optimist):
+class DpUcbvi(ValidOptimist):
     """DP-UCBVI on private counts."""
 
     name = "dp-ucbvi"
     summary = "UCBVI with private Bernstein bonuses, four terms, each with a switch"
     settings_type = DpUcbviSettings
     settings: DpUcbviSettings
-
-    def model(self, counts: PrivateCounts) -> Model:
-        """Equations 1, 4 and 5."""
-        return valid_model(counts, float(self.errors(np.array([counts.users]))[0]))
 
     def errors(self, users: Ints) -> Floats:
         """E, from the actual noise after that many users."""
@@ -340,18 +354,8 @@ class DpUcbvi(Optimist):
         )
 
     def _sizes(self) -> tuple[int, int, int, float]:
-        shape, episodes = self.problem.shape, self.problem.episodes
-        H, S, A = shape.horizon, shape.states, shape.actions
-        return H, S, A, math.log(30 * H * S * A * episodes * H / self.settings.failure)
-
-
-def valid_model(counts: PrivateCounts, error: float) -> Model:
-    """Estimates from post-processed counts; nothing is known where no one has been."""
-    transitions, visits, sums = three_statistics(counts)
-    valid = valid_counts(transitions, visits, error)
-    n = np.where(valid.visits > 0, valid.visits, 1.0)
-    rewards = np.clip(sums / n, 0.0, 1.0)
-    return Model(valid.transitions / n[..., None], rewards, valid.visits)
+        shape = self.problem.shape
+        return shape.horizon, shape.states, shape.actions, self.log(30 * shape.horizon)
 
 
 _UCBVI_BOUND = RegretBound(
