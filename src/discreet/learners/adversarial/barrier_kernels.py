@@ -27,6 +27,7 @@ from discreet.learners.adversarial.occupancy_kernels import (
     empty_tridiagonal,
     rows,
     solve_tridiagonal,
+    state_action_occupancy,
 )
 
 GOOD_GAP = 1e-8
@@ -385,17 +386,12 @@ def barrier_step(
                 for j in range(widths[h + 1]):
                     cost[row, j] = rate * losses[h, x, a] + 1.0 / q[row, j]
     gap, steps = solve_barrier(costs, boxes, state)
-    reach, ahead = np.zeros(width), np.zeros(width)
-    reach[0] = 1.0
+    reached = np.zeros(losses.shape)
+    state_action_occupancy(state.transitions, state.policy, widths, reached)
     for h in range(horizon):
-        ahead[:] = 0.0
         for x in range(widths[h]):
             for a in range(actions):
                 row = (h * width + x) * actions + a
-                mass = reach[x] * state.policy[h, x, a]
                 for j in range(widths[h + 1]):
-                    value = mass * p[row, j]
-                    ahead[j] += value
-                    q[row, j] = max(value, FLOOR)
-        reach[:] = ahead
+                    q[row, j] = max(reached[h, x, a] * p[row, j], FLOOR)
     return gap, steps

@@ -1,13 +1,38 @@
 """Compiled pieces shared by the adversarial learners: confidence boxes, losses, comparators."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-from discreet.privacy.streams.layered_kernels import LayeredCounters
+from discreet.privacy.streams.layered_kernels import LayeredCounters, LayeredUsers
+
+
+class Episodes(NamedTuple):
+    """Some consecutive episodes, and what a learner's loop leaves of each.
+
+    Attributes:
+        losses: ``[n, H, W, A]``, what the regret is measured on.
+        users: who plays them, seen through their release.
+        errors: ``[n]``, E of the release after each episode.
+        confidence: multiplier on the width of the boxes.
+        log_iota: ln(XAK/delta).
+        rate: eta.
+        paid: ``[n]``, expected losses, filled.
+        gaps: ``[n]``, certificates, filled.
+    """
+
+    losses: Floats
+    users: LayeredUsers
+    errors: Floats
+    confidence: float
+    log_iota: float
+    rate: float
+    paid: Floats
+    gaps: Floats
 
 
 @kernel

@@ -19,25 +19,16 @@ calibration. ``"practical"``: the multipliers below, no bound claimed.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-from discreet._seeds import RunSeeds
-from discreet._types import FloatArray
-from discreet.learners.adversarial.world import (
-    AdversarialSettings,
-    Block,
-    World,
-    make_world,
-    run_blocks,
-)
-from discreet.learners.registry import LearnerSpec
-from discreet.learners.result import Result
-from discreet.mdp.layered import LayeredMDP
-from discreet.mdp.losses import LossSequence
-from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.trust import TrustModel
+from discreet.learners.adversarial.loop import AdversarialLearner, run_adversarial
+from discreet.learners.adversarial.world import AdversarialSettings, World
+from discreet.learners.registry import LearnerSpec, by_name
+from discreet.privacy.adversarial import Feedback
 
-NAME = "private-uc-o-reps"
+if TYPE_CHECKING:  # compiled modules load when used
+    from discreet.learners.adversarial.episode_kernels import Episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,65 +43,41 @@ class UcORepsSettings(AdversarialSettings):
     PRACTICAL: ClassVar[Mapping[str, object]] = {"confidence": 0.01, "rate": 2.0}
 
 
+class UcOReps(AdversarialLearner):
+    """Entropy FTRL over confidence boxes."""
+
+    name = "private-uc-o-reps"
+    feedback: ClassVar[Feedback] = "full"
+    settings_type = UcORepsSettings
+
+    def __init__(self, world: World, settings: AdversarialSettings) -> None:
+        from discreet.learners.adversarial.entropy_kernels import entropy_state
+
+        super().__init__(world, settings)
+        actions = world.mdp.shape.actions
+        self.state = entropy_state(world.mdp.widths, actions)
+        self.policy = self.state.policy
+        self.policy[:] = 1.0 / actions  # q_1 is uniform
+        self.rate = settings.rate * learning_rate(world)
+
+    def play_block(self, episodes: "Episodes", first: int) -> int:
+        """The solver starts warm, except for the first episode of all."""
+        from discreet.learners.adversarial.uc_o_reps_kernels import run_block
+
+        return run_block(episodes, self.boxes, self.state, first > 0)
+
+
 def learning_rate(world: World) -> float:
     """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3."""
     per_layer = world.plan.size.pairs / world.plan.size.horizon
     return math.sqrt(max(math.log(per_layer), 1e-3) / world.episodes)
 
 
-def run(
-    mdp: LayeredMDP | TabularMDP,
-    trust: TrustModel,
-    episodes: int,
-    seeds: RunSeeds,
-    *,
-    losses: LossSequence | str = "stochastic",
-    **settings: Any,
-) -> Result:
-    """One run.
+run = partial(run_adversarial, UcOReps)
 
-    Args:
-        mdp: a layered MDP, or a tabular one (expanded by stages).
-        trust: `Central`, `Local` or `NoPrivacy`.
-        episodes: K, more than X·A.
-        seeds: of this run.
-        losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
-            the rewards of a tabular MDP.
-        settings: see `UcORepsSettings`.
-    """
-    from discreet.learners.adversarial.entropy_kernels import entropy_state
-    from discreet.learners.adversarial.occupancy_kernels import open_boxes
-    from discreet.learners.adversarial.uc_o_reps_kernels import run_block
-
-    chosen = UcORepsSettings.choose(settings, learner=NAME)
-    world = make_world(mdp, trust, episodes, seeds, chosen, feedback="full", losses=losses)
-    shape, widths = world.mdp.shape, world.mdp.widths
-    boxes, state = open_boxes(widths, shape.transitions), entropy_state(widths, shape.actions)
-    state.policy[:] = 1.0 / shape.actions  # q_1 is uniform
-    rate = chosen.rate * learning_rate(world)
-
-    def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
-        return run_block(
-            block.losses,
-            block.users,
-            block.errors,
-            world.log_iota,
-            chosen.confidence,
-            rate,
-            boxes,
-            state,
-            block.first > 0,
-            paid,
-            gaps,
-        )
-
-    shown = chosen.to_dict() | {"learning_rate": rate}
-    return run_blocks(NAME, world, state.policy, shown, play_block)
-
-
-SPECS = {
-    NAME: LearnerSpec(
-        name=NAME,
+SPECS = by_name(
+    LearnerSpec(
+        name=UcOReps.name,
         summary="adversarial losses, full information: entropy FTRL over confidence boxes",
         paper="Bai et al., Algorithm 1 (004)",
         rhythm="adversarial",
@@ -123,4 +90,4 @@ SPECS = {
         run=run,
         settings=UcORepsSettings,
     )
-}
+)

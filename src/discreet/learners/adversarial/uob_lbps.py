@@ -22,27 +22,18 @@ Settings. ``constants="theory"``: every multiplier one. ``"practical"``: the mul
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from discreet import _validate
-from discreet._seeds import RunSeeds
-from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-from discreet.learners.adversarial.world import (
-    AdversarialSettings,
-    Block,
-    World,
-    make_world,
-    run_blocks,
-)
-from discreet.learners.registry import LearnerSpec
-from discreet.learners.result import Result
-from discreet.mdp.layered import LayeredMDP
-from discreet.mdp.losses import LossSequence
-from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.trust import TrustModel
+from discreet.learners.adversarial.loop import AdversarialLearner, run_adversarial
+from discreet.learners.adversarial.world import AdversarialSettings, World
+from discreet.learners.registry import LearnerSpec, by_name
+from discreet.privacy.adversarial import Feedback
 
-NAME = "private-uob-lbps"
+if TYPE_CHECKING:  # compiled modules load when used
+    from discreet.learners.adversarial.episode_kernels import Episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +68,16 @@ class UobLbpsSettings(AdversarialSettings):
         if self.loss_share >= 1:
             raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
 
+    @property
+    def budget_of_losses(self) -> float:
+        """As chosen."""
+        return self.loss_share
+
+    @property
+    def centred(self) -> bool:
+        """With our estimator."""
+        return self.loss_estimator == "centred"
+
 
 def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> float:
     """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
@@ -88,73 +89,39 @@ def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> floa
     return min(safe, base / max(world.plan.loss_std, 1.0))
 
 
-def run(
-    mdp: LayeredMDP | TabularMDP,
-    trust: TrustModel,
-    episodes: int,
-    seeds: RunSeeds,
-    *,
-    losses: LossSequence | str = "stochastic",
-    **settings: Any,
-) -> Result:
-    """One run.
+class UobLbps(AdversarialLearner):
+    """Log-barrier mirror descent over confidence boxes."""
 
-    Args:
-        mdp: a layered MDP, or a tabular one (expanded by stages).
-        trust: `Central`, `Local` or `NoPrivacy`.
-        episodes: K, more than X·A.
-        seeds: of this run.
-        losses: what the adversary chose, or "stochastic", "switching", "drifting" around one minus
-            the rewards of a tabular MDP.
-        settings: see `UobLbpsSettings`.
-    """
-    from discreet.learners.adversarial.barrier_kernels import barrier_state
-    from discreet.learners.adversarial.occupancy_kernels import open_boxes
-    from discreet.learners.adversarial.uob_lbps_kernels import run_block
+    name = "private-uob-lbps"
+    feedback: ClassVar[Feedback] = "bandit"
+    settings_type = UobLbpsSettings
 
-    chosen = UobLbpsSettings.choose(settings, learner=NAME)
-    centred = chosen.loss_estimator == "centred"
-    world = make_world(
-        mdp,
-        trust,
-        episodes,
-        seeds,
-        chosen,
-        feedback="bandit",
-        losses=losses,
-        loss_share=chosen.loss_share,
-        centred_losses=centred,
-    )
-    shape, widths = world.mdp.shape, world.mdp.widths
-    boxes = open_boxes(widths, shape.transitions)
-    state = barrier_state(widths, shape.actions)
-    failure = world.failure / (world.plan.size.pairs * episodes)
-    limit = chosen.limit * world.plan.loss_bound(failure)
-    rate = learning_rate(world, chosen, limit)
+    def __init__(self, world: World, settings: UobLbpsSettings) -> None:
+        from discreet.learners.adversarial.barrier_kernels import barrier_state
 
-    def play_block(block: Block, paid: FloatArray, gaps: FloatArray) -> int:
-        return run_block(
-            block.losses,
-            block.users,
-            block.errors,
-            world.log_iota,
-            chosen.confidence,
-            rate,
-            limit,
-            centred,
-            boxes,
-            state,
-            paid,
-            gaps,
-        )
+        super().__init__(world, settings)
+        self.state = barrier_state(world.mdp.widths, world.mdp.shape.actions)
+        self.policy = self.state.policy
+        failure = world.failure / (world.plan.size.pairs * world.episodes)
+        self.limit = settings.limit * world.plan.loss_bound(failure)
+        self.rate = learning_rate(world, settings, self.limit)
 
-    shown = chosen.to_dict() | {"learning_rate": rate, "loss_limit": limit}
-    return run_blocks(NAME, world, state.policy, shown, play_block)
+    def play_block(self, episodes: "Episodes", first: int) -> int:
+        """Mirror descent has no cold start: the iterate is the state."""
+        from discreet.learners.adversarial.uob_lbps_kernels import run_block
+
+        return run_block(episodes, self.limit, self.settings.centred, self.boxes, self.state)
+
+    def shown_settings(self) -> dict[str, Any]:
+        """And where losses are clipped."""
+        return super().shown_settings() | {"loss_limit": self.limit}
 
 
-SPECS = {
-    NAME: LearnerSpec(
-        name=NAME,
+run = partial(run_adversarial, UobLbps)
+
+SPECS = by_name(
+    LearnerSpec(
+        name=UobLbps.name,
         summary="adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
         paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours",
         rhythm="adversarial",
@@ -163,4 +130,4 @@ SPECS = {
         run=run,
         settings=UobLbpsSettings,
     )
-}
+)

@@ -4,14 +4,14 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet.learners.adversarial.barrier_kernels import BarrierState, barrier_step
-from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
+from discreet.learners.adversarial.episode_kernels import Episodes, expected_loss, update_boxes
 from discreet.learners.adversarial.occupancy_kernels import (
     Boxes,
     Floats,
     Integers,
     upper_occupancy,
 )
-from discreet.privacy.streams.layered_kernels import LayeredUsers, add_layered_user
+from discreet.privacy.streams.layered_kernels import add_layered_user
 
 LEAST_BOUND = 1e-12
 """Upper occupancy bounds below this count as this."""
@@ -40,29 +40,20 @@ def estimate_losses(
 
 @kernel
 def run_block(
-    losses: Floats,
-    users: LayeredUsers,
-    errors: Floats,
-    log_iota: float,
-    confidence: float,
-    rate: float,
-    limit: float,
-    centred: bool,
-    boxes: Boxes,
-    state: BarrierState,
-    paid: Floats,
-    gaps: Floats,
+    episodes: Episodes, limit: float, centred: bool, boxes: Boxes, state: BarrierState
 ) -> int:
     """Episodes of one block; fills expected losses and certificates, returns Newton steps."""
+    losses, users = episodes.losses, episodes.users
     bounds, estimate = np.zeros(losses.shape[1:]), np.zeros(losses.shape[1:])
     costs = np.zeros(boxes.lower.shape)
     steps = 0
     for k in range(losses.shape[0]):
-        paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
+        episodes.paid[k] = expected_loss(users.transitions, users.widths, state.policy, losses[k])
         add_layered_user(users, k, state.policy)
         upper_occupancy(boxes, state.policy, bounds)
         estimate_losses(users.public.losses, bounds, users.widths, limit, centred, estimate)
-        update_boxes(users.public, errors[k], log_iota, confidence, boxes)
-        gaps[k], more = barrier_step(estimate, rate, boxes, state, costs)
+        error, log_iota = episodes.errors[k], episodes.log_iota
+        update_boxes(users.public, error, log_iota, episodes.confidence, boxes)
+        episodes.gaps[k], more = barrier_step(estimate, episodes.rate, boxes, state, costs)
         steps += more
     return steps

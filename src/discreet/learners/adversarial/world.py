@@ -1,4 +1,4 @@
-"""What the two adversarial learners share: the world they run in, and the exact regret.
+"""The world that adversarial learners run in, and the exact regret.
 
 A run alternates between blocks of loss vectors, noise and uniform numbers (drawn by NumPy, from
 named seeds) and a compiled loop over the episodes of the block. The regret after k episodes is
@@ -8,7 +8,7 @@ sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.regret import RegretCurve, RegretRecorder
-from discreet.learners.result import Result, noise_deviations
 from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.layered import LayeredMDP, tabular_losses
 from discreet.mdp.losses import (
@@ -26,7 +25,6 @@ from discreet.mdp.losses import (
     stochastic_losses,
     switching_losses,
 )
-from discreet.mdp.policies import StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.streams.layered import SimulatedLayers
@@ -67,6 +65,16 @@ class AdversarialSettings(Settings):
     def check(self) -> None:
         """Multipliers are positive."""
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
+
+    @property
+    def budget_of_losses(self) -> float:
+        """The share of the privacy budget that the losses get; the counts get the rest."""
+        return 1 / 3
+
+    @property
+    def centred(self) -> bool:
+        """Bandit users report l - 1/2."""
+        return False
 
 
 class Block(NamedTuple):
@@ -240,50 +248,3 @@ class HindsightRegret:
         uniform = np.full(self._mdp.shape.visits, 1 / self._mdp.shape.actions)
         paid = expected_loss(moves, widths, uniform, self._total)
         return float(paid - least_loss(moves, widths, self._total))
-
-
-PlayBlock = Callable[[Block, FloatArray, FloatArray], int]
-"""Plays the episodes of a block, fills what each paid and its gap, returns Newton steps."""
-
-
-def run_blocks(
-    name: str, world: World, policy: FloatArray, settings: dict[str, Any], play_block: PlayBlock
-) -> Result:
-    """Play all blocks and make the result of the run.
-
-    Args:
-        name: of the learner.
-        world: where it runs.
-        policy: ``[H, W, A]``, of the next episode; ``play_block`` updates it in place.
-        settings: for the result.
-        play_block: the learner.
-    """
-    from discreet.learners.adversarial.occupancy_solver import check_gap
-
-    meter, worst, steps = HindsightRegret(world), 0.0, 0
-    for block in world.blocks():
-        paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
-        steps += play_block(block, paid, gaps)
-        check_gap(float(gaps.max()), block.first + int(gaps.argmax()) + 1)
-        worst = max(worst, float(gaps.max()))
-        meter.add(block.losses, paid)
-    uniform = meter.uniform_regret()
-    # padding becomes uniform, so that the policy is valid everywhere
-    probabilities = np.where(world.mdp.present[..., None], policy, 1 / world.mdp.shape.actions)
-    return Result(
-        learner=name,
-        regret=meter.curve(),
-        guarantee=world.plan.guarantee,
-        policy=StochasticPolicy(probabilities),
-        episodes=world.episodes,
-        seed=world.seeds.seed,
-        settings=settings,
-        extras={
-            "uniform_regret": uniform,
-            "uniform_regret_per_episode": uniform / world.episodes,
-            "largest_gap": worst,
-            "newton_steps_per_episode": steps / world.episodes,
-        },
-        mechanism=world.plan.mechanism,
-        noise=noise_deviations(world.plan.noise_variance()),
-    )
