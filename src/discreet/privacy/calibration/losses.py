@@ -88,18 +88,18 @@ def _directions(noise: NoisePmf, ups: int, downs: int, pile: int) -> list[list[S
 def delta_of_shifts(shifts: Sequence[Shift], epsilon: float) -> float:
     """delta(epsilon) of P against Q, where Q moves each counter as ``shifts`` say."""
     _validate.real(epsilon=epsilon)
-    return _Composition.of(shifts).delta(float(epsilon))
+    return Composition.of(shifts).delta(float(epsilon))
 
 
 def epsilon_of_shifts(shifts: Sequence[Shift], delta: float) -> float:
     """The least epsilon >= 0 with delta(epsilon) <= delta, or ``inf``."""
     _validate.delta(delta=delta)
-    losses = _Composition.of(shifts)
+    losses = Composition.of(shifts)
     return least_epsilon(losses.delta, delta, largest=max(losses.largest, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class Grid:
     """One shift's losses: ``masses[i]`` at ``(first + i)·step``; the rest is an infinite loss."""
 
     first: int
@@ -108,18 +108,22 @@ class _Grid:
     times: int
 
     def losses(self, step: float) -> FloatArray:
+        """Where the masses are."""
         return np.asarray((self.first + np.arange(self.masses.size)) * step)
 
 
 @dataclass(frozen=True, eq=False)
-class _Composition:
+class Composition:
+    """Independent losses on grids of one ``step``."""
+
     step: float
-    grids: tuple[_Grid, ...]
+    grids: tuple[Grid, ...]
     hopeless: bool = False
     """True if P and Q have no value in common: the noise is too narrow for the shift."""
 
     @classmethod
-    def of(cls, shifts: Sequence[Shift]) -> "_Composition":
+    def of(cls, shifts: Sequence[Shift]) -> "Composition":
+        """The losses of moved counters."""
         atoms = [(*_atoms(s.noise, s.by), s.times) for s in shifts if s.times and s.by]
         if not all(losses.size for losses, *_ in atoms):
             return cls(1.0, (), hopeless=True)
@@ -234,7 +238,7 @@ def _atoms(noise: NoisePmf, by: int) -> tuple[FloatArray, FloatArray, float]:
 
 def _connect_the_dots(
     losses: FloatArray, masses: FloatArray, infinite: float, times: int, *, step: float
-) -> _Grid:
+) -> Grid:
     """Move atoms to the grid, keeping their mass under P and under Q (P-mass · exp(-loss))."""
     # Losses of negligible mass below the bulk may be raised: that is pessimistic too.
     floor = int(np.searchsorted(np.cumsum(masses), _NEGLIGIBLE, "right"))
@@ -249,4 +253,4 @@ def _connect_the_dots(
     grid += np.bincount(index, masses - upper, minlength=grid.size)
     grid += np.bincount(index + 1, upper, minlength=grid.size)
     used = int(np.flatnonzero(grid)[-1]) + 1
-    return _Grid(first, grid[:used], infinite, times)
+    return Grid(first, grid[:used], infinite, times)
