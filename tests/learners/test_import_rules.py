@@ -18,11 +18,11 @@ FORBIDDEN_MODULES = (
     "discreet.mdp.trajectories",
     "discreet.privacy.mechanisms",
     "discreet.privacy.sampling",
-    "discreet.privacy.streams.lane_noise",
 )
 """Samplers, mechanisms and what holds raw counts."""
 FORBIDDEN_IMPORTS = {
     "discreet.privacy.streams.lane_kernels": {"add_laplace", "draw_table"},
+    "discreet.privacy.streams.lanes": {"lane_noise"},
     "discreet.privacy.streams.simulation": {"play_episode"},
 }
 RAW = {"raw", "randomness", "noise_block", "fresh", "path"}

@@ -11,10 +11,10 @@ from discreet.learners.streams.lockstep import all_regrets, run_lockstep
 from discreet.learners.streams.loop import CompiledRun, make_learner
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
+from discreet.privacy.mechanisms._lane_noise import alias_table
 from discreet.privacy.plans import unflatten
 from discreet.privacy.streams import lane_users_kernels
 from discreet.privacy.streams.lane_kernels import add_laplace, draw_table
-from discreet.privacy.streams.lane_noise import alias_table
 from discreet.privacy.streams.lane_users_kernels import run_lanes
 from discreet.privacy.streams.simulation import no_counts
 

@@ -12,8 +12,8 @@ from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.paths.streams import by_the_rule
 from discreet.privacy.statistics import debias
 from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
-from discreet.privacy.streams.lane_noise import lane_noise
 from discreet.privacy.streams.lane_users_kernels import _publish
+from discreet.privacy.streams.lanes import lane_noise
 from discreet.privacy.streams.simulation import SimulatedStream, play_episode
 
 MDP = RiverSwim(states=2, horizon=3, relabel=1)
@@ -77,8 +77,7 @@ def test_lanes_debias_integers_like_the_plain_stream(name):
     for users in (1, 7, 299):
         true, drawn = rng.integers(-50, 50, (2, plan.cells)).astype(float)
         seen = np.zeros(plan.cells)
-        sizes = (MDP.shape.horizon, MDP.shape.states, MDP.shape.actions, 1)
-        _publish(noise.kind, noise.scale, users, true, drawn, seen, sizes)
+        _publish(noise.unit, noise.flip, noise.bits, users, true, drawn, seen)
         reporters = np.zeros((1, MDP.shape.horizon), np.int64)
         centres = plan.centres(np.array([users]), reporters)[0]
         integers = (true + drawn).astype(np.int64)

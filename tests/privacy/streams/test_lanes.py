@@ -7,8 +7,8 @@ from discreet import Central, Local, NoPrivacy
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError
 from discreet.mdp import RandomMDP
-from discreet.privacy.streams.lane_noise import FLIPS, LAPLACE, ONE_STEP, SILENT, TABLE, lane_noise
-from discreet.privacy.streams.lanes import lane_states, lane_users, side_by_side
+from discreet.privacy.mechanisms._lane_noise import FLIPS, LAPLACE, ONE_STEP, SILENT, TABLE
+from discreet.privacy.streams.lanes import lane_noise, lane_states, lane_users, side_by_side
 
 MDP = RandomMDP(states=2, actions=2, horizon=2)
 

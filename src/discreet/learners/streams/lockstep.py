@@ -2,7 +2,7 @@
 
 The runs share nothing but the clock: each has its own generators, so its result does not depend on
 which runs go along. The noise has the law of the release, drawn run by run in vector instructions
-where possible (see `privacy.streams.lane_noise`). For small problems with any local randomiser
+where possible (see `privacy.mechanisms._lane_noise`). For small problems with any local randomiser
 or no privacy; everything else runs one by one through `discreet.learn`. The random numbers are
 others than those of `discreet.learn`, so single runs differ; their law does not.
 """

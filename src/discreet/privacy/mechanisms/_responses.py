@@ -23,6 +23,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Pieces
+from discreet.privacy.mechanisms._lane_noise import LanePlan
 from discreet.privacy.plans import ReportStreamPlan, StreamSize, unflatten
 from discreet.privacy.releases import ReportRelease, StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponsePlan(ReportStreamPlan):
+class ResponsePlan(ReportStreamPlan, LanePlan):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.
@@ -59,7 +60,11 @@ class ResponsePlan(ReportStreamPlan):
     def scale(self) -> float:
         """What one unit of the summed answers is worth."""
 
+    @property
     @abstractmethod
+    def bits_behind(self) -> IntArray:
+        """``int64[cells]``: bits behind each counter in the report of one user who reports it."""
+
     def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
         """Mean of the summed answers of counters that nobody visits, ``[n, cells]``.
 
@@ -67,6 +72,7 @@ class ResponsePlan(ReportStreamPlan):
             users: ``int64[n]``, how many have answered at each of n times.
             reporters: ``int64[n, H]``, how many of them reported each step.
         """
+        return self.flip * (users[:, None] * self.bits_behind).astype(np.float64)
 
 
 class ResponseRelease(ReportRelease):

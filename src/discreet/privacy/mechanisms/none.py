@@ -9,7 +9,8 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.plans import CountsPlan, StreamPlan, noisy_batch
+from discreet.privacy.mechanisms._lane_noise import SILENT, LaneNoise, LanePlan
+from discreet.privacy.plans import CountsPlan, noisy_batch
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
@@ -43,7 +44,7 @@ class ExactBatch(CountsPlan):
         )
 
 
-class ExactStream(StreamPlan):
+class ExactStream(LanePlan):
     """Releases the raw cumulative counts after every episode."""
 
     name: ClassVar[str] = "none"
@@ -62,6 +63,10 @@ class ExactStream(StreamPlan):
     def error_bound(self, episode: int, failure: float) -> float:
         """Zero."""
         return 0.0
+
+    def lane_noise(self) -> LaneNoise:
+        """Nothing is drawn."""
+        return LaneNoise(kind=SILENT)
 
     def open(self, sampler: Sampler) -> "ExactStreamRelease":
         """Start a stream."""

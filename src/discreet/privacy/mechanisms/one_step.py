@@ -43,6 +43,7 @@ from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
+from discreet.privacy.mechanisms._lane_noise import ONE_STEP, LaneNoise
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
@@ -348,14 +349,41 @@ class OneStepStream(ResponsePlan):
 
     def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
         """A false bit per category behind a counter and user who reported its step."""
-        steps = users[:, None] if self.stationary else reporters
-        parts = []
-        for name in self.statistics:
-            pairs = self.shape.states * self.shape.actions
-            cells = pairs * (self.shape.states if name == "transitions" else 1)
-            means = self.flip * (categories_per_counter(self.shape, name) * steps)
-            parts.append(np.repeat(means, cells, axis=1))
-        return np.concatenate(parts, axis=1)
+        if self.stationary:
+            return super().centres(users, reporters)
+        return self.flip * (self.bits_behind * reporters[:, self._step_of]).astype(np.float64)
+
+    @property
+    def bits_behind(self) -> IntArray:
+        """One per category that a counter sums."""
+        widths = [categories_per_counter(self.shape, name) for name in self.statistics]
+        return np.repeat(widths, self._sizes)
+
+    @property
+    def _step_of(self) -> IntArray:
+        """The step of each counter."""
+        horizon = self.shape.horizon
+        steps = [np.repeat(np.arange(horizon), size // horizon) for size in self._sizes]
+        return np.concatenate(steps)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Counters of each statistic."""
+        shape = self.shape
+        pairs = shape.states * shape.actions * (1 if self.stationary else shape.horizon)
+        return [pairs * (shape.states if n == "transitions" else 1) for n in self.statistics]
+
+    def lane_noise(self) -> LaneNoise:
+        """A false bit per category; then the reported step, and whether its true bit is kept."""
+        return LaneNoise(
+            kind=ONE_STEP,
+            draws=category_count(self.shape),
+            answers=2,
+            flip=self.flip,
+            keep=KEEP,
+            unit=self.scale,
+            bits=self.bits_behind.astype(np.float64),
+        )
 
     def _tail(self) -> OneStepTail:
         width = max(categories_per_counter(self.shape, name) for name in self.statistics)

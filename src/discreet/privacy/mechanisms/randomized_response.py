@@ -29,6 +29,7 @@ from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Reach, check_episode, promise
 from discreet.privacy.mechanisms._encoders import FlipEncoder, check_reports
+from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered
 from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
@@ -150,10 +151,26 @@ class RandomizedResponseStream(ResponsePlan):
         """1/(1 - 2q)."""
         return debias_scale(self.flip)
 
-    def centres(self, users: IntArray, reporters: IntArray) -> FloatArray:
-        """The flip q for each bit behind a counter, whoever reports it."""
-        means = self.flip * (self._copies * users).astype(np.float64)
-        return np.repeat(means[:, None], self.cells, axis=1)
+    @property
+    def bits_behind(self) -> IntArray:
+        """One per step, whoever reports it."""
+        return np.full(self.cells, self._copies)
+
+    def lane_noise(self) -> LaneNoise:
+        """How many of a pooled counter's H bits flipped: binomial, here up to its normaliser."""
+        horizon, odds = self.shape.horizon, self.flip / (1 - self.flip)
+        flipped = [math.comb(horizon, n) * odds**n for n in range(horizon + 1)]
+        cut, other = alias_table(np.array(flipped))
+        return LaneNoise(
+            kind=FLIPS,
+            draws=self.cells,
+            answers=3 * horizon,
+            flip=self.flip,
+            unit=self.scale,
+            bits=self.bits_behind.astype(np.float64),
+            cut=cut,
+            other=other,
+        )
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """q(1-q)/(1-2q)² per user and bit, whatever the data."""

@@ -108,7 +108,7 @@ def draw_table(
     other: FloatArray,
     out: FloatArray,
 ) -> None:
-    """out[j] = a column of an alias table (see `lane_noise`) from generator j."""
+    """out[j] = a column of an alias table (see `mechanisms._lane_noise`) from generator j."""
     for j in range(out.size):
         word = _step(s0, s1, s2, s3, j)
         place = (_as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE) * cut.size

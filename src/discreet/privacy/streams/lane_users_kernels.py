@@ -14,16 +14,19 @@ from numba import types
 
 from discreet._jit import inlined
 from discreet._types import FloatArray, IntArray, WordArray
-from discreet.privacy.mechanisms.one_step import KEEP
+from discreet.privacy.mechanisms._lane_noise import FLIPS, LAPLACE, ONE_STEP, TABLE
 from discreet.privacy.streams.lane_kernels import add_laplace, draw_table, draw_uniforms
-from discreet.privacy.streams.lane_noise import FLIPS, LAPLACE, ONE_STEP, TABLE
 
 
 class LaneLaw(NamedTuple):
-    """The law of the noise, for kernels: see `lane_noise.LaneNoise`."""
+    """The law of the noise, for kernels: see `mechanisms._lane_noise.LaneNoise`."""
 
     kind: int
     scale: float
+    flip: float
+    keep: float
+    unit: float
+    bits: FloatArray
     low: float
     cut: FloatArray
     other: FloatArray
@@ -126,6 +129,7 @@ LANE_PLANNER = types.void(
 def _draw_noise(
     kind: int,
     scale: float,
+    flip: float,
     low: float,
     cut: FloatArray,
     other: FloatArray,
@@ -159,7 +163,7 @@ def _draw_noise(
             pair = move // next_states
             false = fresh[category]
             for j in range(noise.shape[1]):
-                false[j] = 1.0 if false[j] < scale else 0.0
+                false[j] = 1.0 if false[j] < flip else 0.0
                 noise[move, j] += false[j]
                 noise[pairs * next_states + pair, j] += false[j]
                 noise[pairs * (next_states + 1) + pair, j] += bit * false[j]
@@ -167,27 +171,24 @@ def _draw_noise(
 
 @inlined
 def _publish(
-    kind: int,
-    scale: float,
+    unit: float,
+    flip: float,
+    bits: FloatArray,
     users: int,
     true: FloatArray,
     noise: FloatArray,
     seen: FloatArray,
-    sizes: tuple[int, int, int, int],
 ) -> None:
     """What is public: counts plus noise, debiased from their integers (arrays are flat)."""
-    horizon, states, choices, runs = sizes
-    if kind not in (FLIPS, ONE_STEP):
+    if bits.size == 0:
         for j in range(seen.size):
             seen[j] = true[j] + noise[j]
         return
-    unit = horizon / (KEEP - scale) if kind == ONE_STEP else 1.0 / (1.0 - 2.0 * scale)
-    pairs = states * choices * runs
-    for j in range(seen.size):
-        bits = horizon  # that all users flipped, or reported by chance, behind one counter
-        if kind == ONE_STEP:
-            bits = 2 if j < pairs * states else 2 * states if j < pairs * (states + 1) else states
-        seen[j] = unit * (true[j] + noise[j] - scale * (bits * users))
+    runs = seen.size // bits.size
+    for cell in range(bits.size):
+        centre = flip * (bits[cell] * users)
+        for j in range(cell * runs, (cell + 1) * runs):
+            seen[j] = unit * (true[j] + noise[j] - centre)
 
 
 @inlined
@@ -239,6 +240,7 @@ def _play(
 @inlined
 def _play_asked(
     kind: int,
+    keep: float,
     uniforms: FloatArray,
     cumulative: FloatArray,
     means: FloatArray,
@@ -273,7 +275,7 @@ def _play_asked(
                 if bit:
                     true[earn, j] += _answer(fresh, asked, earn, j, asks[3 * h + 2, j], horizon)
             elif h == int(asks[0, j] * horizon):
-                kept = 1.0 if asks[1, j] < KEEP else 0.0
+                kept = 1.0 if asks[1, j] < keep else 0.0
                 gain = kept - fresh[2 * move + bit, j]
                 true[move, j] += gain
                 true[visit, j] += gain
@@ -314,7 +316,7 @@ def run_lanes(
     """
     model, q, values, ties, actions = scratch
     of_policy, totals, points, recorded = regret
-    kind, scale, low, cut, other = users.law
+    kind, scale, flip, keep, unit, bits, low, cut, other = users.law
     noise_states = users.noise_states
     cumulative, flat_cumulative = users.cumulative
     means, flat_means = users.means
@@ -340,6 +342,7 @@ def run_lanes(
         _draw_noise(
             kind,
             scale,
+            flip,
             low,
             cut,
             other,
@@ -353,7 +356,7 @@ def run_lanes(
         if kind in (FLIPS, ONE_STEP):
             draw_uniforms(a0, a1, a2, a3, flat_answers)
             _play_asked(
-                kind, uniforms, cumulative, means, start, actions, answers, fresh, asked, raw
+                kind, keep, uniforms, cumulative, means, start, actions, answers, fresh, asked, raw
             )
         else:
             _play(
@@ -365,7 +368,7 @@ def run_lanes(
                 flat_raw,
                 sizes,
             )
-        _publish(kind, scale, first + k + 1, flat_raw, flat_noise, flat_public, sizes)
+        _publish(unit, flip, bits, first + k + 1, flat_raw, flat_noise, flat_public)
         if point < points.size and points[point] == first + k + 1:
             recorded[point] = totals
             point += 1

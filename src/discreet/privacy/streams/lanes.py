@@ -11,9 +11,10 @@ import numpy as np
 
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray, NumberArray, WordArray
+from discreet.errors import UnsupportedError
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, LanePlan
 from discreet.privacy.plans import StreamPlan
-from discreet.privacy.streams.lane_noise import FLIPS, lane_noise
 
 if TYPE_CHECKING:  # compiled modules load when used
     from discreet.privacy.streams.lane_users_kernels import Generators, LaneUsers, Twice
@@ -29,7 +30,7 @@ def lane_users(
     cells = plan.cells
     drawn = lane_states(seeds, "noise", noise.draws + noise.answers)
     return LaneUsers(
-        law=LaneLaw(noise.kind, noise.scale, noise.low, noise.cut, noise.other),
+        law=LaneLaw(*(getattr(noise, name) for name in LaneLaw._fields)),
         cumulative=_twice(side_by_side([np.cumsum(m.transitions[0], axis=-1) for m in mdps])),
         means=_twice(side_by_side([mdp.rewards[0] for mdp in mdps])),
         start=_twice(side_by_side([np.cumsum(mdp.initial) for mdp in mdps])),
@@ -43,6 +44,22 @@ def lane_users(
         noise_states=np.ascontiguousarray(drawn[:, : noise.draws * runs]),
         answer_states=_generators(drawn[:, noise.draws * runs :]),
         world_states=_generators(lane_states(seeds, "environment", 2 * plan.shape.horizon + 1)),
+    )
+
+
+def lane_noise(plan: StreamPlan) -> LaneNoise:
+    """What a run of this plan draws per episode.
+
+    Raises:
+        UnsupportedError: it cannot run in lockstep.
+    """
+    private = plan.guarantee.notion != "none"
+    if isinstance(plan, LanePlan) and (plan.stationary or not private):
+        return plan.lane_noise()
+    raise UnsupportedError(
+        f"Lockstep runs use a local randomiser on pooled counters or no privacy, got "
+        f"{plan.mechanism!r} under {plan.guarantee.notion}; run others one by one with "
+        f"discreet.learn."
     )
 
 
