@@ -17,10 +17,10 @@ from discreet.privacy.adversarial import (
     printed_epsilon,
 )
 from discreet.privacy.calibration.closed_forms import gaussian_delta
+from discreet.privacy.calibration.grids import grid_delta
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.privacy.mechanisms._cumulative import IndependentNoise
 from discreet.privacy.mechanisms._laws import BoundedLaw
-from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.mechanisms.tree import revealed, tree_levels
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy

@@ -13,11 +13,12 @@ from functools import singledispatch
 from discreet import _validate
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_delta, gaussian_sigma
+from discreet.privacy.calibration.grids import grid_delta
 from discreet.privacy.calibration.routes import zcdp_epsilon
 from discreet.privacy.calibration.two_lattices import Moved, two_lattice_delta
 from discreet.privacy.mechanisms._cumulative import CumulativeNoise, IndependentNoise
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise, grid_delta
+from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise, revealed
 from discreet.privacy.trust import PrivateTrust
 

@@ -33,6 +33,8 @@ _WHERE = {
     "gaussian_routes": "discreet.privacy.calibration.routes",
     "gaussian_sigma": "discreet.privacy.calibration.closed_forms",
     "gaussian_variance": "discreet.privacy.calibration.closed_forms",
+    "grid_delta": "discreet.privacy.calibration.grids",
+    "grid_sigma": "discreet.privacy.calibration.grids",
     "laplace_epsilon": "discreet.privacy.calibration.closed_forms",
     "laplace_routes": "discreet.privacy.calibration.routes",
     "laplace_scale": "discreet.privacy.calibration.closed_forms",
@@ -45,6 +47,7 @@ _WHERE = {
     "table_pmf": "discreet.privacy.calibration.distributions",
     "worst_gaussian_delta": "discreet.privacy.calibration.piles",
     "zcdp_epsilon": "discreet.privacy.calibration.routes",
+    "zcdp_sigma": "discreet.privacy.calibration.grids",
 }
 
 __getattr__, __dir__, __all__ = _attach(__name__, _WHERE)

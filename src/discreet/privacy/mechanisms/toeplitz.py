@@ -76,6 +76,7 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma
+from discreet.privacy.calibration.grids import grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
@@ -376,18 +377,4 @@ def _calibrate(trust: "PrivateTrust", reach: Reach, episodes: int) -> tuple[Grid
     # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
     steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
     lost = grid_delta(steps, reach.units * episodes, epsilon)
-    if lost <= delta / 100:
-        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)
-    # Very large epsilon: discrete Gaussian noise satisfies rho-zCDP with the same rho = l2²/2sigma²
-    # as continuous noise, at no cost of the grid (Canonne, Kamath and Steinke 2020, Theorem 4), and
-    # rho-zCDP implies (rho + 2·sqrt(rho·ln(1/delta)), delta)-DP.
-    tail = math.log(1 / delta)
-    rho = (math.sqrt(epsilon + tail) - math.sqrt(tail)) ** 2
-    return grid, reach.l2 / math.sqrt(2 * rho)
-
-
-def grid_delta(steps: float, shifted: int, epsilon: float) -> float:
-    """What discrete instead of rounded Gaussian noise costs in delta, over all shifted values."""
-    if steps < 2 or epsilon > 600:
-        return math.inf
-    return (1 + math.exp(epsilon)) * shifted / (8 * steps**2)
+    return grid, grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)

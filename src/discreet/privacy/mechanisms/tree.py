@@ -77,6 +77,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
+from discreet.privacy.calibration.grids import grid_delta, grid_sigma
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
@@ -102,7 +103,6 @@ from discreet.privacy.mechanisms._least_norm import (
     padded_squares,
 )
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
-from discreet.privacy.mechanisms.toeplitz import grid_delta
 from discreet.privacy.sampling.samplers import Sampler
 
 if TYPE_CHECKING:
@@ -470,21 +470,10 @@ class _GridTree(_Tree):
             sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)
             lost = grid_delta(math.ldexp(sigma * spread, bits), reach.units * draws, epsilon)
             if lost <= delta / 1000:
-                sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta - lost)
                 break
-        else:
-            sigma = _concentrated_sigma(reach.l2 * unit, epsilon, delta)
+        sigma = grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
         noise = cls.noise_type(episodes=episodes, law=GaussianLaw(sigma), bits=bits)
         return noise, promise(trust, epsilon, delta)
-
-
-def _concentrated_sigma(l2: float, epsilon: float, delta: float) -> float:
-    """Discrete Gaussians are rho-zCDP with rho = l2²/(2·sigma²) (Canonne, Kamath, Steinke 2020).
-
-    And rho-zCDP implies (rho + 2·sqrt(rho·ln(1/delta)), delta).
-    """
-    tail = math.log(1 / delta)
-    return l2 / (math.sqrt(2) * (math.sqrt(epsilon + tail) - math.sqrt(tail)))
 
 
 def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float = 2.0) -> float:
