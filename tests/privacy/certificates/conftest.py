@@ -1,9 +1,20 @@
-"""A small certificate of every law, made once."""
+"""Balls of full precision, and a small certificate of every law, made once."""
 
 import json
 from fractions import Fraction
 
 import pytest
+
+
+@pytest.fixture(scope="module")
+def sharp_balls():
+    """Balls of the precision that the library uses, also where a test reads their ends."""
+    flint = pytest.importorskip("flint")
+    from discreet.privacy.certificates.balls import PRECISION
+
+    before, flint.ctx.prec = flint.ctx.prec, PRECISION
+    yield
+    flint.ctx.prec = before
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,25 @@ try:
 except ImportError as error:
     raise MissingExtraError("python-flint", "certify") from error
 
-__all__ = ["arb", "arb_poly", "at_precision", "ball", "clipped", "exact", "half_line", "upper"]
+__all__ = [
+    "arb",
+    "arb_poly",
+    "at_precision",
+    "ball",
+    "clipped",
+    "exact",
+    "half_line",
+    "lower",
+    "upper",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 PRECISION = 256
 """Bits of a ball's centre: far more than any bound here loses to rounding."""
+_LEAST = Fraction(1, 2**400)
+"""Far below any delta."""
 
 
 def at_precision(bits: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -59,12 +71,19 @@ def exact(end: arb) -> Fraction:
 def upper(value: arb) -> Fraction:
     """The upper end of a ball, exactly; one if nothing better is known.
 
-    Positive numbers far below any delta are rounded up: an exact 10^-(10^9) would be a long number.
+    What is far below any delta is rounded up: an exact 10^-(10^9) would be a long number.
     """
     if not value.is_finite():
         return Fraction(1)
-    least = Fraction(1, 2**400)
-    return least if value >= 0 and value <= ball(least) else exact(value.upper())
+    return _LEAST if abs(value) <= ball(_LEAST) else exact(value.upper())
+
+
+def lower(value: arb) -> Fraction:
+    """The lower end of a ball around a number that is at least zero, exactly.
+
+    Zero if nothing better is known, or if it is far below any delta (see `upper`).
+    """
+    return exact(value.lower()) if value.is_finite() and value >= ball(_LEAST) else Fraction(0)
 
 
 def clipped(value: arb) -> arb:

@@ -30,7 +30,15 @@ its n draws (below sigma = 1.5) or by the lemma there; whatever is outside the w
 from fractions import Fraction
 
 from discreet import _validate
-from discreet.privacy.certificates.balls import PRECISION, arb, at_precision, ball, clipped, upper
+from discreet.privacy.certificates.balls import (
+    PRECISION,
+    arb,
+    at_precision,
+    ball,
+    clipped,
+    lower,
+    upper,
+)
 from discreet.privacy.certificates.convolution import sum_of_draws, window_of_sum
 from discreet.privacy.certificates.sums import Shifted, excess, least_share, smooth_parts
 
@@ -102,7 +110,7 @@ def layered_refutation(
         total += clipped(mass) * _lower_curve(fine, left)
     if _smooth(sigma, counts):
         total *= least_share(_counts(sigma, counts)) / excess(_counts(sigma, counts))
-    return max(Fraction(0), -upper(-total))
+    return lower(total)
 
 
 def _check(counts: int, losses: int, shift: int, **sigmas: Number) -> None:

@@ -18,7 +18,7 @@ from discreet.privacy.certificates.balls import (
     at_precision,
     ball,
     clipped,
-    upper,
+    lower,
 )
 from discreet.privacy.certificates.dots import NO_LOSS, Atom, Losses, binomial_atoms
 from discreet.privacy.certificates.sums import Shifted, least_share, smooth_parts
@@ -66,7 +66,7 @@ def stick_from_below(losses: Losses, epsilon: Fraction, base: Fraction) -> Fract
     for mass in losses.masses.coeffs():
         total += clipped(mass) * clipped(1 - growth * power)
         power *= ball(base)
-    return max(Fraction(0), -upper(-total))
+    return lower(total)
 
 
 @at_precision(PRECISION)
@@ -78,4 +78,4 @@ def gaussian_refutation(sigma: float | Fraction, times: int, epsilon: Fraction) 
     """
     shifted = Shifted(sigma=Fraction(sigma), norm=times, cells=times)
     integral, correction = smooth_parts(shifted, epsilon)
-    return max(Fraction(0), -upper(-clipped(integral - correction) * least_share(shifted)))
+    return lower(clipped(integral - correction) * least_share(shifted))
