@@ -9,6 +9,9 @@ import time
 
 import numpy as np
 
+from benchmarks._measure import row
+
+FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"
 SIZES = {"X=4, H=6, A=2": (4, 6, 2), "X=10, H=10, A=4": (10, 10, 4)}
 LEAST = {
     "X=4, H=6, A=2": {"none": 9000, "JDP": 2500, "LDP": 4500, "bandit": 6000},
@@ -19,7 +22,7 @@ LEAST = {
 def run(quick: bool) -> list[dict]:
     """Solver ratios, then throughput."""
     rows = [_solver_row(name, quick) for name in SIZES]
-    return rows + [row for name in SIZES for row in _throughput_rows(name, quick)]
+    return rows + [line for name in SIZES for line in _throughput_rows(name, quick)]
 
 
 def random_layered(width: int, horizon: int, actions: int):
@@ -50,14 +53,8 @@ def _solver_row(name: str, quick: bool) -> dict:
             ours.append(seconds)
             gaps.append(gap)
     mine, theirs = float(np.median(ours)) * 1e3, float(np.median(peers)) * 1e3
-    return {
-        "task": f"entropy FTRL over boxes, {name} (largest gap {max(gaps):.0e})",
-        "ours": mine,
-        "peer": theirs,
-        "peer_name": "Clarabel, reported solve time",
-        "ratio": theirs / mine,
-        "unit": "ms per cold solve",
-    }
+    task = f"entropy FTRL over boxes, {name} (largest gap {max(gaps):.0e})"
+    return row(task, mine, theirs, "Clarabel, reported solve time", "ms per cold solve")
 
 
 def _instances(width: int, horizon: int, actions: int, count: int):
@@ -131,35 +128,33 @@ def _clarabel_time(costs, boxes) -> float:
 
 
 def _throughput_rows(name: str, quick: bool) -> list[dict]:
-    from discreet.learners.adversarial import uc_o_reps, uob_lbps
     from discreet.privacy.trust import Central, Local, NoPrivacy
 
     small = SIZES[name][0] == 4
     episodes = (2000 if quick else 20_000) if small else (400 if quick else 2000)
     cases = {
-        "none": (uc_o_reps, NoPrivacy()),
-        "JDP": (uc_o_reps, Central(1.0, 1e-6)),
-        "LDP": (uc_o_reps, Local(1.0)),
-        "bandit": (uob_lbps, Central(1.0, 1e-6)),
+        "none": (FULL, NoPrivacy()),
+        "JDP": (FULL, Central(1.0, 1e-6)),
+        "LDP": (FULL, Local(1.0)),
+        "bandit": (BANDIT, Central(1.0, 1e-6)),
     }
     mdp = random_layered(*SIZES[name])
     return [
-        _throughput_row(
-            f"{module.NAME}, {case}, {name}", LEAST[name][case], module, trust, mdp, episodes
-        )
-        for case, (module, trust) in cases.items()
+        _throughput_row(f"{case}, {name}", LEAST[name][case], learner, trust, mdp, episodes)
+        for case, (learner, trust) in cases.items()
     ]
 
 
-def _throughput_row(task, least, module, trust, mdp, episodes) -> dict:
-    from discreet._seeds import RunSeeds
+def _throughput_row(case, least, learner, trust, mdp, episodes) -> dict:
+    from discreet import learn
 
-    module.run(mdp, trust, mdp.states * mdp.shape.actions + 20, RunSeeds(0))  # compile
+    few = mdp.states * mdp.shape.actions + 20
+    learn(mdp, learner=learner, trust=trust, episodes=few)  # compile
     start = time.process_time()
-    module.run(mdp, trust, episodes, RunSeeds(0))
+    learn(mdp, learner=learner, trust=trust, episodes=episodes)
     speed = episodes / (time.process_time() - start)
     return {
-        "task": task,
+        "task": f"{learner}, {case}",
         "ours": speed,
         "peer": float(least),
         "peer_name": "least acceptable",

@@ -1,8 +1,8 @@
 """The flow projection against Clarabel, and a billion users against a million."""
 
-import time
-
 import numpy as np
+
+from benchmarks._measure import best, row
 
 
 def run(quick: bool) -> list[dict]:
@@ -16,16 +16,10 @@ def _projection(states: int, horizon: int, quick: bool) -> dict:
     rng = np.random.default_rng(0)
     noisy = rng.normal(5.0, 20.0, size=(horizon, states, 1, states))
     start = np.arange(states) == 0
-    ours = _best(lambda: consistent_flow(noisy, users=200, start=start), 20 if quick else 200)
-    peer = _best(_clarabel(noisy, 200.0, start), 5 if quick else 20)
-    return {
-        "task": f"flow projection, S={states}, H={horizon}",
-        "ours": ours * 1e6,
-        "peer": peer * 1e6,
-        "peer_name": "Clarabel (matrices built once)",
-        "ratio": peer / ours,
-        "unit": "us per batch",
-    }
+    ours = best(lambda: consistent_flow(noisy, users=200, start=start), 20 if quick else 200)
+    peer = best(_clarabel(noisy, 200.0, start), 5 if quick else 20)
+    task, name = f"flow projection, S={states}, H={horizon}", "Clarabel (matrices built once)"
+    return row(task, ours * 1e6, peer * 1e6, name, "us per batch")
 
 
 def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
@@ -61,29 +55,13 @@ def _users(quick: bool) -> dict:
 
     def seconds(episodes: int) -> float:
         arguments = {"learner": "flow-ucb", "trust": trust, "episodes": episodes}
-        return _best(lambda: discreet.learn(mdp, **arguments), 1 if quick else 3)
+        return best(lambda: discreet.learn(mdp, **arguments), 1 if quick else 3)
 
     billion, million = seconds(10**9), seconds(10**6)
-    return {
-        "task": "flow-ucb, K=1e9 users (RiverSwim S=4, H=6)",
-        "ours": billion,
-        "peer": million,
-        "peer_name": "the same run with K=1e6 users",
-        "ratio": million / billion,
-        "unit": "s per run",
-    }
-
-
-def _best(call, repeats: int) -> float:
-    call()  # warm-up: compilation
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-    return best
+    task = "flow-ucb, K=1e9 users (RiverSwim S=4, H=6)"
+    return row(task, billion, million, "the same run with K=1e6 users", "s per run")
 
 
 if __name__ == "__main__":
-    for row in run(quick=True):
-        print(row)
+    for line in run(quick=True):
+        print(line)

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from benchmarks._measure import row
+
 PROBLEMS = {
     "S=50, A=5, H=20": ("RandomMDP", {"states": 50, "actions": 5, "horizon": 20}),
     "ICU-Sepsis, S=716, A=25, H=20": ("ICU-Sepsis", {"horizon": 20}),
@@ -20,25 +22,15 @@ def run(quick: bool) -> list[dict]:
 
 
 def _time(label: str, private: dict, plain: dict) -> dict:
-    return {
-        "task": f"flow-ucb, central, stationary, {label}",
-        "ours": private["seconds"],
-        "peer": plain["seconds"],
-        "peer_name": "the same without privacy (no noise, no projection)",
-        "ratio": plain["seconds"] / private["seconds"],
-        "unit": "s per batch",
-    }
+    task = f"flow-ucb, central, stationary, {label}"
+    name = "the same without privacy (no noise, no projection)"
+    return row(task, private["seconds"], plain["seconds"], name, "s per batch")
 
 
 def _memory(label: str, private: dict) -> dict:
-    return {
-        "task": f"flow-ucb, central, stationary, {label}",
-        "ours": private["gigabytes"],
-        "peer": private["dense"],
-        "peer_name": "one dense array of counts [H, S, A, S], without anything else",
-        "ratio": private["dense"] / private["gigabytes"],
-        "unit": "GB, peak",
-    }
+    task = f"flow-ucb, central, stationary, {label}"
+    name = "one dense array of counts [H, S, A, S], without anything else"
+    return row(task, private["gigabytes"], private["dense"], name, "GB, peak")
 
 
 def _measure(label: str, trust: str) -> dict:

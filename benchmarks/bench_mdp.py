@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks._measure import row
+
 
 def run(quick: bool) -> list[dict]:
     """Count-level simulation, value iteration, import."""
@@ -17,17 +19,6 @@ def run(quick: bool) -> list[dict]:
         _value_iteration(repeats),
         _import(repeats),
     ]
-
-
-def _row(task: str, ours: float, peer: float, peer_name: str, unit: str) -> dict:
-    return {
-        "task": task,
-        "ours": ours,
-        "peer": peer,
-        "peer_name": peer_name,
-        "ratio": peer / ours,
-        "unit": unit,
-    }
 
 
 def _times(repeats: int, *functions: Callable[[], object]) -> list[float]:
@@ -53,7 +44,7 @@ def _more_users(repeats: int) -> dict:
         return lambda: [sample_counts(mdp, policy, users, rng) for _ in range(100)]
 
     many, few = _times(repeats, draw(10**12), draw(10**6))
-    return _row(
+    return row(
         "sample_counts, 10^12 users",
         many * 1e4,
         few * 1e4,
@@ -73,7 +64,7 @@ def _counts_against_trajectories(repeats: int) -> dict:
         lambda: sample_trajectories(mdp, policy, users, rng).counts(mdp.shape, rng),
     )
     name = "every user simulated (compiled)"
-    return _row("sample_counts, 10^5 users", ours * 1e3, peer * 1e3, name, "ms per batch")
+    return row("sample_counts, 10^5 users", ours * 1e3, peer * 1e3, name, "ms per batch")
 
 
 def _value_iteration(repeats: int) -> dict:
@@ -96,7 +87,7 @@ def _value_iteration(repeats: int) -> dict:
         raise RuntimeError("both must find the same value")
     ours, peer = _times(repeats, lambda: plan(mdp), numpy_loop)
     task = f"value iteration, S=716 A=25 H=20 ({what})"
-    return _row(task, ours * 1e3, peer * 1e3, "NumPy loop (BLAS)", "ms")
+    return row(task, ours * 1e3, peer * 1e3, "NumPy loop (BLAS)", "ms")
 
 
 def _sepsis_like():
@@ -115,9 +106,9 @@ def _import(repeats: int) -> dict:
 
     ours, peer, nothing = _times(repeats, fresh("discreet"), fresh("numpy"), fresh("sys"))
     ours, peer = max(ours - nothing, 1e-4), max(peer - nothing, 1e-4)
-    return _row("import discreet", ours * 1e3, peer * 1e3, "import numpy", "ms, without Python")
+    return row("import discreet", ours * 1e3, peer * 1e3, "import numpy", "ms, without Python")
 
 
 if __name__ == "__main__":
-    for row in run(quick=True):
-        print(row)
+    for line in run(quick=True):
+        print(line)

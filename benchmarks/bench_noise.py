@@ -8,41 +8,33 @@ import time
 
 import numpy as np
 
+from benchmarks._measure import best, row
+
 EPISODES = 20_000
 
 
 def run(quick: bool) -> list[dict]:
     """One row per mechanism: microseconds per episode."""
+    from discreet.privacy.mechanisms.registry import mechanisms
     from discreet.privacy.trust import Central, Local
 
-    trusts = [Central(1, 1e-6, mechanism=name) for name in Central.mechanisms["stream"]]
+    trusts = [Central(1, 1e-6, mechanism=name) for name in mechanisms("central", "stream")]
     trusts += [Local(1, mechanism=name) for name in ("laplace", "randomized-response", "one-step")]
     peer = _redrawn(40 if quick else 400)
-    return [_row(trust, 200 if quick else 2000, peer) for trust in trusts]
+    return [_release(trust, 200 if quick else 2000, peer) for trust in trusts]
 
 
-def _row(trust, episodes: int, peer: float) -> dict:
+def _release(trust, episodes: int, peer: float) -> dict:
     from discreet.mdp.shape import Shape
     from discreet.privacy.sampling.samplers import SimulationSampler
 
     shape = Shape(states=6, actions=2, horizon=20)
     plan = trust.calibrate(shape, rhythm="stream", episodes=EPISODES)
     release = plan.open(SimulationSampler(np.random.default_rng(0)))
-    release.block(100)  # warm-up: compilation
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        for _ in range(episodes // 100):
-            release.block(100)
-        best = min(best, (time.perf_counter() - start) / episodes * 1e6)
-    return {
-        "task": f"noise of one release, {trust.notion} {plan.mechanism}",
-        "ours": best,
-        "peer": peer,
-        "peer_name": "numpy.random.laplace, every node of the prefix anew",
-        "ratio": peer / best,
-        "unit": "us per episode",
-    }
+    seconds = best(lambda: [release.block(100) for _ in range(episodes // 100)], 3)
+    task = f"noise of one release, {trust.notion} {plan.mechanism}"
+    name = "numpy.random.laplace, every node of the prefix anew"
+    return row(task, seconds / episodes * 1e6, peer, name, "us per episode")
 
 
 def _redrawn(episodes: int) -> float:
@@ -54,5 +46,5 @@ def _redrawn(episodes: int) -> float:
 
 
 if __name__ == "__main__":
-    for row in run(quick=True):
-        print(row)
+    for line in run(quick=True):
+        print(line)

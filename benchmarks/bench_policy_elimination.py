@@ -4,6 +4,9 @@ import time
 
 import numpy as np
 
+from benchmarks._measure import best, row
+
+PEER = "scipy.optimize.linprog (HiGHS)"
 SIZES = ((4, 6), (6, 20), (10, 40))
 
 
@@ -15,25 +18,12 @@ def run(quick: bool) -> list[dict]:
         ours = _maximisation(active)
         peer = _linear_program(active, 2 if quick else 10)
         name = f"X={states}, H={horizon}"
-        rows.append(_row(f"constrained maximisation, {name}", ours, peer, "ms"))
+        rows.append(row(f"constrained maximisation, {name}", ours, peer, PEER, "ms"))
         _stage(states, horizon)  # warm-up: compilation
         seconds, maximisations = _stage(states, horizon)
-        rows.append(_row(f"stage of pe, {name}", seconds, maximisations * peer / 1e3, "s"))
+        only = f"{PEER}, the stage's maximisations only"
+        rows.append(row(f"stage of pe, {name}", seconds, maximisations * peer / 1e3, only, "s"))
     return rows
-
-
-def _row(task: str, ours: float, peer: float, unit: str) -> dict:
-    name = "scipy.optimize.linprog (HiGHS)"
-    if unit == "s":
-        name += ", the stage's maximisations only"
-    return {
-        "task": task,
-        "ours": ours,
-        "peer": peer,
-        "peer_name": name,
-        "ratio": peer / ours,
-        "unit": unit,
-    }
 
 
 def _active_set(states: int, horizon: int):
@@ -50,13 +40,8 @@ def _active_set(states: int, horizon: int):
 
 def _maximisation(active) -> float:
     """Milliseconds per maximisation of a visit probability, over all (h, x, a)."""
-    active.visiting()  # warm-up: compilation
-    best = np.inf
-    for _ in range(3):
-        start = time.process_time()
-        active.visiting()
-        best = min(best, time.process_time() - start)
-    return best / active.upper.size * 1e3
+    seconds = best(active.visiting, 3, clock=time.process_time)
+    return seconds / active.upper.size * 1e3
 
 
 def _linear_program(active, solves: int) -> float:

@@ -11,6 +11,8 @@ import time
 
 import numpy as np
 
+from benchmarks._measure import best, row
+
 
 def run(quick: bool) -> list[dict]:
     """One row per task."""
@@ -22,25 +24,10 @@ def run(quick: bool) -> list[dict]:
     ]
 
 
-def _row(task: str, ours: float, peer: float, peer_name: str, unit: str = "us per episode") -> dict:
-    return {
-        "task": task,
-        "ours": ours,
-        "peer": peer,
-        "peer_name": peer_name,
-        "ratio": peer / ours,
-        "unit": unit,
-    }
-
-
 def _best(work, episodes: int, repeats: int = 3) -> float:
-    """Least microseconds of CPU per episode."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work(episodes)
-        times.append(time.process_time() - start)
-    return min(times) / episodes * 1e6
+    """Least microseconds of CPU per episode; everything is compiled already."""
+    seconds = best(lambda: work(episodes), repeats, clock=time.process_time, warm_up=False)
+    return seconds / episodes * 1e6
 
 
 def _private(states: int, horizon: int, quick: bool, *, stationary: bool) -> dict:
@@ -56,11 +43,12 @@ def _private(states: int, horizon: int, quick: bool, *, stationary: bool) -> dic
     ours(10)
     peer = PeerLoop(mdp, 1.0, stage_dependent=not stationary)
     kind = "pooled counts" if stationary else "stage-dependent"
-    return _row(
+    return row(
         f"dp-ucbvi, JDP, RiverSwim S={states}, H={horizon}, {kind}",
         _best(ours, 2_000 if quick else 20_000),
         _best(peer.run, 50 if quick else 300, 1),
         "PrivateTabularRL's JDP loop, from its description",
+        "us per episode",
     )
 
 
@@ -78,11 +66,12 @@ def _plain(quick: bool) -> dict:
         name, peer = "rlberry-scool UCBVI", _rlberry(mdp)
     except ImportError:
         name, peer = "UCBVI loop after rlberry-scool's description", PeerLoop(mdp, None).run
-    return _row(
+    return row(
         "ucbvi, no privacy, RiverSwim S=4, H=6, stage-dependent",
         _best(ours, 5_000 if quick else 50_000),
         _best(peer, 100 if quick else 1_000, 1),
         name,
+        "us per episode",
     )
 
 
@@ -114,7 +103,7 @@ def _lockstep(quick: bool) -> dict:
     ours(10)
     alone(10)
     episodes = 20_000 if quick else 200_000
-    return _row(
+    return row(
         "ldp-obi, S=A=H=2, 20 runs in lockstep",
         _best(ours, episodes) / runs * 1e3,
         _best(alone, 20_000) * 1e3,

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+from _shares import regrets
 
 import discreet
 from discreet.mdp.layered import LayeredMDP
@@ -84,16 +85,8 @@ def shares(
     found = []
     for seed in seeds:
         mdp, losses = world(kind, episodes, seed)
-        result = discreet.learn(
-            mdp,
-            learner=learner,
-            trust=trust,
-            episodes=episodes,
-            seed=seed,
-            losses=losses,
-            constants=constants,
-        )
-        found.append(result.final_regret / result.extras["uniform_regret"])
+        ours, uniform = regrets(mdp, losses, trust, seed, learner=learner, constants=constants)
+        found.append(ours / uniform)
     return np.array(found)
 
 

@@ -19,8 +19,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from _shares import regrets
 
-from discreet import Central, NoPrivacy, learn
+from discreet import Central, NoPrivacy
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import (
     LossSequence,
@@ -95,16 +96,9 @@ def fooled(learner: str, settings: dict[str, Any], episodes: int) -> list[float]
         values = []
         for seed in SEEDS:
             for mdp in (random_layers(seed), slippery_chain()):
-                result = learn(
-                    mdp,
-                    learner=learner,
-                    trust=trust,
-                    episodes=episodes,
-                    seed=seed,
-                    losses=fooling_losses(mdp, episodes, seed, switches),
-                    **settings,
-                )
-                values.append(result.final_regret / (episodes * mdp.horizon))
+                losses = fooling_losses(mdp, episodes, seed, switches)
+                ours, _ = regrets(mdp, losses, trust, seed, learner=learner, **settings)
+                values.append(ours / (episodes * mdp.horizon))
         found.append(float(np.mean(values)))
     return found
 
@@ -117,16 +111,8 @@ def shares(learner: str, settings: dict[str, Any], episodes: int) -> list[float]
         for seed in SEEDS:
             for mdp in (random_layers(seed), slippery_chain()):
                 for losses in adversaries(mdp, episodes, seed):
-                    result = learn(
-                        mdp,
-                        learner=learner,
-                        trust=trust,
-                        episodes=episodes,
-                        seed=seed,
-                        losses=losses,
-                        **settings,
-                    )
-                    ratios.append(result.final_regret / result.extras["uniform_regret"])
+                    ours, uniform = regrets(mdp, losses, trust, seed, learner=learner, **settings)
+                    ratios.append(ours / uniform)
         found.append(float(np.mean(ratios)))
     return found
 

@@ -33,33 +33,25 @@ TRUSTS: dict[str, list[TrustModel]] = {
     "local": [Local(2)],
     "shuffle": [Shuffle(2, 1e-6), Shuffle(2, 1e-6, honest=0.5)],
 }
+TREES = ("tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
+REPORTS = ("gaussian", "randomized-response", "bounded", "one-step")
+
+
+def central(*names: str) -> list[TrustModel]:
+    """The trusted learner with each of these mechanisms."""
+    return [Central(2, 1e-6, mechanism=name) for name in names]
+
+
+def local(*names: str) -> list[TrustModel]:
+    """Local reports by each of these mechanisms."""
+    return [Local(2, 1e-6, mechanism=name) for name in names]
+
+
 MECHANISMS: dict[str, dict[str, list[TrustModel]]] = {
-    "flow-ucb": {
-        "central": [Central(2, 1e-6, mechanism="laplace")],
-        "local": [
-            Local(2, 1e-6, mechanism=name)
-            for name in ("laplace", "gaussian", "randomized-response", "bounded")
-        ],
-    },
-    "dp-ucbvi": {
-        "central": [
-            Central(2, 1e-6, mechanism=name)
-            for name in ("tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
-        ],
-        "local": [
-            Local(2, 1e-6, mechanism=name)
-            for name in ("gaussian", "randomized-response", "bounded", "one-step")
-        ],
-    },
-    "ldp-obi": {
-        "local": [
-            Local(2, 1e-6, mechanism=name)
-            for name in ("gaussian", "randomized-response", "bounded", "one-step")
-        ],
-    },
-    "private-ucb-po": {
-        "local": [Local(2, 1e-6, mechanism=name) for name in ("randomized-response", "one-step")],
-    },
+    "flow-ucb": {"central": central("laplace"), "local": local("laplace", *REPORTS[:-1])},
+    "dp-ucbvi": {"central": central(*TREES), "local": local(*REPORTS)},
+    "ldp-obi": {"local": local(*REPORTS)},
+    "private-ucb-po": {"local": local("randomized-response", "one-step")},
 }
 """More than the default mechanism, for one learner of each kind of kernel."""
 SETTINGS: dict[str, list[dict[str, Any]]] = {

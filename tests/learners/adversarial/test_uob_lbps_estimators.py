@@ -17,17 +17,13 @@ from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import stochastic_losses
 from discreet.privacy.streams.layered_kernels import LayeredCounters, no_layered_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy
+from helpers.layers import random_layered
 
 WIDTHS = (1, 3, 2, 1)
 
 
 def small_mdp(seed, actions=2, widths=WIDTHS):
-    rng = np.random.default_rng(seed)
-    moves = np.zeros((len(widths) - 1, max(widths), actions, max(widths)))
-    for h in range(len(widths) - 1):
-        rows = rng.dirichlet(np.ones(widths[h + 1]), size=(widths[h], actions))
-        moves[h, : widths[h], :, : widths[h + 1]] = rows
-    return LayeredMDP(transitions=moves, widths=widths)
+    return random_layered(seed, widths, actions)
 
 
 def trajectories(mdp, policy):

@@ -1,7 +1,5 @@
 """The adversarial learners: regret, invariances, zero losses, bad input."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -22,26 +20,9 @@ from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence, stochastic_losses, switching_losses
 from discreet.privacy.streams.layered_kernels import add_layered_user, no_layered_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+from helpers.layers import all_policies, random_layered
 
 LEARNERS = {"private-uc-o-reps": uc_o_reps.run, "private-uob-lbps": uob_lbps.run}
-
-
-def random_layered(seed, widths=(1, 3, 3, 1), actions=2):
-    rng = np.random.default_rng(seed)
-    moves = np.zeros((len(widths) - 1, max(widths), actions, max(widths)))
-    for h in range(len(widths) - 1):
-        rows = rng.dirichlet(np.ones(widths[h + 1]), size=(widths[h], actions))
-        moves[h, : widths[h], :, : widths[h + 1]] = rows
-    return LayeredMDP(transitions=moves, widths=widths)
-
-
-def all_policies(mdp):
-    cells = [(h, x) for h in range(mdp.horizon) for x in range(mdp.widths[h])]
-    for choice in itertools.product(range(mdp.shape.actions), repeat=len(cells)):
-        policy = np.zeros(mdp.shape.visits)
-        for (h, x), a in zip(cells, choice, strict=True):
-            policy[h, x, a] = 1
-        yield policy
 
 
 @pytest.mark.core

@@ -11,10 +11,11 @@ from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.paths.streams import by_the_rule
 from discreet.privacy.statistics import debias
-from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
+from discreet.privacy.streams.kernels import NextPolicy, run_block
 from discreet.privacy.streams.lane_users_kernels import _publish
 from discreet.privacy.streams.lanes import lane_noise
 from discreet.privacy.streams.simulation import SimulatedStream, play_episode
+from helpers.compiled import scratch_of
 
 MDP = RiverSwim(states=2, horizon=3, relabel=1)
 ACTIONS = np.random.default_rng(1).integers(0, 2, size=(3, 2))
@@ -36,12 +37,7 @@ def keep(row, transitions, visits, rewards, memory, model, values, actions, prob
 def compiled(plan):
     """What is public after all users of a plan in the compiled loop."""
     stream, shape = SimulatedStream(MDP, plan, RunSeeds(4)), MDP.shape
-    groups = 1 if plan.stationary else shape.horizon
-    scratch = Scratch(
-        np.zeros((1, *shape.visits)),
-        np.zeros((groups, shape.states, shape.actions, shape.states + 3)),
-        np.zeros((shape.horizon + 1, shape.states)),
-    )
+    scratch = scratch_of(plan, shape)
     policy = NextPolicy(
         ACTIONS.copy(), np.full(shape.visits, 0.5), np.full((3, 2), -1), np.array([np.nan])
     )

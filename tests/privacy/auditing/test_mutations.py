@@ -17,19 +17,10 @@ from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree
 from discreet.privacy.plans import noisy_batch
 from discreet.privacy.statistics import PrivateCounts
+from helpers.mutations import as_type, said
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
-
-
-def as_type(plan, kind, **changes):
-    """The same plan with another class: a mutation of its code, not of its promise."""
-    fields = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
-    return kind(**(fields | changes))
-
-
-def said(plan):
-    return " ".join(check_mechanism(plan).problems)
 
 
 def attack(plan, delta=0.0, runs=4000, **options):

@@ -34,19 +34,10 @@ from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
 from discreet.privacy.plans import noisy_batch
 from discreet.privacy.statistics import Debias
 from discreet.privacy.vectors import vector_stream
+from helpers.mutations import as_type, said
 
 SMALL = Shape(states=1, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
-
-
-def as_type(plan, kind, **changes):
-    """The same plan with another class: a mutation of its code, not of its promise."""
-    fields = {f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)}
-    return kind(**(fields | changes))
-
-
-def said(plan):
-    return " ".join(check_mechanism(plan).problems)
 
 
 def stream(trust, shape=SMALL, *, episodes=4, statistics=("rewards",), stationary=False):

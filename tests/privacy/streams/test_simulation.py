@@ -8,8 +8,9 @@ from discreet._seeds import RunSeeds
 from discreet.learners.streams.planner_kernels import planner
 from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
-from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
+from discreet.privacy.streams.kernels import NextPolicy, run_block
 from discreet.privacy.streams.simulation import SimulatedStream, no_counts, play_episode
+from helpers.compiled import scratch_of
 
 MDP = RiverSwim(states=3, horizon=4, relabel=2)
 ACTIONS = np.random.default_rng(5).integers(0, 2, size=(4, 3))
@@ -36,12 +37,7 @@ def plan_of(trust, episodes, stationary):
 def compiled(plan, policy, stochastic, rng):
     """Play all users of a plan in the compiled loop."""
     stream, shape = SimulatedStream(MDP, plan, RunSeeds(3)), MDP.shape
-    groups = 1 if plan.stationary else shape.horizon
-    scratch = Scratch(
-        np.zeros((1, *shape.visits)),
-        np.zeros((groups, shape.states, shape.actions, shape.states + 3)),
-        np.zeros((shape.horizon + 1, shape.states)),
-    )
+    scratch = scratch_of(plan, shape)
     values = []
     for _, count, users in stream.blocks():
         out = np.zeros(count)
