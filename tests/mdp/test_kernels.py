@@ -73,17 +73,15 @@ def two_step_mdp():
     return TabularMDP(transitions=moves, rewards=rewards)
 
 
-@pytest.mark.parametrize("kind", ["actions", "probabilities"])
-def test_episodes_use_the_rows_of_their_step(kind):
+def test_episodes_use_the_rows_of_their_step():
     mdp = two_step_mdp()
     states, actions, bits = np.zeros(3, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
-    episode, rng = (states, actions, bits), np.random.default_rng(0)
-    if kind == "actions":
-        _kernels.run_actions(mdp.tables, np.ones((2, 3), np.int64), rng, episode)
-        assert actions.tolist() == [1, 1]
-    else:
-        chosen = cumulative_rows(uniform_policy(mdp.shape).probabilities)
-        _kernels.run_probabilities(mdp.tables, chosen, rng, episode)
+    always_one = np.broadcast_to([0.0, 1.0], mdp.shape.visits)
+    rng = np.random.default_rng(0)
+    _kernels.run_probabilities(
+        mdp.tables, cumulative_rows(always_one), rng, (states, actions, bits)
+    )
+    assert actions.tolist() == [1, 1]
     assert states.tolist() == [0, 1, 2]
     assert bits.tolist() == [1, 1]
 

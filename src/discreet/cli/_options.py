@@ -1,10 +1,16 @@
-"""Options in groups: a command takes a dataclass where it would take a dozen parameters."""
+"""Options that commands share, and groups: a dataclass in place of a dozen parameters."""
 
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter
-from typing import get_type_hints
+from pathlib import Path
+from typing import Annotated, get_type_hints
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
+ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli._console import Progress, echo_json, print_table, say, warn
+from discreet.cli._options import Json
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def command(
     delta: Annotated[float, typer.Option(help="Delta to calibrate to.")] = 1e-6,
     quick: Annotated[bool, typer.Option("--quick", help="In under 20 seconds.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the attacked noise.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+    json: Json = False,
 ) -> None:
     """Exact and empirical privacy of every mechanism, on every path of its real code."""
     from discreet.privacy.auditing.run import audit

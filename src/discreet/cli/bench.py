@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from discreet.cli._console import echo_json, print_table
+from discreet.cli._options import Json
 from discreet.errors import UnsupportedError
 
 
 def command(
     only: Annotated[str, typer.Argument(help="Part of a benchmark's name.")] = "",
     quick: Annotated[bool, typer.Option(help="Fewer repetitions.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure speed against peers (from a clone: the benchmarks are not installed)."""
     if not Path("benchmarks/__main__.py").is_file():

@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli._console import echo_json, print_table, say
 from discreet.cli._groups import Promise, Release, streams_only
-from discreet.cli._options import grouped
+from discreet.cli._options import Json, grouped
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def costs(
     verify: Annotated[
         bool, typer.Option("--verify", help="Run independent accountings and compare them.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+    json: Json = False,
 ) -> None:
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
 

@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli._console import echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
-from discreet.cli._options import grouped
+from discreet.cli._options import Json, grouped
 
 if TYPE_CHECKING:
     from discreet.privacy.certificates.document import Certificate
@@ -61,7 +61,7 @@ def proof(
     verify: Annotated[
         Path | None, typer.Option(help="Check a certificate instead of making one.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+    json: Json = False,
 ) -> None:
     """Prove a guarantee by calculation, or check such a proof again."""
     if verify is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import Progress, echo_json, print_table, warn
+from discreet.cli._options import Json
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def check_learner(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the learner, name=value.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json: Json = False,
 ) -> None:
     """Check a learner: determinism, relabelling, valid policies, private counts, flat regret."""
     from discreet.cli._settings import parse_settings
@@ -61,7 +62,7 @@ def check_mdp(
         list[str] | None, typer.Option("--set", help="Any other parameter, name=value.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every environment.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json: Json = False,
 ) -> None:
     """Check an MDP: optimal, uniform and constant-action value, reachability, problems."""
     from discreet.cli._settings import parse_settings
@@ -91,7 +92,7 @@ def check_mechanism(
         str | None, typer.Argument(help="For instance central/gaussian, or laplace in all models.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every mechanism.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+    json: Json = False,
 ) -> None:
     """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
     from discreet.privacy.auditing.roster import entries, find
@@ -120,7 +121,7 @@ def check_study(
         str | None,
         typer.Option(help="The study's head that you noted last: an older copy is refused."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
+    json: Json = False,
 ) -> None:
     """Check a study: its noise, its file, its users, older copies. The study is only read."""
     from discreet.study.check import check_study as check

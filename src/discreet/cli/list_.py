@@ -7,6 +7,7 @@ import typer
 
 from discreet._types import Plain
 from discreet.cli._console import echo_json, print_table
+from discreet.cli._options import Json
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def command(
     section: Annotated[
         str, typer.Argument(help="environments, learners, mechanisms or experiments; all if none.")
     ] = "",
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json: Json = False,
 ) -> None:
     """List environments, learners, mechanisms and experiments, each with one line."""
     sections: dict[str, Callable[[], Section]] = {

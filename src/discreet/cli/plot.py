@@ -1,16 +1,12 @@
 """`discreet plot`: figures from a result folder."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from discreet.cli._console import echo_json, say
+from discreet.cli._options import Json, ResultFolder
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")],
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    folder: ResultFolder,
+    json: Json = False,
 ) -> None:
     """Draw the figures of a finished experiment as SVG and PNG."""
     from discreet.lab.report import write_figures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli._console import compact, echo_json, print_table, say, warn
-from discreet.cli._options import grouped
+from discreet.cli._options import Json, grouped
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
     quick: Annotated[bool, typer.Option(help="The quick variant, under a minute.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json: Json = False,
 ) -> None:
     """Run an experiment (resumable): table, report page and pictures."""
     _refuse_mixtures(experiment, one, quick)

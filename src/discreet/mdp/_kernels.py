@@ -139,24 +139,6 @@ def take_step(
 
 
 @kernel
-def run_actions(
-    tables: EpisodeTables,
-    chosen: IntArray,
-    rng: np.random.Generator,
-    episode: tuple[IntArray, IntArray, IntArray],
-) -> None:
-    """One episode of a deterministic policy ``chosen[H, S]``.
-
-    ``episode`` is (states[H + 1], actions[H], bits[H]), written in place.
-    """
-    states, actions, bits = episode
-    states[0] = draw(tables.initial, rng.random())
-    for h in range(chosen.shape[0]):
-        actions[h] = chosen[h, states[h]]
-        states[h + 1], bits[h] = take_step(tables, h, states[h], actions[h], rng)
-
-
-@kernel
 def run_probabilities(
     tables: EpisodeTables,
     cumulative: FloatArray,

@@ -92,7 +92,7 @@ def stream_result(
         episodes=plan.episodes,
         seed=seeds.seed,
         settings=learner.settings.to_dict(),
-        extras={"mechanism": plan.mechanism, **extras},
+        extras=extras,
         mechanism=plan.mechanism,
         noise=noise_deviations(plan.noise_variance(plan.episodes)),
     )
