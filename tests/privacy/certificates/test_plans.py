@@ -1,0 +1,275 @@
+"""From plans to laws: every mechanism is read as it is, or said not to be covered."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flint")
+
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, NoPrivacy, Shuffle
+from discreet.privacy.adversarial import LayeredSize, calibrate_layered
+from discreet.privacy.certificates import laws
+from discreet.privacy.certificates.plans import claim_of, law_of, promised, toeplitz_law
+from discreet.privacy.mechanisms._cumulative import Reach
+from discreet.privacy.mechanisms._laws import BoundedLaw
+from discreet.privacy.mechanisms.registry import everything
+from discreet.privacy.sensitivity import STATISTICS
+from helpers.properties import given, st
+
+SHAPE = Shape(states=2, actions=2, horizon=3)
+SIZE = LayeredSize(widths=(1, 1, 1), actions=2)
+TRUST = {"central": Central, "local": Local, "shuffle": Shuffle}
+SLOW = "bounded"  # its calibration takes seconds: it stands in from a table below
+
+COVERED = {
+    ("central", "batch", "gaussian"): laws.GaussianMoves,
+    ("central", "batch", "laplace"): laws.LaplaceMoves,
+    ("central", "stream", "toeplitz"): laws.GaussianGrid,
+    ("central", "stream", "tree-gaussian"): laws.GaussianMoves,
+    ("central", "stream", "tree-laplace"): laws.LaplaceMoves,
+    ("central", "stream", "tree-honaker"): None,
+    ("central", "stream", "tree-iid"): None,
+    ("local", "batch", "one-step"): laws.OneStep,
+    ("local", "batch", "laplace"): laws.LaplaceMoves,
+    ("local", "batch", "gaussian"): laws.GaussianMoves,
+    ("local", "batch", "randomized-response"): laws.FlippedBits,
+    ("local", "stream", "laplace"): laws.LaplaceMoves,
+    ("local", "stream", "gaussian"): laws.GaussianMoves,
+    ("local", "stream", "randomized-response"): laws.FlippedBits,
+    ("local", "stream", "one-step"): laws.OneStep,
+    ("shuffle", "batch", "bits"): laws.BinomialBits,
+}
+"""What certificates say of each mechanism: its law, or None."""
+
+
+def plan_of(trust, rhythm, name, *, delta=1e-6, **options):
+    if rhythm == "stream":
+        options = {"rhythm": "stream", "episodes": 5} | options
+    return TRUST[trust](epsilon=1, delta=delta, mechanism=name).calibrate(SHAPE, **options)
+
+
+def test_every_mechanism_is_listed_here():
+    known = {(m.trust, m.rhythm, m.name) for m in everything() if m.trust != "none"}
+    assert known - set(COVERED) == {("local", "batch", SLOW), ("local", "stream", SLOW)}
+    assert set(COVERED) <= known
+
+
+@pytest.mark.parametrize("key", COVERED, ids="/".join)
+def test_every_mechanism_has_its_law_or_is_refused(key):
+    pure = next(m.pure for m in everything() if (m.trust, m.rhythm, m.name) == key)
+    plan = plan_of(*key, delta=0 if pure else 1e-6)
+    users = 50 if key[0] == "shuffle" else None
+    if COVERED[key] is None:
+        with pytest.raises(UnsupportedError, match=r"tree-gaussian.*toeplitz"):
+            claim_of(plan, users=users)
+        return
+    claim = claim_of(plan, users=users)
+    assert type(claim.law) is COVERED[key]
+    assert (claim.epsilon, claim.delta) == (1, promised(plan.guarantee.delta))
+    assert claim.about["mechanism"] == key[2]
+
+
+@pytest.mark.parametrize("statistics", [("visits",), ("transitions", "visits"), STATISTICS])
+def test_moves_are_those_of_the_sensitivity_lemmas(statistics):
+    """Two counters per step and statistic: one falls, one rises."""
+    units = 2 * SHAPE.horizon * len(statistics)
+    gauss = law_of(plan_of("central", "batch", "gaussian", statistics=statistics))
+    laplace = law_of(plan_of("central", "batch", "laplace", delta=0, statistics=statistics))
+    assert gauss.times == laplace.units == units
+    bits = law_of(plan_of("shuffle", "batch", "bits", statistics=statistics), users=20)
+    assert (bits.ups, bits.downs) == (units // 2, units // 2)
+
+
+def test_noise_is_read_to_the_last_bit():
+    plan = plan_of("central", "batch", "gaussian")
+    assert law_of(plan).sigma == Fraction(plan.law.sigma)
+    halved = dataclasses.replace(plan, law=plan.law.scaled(0.5))
+    assert law_of(halved).sigma == Fraction(plan.law.sigma / 2)
+
+
+@pytest.mark.parametrize("episodes", [1, 2, 5, 8, 9, 100])
+@pytest.mark.parametrize("mechanism", ["tree-gaussian", "tree-laplace"])
+def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
+    delta = 0 if "laplace" in mechanism else 1e-6
+    plan = plan_of("central", "stream", mechanism, delta=delta, episodes=episodes)
+    law = law_of(plan)
+    levels = max(1, (episodes - 1).bit_length())
+    moved = law.units if delta == 0 else law.times
+    assert moved == levels * 2 * SHAPE.horizon * 3
+
+
+def test_pooled_counters_pile_up():
+    plan = plan_of("central", "stream", "tree-gaussian", stationary=True, episodes=5)
+    law = law_of(plan)
+    assert type(law) is laws.PiledGaussian
+    assert (law.total, law.largest, law.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
+    local = law_of(plan_of("local", "stream", "gaussian", stationary=True))
+    assert (local.total, local.largest, local.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 1)
+
+
+def test_bounded_noise_is_its_table():
+    plan = plan_of("local", "batch", "laplace", delta=0, statistics=("visits",))
+    stand_in = dataclasses.replace(plan, law=BoundedLaw(7))
+    law = law_of(stand_in)
+    assert type(law) is laws.TableNoise
+    assert law.weights == tuple(BoundedLaw(7).weights.tolist())
+    assert (law.ups, law.downs, law.draws) == (3, 3, 1)
+
+
+@pytest.mark.parametrize("users", [1, 7, 50])
+def test_shuffled_bits_are_those_of_all_users(users):
+    plan = plan_of("shuffle", "batch", "bits")
+    law, bits = law_of(plan, users=users), plan.bits(users)
+    assert law.trials == users * bits.bits
+    assert law.probability == Fraction(bits.probability)
+
+
+def test_who_is_not_honest_adds_no_noise():
+    plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5).calibrate(SHAPE)
+    law = law_of(plan, users=50)
+    assert law.trials == 25 * plan.bits(50).bits
+    assert claim_of(plan, users=50).about["honest"] == "0.5"
+
+
+def test_jumps_of_ones_are_a_table():
+    shape = Shape(states=2, actions=2, horizon=2)
+    plan = Shuffle(epsilon=10, delta=1e-6).calibrate(shape)
+    law = law_of(plan, users=1000)
+    assert type(law) is laws.TableNoise
+    assert law.draws == 1000
+    assert law.weights == tuple(plan.bits(1000).weights)
+    assert (law.ups, law.downs) == (6, 6)
+
+
+def test_flips_are_read_with_the_bits_that_change():
+    plan = plan_of("local", "batch", "randomized-response", delta=0, statistics=("rewards",))
+    law = law_of(plan)
+    assert (law.flip, law.bits) == (Fraction(plan.flip), 2 * SHAPE.horizon)
+    one = law_of(plan_of("local", "batch", "one-step", delta=0))
+    assert one.keep == Fraction(1, 2)
+    assert 0 < one.flip < one.keep
+
+
+@pytest.mark.parametrize("episodes", [1, 2, 7])
+def test_the_longest_column_of_a_factorisation(episodes):
+    """Against the columns themselves: column i starts at release i."""
+    plan = plan_of("central", "stream", "toeplitz", episodes=episodes)
+    encoder, columns = plan.noise.factors.encoder(), plan.noise.factors.columns
+    squares = [
+        sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
+    ]
+    law = toeplitz_law(plan.noise, Reach(units=6, pile=2))
+    assert law.squared_norm == max(squares)
+    assert (law.length, law.squares, law.cells) == (episodes, 12, 6)
+    assert law.sigma == Fraction(plan.noise.steps)
+
+
+def test_layered_counts_and_losses():
+    plan = calibrate_layered(
+        Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="bandit"
+    )
+    law = law_of(plan)
+    assert type(law) is laws.LayeredGaussian
+    assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
+    assert law.loss_sigma == Fraction(plan.loss_law.sigma)
+    about = claim_of(plan).about
+    assert (about["mechanism"], about["horizon"]) == ("layered, bandit feedback", "2")
+    assert about["episodes"] == "4"
+
+
+def test_layered_losses_in_the_stream():
+    plan = calibrate_layered(
+        Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="full"
+    )
+    law = law_of(plan)
+    assert law.losses == 2 * 4  # four pairs on two levels
+    assert law.loss_sigma == law.count_sigma * 1024
+
+
+def test_public_losses_are_no_part_of_the_law():
+    plan = calibrate_layered(
+        Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"),
+        SIZE,
+        4,
+        feedback="full",
+        public_losses=True,
+    )
+    assert law_of(plan) == laws.GaussianMoves(sigma=Fraction(plan.noise.law.sigma), times=2 * 8)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [("toeplitz", "Layered Toeplitz noise"), ("tree-laplace", "with Gaussian noise only")],
+)
+def test_layered_noise_that_is_not_covered(mechanism, message):
+    delta = 0 if "laplace" in mechanism else 1e-6
+    trust = Central(epsilon=1, delta=delta, mechanism=mechanism)
+    with pytest.raises(UnsupportedError, match=message):
+        law_of(calibrate_layered(trust, SIZE, 4, feedback="full"))
+
+
+def test_a_layered_plan_without_privacy_promises_nothing():
+    plan = calibrate_layered(NoPrivacy(), SIZE, 4, feedback="full")
+    with pytest.raises(UnsupportedError, match="promises nothing"):
+        claim_of(plan)
+
+
+def test_noise_of_unknown_kinds_is_refused():
+    class Stranger:
+        """No law at all."""
+
+        kind = "stranger"
+
+    plan = plan_of("central", "batch", "gaussian")
+    with pytest.raises(UnsupportedError, match="'stranger' is not covered"):
+        law_of(dataclasses.replace(plan, law=Stranger()))
+    stream = plan_of("central", "stream", "tree-gaussian")
+    with pytest.raises(UnsupportedError, match="Stranger is not covered"):
+        law_of(dataclasses.replace(stream, noise=Stranger()))
+
+
+def test_a_mechanism_of_your_own_is_refused_by_name():
+    from discreet.privacy.plans import BatchPlan
+
+    class Mine(BatchPlan):
+        """Somebody else's noise."""
+
+        mechanism = "mine"
+
+        def __init__(self):
+            pass
+
+        def noise_variance(self, users):
+            return {}
+
+        def simulate(self, draw, users, *, sampler, played=None):
+            raise NotImplementedError
+
+    with pytest.raises(UnsupportedError, match="'mine' is not covered"):
+        law_of(Mine())
+
+
+@given(st.floats(min_value=1e-9, max_value=50))
+def test_a_promise_is_read_as_the_smaller_number(value):
+    found = promised(value)
+    assert found == min(Fraction(value), Fraction(repr(value)))
+
+
+def test_what_a_claim_says_besides():
+    about = claim_of(plan_of("central", "stream", "tree-gaussian", stationary=True)).about
+    assert about["statistics"] == "transitions, visits, rewards"
+    assert (about["states"], about["actions"], about["horizon"]) == ("2", "2", "3")
+    assert (about["episodes"], about["stationary"]) == ("5", "true")
+    assert "honest" not in about and "users" not in about
+    assert claim_of(plan_of("shuffle", "batch", "bits"), users=9).about["users"] == "9"
+    assert all(isinstance(text, str) for text in about.values())
+
+
+@pytest.mark.parametrize("users", [0, -3, 2.5, np.nan])
+def test_batches_that_are_none(users):
+    with pytest.raises(InvalidInputError, match="users"):
+        claim_of(plan_of("shuffle", "batch", "bits"), users=users)
