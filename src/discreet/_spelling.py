@@ -14,7 +14,9 @@ def spelled(text: str) -> str:
     >>> spelled(" u0 "), spelled("\ufeffu0"), spelled("e\u0301") == "\u00e9"
     ('u0', 'u0', True)
     """
-    visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    visible = text
+    if not text.isascii():  # ASCII has none, and is the usual case
+        visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     name = unicodedata.normalize("NFC", visible).strip()
     return name  # noqa: RET504
 
@@ -25,7 +27,11 @@ def has_half_characters(text: str) -> bool:
     >>> has_half_characters("u0"), has_half_characters("\ud800")
     (False, True)
     """
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def quoted(value: object, most: int = 60) -> str:

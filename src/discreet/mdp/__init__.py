@@ -17,6 +17,7 @@ _WHERE = {
     "LowerBound": "discreet.mdp.environments",
     "MDPReport": "discreet.mdp.check",
     "MixturePolicy": "discreet.mdp.policies",
+    "Padding": "discreet.mdp.onramp.layout",
     "Policy": "discreet.mdp.policies",
     "RandomMDP": "discreet.mdp.environments",
     "Recommender": "discreet.mdp.environments",
