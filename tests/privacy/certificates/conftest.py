@@ -28,6 +28,12 @@ def made():
     half, million = Fraction(1, 2), Fraction(1, 10**6)
     some = {
         "binomial": (laws.BinomialBits(trials=200, probability=half, ups=1, downs=1), 1, million),
+        "poisson": (laws.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
+        "classes": (
+            laws.ClassNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
+            2,
+            Fraction(1, 1000),
+        ),
         "table": (laws.TableNoise(weights=(1, 4, 9, 4, 1), ups=1, downs=0), 2, Fraction(1, 10)),
         "discrete-gaussian": (laws.GaussianMoves(sigma=Fraction(15), times=12), 1, million),
         "piled-gaussian": (laws.PiledGaussian(sigma=Fraction(21), total=12, largest=2), 1, million),

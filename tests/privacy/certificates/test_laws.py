@@ -12,9 +12,11 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.certificates.laws import (
     BinomialBits,
+    ClassNoise,
     GaussianGrid,
     GaussianMoves,
     PiledGaussian,
+    PoissonNoise,
     TableNoise,
     coefficients_digest,
 )
@@ -22,7 +24,7 @@ from discreet.privacy.certificates.plans import Claim, claim_of, promised
 from discreet.privacy.certificates.refute import binomial_refutation, gaussian_refutation
 from discreet.privacy.certificates.run import certify, certify_claim, verify
 
-HALF = Fraction(1, 2)
+HALF, MILLION = Fraction(1, 2), Fraction(1, 10**6)
 SHAPE = Shape(states=4, actions=2, horizon=6)
 
 
@@ -59,6 +61,81 @@ def test_binomial_agrees_with_enumeration(probability, ups, downs):
         bound, _ = law.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
         assert truth <= float(bound) * (1 + 1e-12)
         assert float(bound) <= truth * 1.01
+
+
+@pytest.mark.parametrize(("ups", "downs"), [(1, 0), (1, 1), (2, 1)])
+def test_poisson_agrees_with_enumeration(ups, downs):
+    pmf = {x: math.exp(-4.5) * 4.5**x / math.factorial(x) for x in range(45)}
+    law = PoissonNoise(mean=Fraction(9, 2), ups=ups, downs=downs)
+    shifts = [1] * ups + [-1] * downs
+    truth = max(stick(pmf, [s * d for s in shifts], 1.5) for d in (1, -1))
+    bound, _ = law.bound(Fraction(3, 2), Fraction(truth) * 2, silent)
+    assert truth <= float(bound) * (1 + 1e-9)
+    assert float(bound) <= truth * 1.01
+
+
+def one_class(trials, p):
+    """(P, Q) of (y_a, y_b) when a user moves from a to b among ``trials`` messages."""
+    out = {}
+    for a in range(trials + 1):
+        for b in range(trials + 1 - a):
+            chance = math.comb(trials, a) * math.comb(trials - a, b) * p ** (a + b)
+            chance *= (1 - 2 * p) ** (trials - a - b)
+            for world, view in enumerate(((a + 1, b), (a, b + 1))):
+                out.setdefault(view, [0.0, 0.0])[world] += chance
+    return list(out.values())
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [((8, Fraction(1, 3), 1),), ((6, HALF, 2),), ((5, Fraction(1, 4), 1), (7, Fraction(1, 5), 1))],
+)
+def test_classes_agree_with_enumeration(kinds):
+    law = ClassNoise(kinds=kinds)
+    pairs = [(1.0, 1.0)]
+    for trials, probability, times in kinds:
+        for _ in range(times):
+            one = one_class(trials, float(probability))
+            pairs = [(p * s, q * t) for (p, q), (s, t) in itertools.product(pairs, one)]
+    for epsilon in (0.3, 1.5):
+        truth = sum(max(0.0, p - math.exp(epsilon) * q) for p, q in pairs)
+        bound, _ = law.bound(Fraction(epsilon), Fraction(truth) * 2, silent)
+        assert truth <= float(bound) * (1 + 1e-12)
+        assert float(bound) <= truth * 1.01
+
+
+@pytest.mark.parametrize(
+    ("mean", "classes", "epsilon", "users", "grid"),
+    [("393.71", 11, 1, 20_000, 11), ("110.62", 11, 2, 20_000, 10), ("322.523", 9, 1, 5_000, 10)],
+)
+def test_golden_means_of_classes_are_certified_and_nearly_least(
+    mean, classes, epsilon, users, grid
+):
+    base = 1 - Fraction(1, 2**grid)
+
+    def ratio(noise):
+        law = ClassNoise(kinds=((users, noise / users, classes),))
+        return law.on_grid(Fraction(epsilon), MILLION, base) / MILLION
+
+    assert Fraction(99, 100) < ratio(Fraction(mean)) <= 1
+    assert ratio(Fraction(mean) * Fraction(998, 1000)) > 1
+
+
+def test_the_verifier_finds_the_bound_of_classes_again():
+    law = ClassNoise(kinds=((2_000, Fraction(1, 100), 2), (500, Fraction(1, 24), 1)))
+    claim = Claim(law=law, epsilon=Fraction(2), delta=Fraction(1, 100), about={})
+    certificate = certify_claim(claim, check=False)
+    assert certificate.holds
+    recomputed = verify(certificate)
+    assert certificate.bound * Fraction(999_999, 10**6) < recomputed <= certificate.bound
+
+
+def test_the_limit_of_classes_needs_no_batch():
+    law = PoissonNoise(mean=Fraction("1393.03"), ups=39, downs=39)
+    certificate = certify_claim(
+        Claim(law=law, epsilon=Fraction(1), delta=MILLION, about={}), check=False
+    )
+    assert certificate.holds and certificate.ratio > 0.99
 
 
 @pytest.mark.parametrize(("weights", "draws"), [((1, 3, 7, 3, 1), 1), ((8, 3, 1), 3)])

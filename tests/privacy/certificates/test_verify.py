@@ -74,6 +74,8 @@ def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
     data = copy.deepcopy(made[law])
     halved = {
         "binomial": ("trials", 100),
+        "poisson": ("mean", "25"),
+        "classes": ("trials", [50, 30]),
         "table": ("weights", [1, 9, 1]),
         "randomized-response": ("flip", "1/6"),
         "one-step": ("flip", "27/200"),
@@ -91,10 +93,35 @@ def test_more_moves_are_refused_even_with_a_fitting_digest(made, law):
     data = copy.deepcopy(made[law])
     if isinstance(data["moves"], list):
         data["moves"][0]["times"] *= 2
+    elif law == "classes":
+        data["moves"]["times"][1] += 1
     else:
         name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(law, "losses")
         data["moves"][name] *= 2
     with pytest.raises(verify.Refused, match="Recomputed"):
+        verify.check(resealed(data))
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "reason"),
+    [
+        ("law", "trials", 100, "as lists"),
+        ("law", "trials", [], "as lists"),
+        ("law", "trials", [100], "as many trials"),
+        ("law", "trials", [100, 0], "law.trials from 1"),
+        ("law", "trials", [100, True], "law.trials from 1"),
+        ("moves", "times", [1, 0], "moves.times from 1"),
+        ("moves", "times", [1, "1"], "moves.times from 1"),
+        ("law", "probability", ["1/2", "2/3"], "at most 1/2"),
+        ("law", "probability", ["1/2", "0"], "above 0"),
+        ("law", "probability", ["1/2", 0.5], "exact rational"),
+        ("law", "trials", [10**17, 10**17], "mean 1e9"),
+    ],
+)
+def test_malformed_classes_are_refused(made, part, name, value, reason):
+    data = copy.deepcopy(made["classes"])
+    data[part][name] = value
+    with pytest.raises(verify.Refused, match=reason):
         verify.check(resealed(data))
 
 
@@ -113,7 +140,7 @@ def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
     ("changes", "message"),
     [
         ({"format": "discreet-certificate/2"}, "Unknown format"),
-        ({"law": {"name": "classes"}}, "Unknown law 'classes'"),
+        ({"law": {"name": "clusters"}}, "Unknown law 'clusters'"),
         ({"law": {"name": ["x"]}}, "Unknown law"),
         ({"law": 3}, "law.name is missing"),
         ({"law": {"name": "discrete-laplace", "scale": "36", "more": "1"}}, "exactly the fields"),

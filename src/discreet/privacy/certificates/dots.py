@@ -18,7 +18,7 @@ trust.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -123,6 +123,58 @@ def binomial_atoms(trials: int, probability: Fraction, shift: int, depth: float)
         if ratio > 0:
             atoms.append((mass, ratio))
     return atoms
+
+
+def poisson_atoms(mean: Fraction, shift: int, depth: float) -> list[Atom]:
+    """Atoms of finite loss when a counter under Poisson noise moves by ``shift`` (±1)."""
+    reach = math.sqrt(2 * depth * float(mean)) + 2 * depth
+    low, high = max(0, math.floor(mean - reach)), math.ceil(mean + reach)
+    rate = ball(mean)
+    mass = (low * rate.log() - rate - arb(low + 1).lgamma()).exp()
+    atoms = []
+    for x in range(low, high + 1):
+        ratio = arb(x) / rate if shift > 0 else rate / (x + 1)
+        if ratio > 0:
+            atoms.append((mass, ratio))
+        mass = mass * rate / (x + 1)
+    return atoms
+
+
+def class_atoms(trials: int, probability: Fraction, depth: float) -> Iterator[Atom]:
+    """Atoms of finite loss of one class: 1 + N_a against N_a heads among N_a + N_b coins.
+
+    ``trials`` messages fall into a, and into b, with ``probability`` each; Q/P = N_b/(1 + N_a).
+    """
+    both = 2 * probability
+    first, masses = (trials, [arb(1)]) if both == 1 else binomial_masses(trials, both, depth)
+    for coins, weight in enumerate(masses, first):
+        low, shares = binomial_masses(coins, Fraction(1, 2), depth)
+        for heads, share in enumerate(shares, low):
+            if heads < coins:
+                yield weight * share, arb(coins - heads) / (heads + 1)
+
+
+def gathered(atoms: Iterable[Atom], base: Fraction, reach: int) -> list[Atom]:
+    """Atoms of one cell of the grid as one: splitting them together or apart is the same.
+
+    ``reach`` bounds the indices; atoms beyond it are left out, which counts as delta in the end.
+    """
+    step = -math.log(base)
+    powers = [ball(base) ** i for i in range(-reach, reach + 2)]
+    masses, others = [arb(0)] * len(powers), [arb(0)] * len(powers)
+    for mass, ratio in atoms:
+        i = math.floor(-math.log(float(ratio.mid())) / step) + reach
+        if not 0 <= i < 2 * reach:
+            continue
+        while not ratio >= powers[i + 1]:  # proven: both points of the cell are where they should
+            i += 1
+        if ratio <= powers[i]:
+            masses[i] += mass
+            others[i] += mass * ratio
+        else:  # not proven to be in the cell: the loss is rounded up
+            masses[i + 1] += mass
+            others[i + 1] += mass * powers[i + 1]
+    return [(p, q / p) for p, q in zip(masses, others, strict=True) if p > 0]
 
 
 def table_atoms(weights: tuple[int, ...], draws: int, shift: int, cut: float) -> list[Atom]:

@@ -27,8 +27,11 @@ from discreet.privacy.certificates.dots import (
     NO_LOSS,
     Atom,
     binomial_atoms,
+    class_atoms,
     connect,
+    gathered,
     hockey_stick,
+    poisson_atoms,
     table_atoms,
 )
 from discreet.privacy.certificates.layered import layered_delta
@@ -72,25 +75,19 @@ def _cut(delta: Fraction, digits: int = 12) -> str:
     return f"1e{math.floor(math.log10(delta)) - digits}"
 
 
-class _Moved(Law):
-    """Counters that move by one under noise of many values: connect the dots."""
+class _OnGrid(Law):
+    """Noise of many values: connect the dots."""
 
-    ups: int
-    downs: int
     digits: ClassVar[int] = 12
     """Ends of a product are cut off at this many digits below delta."""
-
-    @abstractmethod
-    def atoms(self, shift: int, depth: float) -> list[Atom]:
-        """The pair of one move."""
 
     @abstractmethod
     def typical_loss(self) -> float:
         """Root mean square of the loss of one move, roughly: it sets the grid."""
 
-    def moves(self) -> Any:
-        """So many rise by one, so many fall."""
-        return _shifts((1, self.ups), (-1, self.downs))
+    @abstractmethod
+    def on_grid(self, epsilon: Fraction, delta: Fraction, base: Fraction) -> Fraction:
+        """The bound on one grid."""
 
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """Grids of 1/64 of the typical loss and finer, while that helps.
@@ -102,7 +99,7 @@ class _Moved(Law):
         best, method = Fraction(1), Document()
         for m in range(start, start + 9):
             base = Fraction((1 << m) - 1, 1 << m)
-            progress(f"composing {self.ups + self.downs} moves on a grid of 2^-{m}")
+            progress(f"composing all moves on a grid of 2^-{m}")
             found, before = self.on_grid(epsilon, delta, base), best
             if found < best or not method:
                 best, method = found, self._method(base, delta)
@@ -118,6 +115,21 @@ class _Moved(Law):
             "bits": _MASS_BITS,
             "cut": _cut(delta, self.digits),
         }
+
+
+class _Moved(_OnGrid):
+    """Counters that move by one."""
+
+    ups: int
+    downs: int
+
+    @abstractmethod
+    def atoms(self, shift: int, depth: float) -> list[Atom]:
+        """The pair of one move."""
+
+    def moves(self) -> Any:
+        """So many rise by one, so many fall."""
+        return _shifts((1, self.ups), (-1, self.downs))
 
     @at_precision(_GRID_BITS)
     def on_grid(self, epsilon: Fraction, delta: Fraction, base: Fraction) -> Fraction:
@@ -156,6 +168,67 @@ class BinomialBits(_Moved):
         """One over the standard deviation."""
         variance = float(self.trials * self.probability * (1 - self.probability))
         return min(1.0, 1 / math.sqrt(variance))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonNoise(_Moved):
+    """Each counter carries Poisson noise of ``mean``: shuffle by classes, whatever the batch."""
+
+    mean: Fraction
+    ups: int
+    downs: int
+    name: ClassVar[str] = "poisson"
+
+    def fields(self) -> Document:
+        """The mean."""
+        return {"mean": str(self.mean)}
+
+    def atoms(self, shift: int, depth: float) -> list[Atom]:
+        """The pair of one move."""
+        return poisson_atoms(self.mean, shift, depth)
+
+    def typical_loss(self) -> float:
+        """One over the standard deviation."""
+        return min(1.0, 1 / math.sqrt(self.mean))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassNoise(_OnGrid):
+    """Shuffle by classes: in each class a user moves one unit from a cell to another.
+
+    Attributes:
+        kinds: (honest noise messages, probability of one cell, classes of this kind).
+    """
+
+    kinds: tuple[tuple[int, Fraction, int], ...]
+    name: ClassVar[str] = "classes"
+
+    def fields(self) -> Document:
+        """Messages and probabilities, kind by kind."""
+        return {
+            "trials": [trials for trials, _, _ in self.kinds],
+            "probability": [str(probability) for _, probability, _ in self.kinds],
+        }
+
+    def moves(self) -> Any:
+        """One unit from a cell to another in so many classes of each kind."""
+        return {"times": [times for *_, times in self.kinds]}
+
+    def typical_loss(self) -> float:
+        """Of one class: two cells move."""
+        mean = min(float(trials * probability) for trials, probability, _ in self.kinds)
+        return min(1.0, math.sqrt(2 / mean))
+
+    @at_precision(_GRID_BITS)
+    def on_grid(self, epsilon: Fraction, delta: Fraction, base: Fraction) -> Fraction:
+        """Both directions are the same."""
+        cut, depth = float(Fraction(_cut(delta, self.digits))), 30 - math.log(delta)
+        reach = math.ceil(4 * depth * self.typical_loss() / -math.log(base))
+        total = NO_LOSS
+        for trials, probability, times in self.kinds:
+            atoms = gathered(class_atoms(trials, probability, depth), base, reach)
+            total = total.times(connect(atoms, base, cut).repeated(times, cut), cut)
+        return min(Fraction(1), upper(hockey_stick(total, epsilon, base)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -483,6 +556,8 @@ LAWS: dict[str, type[Law]] = {
     law.name: law
     for law in (
         BinomialBits,
+        PoissonNoise,
+        ClassNoise,
         TableNoise,
         GaussianMoves,
         PiledGaussian,

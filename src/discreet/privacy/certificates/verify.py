@@ -10,10 +10,10 @@ This program computes an upper bound of its own and accepts if
 outwards. The transcendental functions are `exp` (a Taylor series), `PI` (Machin's formula) and
 `normal`, the normal distribution function (a series of positive terms).
 
-**Laws of many values** (binomial, table): every move is a pair of distributions (P, Q); its privacy
-loss ln P/Q is spread over a grid of losses i·ln(1/x) so that merging the pieces gives the pair back
-("connect the dots": a finer release, hence an upper bound). Moves are independent: their
-polynomials multiply. What is cut off anywhere counts as delta. In the end
+**Laws of many values** (binomial, poisson, classes, table): every move is a pair of distributions
+(P, Q); its privacy loss ln P/Q is spread over a grid of losses i·ln(1/x) so that merging the pieces
+gives the pair back ("connect the dots": a finer release, hence an upper bound). Moves are
+independent: their polynomials multiply. What is cut off anywhere counts as delta. In the end
 delta <= sum of mass_i·(1 - e^epsilon·x^i)+ + (all that was cut off).
 
 **Gaussian laws**: see `excess`. **Pure laws** compare rational numbers, with e^epsilon from below.
@@ -230,29 +230,46 @@ Law = tuple[int, list[int], int]
 
 
 def binomial(trials: int, probability: Fraction, bits: int, cut: Fraction) -> Law:
-    """Exact ratios from the mode on; normalised by what the window holds at least."""
+    """The number of ones among ``trials`` bits."""
     a, b = probability.numerator, probability.denominator - probability.numerator
-    mode, one = math.floor((trials + 1) * probability), 1 << bits
-    mode = min(mode, trials)
+    mode = min(math.floor((trials + 1) * probability), trials)
+    return unimodal(mode, trials, lambda x: ((trials - x + 1) * a, x * b), bits, cut)
+
+
+def poisson(mean: Fraction, bits: int, cut: Fraction) -> Law:
+    """Any number of rare events."""
+    a, b = mean.numerator, mean.denominator
+    return unimodal(math.floor(mean), None, lambda x: (a, x * b), bits, cut)
+
+
+def unimodal(
+    mode: int, last: int | None, step: Callable[[int], Pair], bits: int, cut: Fraction
+) -> Law:
+    """Exact ratios P(x)/P(x-1) = ``step(x)`` from the mode on, which fall as x grows.
+
+    Normalised by what the window holds at least. ``last`` is the largest value, if there is one.
+    """
+    one = 1 << bits
     least = max(1, math.floor(cut * one))  # weights are rounded up: none falls below one
-    above, below, under = [(one, one)], [], False
-    for x in range(mode + 1, trials + 1):
+    above, below, under, x = [(one, one)], [], False, mode
+    while last is None or x < last:
+        x += 1
         low, high = above[-1]
         spend(8)
-        n, d = (trials - x + 1) * a, x * b
+        n, d = step(x)
         above.append((low * n // d, up(high * n, d)))
         if under := above[-1][1] <= least:
             break
-    rest = _geometric(above[-1][1], (trials - x) * a, (x + 1) * b) if under else 0
-    under, last = False, (one, one)
+    rest = _geometric(above[-1][1], *step(x + 1)) if under else 0
+    under, end = False, (one, one)
     for x in range(mode - 1, -1, -1):
         spend(8)
-        n, d = (x + 1) * b, (trials - x) * a
-        last = last[0] * n // d, up(last[1] * n, d)
-        below.append(last)
-        if under := last[1] <= least:
+        d, n = step(x + 1)
+        end = end[0] * n // d, up(end[1] * n, d)
+        below.append(end)
+        if under := end[1] <= least:
             break
-    rest += _geometric(last[1], x * b, (trials - x + 1) * a) if under else 0
+    rest += _geometric(end[1], *reversed(step(x))) if under else 0
     window = [*reversed(below), *above]
     total = sum(low for low, _ in window)
     return mode - len(below), [up(high * one, total) for _, high in window], up(rest * one, total)
@@ -275,27 +292,54 @@ def atoms(law: Law, ratio: Callable[[int], Pair]) -> tuple[list[tuple[int, int, 
 
 def dots(parts: list[tuple[int, int, int]], lost: int, base: Fraction, bits: int) -> Masses:
     """Spread each atom over the two nearest points of the grid."""
-    if not parts:
-        return 0, [0], lost
-    step = -math.log(base)  # floats choose a place; where it is wrong the loss is rounded up
-    places = [math.floor((math.log(d) - math.log(n)) / step) for _, n, d in parts]
-    if max(places) - min(places) > LIMIT:
-        raise Refused("The method's grid is too fine for this law.")
-    grid = powers(base, min(places) - 1, max(places) + 3, bits)
     out: dict[int, int] = {}
+    spread(parts, Grid(base, bits), out)
+    return gathered(out, lost)
+
+
+class Grid:
+    """Integers around base^i·2^bits, found when they are asked for."""
+
+    def __init__(self, base: Fraction, bits: int) -> None:
+        self.base, self.bits, self.step = base, bits, -math.log(base)
+        self.ends, self.powers = (0, 0), powers(base, 0, 0, bits)
+
+    def reach(self, first: int, last: int) -> dict[int, Pair]:
+        """All powers from ``first`` to ``last``, and perhaps more."""
+        if last - first > LIMIT:
+            raise Refused("The method's grid is too fine for this law.")
+        if first < self.ends[0] or last > self.ends[1]:
+            self.ends = min(first, self.ends[0]), max(last, self.ends[1])
+            self.powers = powers(self.base, *self.ends, self.bits)
+        return self.powers
+
+
+def spread(parts: list[tuple[int, int, int]], grid: Grid, out: dict[int, int]) -> None:
+    """Add each atom to the masses of the two nearest points."""
+    if not parts:
+        return
+    bits = grid.bits  # floats choose a place; where it is wrong the loss is rounded up
+    places = [math.floor((math.log(d) - math.log(n)) / grid.step) for _, n, d in parts]
+    at = grid.reach(min(places) - 1, max(places) + 3)
     for (mass, number, over), start in zip(parts, places, strict=True):
         ratio, i = (number << bits) // over, start
-        while grid[i + 1][1] > ratio:
+        while at[i + 1][1] > ratio:
             i += 1
-            if i + 1 not in grid:
+            if i + 1 not in at:
                 raise Refused("The method's bits are too few for this law.")
-        gap = grid[i][0] - grid[i + 1][1]
+        gap = at[i][0] - at[i + 1][1]
         if gap <= 0:
             raise Refused("The method's bits are too few for its base.")
-        above = up(mass * max(0, grid[i][1] - ratio), gap)
-        below = min(mass, up(mass * max(0, ratio + 1 - grid[i + 1][0]), gap))
+        above = up(mass * max(0, at[i][1] - ratio), gap)
+        below = min(mass, up(mass * max(0, ratio + 1 - at[i + 1][0]), gap))
         out[i] = out.get(i, 0) + below
         out[i + 1] = out.get(i + 1, 0) + above
+
+
+def gathered(out: dict[int, int], lost: int) -> Masses:
+    """Masses by index as one list."""
+    if not out:
+        return 0, [0], lost
     first, last = min(out), max(out)
     return first, [out.get(i, 0) for i in range(first, last + 1)], lost
 
@@ -444,6 +488,55 @@ def check_binomial(entry: "Entry") -> Fraction:
         -1: lambda x: ((trials - x) * a, (x + 1) * b),
     }
     return connect_the_dots(entry, law, ratios)
+
+
+def check_poisson(entry: "Entry") -> Fraction:
+    """Every counter carries Poisson noise of ``mean``."""
+    mean = entry.positive("law", "mean")
+    if mean > 10**11:
+        raise Refused("Expected a mean of at most 1e11.")
+    a, b = mean.numerator, mean.denominator
+    law = poisson(mean, entry.bits(), entry.tail())
+    ratios: dict[int, Callable[[int], Pair]] = {
+        1: lambda x: (x * b, a),
+        -1: lambda x: (a, (x + 1) * b),
+    }
+    return connect_the_dots(entry, law, ratios)
+
+
+def check_classes(entry: "Entry") -> Fraction:
+    """A user moves one unit from cell a to cell b in each of ``times`` classes of each kind.
+
+    Each of ``trials`` messages falls into a with ``probability``, into b with the same, else
+    elsewhere. Let N_a and N_b be their numbers. M = N_a + N_b has one law in both worlds; given
+    M, N_a counts heads among M fair coins, and the pair is 1 + N_a against N_a. At (1 + N_a, N_b)
+    the ratio Q/P is N_b/(1 + N_a). Exchanging a and b shows that both directions are the same.
+    """
+    trials, probabilities, times = entry.kinds()
+    base, bits, cut = entry.base(), entry.bits(), entry.cut()
+    total: Masses = (0, [1 << bits], 0)
+    for n, p, count in zip(trials, probabilities, times, strict=True):
+        one = crop(class_masses(n, p, Grid(base, bits), entry.tail()), cut)
+        total = compose(total, repeat(one, count, bits, cut), bits, cut)
+    return Fraction(hockey_stick(total, entry.epsilon, base, bits), 1 << bits)
+
+
+def class_masses(trials: int, probability: Fraction, grid: Grid, tail: Fraction) -> Masses:
+    """The losses of one class on the grid."""
+    bits, out = grid.bits, dict[int, int]()
+    both = 2 * probability
+    first, masses, lost = (
+        binomial(trials, both, bits, tail) if both < 1 else (trials, [1 << bits], 0)
+    )
+    for coins, mass in enumerate(masses, first):
+        heads, shares, rest = binomial(coins, Fraction(1, 2), bits, tail)
+        spend(6 * len(shares))
+        joint = [(mass * share >> bits) + 1 for share in shares]
+        lost += (mass * rest >> bits) + 1
+        finite = [(m, coins - k, k + 1) for k, m in enumerate(joint, heads) if k < coins]
+        lost += sum(joint) - sum(m for m, _, _ in finite)  # nobody in b: no neighbour looks so
+        spread(finite, grid, out)
+    return gathered(out, lost)
 
 
 def check_table(entry: "Entry") -> Fraction:
@@ -608,6 +701,8 @@ def _pure(holds: bool) -> Fraction:
 
 LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str, str]] = {
     "binomial": (check_binomial, "trials probability", "", "connect-the-dots"),
+    "poisson": (check_poisson, "mean", "", "connect-the-dots"),
+    "classes": (check_classes, "trials probability", "times", "connect-the-dots"),
     "table": (check_table, "weights draws", "", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "", "sum convolution"),
     "piled-gaussian": (check_piled_gaussian, "sigma", "total largest copies", "all-directions"),
@@ -725,6 +820,26 @@ class Entry:
                 raise Refused(f"Expected shifts among {allowed}.")
             out.append((shift, times))
         return out
+
+    def kinds(self) -> tuple[list[int], list[Fraction], list[int]]:
+        """Trials, probabilities and numbers of all kinds of classes."""
+        lists = [self.field("law", "trials"), self.field("law", "probability")]
+        lists.append(self.field("moves", "times"))
+        if not all(isinstance(x, list) and 0 < len(x) <= 1000 for x in lists):
+            raise Refused("Expected trials, probability and times as lists of at most 1000.")
+        if len({len(x) for x in lists}) != 1:
+            raise Refused("Expected as many trials as probabilities and times.")
+        trials, texts, times = lists
+        if not all(type(n) is int and 0 < n <= 10**18 for n in trials):
+            raise Refused("Expected law.trials from 1 to 1e18.")
+        if not all(type(n) is int and 0 < n <= LIMIT for n in times):
+            raise Refused(f"Expected moves.times from 1 to {LIMIT}.")
+        found = [rational(text, 100) for text in texts]
+        if not all(0 < 2 * p <= 1 for p in found):
+            raise Refused("Expected law.probability above 0 and at most 1/2.")
+        if not all(n * p <= 10**9 for n, p in zip(trials, found, strict=True)):
+            raise Refused("Expected noise of mean 1e9 at most.")
+        return trials, found, times
 
     def bits(self) -> int:
         """The precision of masses."""
