@@ -39,12 +39,13 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray
+from discreet._types import BoolArray, FloatArray, NumberArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
@@ -52,7 +53,6 @@ from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, toget
 from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     IndependentNoise,
-    NoiseRun,
     Reach,
     check_exact,
 )
@@ -60,7 +60,8 @@ from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms._printed import delivered
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.trust import Local, NoPrivacy, PrivateTrust, TrustModel
+from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
+from discreet.privacy.vectors import VectorPlan, vector_stream
 
 Feedback = Literal["full", "bandit"]
 
@@ -100,6 +101,26 @@ class LayeredSize:
     def padded(self) -> tuple[int, int, int]:
         """(H, W, A)."""
         return self.horizon, max(self.widths), self.actions
+
+    @property
+    def triples(self) -> int:
+        """Cells (x, a, y) of neighbouring layers."""
+        return self.actions * sum(x * y for x, y in pairwise(self.widths))
+
+    @property
+    def real_pairs(self) -> BoolArray:
+        """``bool[H, W, A]``: the pairs that a model has, in arrays padded to the widest layer."""
+        return np.repeat(self._layers[:-1, :, None], self.actions, axis=2)
+
+    @property
+    def real_triples(self) -> BoolArray:
+        """``bool[H, W, A, W]``, likewise."""
+        return self.real_pairs[..., None] & self._layers[1:, None, None, :]
+
+    @property
+    def _layers(self) -> BoolArray:
+        """``bool[H + 1, W]``: the states of each layer."""
+        return np.arange(max(self.widths)) < np.array(self.widths)[:, None]
 
 
 def loss_reach(
@@ -192,6 +213,28 @@ class LayeredPlan:
         """Private losses are rounded to units."""
         return self.noise is not None and not self.public_losses
 
+    def streams(self) -> list[VectorPlan]:
+        """The streams behind it: counts, and streamed losses in units of their own."""
+        if self.noise is None:
+            return []
+        counts = {"transitions": self.size.triples, "visits": self.size.pairs}
+        streams = [self._stream(counts, self.noise, Reach(units=4 * self.size.horizon))]
+        if self.streamed_losses:
+            reach = Reach(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
+            losses = {"losses": self.size.pairs}
+            streams.append(self._stream(losses, in_loss_units(self.noise), reach))
+        return streams
+
+    def _stream(self, sizes: dict[str, int], noise: CumulativeNoise, reach: Reach) -> VectorPlan:
+        return VectorPlan(
+            sizes=sizes,
+            episodes=self.episodes,
+            mechanism=self.mechanism,
+            noise=noise,
+            guarantee=self.guarantee,
+            reach=reach,
+        )
+
     def open(self, sampler: Sampler) -> "LayeredNoise":
         """Start a stream; it is used once."""
         return LayeredNoise(self, sampler)
@@ -201,46 +244,37 @@ class LayeredNoise:
     """The noise of one running stream, in blocks padded like the learner's arrays."""
 
     def __init__(self, plan: LayeredPlan, sampler: Sampler) -> None:
-        self.plan = plan
-        self._sampler = sampler
-        horizon, width, _ = plan.size.padded
-        pair, triple = np.zeros(plan.size.padded, bool), np.zeros((*plan.size.padded, width), bool)
-        for h in range(horizon):
-            pair[h, : plan.size.widths[h]] = True
-            triple[h, : plan.size.widths[h], :, : plan.size.widths[h + 1]] = True
-        self._pair, self._triple = np.flatnonzero(pair), np.flatnonzero(triple)
-        self._shapes = (pair.shape, triple.shape)
-        self._counts = self._start(plan.noise, self._triple.size + self._pair.size)
-        streamed = plan.noise if plan.streamed_losses else None
-        in_units = None if streamed is None else in_loss_units(streamed)
-        self._losses = self._start(in_units, self._pair.size)
-
-    def _start(self, noise: CumulativeNoise | None, cells: int) -> NoiseRun | None:
-        return None if noise is None else noise.start(cells, self._sampler)
+        self.plan, self._sampler = plan, sampler
+        self._releases = [stream.open(sampler) for stream in plan.streams()]
+        self._pairs, self._triples = plan.size.real_pairs, plan.size.real_triples
 
     def block(self, episodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Noise of the next episodes on transitions, visits and losses, ``[episodes, ...]``.
 
         Losses: on the cumulative sums (full information) or on each episode's (bandit).
         """
-        pair_shape, triple_shape = self._shapes
-        transitions = np.zeros((episodes, math.prod(triple_shape)))
-        visits = np.zeros((episodes, math.prod(pair_shape)))
-        losses = np.zeros((episodes, math.prod(pair_shape)))
-        if self._counts is not None:
-            drawn = self._counts.block(episodes)
-            transitions[:, self._triple] = drawn[:, : self._triple.size]
-            visits[:, self._pair] = drawn[:, self._triple.size :]
-        if self._losses is not None:
-            losses[:, self._pair] = self._losses.block(episodes) / LOSS_UNITS
-        elif self.plan.loss_law is not None:
-            fresh = self.plan.loss_law.draw(self._sampler, (episodes, self._pair.size))
-            losses[:, self._pair] = fresh / LOSS_UNITS
+        drawn: dict[str, NumberArray] = {}
+        for release in self._releases:
+            drawn |= release.plan.split(release.noise_block(episodes))
+        if self.plan.loss_law is not None:
+            drawn["losses"] = self.plan.loss_law.draw(
+                self._sampler, (episodes, self.plan.size.pairs)
+            )
         return (
-            transitions.reshape(episodes, *triple_shape),
-            visits.reshape(episodes, *pair_shape),
-            losses.reshape(episodes, *pair_shape),
+            _padded(drawn.get("transitions"), self._triples, episodes),
+            _padded(drawn.get("visits"), self._pairs, episodes),
+            _padded(drawn.get("losses"), self._pairs, episodes, LOSS_UNITS),
         )
+
+
+def _padded(
+    values: NumberArray | None, real: BoolArray, episodes: int, units: int = 1
+) -> FloatArray:
+    """``values[episodes, cells]`` where a model has cells, zero in the padding."""
+    out = np.zeros((episodes, *real.shape))
+    if values is not None:
+        out[:, real] = values / units
+    return out
 
 
 def calibrate_layered(
@@ -266,44 +300,30 @@ def calibrate_layered(
     """
     _validate.count(2, episodes=episodes)
     _check_share(loss_share)
-    if isinstance(trust, NoPrivacy):
-        return LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
-    private = cast("PrivateTrust", trust)
-    name = _additive_name(private)
+    check_trust_model(trust)
+    plan = LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
+    if not isinstance(trust, PrivateTrust):
+        return plan
+    name = _additive_name(trust)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
-    counts = 4 * size.horizon
-    streamed = losses > 0 and feedback == "full"
-    reach = Reach(units=counts + losses, horizon=size.horizon)
-    if losses and not streamed and private.calibration == "exact":
-        reach = Reach(units=math.ceil(counts / (1 - loss_share) - 1e-9), horizon=size.horizon)
-    loss_law: NoiseLaw | None = None
-    if private.calibration == "paper":
-        noise, guarantee = _printed(private, size, episodes, feedback, name, reach)
-        if losses and not streamed:
-            loss_law = LaplaceLaw(3 * size.horizon / float(private.epsilon)).scaled(LOSS_UNITS)
+    moved = _Moved(size, losses, streamed=losses > 0 and feedback == "full")
+    if trust.calibration == "paper":
+        noise, loss_law, guarantee = _printed(trust, name, moved, episodes)
     else:
-        noise, guarantee = private.load("stream").design(private, reach, episodes)
-        if losses:
-            once = 0.0 if streamed else losses / loss_share
-            noise, loss_law = together(noise, private, Shares(counts, losses, reach.units, once))
-    if streamed:
-        in_loss_units(noise)  # refuses, before anything is drawn, what does not fit
+        noise, loss_law, guarantee = _exact(trust, moved, episodes, loss_share)
     if loss_law is not None:
         check_exact(loss_law.variance)
-    if public_losses:
-        note = "losses are public: only trajectories (states and actions) are protected"
-        guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, note))
-    return LayeredPlan(
-        size=size,
-        feedback=feedback,
-        episodes=episodes,
-        guarantee=guarantee,
+    plan = replace(
+        plan,
+        guarantee=_noted(guarantee) if public_losses else guarantee,
         noise=noise,
         loss_law=loss_law,
-        streamed_losses=streamed,
+        streamed_losses=moved.streamed,
         public_losses=public_losses,
         mechanism=name,
     )
+    plan.streams()  # refuses, before anything is drawn, what does not fit
+    return plan
 
 
 def _check_share(loss_share: float) -> None:
@@ -328,24 +348,60 @@ def _additive_name(trust: PrivateTrust) -> str:
     return name
 
 
-def _printed(
-    trust: PrivateTrust,
-    size: LayeredSize,
-    episodes: int,
-    feedback: Feedback,
-    name: str,
-    reach: Reach,
-) -> tuple[CumulativeNoise, Guarantee]:
+_Design = tuple[CumulativeNoise, NoiseLaw | None, Guarantee]
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """What one user moves: 4H units of the counts, and ``losses`` of at most one each."""
+
+    size: LayeredSize
+    losses: int
+    streamed: bool
+
+    @property
+    def counts(self) -> int:
+        return 4 * self.size.horizon
+
+    @property
+    def once(self) -> int:
+        """Losses that are released once (bandit)."""
+        return 0 if self.streamed else self.losses
+
+    def reach(self, units: int) -> Reach:
+        return Reach(units=units, horizon=self.size.horizon)
+
+
+def _exact(trust: PrivateTrust, moved: _Moved, episodes: int, loss_share: float) -> _Design:
+    """The least noise on counts and losses that keeps the promise for both together."""
+    units = moved.counts + moved.losses
+    if moved.once:
+        units = math.ceil(moved.counts / (1 - loss_share) - 1e-9)
+    sizes = {"counts": moved.size.triples + moved.size.pairs}
+    stream = vector_stream(trust, sizes, moved.reach(units), episodes=episodes)
+    if not moved.losses:
+        return stream.noise, None, stream.guarantee
+    shares = Shares(moved.counts, moved.losses, units, moved.once / loss_share)
+    return *together(stream.noise, trust, shares), stream.guarantee
+
+
+def _printed(trust: PrivateTrust, name: str, moved: _Moved, episodes: int) -> _Design:
     """The constants of paper 004 and what they deliver under replace-one."""
-    scale = 3 * size.horizon / float(trust.epsilon)
+    scale = 3 * moved.size.horizon / float(trust.epsilon)
+    loss_law = LaplaceLaw(scale).scaled(LOSS_UNITS) if moved.once else None
     noise: CumulativeNoise
     if isinstance(trust, Local):
         noise = IndependentNoise(episodes=episodes, law=LaplaceLaw(scale))
-        spent = reach.l1 / scale
+        spent = (moved.counts + moved.losses) / scale
     else:
         law = LaplaceLaw(scale * math.log2(episodes))
         tree = PaddedTreeNoise if name == "tree-iid" else TreeNoise
         noise = tree(episodes=episodes, law=law)
-        once = reach.l1 - 4 * size.horizon if feedback == "bandit" else 0
-        spent = (reach.l1 - once) * tree_levels(episodes) / law.scale + once / scale
-    return noise, delivered(trust, "paper 004", spent)
+        streamed = moved.counts + moved.losses - moved.once
+        spent = streamed * tree_levels(episodes) / law.scale + moved.once / scale
+    return noise, loss_law, delivered(trust, "paper 004", spent)
+
+
+def _noted(guarantee: Guarantee) -> Guarantee:
+    note = "losses are public: only trajectories (states and actions) are protected"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, note))
