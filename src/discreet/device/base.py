@@ -12,6 +12,8 @@ from discreet.device.wire import body_of, with_header
 
 Report: TypeAlias = list[list[int]]
 """Lists of integers; what they mean is the encoder's affair."""
+LARGEST_BODY = 1 << 24
+"""Bytes; a device makes no larger report, whatever a description asks for."""
 
 
 class Device(ABC):
@@ -42,6 +44,8 @@ class Device(ABC):
             episode: ``{"states": [H + 1], "actions": [H], "rewards": [H]}``, rewards from 0 to 1.
             draws: where randomness comes from; the operating system, unless this is a test.
         """
+        if self.body > LARGEST_BODY:
+            raise DeviceError("tooLarge", f"Expected a report of at most {LARGEST_BODY} bytes.")
         steps = read_episode(episode, self.problem)
         return self._encode(steps, ByteDraws() if draws is None else draws)
 

@@ -36,9 +36,6 @@ from discreet.device.errors import DeviceError
 from discreet.device.layout import MessageClass, layout
 from discreet.device.wire import check_bytes, pack_words, unpack_words
 
-MOST_MESSAGES = 1 << 24
-"""A device refuses to send more."""
-
 
 class ClassesDevice(Device):
     """A report is a list of 1 + K cells for every class.
@@ -79,11 +76,6 @@ class ClassesDevice(Device):
         return 4 * self.messages
 
     def _encode(self, episode: Episode, draws: Draws) -> Report:
-        if self.messages > MOST_MESSAGES:
-            raise DeviceError(
-                "tooManyMessages",
-                f"Expected at most {MOST_MESSAGES} messages, not {self.messages}.",
-            )
         bits = draws.rewards(episode.rewards)
         own = self.data_cells(episode, bits)
         return [_hidden(cell, one, draws) for cell, one in zip(own, self.classes, strict=True)]

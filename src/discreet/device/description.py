@@ -25,6 +25,8 @@ STATISTICS = ("transitions", "rewards", "visits")
 """In the order of their classes."""
 LARGEST = (1 << 53) - 1
 """The largest integer that JavaScript's numbers hold exactly."""
+LONGEST = 1 << 16
+"""Steps."""
 _DIGITS = 400
 _COMMON = {"version", "encoder", "states", "actions", "horizon", "policy", "played", "start"}
 
@@ -108,7 +110,7 @@ def problem(data: Description) -> Problem:
     """Sizes and played pairs of a description."""
     states = integer(data.get("states"), "states")
     actions = integer(data.get("actions"), "actions")
-    horizon = integer(data.get("horizon"), "horizon")
+    horizon = integer(data.get("horizon"), "horizon", 1, LONGEST)
     integer(states * actions * horizon, "states·actions·horizon")
     if ("policy" in data) == ("played" in data):
         raise bad("Expected either policy or played.")

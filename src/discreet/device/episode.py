@@ -65,6 +65,6 @@ def _rewards(value: object, length: int) -> list[float]:
     numbers = []
     for number in _list(value, "rewards", length):
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
-            raise DeviceError("badEpisode", "Expected rewards from 0 to 1.")
+            raise DeviceError("badEpisode", "Expected rewards in [0, 1].")
         numbers.append(float(number))
     return numbers

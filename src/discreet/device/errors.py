@@ -25,5 +25,5 @@ CODES = (
     "cellOutOfRange",
     "badPadding",
     "badRandomness",  # the source of bytes gave another number of them
-    "tooManyMessages",
+    "tooLarge",  # a report of more than 16 MB
 )
