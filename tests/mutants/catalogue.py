@@ -328,23 +328,22 @@ _LOCAL = (
     Mutant(
         "device-flips-less",
         "a device flips half as often as the plan says",
-        "return counters ^ sampler.binomial(1, self.flip, counters.size)",
-        "return counters ^ sampler.binomial(1, self.flip / 2, counters.size)",
+        "bits = draws.bits(*self.flip, self.counters)",
+        "bits = draws.bits(self.flip[0], 2 * self.flip[1], self.counters)",
         ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
         "true-bit-kept-more",
         "the true bit of a one-step report is kept with probability 3/4",
-        "KEEP = 0.5",
-        "KEEP = 0.75",
+        "kept = draws.bits(1, 2, 1)[0]",
+        "kept = draws.bits(3, 4, 1)[0]",
         ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
         "step-follows-rewards",
         "the step of a one-step report is drawn where rewards are",
-        "        step = int(sampler.table(np.ones(self.shape.horizon, np.int64), 1)[0])",
-        "        weights = 1 + (np.asarray(rewards) > 0.5).astype(np.int64)\n"
-        "        step = int(sampler.table(weights, 1)[0])",
+        "step = draws.below(self.problem.horizon, 1)[0]",
+        "step = draws.below(self.problem.horizon, 1)[0] if sum(rewards) != 1 else rewards.index(1)",
         ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
@@ -421,6 +420,117 @@ _SHUFFLE = (
         "np.log(used), 2 * tail)",
         "np.log(used), 0.0)",
         ("test_what_the_window_leaves_out_is_charged",),
+    ),
+)
+
+_DEVICE = (
+    Mutant(
+        "one-noise-cell-less",
+        "a device sends K - 1 noise cells",
+        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]\n"
+        "    place = draws.below(one.messages, 1)[0]",
+        "cells = [*draws.noise(one.cells, one.weight, one.noise - 1), cell]\n"
+        "    place = draws.below(one.noise, 1)[0]",
+        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+    ),
+    Mutant(
+        "noise-rounded-down",
+        "K is rounded down",
+        "noise = -(-numerator // denominator)",
+        "noise = max(1, numerator // denominator)",
+        ("test_noise_per_user_is_the_least_that_suffices",),
+    ),
+    Mutant(
+        "class-without-none",
+        "there is no cell for users who left: totals of a class reveal sums exactly",
+        "cells = rows[step] * width[name] + 1",
+        "cells = max(1, rows[step] * width[name])",
+        ("test_classes_stand_in_public_order", "test_none_is_for_good"),
+    ),
+    Mutant(
+        "q-rounded-down",
+        "noise cells are blank a little too often",
+        "min(WORD, -(-WORD * numerator // (denominator * noise)))",
+        "min(WORD, WORD * numerator // (denominator * noise))",
+        ("test_noise_per_user_is_the_least_that_suffices",),
+    ),
+    Mutant(
+        "q-halved-on-the-device",
+        "half of the noise cells that should count are blank",
+        "[p if c < weight else cells for",
+        "[p if c < weight // 2 else cells for",
+        ("test_noise_is_uniform_where_it_is_not_blank",),
+    ),
+    Mutant(
+        "shared-noise-cells",
+        "all noise cells of a class are one draw",
+        "places = self.below(cells, count)",
+        "places = self.below(cells, 1) * count",
+        ("test_coins_come_before_places_and_places_are_drawn_for_blanks_too",),
+    ),
+    Mutant(
+        "shared-noise-in-a-class",
+        "one noise cell is sent K times",
+        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]",
+        "cells = [*draws.noise(one.cells, one.weight, 1) * one.noise, cell]",
+        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+    ),
+    Mutant(
+        "noise-follows-data",
+        "who left the policy sends one noise cell more",
+        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]",
+        "cells = [*draws.noise(one.cells, one.weight, one.noise + (cell == one.none)), cell]",
+        ("test_the_number_of_messages_and_of_random_bytes_does_not_depend_on_the_episode",),
+    ),
+    Mutant(
+        "data-cell-first",
+        "the data cell is always the first of its class",
+        "place = draws.below(one.messages, 1)[0]",
+        "place = 0 * draws.below(one.messages, 1)[0]",
+        ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
+    ),
+    Mutant(
+        "none-not-absorbing",
+        "a user who left the policy counts again when she is back",
+        "inside = inside and row < len(pairs)",
+        "inside = row < len(pairs)",
+        ("test_none_is_for_good", "test_rows_number_what_is_played"),
+    ),
+    Mutant(
+        "bytes-follow-rewards",
+        "a reward that is a bit takes no random bytes: their number tells",
+        "bits = draws.rewards(episode.rewards)\n        own",
+        "bits = [draws.rewards([r])[0] if 0 < r < 1 else int(r) for r in episode.rewards]\n"
+        "        own",
+        ("test_the_number_of_messages_and_of_random_bytes_does_not_depend_on_the_episode",),
+    ),
+    Mutant(
+        "biased-uniform",
+        "words above the last multiple are kept: small cells are more likely",
+        "for w in self._words(count - len(kept)) if w < limit]",
+        "for w in self._words(count - len(kept))]",
+        ("test_words_above_the_last_multiple_are_rejected_and_drawn_again",),
+    ),
+    Mutant(
+        "device-without-randomness",
+        "the source of bytes gives zeros unless a test brings its own",
+        "def __init__(self, source: ByteSource = secrets.token_bytes)",
+        "def __init__(self, source: ByteSource = bytes)",
+        ("test_noise_comes_from_the_operating_system_unless_a_test_brings_its_own",),
+    ),
+    Mutant(
+        "other-batch-accepted",
+        "a report made with another batch's noise is taken",
+        "if report[5:HEADER] != bytes([kind]) + batch:",
+        "if report[5:6] != bytes([kind]):",
+        ("test_noise_of_another_batch_is_refused",),
+    ),
+    Mutant(
+        "flips-cut-to-a-byte",
+        "what is undecided after the first byte is zero",
+        "undecided = [i for i, byte in drawn if byte == digit]",
+        "undecided = []",
+        ("test_bits_have_exactly_their_probability",),
     ),
 )
 
@@ -685,6 +795,7 @@ MUTANTS = (
     *_STREAMS,
     *_LOCAL,
     *_SHUFFLE,
+    *_DEVICE,
     *_COUNTING,
     *_SAMPLERS,
     *_ADVERSARIAL,

@@ -24,10 +24,11 @@ from discreet.privacy.auditing.paths.streams import long_path, stream_path
 from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.roster import Entry
 from discreet.privacy.mechanisms._cumulative import AdditiveRelease, Reach
-from discreet.privacy.mechanisms._encoders import AdditiveEncoder, FlipEncoder
+from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, plain_flip
+from discreet.privacy.mechanisms._encoders import AdditiveEncoder
 from discreet.privacy.mechanisms.local import LaplaceLocalStream
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.mechanisms.one_step import OneStepBatch, OneStepEncoder
+from discreet.privacy.mechanisms.one_step import OneStepBatch
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
@@ -237,14 +238,15 @@ def test_half_of_the_noise_with_the_real_sampler_only():
 class OddResponse(RandomizedResponseBatch):
     """Flips less often than it says, once the sampler is a real one."""
 
-    def device(self, cells):
-        return as_type(super().device(cells), OddEncoder)
+    def device(self, played):
+        return as_type(super().device(played), OddEncoder)
 
 
 class OddEncoder(FlipEncoder):
-    def _perturb(self, counters, sampler):
+    def encode(self, states, actions, rewards, sampler):
         flip = self.flip / 4 if isinstance(sampler, SimulationSampler) else self.flip
-        return counters ^ sampler.binomial(1, flip, counters.size)
+        odd = FlipEncoder.from_dict(self.to_dict() | plain_flip(flip))
+        return odd.encode(states, actions, rewards, sampler)
 
 
 def test_frequencies_of_reports_with_the_real_sampler_only():
@@ -280,7 +282,9 @@ def test_the_number_of_messages_depends_on_rewards():
 
 class RefusingEncoder(OneStepEncoder):
     def encode(self, states, actions, rewards, sampler):
-        if not self.played[np.arange(self.shape.horizon), states[:-1], actions].all():
+        problem = self.device.problem
+        taken = (np.asarray(states)[:-1] * problem.actions + actions).tolist()
+        if any(pair not in problem.pairs[h] for h, pair in enumerate(taken)):
             raise InvalidInputError("Expected users who follow the policy.")
         return super().encode(states, actions, rewards, sampler)
 

@@ -14,10 +14,11 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.calibration.distributions import table_pmf
 from discreet.privacy.calibration.losses import delta_of_moves
-from discreet.privacy.mechanisms._encoders import AdditiveEncoder, FlipEncoder
+from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder
+from discreet.privacy.mechanisms._encoders import AdditiveEncoder
 from discreet.privacy.mechanisms._laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict
 from discreet.privacy.mechanisms.local import bounded_radius
-from discreet.privacy.mechanisms.one_step import OneStepEncoder, OneStepTail
+from discreet.privacy.mechanisms.one_step import OneStepTail
 from discreet.privacy.plans import with_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
@@ -385,7 +386,7 @@ def test_what_is_refused():
     plan = batch("randomized-response")
     with pytest.raises(InvalidInputError, match="one row per user"):
         plan.release_reports(np.zeros((3, 5), np.int64), 3)
-    width = plan.encoder(1).cells.size
+    width = plan.encoder(1).device.counters
     with pytest.raises(InvalidInputError, match="bits"):
         plan.release_reports(np.full((1, width), 7), 1)
     wide = np.zeros((1, 9), np.int64)

@@ -86,7 +86,7 @@ def test_a_simulated_batch_has_the_same_law_as_its_reports():
 @pytest.mark.parametrize("value", [-1, 2])
 def test_a_report_of_anything_but_bits_is_refused(value):
     plan = TRUST.calibrate(SHAPE)
-    report = np.zeros((1, plan.encoder(1).cells.size), np.int64)
+    report = np.zeros((1, plan.encoder(1).device.counters), np.int64)
     report[0, 3] = value
     with pytest.raises(InvalidInputError, match="reports of bits"):
         plan.release_reports(report, 1)

@@ -5,25 +5,31 @@ seeded, audits list every outcome with its probability, and a study's secure sam
 """
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet.device.base import Device, Report
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import VERSION, plain_fraction
 from discreet.device.draws import WORD
 from discreet.device.errors import DeviceError
-from discreet.device.wire import ENVELOPE
+from discreet.device.local import FlipDevice, OneStepDevice
+from discreet.device.wire import ENVELOPE, HEADER
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import Traffic
 from discreet.privacy.sampling.samplers import Sampler
+
+D = TypeVar("D", bound=Device)
+L = TypeVar("L", OneStepDevice, FlipDevice)
 
 
 @contextmanager
@@ -92,11 +98,55 @@ def plain_shape(encoder: str, shape: Shape, played: BoolArray) -> dict[str, Plai
     }
 
 
-@dataclass(frozen=True, eq=False)
-class ClassesEncoder:
-    """Turns one episode into messages ``(class, cell)``; holds no data and travels as JSON."""
+def plain_flip(flip: float) -> dict[str, Plain]:
+    """The double as the fraction it is."""
+    return {"flip": plain_fraction(*float(flip).as_integer_ratio())}
 
-    device: ClassesDevice
+
+@dataclass(frozen=True, eq=False)
+class DeviceEncoder(ABC, Generic[D]):
+    """An encoder of the library that holds a device, and no data."""
+
+    device: D
+    kind: ClassVar[type[Any]]
+
+    @property
+    @abstractmethod
+    def traffic(self) -> Traffic:
+        """What one device sends."""
+
+    @abstractmethod
+    def rows(self, report: Report) -> IntArray:
+        """A report as the analyser takes it."""
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's private report, as the analyser takes it."""
+        episode = plain_episode(states, actions, rewards)
+        with refusals():
+            return self.rows(self.device.encode(episode, SamplerDraws(sampler)))
+
+    def from_bytes(self, data: bytes) -> IntArray:
+        """A report that came as bytes, as the analyser takes it; refused if of another batch."""
+        with refusals():
+            return self.rows(self.device.from_bytes(data))
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON: what `discreet.device.load` takes."""
+        return dict[str, Plain](self.device.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        with refusals():
+            return cls(cls.kind(dict(data)))
+
+
+class ClassesEncoder(DeviceEncoder[ClassesDevice]):
+    """Turns one episode into messages ``(class, cell)``, ``int64[messages, 2]``."""
+
+    kind = ClassesDevice
 
     @classmethod
     def of(
@@ -120,37 +170,75 @@ class ClassesEncoder:
             mean: lambda, noise per cell from all users together.
         """
         _validate.count(users=users)
-        description = plain_shape("classes", shape, played) | {
-            "statistics": list(statistics),
-            "last_transitions": bool(last_transitions),
-            "users": int(users),
-            "lambda": plain_fraction(mean.numerator, mean.denominator),
-        }
-        return cls.from_dict(description)
+        return cls.from_dict(
+            plain_shape("classes", shape, played)
+            | {
+                "statistics": list(statistics),
+                "last_transitions": bool(last_transitions),
+                "users": int(users),
+                "lambda": plain_fraction(mean.numerator, mean.denominator),
+            }
+        )
 
     @property
     def traffic(self) -> Traffic:
-        """Every message travels in an envelope of its own."""
+        """Every message is sealed and takes the 52 bytes of its envelope."""
         return Traffic(self.device.messages, self.device.messages * ENVELOPE)
 
-    def encode(
-        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
-    ) -> IntArray:
-        """``int64[messages, 2]``: for every class one data cell and K noise cells."""
-        with refusals():
-            report = self.device.encode(
-                plain_episode(states, actions, rewards), SamplerDraws(sampler)
-            )
-        sizes = [len(cells) for cells in report]
-        classes = np.repeat(np.arange(len(report)), sizes)
+    def rows(self, report: Report) -> IntArray:
+        """For every class one data cell and K noise cells."""
+        classes = np.repeat(np.arange(len(report)), [len(cells) for cells in report])
         return np.stack([classes, np.concatenate(report)], axis=1).astype(np.int64)
 
-    def to_dict(self) -> dict[str, Plain]:
-        """Plain values for JSON: what `discreet.device.load` takes."""
-        return dict[str, Plain](self.device.to_dict())
+
+class LocalEncoder(DeviceEncoder[L]):
+    """One report per user, sent as it is."""
+
+    @property
+    def flip(self) -> float:
+        """The probability of a false bit, a double."""
+        numerator, denominator = self.device.flip
+        return numerator / denominator
+
+    @property
+    def traffic(self) -> Traffic:
+        """One report, with its header (`discreet.device.wire`)."""
+        return Traffic(1, HEADER + self.device.body)
+
+
+class OneStepEncoder(LocalEncoder[OneStepDevice]):
+    """A report is ``(h, bits of all categories)``, ``int64[1, 1 + 2·S·A·S]``.
+
+    Categories of unplayed actions are always zero; they are not sent.
+    """
+
+    kind = OneStepDevice
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        with refusals():
-            return cls(ClassesDevice(dict(data)))
+    def of(cls, shape: Shape, flip: float, played: BoolArray) -> Self:
+        """For all users; ``played`` is what the public policy can play."""
+        return cls.from_dict(plain_shape("one-step", shape, played) | plain_flip(flip))
+
+    def rows(self, report: Report) -> IntArray:
+        """The step, and the bits at the places of their categories."""
+        problem, ((step,), bits) = self.device.problem, report
+        width = 2 * problem.states
+        cube = np.zeros((problem.states * problem.actions, width), np.int64)
+        cube[list(problem.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
+        return np.concatenate([[step], cube.ravel()])[None]
+
+
+class FlipEncoder(LocalEncoder[FlipDevice]):
+    """A report is one bit for every played counter, ``int64[1, m]``."""
+
+    kind = FlipDevice
+
+    @classmethod
+    def of(cls, shape: Shape, statistics: Sequence[str], flip: float, played: BoolArray) -> Self:
+        """For all users; ``played`` is what the public policy can play."""
+        described = plain_shape("randomized-response", shape, played) | plain_flip(flip)
+        return cls.from_dict(described | {"statistics": list(statistics)})
+
+    def rows(self, report: Report) -> IntArray:
+        """In the order of `flatten_rows`."""
+        return np.array(report, np.int64)

@@ -1,4 +1,4 @@
-"""What runs on a user's own device under the local mechanisms that perturb counters.
+"""What runs at a user's under the local mechanisms that add noise to counters.
 
 A report is one row of integers: the user's counters in the order of the statistics, those of
 unplayed actions left out (they are zero for every user who follows the public policy; an episode
@@ -7,10 +7,9 @@ bits on the device, before anything else.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,31 +54,28 @@ def played_cells(played: BoolArray, statistics: tuple[str, ...]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CounterEncoder(ABC):
-    """Reports perturbed counters.
+class AdditiveEncoder:
+    """Adds integer noise of ``law`` to every counter.
 
     Attributes:
         shape: the problem's size.
         statistics: which counters.
         cells: ``int64[m]``, the counters that are reported.
         stationary: counters are summed over steps before they are perturbed.
+        law: of the noise.
     """
 
     shape: Shape
     statistics: tuple[str, ...]
     cells: IntArray
     stationary: bool
-    kind: ClassVar[str]
+    law: NoiseLaw
 
     @property
     def traffic(self) -> Traffic:
-        """One report with all its counters."""
-        return Traffic(1, math.ceil(self.cells.size * self._bits_per_counter / 8))
-
-    @property
-    @abstractmethod
-    def _bits_per_counter(self) -> int:
-        """Size of one counter in a report."""
+        """One report with all its counters, each with room for twelve deviations either way."""
+        bits = math.ceil(24 * math.sqrt(self.law.variance) + 2).bit_length()
+        return Traffic(1, math.ceil(self.cells.size * bits / 8))
 
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
@@ -89,87 +85,33 @@ class CounterEncoder(ABC):
         vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
         return self._perturb(vector, sampler)[None]
 
-    @abstractmethod
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
-        """Randomise the counters."""
+        return counters + self.law.draw(sampler, counters.size)
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {
-            "encoder": self.kind,
+            "encoder": "additive",
             "states": self.shape.states,
             "actions": self.shape.actions,
             "horizon": self.shape.horizon,
             "statistics": list(self.statistics),
             "cells": self.cells.tolist(),
             "stationary": self.stationary,
-            **self._noise(),
+            "noise": self.law.to_dict(),
         }
-
-    @abstractmethod
-    def _noise(self) -> dict[str, Plain]:
-        """The randomisation as plain values."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        _validate.choice((cls.kind,), encoder=data.get("encoder"))
+        _validate.choice(("additive",), encoder=data.get("encoder"))
         return cls(
             Shape(data["states"], data["actions"], data["horizon"]),
             tuple(data["statistics"]),
             np.array(data["cells"], np.int64),
             bool(data["stationary"]),
-            **cls._from_noise(data),
+            law_from_dict(data["noise"]),
         )
-
-    @classmethod
-    @abstractmethod
-    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The inverse of `_noise`."""
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveEncoder(CounterEncoder):
-    """Adds integer noise of ``law`` to every counter."""
-
-    law: NoiseLaw
-    kind: ClassVar[str] = "additive"
-
-    @property
-    def _bits_per_counter(self) -> int:  # room for twelve standard deviations either way
-        return math.ceil(24 * math.sqrt(self.law.variance) + 2).bit_length()
-
-    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
-        return counters + self.law.draw(sampler, counters.size)
-
-    def _noise(self) -> dict[str, Plain]:
-        return {"noise": self.law.to_dict()}
-
-    @classmethod
-    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        return {"law": law_from_dict(data["noise"])}
-
-
-@dataclass(frozen=True, eq=False)
-class FlipEncoder(CounterEncoder):
-    """Flips every bit with probability ``flip``."""
-
-    flip: float
-    kind: ClassVar[str] = "randomized-response"
-
-    @property
-    def _bits_per_counter(self) -> int:
-        return 1
-
-    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
-        return counters ^ sampler.binomial(1, self.flip, counters.size)
-
-    def _noise(self) -> dict[str, Plain]:
-        return {"flip": self.flip}
-
-    @classmethod
-    def _from_noise(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        return {"flip": float(data["flip"])}
 
 
 def check_reports(reports: IntArray, users: int, width: int) -> IntArray:

@@ -56,7 +56,6 @@ from discreet.privacy.mechanisms._cumulative import (
 )
 from discreet.privacy.mechanisms._encoders import (
     AdditiveEncoder,
-    CounterEncoder,
     cell_mask,
     check_reports,
     played_cells,
@@ -65,7 +64,7 @@ from discreet.privacy.mechanisms._lane_noise import LaneNoise, LanePlan
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
-from discreet.privacy.plans import CountsPlan, ReportPlan, ReportStreamPlan, unflatten
+from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStreamPlan, unflatten
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
@@ -166,8 +165,8 @@ class CounterBatch(CountsPlan, ReportPlan):
     """A batch whose users report all played counters, each perturbed."""
 
     @abstractmethod
-    def device(self, cells: IntArray) -> CounterEncoder:
-        """The encoder that reports ``cells``."""
+    def device(self, played: BoolArray) -> Encoder:
+        """The encoder that reports all counters of ``played``."""
 
     def check_sums(self, sums: IntArray, users: int) -> None:
         """Refuse sums that no reports can have (any integer is fine, unless said otherwise)."""
@@ -176,10 +175,9 @@ class CounterBatch(CountsPlan, ReportPlan):
         """From the sums of all users' reports to unbiased counts: noise has mean zero."""
         return Debias()
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> CounterEncoder:
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
         """What runs on each device; it does not depend on ``users``."""
-        mask = check_played(played, self.shape)
-        return self.device(np.flatnonzero(cell_mask(mask, self.statistics, stationary=False)))
+        return self.device(check_played(played, self.shape))
 
     def add_up(
         self, reports: IntArray, users: int, played: BoolArray
@@ -208,8 +206,9 @@ class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
         check_exact(users * self.law.variance)
         return self.law.draw_sum(sampler, users, cells)
 
-    def device(self, cells: IntArray) -> AdditiveEncoder:
+    def device(self, played: BoolArray) -> AdditiveEncoder:
         """Adds noise on the device."""
+        cells = np.flatnonzero(cell_mask(played, self.statistics, stationary=False))
         return AdditiveEncoder(self.shape, self.statistics, cells, False, self.law)
 
 

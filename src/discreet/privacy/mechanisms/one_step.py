@@ -28,26 +28,26 @@ nothing extra.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
-from discreet.privacy.mechanisms._encoders import check_reports, episode_counts
+from discreet.privacy.mechanisms._devices import OneStepEncoder
+from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import ONE_STEP, LaneNoise
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
-from discreet.privacy.plans import Draw, ReportPlan, Traffic, batch_release
+from discreet.privacy.plans import Draw, ReportPlan, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
@@ -104,62 +104,6 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
     """Noise variance of one user on a counter that nobody visits."""
     one = shape.horizon * flip * (1 - flip) / (KEEP - flip) ** 2
     return {name: one * categories_per_counter(shape, name) for name in statistics}
-
-
-@dataclass(frozen=True, eq=False)
-class OneStepEncoder:
-    """What runs on a device: a report is ``(h, bits of all categories)``, ``1 + 2·S·A·S`` numbers.
-
-    Categories of unplayed actions are always zero.
-    """
-
-    shape: Shape
-    flip: float
-    played: BoolArray
-
-    @property
-    def traffic(self) -> Traffic:
-        """One report: the step, and a bit for each category of its played actions."""
-        width = int(category_mask(self.played).sum(axis=1).max())
-        return Traffic(1, math.ceil(((self.shape.horizon - 1).bit_length() + width) / 8))
-
-    def encode(
-        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
-    ) -> IntArray:
-        """One user's report."""
-        counts = episode_counts(self.shape, states, actions, rewards, sampler)
-        step = int(sampler.table(np.ones(self.shape.horizon, np.int64), 1)[0])
-        truth = categories_of(counts, step)
-        bits = sampler.binomial(1, self.flip, truth.size)
-        kept = sampler.binomial(1, KEEP, 1)[0]
-        report = np.where(truth == 1, kept, bits) * category_mask(self.played)[step]
-        return np.concatenate([[step], report]).astype(np.int64)[None]
-
-    def to_dict(self) -> dict[str, Plain]:
-        """Plain values for JSON."""
-        return {
-            "encoder": "one-step",
-            "states": self.shape.states,
-            "actions": self.shape.actions,
-            "horizon": self.shape.horizon,
-            "flip": self.flip,
-            "played": np.flatnonzero(self.played).tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        _validate.choice(("one-step",), encoder=data.get("encoder"))
-        shape = Shape(data["states"], data["actions"], data["horizon"])
-        played = np.zeros(shape.visits, np.bool_)
-        played.ravel()[np.array(data["played"], np.int64)] = True
-        return cls(shape, float(data["flip"]), played)
-
-
-def category_mask(played: BoolArray) -> BoolArray:
-    """``bool[H, 2·S·A·S]``, the categories of played actions."""
-    horizon, states, _ = played.shape
-    return np.repeat(played.reshape(horizon, -1), 2 * states, axis=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -246,7 +190,7 @@ class OneStepBatch(ReportPlan):
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""
-        return OneStepEncoder(self.shape, self.flip, check_played(played, self.shape))
+        return OneStepEncoder.of(self.shape, self.flip, check_played(played, self.shape))
 
     def add_up(
         self, reports: IntArray, users: int, played: BoolArray
@@ -400,7 +344,7 @@ class OneStepStream(ResponsePlan):
 
     def encoder(self) -> OneStepEncoder:
         """What runs on every user's device."""
-        return OneStepEncoder(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
+        return OneStepEncoder.of(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
 
     def open(self, sampler: Sampler) -> "OneStepRelease":
         """Start a stream."""

@@ -28,7 +28,8 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Reach, check_episode, promise
-from discreet.privacy.mechanisms._encoders import FlipEncoder, check_reports
+from discreet.privacy.mechanisms._devices import FlipEncoder
+from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered
@@ -105,9 +106,9 @@ class RandomizedResponseBatch(CounterBatch):
             estimate=self.estimate(users),
         )
 
-    def device(self, cells: IntArray) -> FlipEncoder:
+    def device(self, played: BoolArray) -> FlipEncoder:
         """Flips bits on the device."""
-        return FlipEncoder(self.shape, self.statistics, cells, False, self.flip)
+        return FlipEncoder.of(self.shape, self.statistics, self.flip, played)
 
     def check_sums(self, sums: IntArray, users: int) -> None:
         """Sums of bits."""
@@ -190,7 +191,8 @@ class RandomizedResponseStream(ResponsePlan):
 
     def encoder(self) -> FlipEncoder:
         """What runs on every user's device."""
-        return FlipEncoder(self.shape, self.statistics, np.arange(self.bits), False, self.flip)
+        everything = np.ones(self.shape.visits, np.bool_)
+        return FlipEncoder.of(self.shape, self.statistics, self.flip, everything)
 
     def open(self, sampler: Sampler) -> "FlipRelease":
         """Start a stream."""

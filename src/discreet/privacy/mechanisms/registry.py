@@ -72,8 +72,8 @@ _MECHANISMS: list[Mechanism] = [
 _ENCODERS = {
     "classes": "_devices:ClassesEncoder",
     "additive": "_encoders:AdditiveEncoder",
-    "one-step": "one_step:OneStepEncoder",
-    "randomized-response": "_encoders:FlipEncoder",
+    "one-step": "_devices:OneStepEncoder",
+    "randomized-response": "_devices:FlipEncoder",
     "shuffle-bits": "shuffle:ShuffleEncoder",
 }
 
