@@ -25,12 +25,11 @@ class CsvSource:
 
     def __init__(self, file: TextIO, title: str, delimiter: str) -> None:
         self._title = title
-        try:
-            self._reader = csv.reader(file, delimiter=delimiter, strict=True)
-        except TypeError:
+        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
             raise InvalidInputError(
                 f"Expected a delimiter of one character, got {quoted(delimiter)}."
-            ) from None
+            )
+        self._reader = csv.reader(file, delimiter=delimiter, strict=True)
         header = next((rows[0] for _, rows in self._blocks(1)), None)
         if header is None:
             raise InvalidInputError(f"Expected a header and rows, got nothing: {title} is empty.")

@@ -75,10 +75,9 @@ def _readable(frame: object) -> object:
 
 
 def _listable(frame: object) -> bool:
-    if isinstance(frame, str | bytes) or not hasattr(frame, "__getitem__"):
+    if hasattr(frame, "collect") or not hasattr(frame, "__getitem__"):  # lazy frames hold no values
         return False
-    named = hasattr(frame, "column_names") or hasattr(frame, "columns")
-    if not named or hasattr(frame, "collect"):  # a lazy frame has names but no values
+    if not hasattr(frame, "column_names") and not hasattr(frame, "columns"):
         return False
     names = _names(frame)
     if len(set(names)) < len(names):  # pandas allows it, and then answers with a frame

@@ -129,6 +129,8 @@ class Layout:
         return np.asarray(padding.policy.played(shape).argmax(axis=2), np.int64)
 
     def _check_padding(self, padding: Padding) -> None:
+        if not isinstance(padding, Padding):
+            raise InvalidInputError(f"Expected Padding(end state), got {quoted(padding)}.")
         known = self.vocabulary.numbers("states")
         for name in padding.ends:
             if key(name) not in known:
@@ -149,7 +151,11 @@ class Layout:
 def _check_roles(columns: Mapping[str, str]) -> None:
     if not isinstance(columns, Mapping):
         raise InvalidInputError(f"Expected columns={{role: name}}, got {quoted(columns)}.")
-    for role in columns:
+    for role, name in columns.items():
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"Expected the name of a column for {quoted(role)}, got {quoted(name)}."
+            )
         if role not in ROLES:
             raise InvalidInputError(
                 f"Unknown role {quoted(role)} of a column; {nearest(role, ROLES)}"
