@@ -46,7 +46,7 @@ def zcdp_sigma(l2: float, epsilon: float, delta: float) -> float:
     sqrt(epsilon + t) - sqrt(t) = epsilon/(sqrt(epsilon + t) + sqrt(t)), with t = ln(1/delta).
 
     >>> round(zcdp_sigma(6.0, 30.0, 1e-6), 3)
-    1.449
+    1.462
     """
     _validate.positive(l2=l2, epsilon=epsilon)
     need_delta(delta, "Concentrated DP")
