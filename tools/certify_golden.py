@@ -146,14 +146,7 @@ def _refute(label: str, claim: Claim) -> None:
             law.trials - 1, law.ups, law.downs, claim.epsilon, fineness=16_000
         )
     elif isinstance(law, LayeredGaussian):
-        low = layered_refutation(
-            count_sigma=law.count_sigma,
-            counts=law.counts,
-            loss_sigma=law.loss_sigma,
-            loss_shift=law.loss_shift,
-            losses=law.losses,
-            epsilon=claim.epsilon,
-        )
+        low = layered_refutation(law, claim.epsilon)
     else:
         return
     verdict = "REFUTED" if low > claim.delta else "not refuted"

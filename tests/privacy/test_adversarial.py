@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -275,43 +276,40 @@ NEIGHBOURS = [
 def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedback):
     """Taken for one Gaussian release, the first five (bandit) break their promise by up to 7%."""
     pytest.importorskip("flint")
-    from discreet.privacy.certificates.layered import layered_delta, layered_refutation
+    from discreet.privacy.certificates.layered import Layers, layered_delta, layered_refutation
 
     size = steps_of(horizon)
     trust = Local(epsilon, delta, mechanism="gaussian")
     plan = calibrate_layered(trust, size, 100, feedback=feedback)
     sigma = plan.noise.law.sigma
-    losses = 2 * horizon if feedback == "bandit" else size.pairs
-    case = {
-        "count_sigma": sigma,
-        "counts": 4 * horizon,
-        "loss_sigma": plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
-        "loss_shift": LOSS_UNITS,
-        "losses": losses,
-        "epsilon": epsilon,
-    }
-    assert 0.9 * delta < layered_delta(**case) <= delta  # kept, and not wasteful
-    less = case | {"count_sigma": sigma * 0.98, "loss_sigma": case["loss_sigma"] * 0.98}
-    assert layered_refutation(**less) > delta
+    moved = Layers(
+        count_sigma=sigma,
+        counts=4 * horizon,
+        loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
+        loss_shift=LOSS_UNITS,
+        losses=2 * horizon if feedback == "bandit" else size.pairs,
+    )
+    assert 0.9 * delta < layered_delta(moved, epsilon) <= delta  # kept, and not wasteful
+    less = replace(moved, count_sigma=sigma * 0.98, loss_sigma=moved.loss_sigma * 0.98)
+    assert layered_refutation(less, epsilon) > delta
 
 
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_trees_with_losses_are_certified(feedback):
     pytest.importorskip("flint")
-    from discreet.privacy.certificates.layered import layered_delta
+    from discreet.privacy.certificates.layered import Layers, layered_delta
 
     trust = Central(40.0, 1e-6, mechanism="tree-gaussian")
     plan = calibrate_layered(trust, steps_of(1), 4, feedback=feedback)
     levels, sigma = tree_levels(4), plan.noise.law.sigma
-    bound = layered_delta(
+    moved = Layers(
         count_sigma=sigma,
         counts=4 * levels,
         loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
         loss_shift=LOSS_UNITS,
         losses=2 if feedback == "bandit" else 2 * levels,
-        epsilon=40,
     )
-    assert 0.95e-6 < bound <= 1e-6
+    assert 0.95e-6 < layered_delta(moved, 40) <= 1e-6
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 20.0, 60.0])

@@ -61,7 +61,7 @@ def made():
             Fraction(1, 100),
         ),
         "discrete-laplace": (laws.LaplaceMoves(scale=Fraction(36), units=36), 1, Fraction(0)),
-        "randomized-response": (laws.FlippedBits(flip=Fraction(1, 3), bits=2), 2, Fraction(0)),
+        "randomized-response": (laws.FlippedBits(flip=Fraction(1, 3), units=2), 2, Fraction(0)),
         "one-step": (laws.OneStep(keep=half, flip=Fraction(27, 100)), 1, Fraction(0)),
     }
     assert set(some) == set(laws.LAWS)

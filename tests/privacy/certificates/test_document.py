@@ -180,7 +180,7 @@ def test_what_is_not_proven_leaves_an_older_file_alone(tmp_path):
 
 def test_a_written_file_is_read_back_to_the_last_digit(tmp_path):
     claim = Claim(
-        law=FlippedBits(flip=Fraction(1, 3), bits=2),
+        law=FlippedBits(flip=Fraction(1, 3), units=2),
         epsilon=Fraction(3, 2),
         delta=Fraction(0),
         about={},

@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates.layered import layered_delta, layered_refutation
+from discreet.privacy.certificates.layered import Layers, layered_delta, layered_refutation
 
 NOISE = {"count_sigma": 0.44977531943995186, "loss_sigma": 460.5699271065107, "loss_shift": 1024}
 
@@ -42,30 +43,29 @@ def test_agrees_with_brute_force(counts, losses, epsilon):
         "loss_sigma": 60.0,
         "loss_shift": 64,
         "losses": losses,
-        "epsilon": epsilon,
     }
-    truth = brute_force(**case)
-    low, high = layered_refutation(**case), layered_delta(**case)
+    truth, moved = brute_force(**case, epsilon=epsilon), Layers(**case)
+    low, high = layered_refutation(moved, epsilon), layered_delta(moved, epsilon)
     assert float(low) <= truth * (1 + 1e-9)
     assert truth <= float(high) * (1 + 1e-9)
     assert high - low <= Fraction(1, 10) * high + Fraction(1, 10**30)
 
 
 def test_the_composition_is_not_that_of_one_gaussian():
-    case = NOISE | {"counts": 4, "losses": 2, "epsilon": 40}
-    assert Fraction("1.0697e-6") < layered_refutation(**case)
-    assert layered_delta(**case) < Fraction("1.0698e-6")
+    moved = Layers(**NOISE, counts=4, losses=2)
+    assert Fraction("1.0697e-6") < layered_refutation(moved, 40)
+    assert layered_delta(moved, 40) < Fraction("1.0698e-6")
 
 
 def test_a_sum_of_many_counts_goes_through_the_lemma():
-    case = {"counts": 24, "losses": 12, "epsilon": 1, "loss_shift": 1024}
     noise = {"count_sigma": 25.348122846451773, "loss_sigma": 25956.427098619937}
-    assert Fraction("0.9999e-6") < layered_delta(**case, **noise) < Fraction("1e-6")
-    assert layered_refutation(**case, **noise | {"loss_sigma": 12978.0}) > Fraction("1e-6")
+    moved = Layers(counts=24, losses=12, loss_shift=1024, **noise)
+    assert Fraction("0.9999e-6") < layered_delta(moved, 1) < Fraction("1e-6")
+    assert layered_refutation(replace(moved, loss_sigma=12978.0), 1) > Fraction("1e-6")
 
 
 def test_refuses_what_is_no_noise():
     with pytest.raises(ValueError, match="loss_sigma > 0"):
-        layered_delta(**NOISE | {"loss_sigma": 0}, counts=4, losses=2, epsilon=1)
+        Layers(**NOISE | {"loss_sigma": 0}, counts=4, losses=2)
     with pytest.raises(ValueError, match="counts to be an integer >= 0"):
-        layered_delta(**NOISE, counts=-1, losses=2, epsilon=1)
+        Layers(**NOISE, counts=-1, losses=2)

@@ -148,7 +148,7 @@ def test_jumps_of_ones_are_a_table():
 def test_flips_are_read_with_the_bits_that_change():
     plan = plan_of("local", "batch", "randomized-response", delta=0, statistics=("rewards",))
     law = law_of(plan)
-    assert (law.flip, law.bits) == (Fraction(plan.flip), 2 * SHAPE.horizon)
+    assert (law.flip, law.units) == (Fraction(plan.flip), 2 * SHAPE.horizon)
     one = law_of(plan_of("local", "batch", "one-step", delta=0))
     assert one.keep == Fraction(1, 2)
     assert 0 < one.flip < one.keep

@@ -10,6 +10,7 @@ _WHERE = {
     "Certificate": "discreet.privacy.certificates.document",
     "CertificateError": "discreet.privacy.certificates.document",
     "Claim": "discreet.privacy.certificates.plans",
+    "Layers": "discreet.privacy.certificates.layered",
     "certify": "discreet.privacy.certificates.run",
     "certify_claim": "discreet.privacy.certificates.run",
     "claim_of": "discreet.privacy.certificates.plans",

@@ -34,7 +34,7 @@ from discreet.privacy.certificates.dots import (
     poisson_atoms,
     table_atoms,
 )
-from discreet.privacy.certificates.layered import layered_delta
+from discreet.privacy.certificates.layered import Layers, layered_delta
 from discreet.privacy.certificates.sums import Shifted, delta_of_shift
 
 Document = dict[str, Any]
@@ -53,17 +53,29 @@ class Law(ABC):
     room: ClassVar[Fraction] = Fraction(1, 10**9)
     """What the verifier's roundings and cuts may add to the bound, relatively."""
 
-    @abstractmethod
+    stated: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are the law's own numbers."""
+    moved: ClassVar[tuple[str, ...]] = ()
+    """Attributes that say how one user moves the counters."""
+
     def fields(self) -> Document:
         """The law's own numbers, exactly."""
+        return {name: _exactly(getattr(self, name)) for name in self.stated}
 
-    @abstractmethod
     def moves(self) -> Any:
         """How one user moves the counters."""
+        return {name: getattr(self, name) for name in self.moved}
 
     @abstractmethod
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """A bound, sought until it is at most ``delta`` or no method is left."""
+
+
+def _exactly(value: Any) -> Any:
+    """As a document says it: fractions as text, tables as lists."""
+    if isinstance(value, float | Fraction):
+        return str(Fraction(value))
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _shifts(*moves: tuple[int, int]) -> list[dict[str, int]]:
@@ -155,10 +167,7 @@ class BinomialBits(_Moved):
     ups: int
     downs: int
     name: ClassVar[str] = "binomial"
-
-    def fields(self) -> Document:
-        """Trials and probability."""
-        return {"trials": self.trials, "probability": str(self.probability)}
+    stated = ("trials", "probability")
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
@@ -178,10 +187,7 @@ class PoissonNoise(_Moved):
     ups: int
     downs: int
     name: ClassVar[str] = "poisson"
-
-    def fields(self) -> Document:
-        """The mean."""
-        return {"mean": str(self.mean)}
+    stated = ("mean",)
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
@@ -240,12 +246,9 @@ class TableNoise(_Moved):
     downs: int
     draws: int = 1
     name: ClassVar[str] = "table"
+    stated = ("weights", "draws")
     digits: ClassVar[int] = 9  # bounded noise ends in huge losses of tiny mass: a long grid
     room: ClassVar[Fraction] = Fraction(1, 10**6)
-
-    def fields(self) -> Document:
-        """The weights, and how often they are drawn from."""
-        return {"weights": list(self.weights), "draws": self.draws}
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
@@ -266,10 +269,7 @@ class GaussianMoves(Law):
     times: int
     shift: int = 1
     name: ClassVar[str] = "discrete-gaussian"
-
-    def fields(self) -> Document:
-        """The parameter."""
-        return {"sigma": str(self.sigma)}
+    stated = ("sigma",)
 
     def moves(self) -> Any:
         """One kind."""
@@ -307,14 +307,8 @@ class PiledGaussian(Law):
     largest: int
     copies: int = 1
     name: ClassVar[str] = "piled-gaussian"
-
-    def fields(self) -> Document:
-        """The parameter."""
-        return {"sigma": str(self.sigma)}
-
-    def moves(self) -> Any:
-        """The norms that bound all vectors of moves."""
-        return {"total": self.total, "largest": self.largest, "copies": self.copies}
+    stated = ("sigma",)
+    moved = ("total", "largest", "copies")
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
@@ -391,19 +385,8 @@ class GaussianGrid(Law):
     squares: int
     cells: int
     name: ClassVar[str] = "gaussian-grid"
-
-    def fields(self) -> Document:
-        """The grid."""
-        return {
-            "sigma": str(self.sigma),
-            "length": self.length,
-            "squared_norm": self.squared_norm,
-            "coefficients": self.coefficients,
-        }
-
-    def moves(self) -> Any:
-        """Squared norm and number of moved counters."""
-        return {"squares": self.squares, "cells": self.cells}
+    stated = ("sigma", "length", "squared_norm", "coefficients")
+    moved = ("squares", "cells")
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
@@ -441,35 +424,17 @@ def coefficients_digest(coefficients: Iterable[int]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayeredGaussian(Law):
+class LayeredGaussian(Layers, Law):
     """Coarse counts that move by one and fine losses that move by many units (`layered`)."""
 
-    count_sigma: Fraction
-    counts: int
-    loss_sigma: Fraction
-    loss_shift: int
-    losses: int
     name: ClassVar[str] = "layered-gaussian"
-
-    def fields(self) -> Document:
-        """Both parameters."""
-        return {"count_sigma": str(self.count_sigma), "loss_sigma": str(self.loss_sigma)}
-
-    def moves(self) -> Any:
-        """Both kinds."""
-        return {"counts": self.counts, "losses": self.losses, "loss_shift": self.loss_shift}
+    stated = ("count_sigma", "loss_sigma")
+    moved = ("counts", "losses", "loss_shift")
 
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """See `layered_delta`."""
         progress("summing over the noise of the counts")
-        found = layered_delta(
-            count_sigma=self.count_sigma,
-            counts=self.counts,
-            loss_sigma=self.loss_sigma,
-            loss_shift=self.loss_shift,
-            losses=self.losses,
-            epsilon=epsilon,
-        )
+        found = layered_delta(self, epsilon)
         name = "convolved-counts" if self.count_sigma < Fraction(3, 2) else "summed-counts"
         return found, {"name": name, "bits": _MASS_BITS, "cut": _cut(delta)}
 
@@ -488,20 +453,23 @@ class _Pure(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceMoves(_Pure):
-    """Counters with discrete Laplace noise of ``scale`` move by ``units`` in all."""
+class _PureUnits(_Pure):
+    """Counters that move by ``units`` in all, wherever they are."""
 
-    scale: Fraction
     units: int
-    name: ClassVar[str] = "discrete-laplace"
-
-    def fields(self) -> Document:
-        """The scale."""
-        return {"scale": str(self.scale)}
 
     def moves(self) -> Any:
-        """Units, wherever they are."""
+        """One by one."""
         return _shifts((1, self.units))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceMoves(_PureUnits):
+    """Counters with discrete Laplace noise of ``scale``."""
+
+    scale: Fraction
+    name: ClassVar[str] = "discrete-laplace"
+    stated = ("scale",)
 
     def keeps(self, epsilon: Fraction) -> bool:
         """L1 over scale."""
@@ -509,25 +477,17 @@ class LaplaceMoves(_Pure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlippedBits(_Pure):
-    """Randomised response: ``bits`` bits differ, each is flipped with probability ``flip``."""
+class FlippedBits(_PureUnits):
+    """Randomised response: ``units`` bits differ, each is flipped with probability ``flip``."""
 
     flip: Fraction
-    bits: int
     name: ClassVar[str] = "randomized-response"
-
-    def fields(self) -> Document:
-        """The probability."""
-        return {"flip": str(self.flip)}
-
-    def moves(self) -> Any:
-        """Bits that differ."""
-        return _shifts((1, self.bits))
+    stated = ("flip",)
 
     def keeps(self, epsilon: Fraction) -> bool:
-        """((1-q)/q)^bits."""
+        """((1-q)/q)^units."""
         odds = max((1 - self.flip) / self.flip, self.flip / (1 - self.flip))
-        return bool(ball(odds).log() * self.bits <= ball(epsilon))
+        return bool(ball(odds).log() * self.units <= ball(epsilon))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -537,10 +497,7 @@ class OneStep(_Pure):
     keep: Fraction
     flip: Fraction
     name: ClassVar[str] = "one-step"
-
-    def fields(self) -> Document:
-        """Both probabilities."""
-        return {"keep": str(self.keep), "flip": str(self.flip)}
+    stated = ("keep", "flip")
 
     def moves(self) -> Any:
         """One category for another."""

@@ -6,12 +6,11 @@ few values and the losses' almost all: the sum is not that of one Gaussian relea
 
 **How to call it** (for a calibration that must hold):
 
-    bound = layered_delta(
+    moved = Layers(
         count_sigma=0.45, counts=4,        # sigma of the noise on a count; counts that move by one
         loss_sigma=460.6, loss_shift=1024, losses=2,  # in units; moved losses and by how many units
-        epsilon=40.0,
     )
-    bound <= delta                         # proven if true (an exact rational, rounded upwards)
+    layered_delta(moved, 40.0) <= delta    # proven if true (an exact rational, rounded upwards)
 
 `layered_refutation` takes the same arguments and returns a proven *lower* bound: if it exceeds
 delta, the promise is false. Between the two lies a part in a thousand or less.
@@ -27,6 +26,7 @@ the delta of the losses. D is bounded by the closed form of `sums`, the law of T
 its n draws (below sigma = 1.5) or by the lemma there; whatever is outside the window counts whole.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import _validate
@@ -45,109 +45,95 @@ from discreet.privacy.certificates.sums import Shifted, excess, least_share, smo
 Number = int | float | Fraction
 
 
-@at_precision(PRECISION)
-def layered_delta(
-    *,
-    count_sigma: Number,
-    counts: int,
-    loss_sigma: Number,
-    loss_shift: int,
-    losses: int,
-    epsilon: Number,
-) -> Fraction:
-    """A proven upper bound on delta(epsilon) of counts and losses together.
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """Noise on counts and losses, and how far one user moves them.
 
-    Args:
+    Attributes:
         count_sigma: parameter of the discrete Gaussian noise on a count.
         counts: how many counts move by one.
         loss_sigma: parameter of the discrete Gaussian noise on a loss, in units.
         loss_shift: by how many units a loss moves.
         losses: how many losses move.
-        epsilon: at which delta is asked for (floats stand for their exact values).
-
-    >>> bound = layered_delta(
-    ...     count_sigma=0.45, counts=4, loss_sigma=460.6, loss_shift=1024, losses=2, epsilon=40
-    ... )
-    >>> 1.052e-6 < bound < 1.053e-6
-    True
     """
-    _check(counts, losses, loss_shift, count_sigma=count_sigma, loss_sigma=loss_sigma)
-    wanted, sigma = Fraction(epsilon), Fraction(count_sigma)
-    fine = _fine(loss_sigma, loss_shift, losses)
-    factor = excess(fine) if fine else arb(1)
-    total, masses = arb(0), _coarse(sigma, counts)
-    kept = arb(0)
-    for value, mass in masses:
-        kept += mass
-        left = ball(wanted - _loss(sigma, counts, value))
-        total += mass * _at_most_one(factor * _upper_curve(fine, left))
-    return min(Fraction(1), upper(total + clipped(_missing(sigma, counts, kept))))
+
+    count_sigma: Number
+    counts: int
+    loss_sigma: Number
+    loss_shift: int
+    losses: int
+
+    def __post_init__(self) -> None:
+        _validate.count(0, counts=self.counts, losses=self.losses)
+        _validate.count(loss_shift=self.loss_shift)
+        _validate.positive(count_sigma=self.count_sigma, loss_sigma=self.loss_sigma)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the lemma is as good for the counts as a convolution."""
+        return self.count_sigma >= Fraction(3, 2) and self.counts > 0
+
+    @property
+    def coarse(self) -> Shifted:
+        """The counts, as one direction of moves."""
+        return Shifted(sigma=Fraction(self.count_sigma), norm=self.counts, cells=self.counts)
+
+    @property
+    def fine(self) -> Shifted | None:
+        """The losses, as one direction of moves."""
+        if not self.losses:
+            return None
+        sigma = Fraction(self.loss_sigma)
+        return Shifted(sigma=sigma, norm=self.losses, cells=self.losses, step=self.loss_shift)
+
+    def counted(self) -> tuple[list[tuple[int, arb]], arb]:
+        """Values of the sum of the counts' noise, with at most these probabilities; the rest."""
+        if self.smooth:
+            return window_of_sum(self.coarse)
+        values = sum_of_draws(Fraction(self.count_sigma), self.counts)
+        kept = arb(0)
+        for _, mass in values:
+            kept += mass
+        return values, 1 - kept
+
+    def left(self, epsilon: Number, value: int) -> arb:
+        """What the counts leave of epsilon when their noise sums to ``value``."""
+        sigma = Fraction(self.count_sigma)
+        return ball(Fraction(epsilon) - (self.counts - 2 * value) / (2 * sigma * sigma))
 
 
 @at_precision(PRECISION)
-def layered_refutation(
-    *,
-    count_sigma: Number,
-    counts: int,
-    loss_sigma: Number,
-    loss_shift: int,
-    losses: int,
-    epsilon: Number,
-) -> Fraction:
-    """A proven lower bound on delta(epsilon); see `layered_delta` for the arguments.
+def layered_delta(layers: Layers, epsilon: Number) -> Fraction:
+    """A proven upper bound on delta(epsilon) of counts and losses together.
 
-    >>> layered_refutation(  # half the noise on a single loss
-    ...     count_sigma=1, counts=0, loss_sigma=512, loss_shift=1024, losses=1, epsilon=1
-    ... ) > Fraction(1, 2)
+    Floats stand for their exact values.
+
+    >>> moved = Layers(count_sigma=0.45, counts=4, loss_sigma=460.6, loss_shift=1024, losses=2)
+    >>> 1.052e-6 < layered_delta(moved, 40) < 1.053e-6
     True
     """
-    _check(counts, losses, loss_shift, count_sigma=count_sigma, loss_sigma=loss_sigma)
-    wanted, sigma = Fraction(epsilon), Fraction(count_sigma)
-    fine = _fine(loss_sigma, loss_shift, losses)
+    fine = layers.fine
+    factor = excess(fine) if fine else arb(1)
+    total, (masses, missing) = arb(0), layers.counted()
+    for value, mass in masses:
+        total += mass * _at_most_one(factor * _upper_curve(fine, layers.left(epsilon, value)))
+    return min(Fraction(1), upper(total + clipped(missing)))
+
+
+@at_precision(PRECISION)
+def layered_refutation(layers: Layers, epsilon: Number) -> Fraction:
+    """A proven lower bound on delta(epsilon).
+
+    >>> half = Layers(count_sigma=1, counts=0, loss_sigma=512, loss_shift=1024, losses=1)
+    >>> layered_refutation(half, 1) > Fraction(1, 2)  # half the noise on a single loss
+    True
+    """
     total = arb(0)
-    for value, mass in _coarse(sigma, counts):
-        left = ball(wanted - _loss(sigma, counts, value))
-        total += clipped(mass) * _lower_curve(fine, left)
-    if _smooth(sigma, counts):
-        total *= least_share(_counts(sigma, counts)) / excess(_counts(sigma, counts))
+    for value, mass in layers.counted()[0]:
+        total += clipped(mass) * _lower_curve(layers.fine, layers.left(epsilon, value))
+    if layers.smooth:
+        total *= least_share(layers.coarse) / excess(layers.coarse)
     return lower(total)
-
-
-def _check(counts: int, losses: int, shift: int, **sigmas: Number) -> None:
-    _validate.count(0, counts=counts, losses=losses)
-    _validate.count(loss_shift=shift)
-    _validate.positive(**sigmas)
-
-
-def _fine(sigma: Number, shift: int, losses: int) -> Shifted | None:
-    if not losses:
-        return None
-    return Shifted(sigma=Fraction(sigma), norm=losses, cells=losses, step=shift)
-
-
-def _smooth(sigma: Fraction, counts: int) -> bool:
-    """Whether the lemma is as good as a convolution."""
-    return sigma >= Fraction(3, 2) and counts > 0
-
-
-def _counts(sigma: Fraction, counts: int) -> Shifted:
-    return Shifted(sigma=sigma, norm=counts, cells=counts)
-
-
-def _loss(sigma: Fraction, counts: int, value: int) -> Fraction:
-    return (counts - 2 * value) / (2 * sigma * sigma)
-
-
-def _coarse(sigma: Fraction, counts: int) -> list[tuple[int, arb]]:
-    """Values of the sum of the counts' noise, with at most these probabilities."""
-    if _smooth(sigma, counts):
-        return window_of_sum(_counts(sigma, counts))[0]
-    return sum_of_draws(sigma, counts)
-
-
-def _missing(sigma: Fraction, counts: int, kept: arb) -> arb:
-    """The probability of everything outside the window."""
-    return window_of_sum(_counts(sigma, counts))[1] if _smooth(sigma, counts) else 1 - kept
 
 
 def _upper_curve(fine: Shifted | None, epsilon: arb) -> arb:

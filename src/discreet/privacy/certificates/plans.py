@@ -224,7 +224,7 @@ def _loss_noise(plan: LayeredPlan, counts: GaussianMoves, losses: int) -> tuple[
 
 def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
     reach = Reach.of(plan.shape, plan.statistics, stationary=False)
-    return FlippedBits(flip=Fraction(plan.flip), bits=reach.units)
+    return FlippedBits(flip=Fraction(plan.flip), units=reach.units)
 
 
 _READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
