@@ -7,7 +7,7 @@ import pytest
 
 from discreet.device import DeviceError, load
 from discreet.device.description import LARGEST, digest, fraction, plain_fraction, problem
-from helpers.devices import ALL, classes, local
+from helpers.devices import ALL, BAD_DESCRIPTIONS, BAD_FLIPS, classes, local
 
 pytestmark = pytest.mark.core
 
@@ -53,36 +53,7 @@ def test_large_integers_travel_as_text():
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [
-        ({"version": 2}, "unknownVersion"),
-        ({"version": None}, "unknownVersion"),
-        ({"version": True}, "unknownVersion"),
-        ({"version": "1"}, "unknownVersion"),
-        ({"encoder": "bits"}, "unknownEncoder"),
-        ({"encoder": None}, "unknownEncoder"),
-        ({"encoder": ["classes"]}, "unknownEncoder"),
-        ({"noise": 0}, "badDescription"),
-        ({"states": 0}, "badDescription"),
-        ({"states": "4"}, "badDescription"),
-        ({"actions": True}, "badDescription"),
-        ({"horizon": 2}, "badDescription"),
-        ({"horizon": 2**16 + 1, "policy": None, "played": []}, "badDescription"),
-        ({"states": 2**30, "actions": 2**30, "policy": None, "played": []}, "badDescription"),
-        ({"policy": None}, "badDescription"),
-        ({"played": [0]}, "badDescription"),
-        ({"policy": [[0, 1, 0, 2]] * 3}, "badDescription"),
-        ({"policy": [[0, 1, 0, 0.5]] * 3}, "badDescription"),
-        ({"policy": [[0, 1, 0]] * 3}, "badDescription"),
-        ({"policy": [0, 1, 0]}, "badDescription"),
-        ({"policy": "0101"}, "badDescription"),
-        ({"policy": None, "played": [0, 24]}, "badDescription"),
-        ({"policy": None, "played": [1, 0]}, "badDescription"),
-        ({"policy": None, "played": [1, 1]}, "badDescription"),
-        ({"policy": None, "played": {"0": 1}}, "badDescription"),
-        ({"policy": None, "played": [0], "start": [0]}, "badDescription"),
-        ({"start": [4]}, "badDescription"),
-        ({"start": 0}, "badDescription"),
-    ],
+    BAD_DESCRIPTIONS,
     ids=str,
 )
 @pytest.mark.parametrize("name", ALL)
@@ -96,9 +67,7 @@ def test_what_is_no_dictionary_is_no_description(data):
     assert code(data) == "badDescription"
 
 
-@pytest.mark.parametrize(
-    "flip", [[0, 2], [2, 2], [1, 3], [3, 2], 0.25, "1/4", [1], [1, 2, 4], [1, "02"], [0.5, 1], None]
-)
+@pytest.mark.parametrize("flip", BAD_FLIPS, ids=str)
 def test_a_flip_is_a_fraction_below_one_with_a_power_of_two(flip):
     assert code(local("one-step", flip=flip)) == "badDescription"
     assert code(local("randomized-response", flip=flip)) == "badDescription"

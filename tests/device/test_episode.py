@@ -5,7 +5,7 @@ import pytest
 from discreet.device import DeviceError, load
 from discreet.device.description import problem
 from discreet.device.episode import LEFT, read_episode
-from helpers.devices import ALL, FOLLOWS, LEAVES, classes
+from helpers.devices import ALL, BAD_EPISODES, FOLLOWS, LEAVES, classes
 
 pytestmark = pytest.mark.core
 
@@ -25,23 +25,9 @@ def test_an_unplayed_pair_beyond_the_last_row_has_left():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"states": [0, 1, 2]},
-        {"states": [0, 1, 2, 4]},
-        {"states": [0, 1, 2, -1]},
-        {"states": [0, 1, 2, 0.5]},
-        {"states": [0, 1, 2, True]},
-        {"states": "0123"},
-        {"actions": [0, 1, 2]},
-        {"actions": [0, 1]},
-        {"actions": None},
-        {"rewards": [0, 0, 1.0000001]},
-        {"rewards": [0, 0, -1e-9]},
+        *BAD_EPISODES,
         {"rewards": [0, 0, float("nan")]},
         {"rewards": [0, 0, float("inf")]},
-        {"rewards": [0, 0, "1"]},
-        {"rewards": [0, 0, True]},
-        {"rewards": [0, 0, 0, 0]},
-        {"name": "Ada"},
     ],
     ids=str,
 )

@@ -82,3 +82,55 @@ def vector(description, episode, given=b"", seed=0):
         "report": report,
         "bytes": device.to_bytes(report).hex(),
     }
+
+
+BAD_DESCRIPTIONS = [
+    ({"version": 2}, "unknownVersion"),
+    ({"version": None}, "unknownVersion"),
+    ({"version": True}, "unknownVersion"),
+    ({"version": "1"}, "unknownVersion"),
+    ({"encoder": "bits"}, "unknownEncoder"),
+    ({"encoder": None}, "unknownEncoder"),
+    ({"encoder": ["classes"]}, "unknownEncoder"),
+    ({"noise": 0}, "badDescription"),
+    ({"states": 0}, "badDescription"),
+    ({"states": "4"}, "badDescription"),
+    ({"actions": True}, "badDescription"),
+    ({"horizon": 2}, "badDescription"),
+    ({"horizon": 2**16 + 1, "policy": None, "played": []}, "badDescription"),
+    ({"states": 2**30, "actions": 2**30, "policy": None, "played": []}, "badDescription"),
+    ({"policy": None}, "badDescription"),
+    ({"played": [0]}, "badDescription"),
+    ({"policy": [[0, 1, 0, 2]] * 3}, "badDescription"),
+    ({"policy": [[0, 1, 0, 0.5]] * 3}, "badDescription"),
+    ({"policy": [[0, 1, 0]] * 3}, "badDescription"),
+    ({"policy": [0, 1, 0]}, "badDescription"),
+    ({"policy": "0101"}, "badDescription"),
+    ({"policy": None, "played": [0, 24]}, "badDescription"),
+    ({"policy": None, "played": [1, 0]}, "badDescription"),
+    ({"policy": None, "played": [1, 1]}, "badDescription"),
+    ({"policy": None, "played": {"0": 1}}, "badDescription"),
+    ({"policy": None, "played": [0], "start": [0]}, "badDescription"),
+    ({"start": [4]}, "badDescription"),
+    ({"start": 0}, "badDescription"),
+]
+"""Changes to any description (None: without this key), and the name of the refusal."""
+BAD_FLIPS = [[0, 2], [2, 2], [1, 3], [3, 2], 0.25, "1/4", [1], [1, 2, 4], [1, "02"], [0.5, 1], None]
+BAD_EPISODES = [
+    {"states": [0, 1, 2]},
+    {"states": [0, 1, 2, 4]},
+    {"states": [0, 1, 2, -1]},
+    {"states": [0, 1, 2, 0.5]},
+    {"states": [0, 1, 2, True]},
+    {"states": "0123"},
+    {"actions": [0, 1, 2]},
+    {"actions": [0, 1]},
+    {"actions": None},
+    {"rewards": [0, 0, 1.0000001]},
+    {"rewards": [0, 0, -1e-9]},
+    {"rewards": [0, 0, "1"]},
+    {"rewards": [0, 0, True]},
+    {"rewards": [0, 0, 0, 0]},
+    {"name": "Ada"},
+]
+"""Changes to an episode."""

@@ -1,0 +1,68 @@
+// What Node and Chromium both run: vectors, refusals and draws of device.js, results as plain JSON.
+
+const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Hands out given bytes; `left` says how many nobody asked for. */
+function given(bytes) {
+  const source = (length) => {
+    const drawn = bytes.subarray(source.at, source.at + length);
+    source.at += length;
+    source.left -= length;
+    return drawn;
+  };
+  return Object.assign(source, { at: 0, left: bytes.length });
+}
+
+function encoded(device, vector) {
+  const source = given(fromHex(vector.random));
+  const loaded = device.load(vector.description);
+  const report = loaded.encode(vector.episode, new device.ByteDraws(source));
+  const bytes = loaded.toBytes(report);
+  const again = toHex(loaded.toBytes(loaded.fromBytes(bytes)));
+  return { report, bytes: toHex(bytes), again, left: source.left };
+}
+
+const attempts = {
+  load: (device, { description }) => device.load(description),
+  encode: (device, { description, episode }) => device.load(description).encode(episode),
+  read: (device, { description, bytes }) => device.load(description).fromBytes(fromHex(bytes)),
+  other: (device, { description, data }) => device.load(description).fromBytes(data),
+  pack: (device, { description, report }) => device.load(description).toBytes(report),
+  cell: (device, { cells, bytes }) => device.cellFromBytes(fromHex(bytes), { cells }),
+  source: (device, { description, episode }) =>
+    device.load(description).encode(episode, new device.ByteDraws(() => new Uint8Array(1))),
+};
+
+/** The name of the refusal, or what happened instead. */
+function refusal(device, attempt) {
+  try {
+    attempts[attempt.kind](device, attempt);
+  } catch (error) {
+    return error instanceof device.DeviceError ? error.code : `${error}`;
+  }
+  return "accepted";
+}
+
+function counted(values, size) {
+  const counts = new Array(size).fill(0);
+  for (const value of values) counts[value] += 1;
+  return counts;
+}
+
+export function run(device, work) {
+  const draws = new device.ByteDraws();
+  const { count, cells, weight, numerator, denominator } = work.draws;
+  return {
+    vectors: work.vectors.map((vector) => encoded(device, vector)),
+    refusals: work.refusals.map((attempt) => refusal(device, attempt)),
+    below: work.draws.bounds.map((bound) => counted(draws.below(bound, count), bound)),
+    noise: counted(draws.noise(cells, weight, count), cells + 1),
+    rewards: counted(draws.rewards(new Array(count).fill(0.3)), 2),
+    bits: counted(draws.bits(BigInt(numerator), BigInt(denominator), count), 2),
+    twice: [0, 1].map(() => toHex(device.systemBytes(16))),
+    classes: work.layouts.map((description) => device.load(description).classes),
+    digest: toHex(device.sha256(new TextEncoder().encode("a".repeat(1000)))),
+    cell: toHex(device.cellToBytes(work.cell)),
+  };
+}
