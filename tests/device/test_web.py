@@ -195,8 +195,8 @@ def in_node():
     return json.loads(done.stdout)
 
 
-PAGE = """<!doctype html><meta charset="utf-8"><title>device.js</title><link rel="icon" href="data:,">
-<pre id="out">nothing</pre>
+PAGE = """<!doctype html><meta charset="utf-8"><title>device.js</title>
+<link rel="icon" href="data:,"><pre id="out">nothing</pre>
 <script type="application/json" id="work">WORK</script>
 <script type="module">
 import * as device from "./device.js";
