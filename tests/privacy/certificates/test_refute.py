@@ -78,6 +78,14 @@ def test_losses_are_rounded_down(weights, m):
     assert true * (1 - Fraction(1, 10**40)) <= under <= true / base * (1 + Fraction(1, 10**40))
 
 
+@pytest.mark.parametrize("place", [-5, -1, 0, 1, 9])
+def test_a_loss_just_below_the_grid_is_rounded_down_to_the_next_point(place):
+    """Doubles cannot tell it from the grid point itself."""
+    base = Fraction(15, 16)
+    ratio = base**place * (1 + Fraction(1, 10**30))
+    assert rounded_down([(ball(1), ball(ratio))], base).first == place - 1
+
+
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=6), st.integers(0, 8))
 def test_the_delta_of_rounded_losses_is_below_the_truth(weights, quarter):
     base, epsilon = Fraction(31, 32), Fraction(quarter, 4)

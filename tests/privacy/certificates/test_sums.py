@@ -9,6 +9,7 @@ pytest.importorskip("flint")
 
 import itertools
 
+from discreet.privacy.certificates import sums, verify
 from discreet.privacy.certificates.balls import ball, exact
 from discreet.privacy.certificates.sums import (
     Shifted,
@@ -153,6 +154,38 @@ def test_the_far_tail_is_counted_whole():
     assert truth * (1 - Fraction(1, 10**12)) <= found <= truth * (1 + Fraction(1, 10**6))
 
 
+def test_the_far_tail_is_counted_whole_wherever_the_sum_ends(monkeypatch):
+    shifted, epsilon = direction(3, (1, 1)), Fraction(1)
+    whole = low(lattice_sum, shifted, epsilon)
+    monkeypatch.setattr(sums, "_DEPTH", 0.5)
+    short = high(lattice_sum, shifted, epsilon)
+    assert whole <= short * (1 + Fraction(1, 10**12))
+    assert short > whole * Fraction(101, 100)  # the tail is not negligible here
+
+
+SAME = [
+    (Fraction(1, 2), 1, 1, True),
+    (Fraction(3, 4), 5, 2, False),
+    (Fraction(6, 5), 3, 3, True),
+    (Fraction(5), 36, 36, True),
+    (Fraction(7, 2), 14, 3, False),
+]
+
+
+@pytest.mark.parametrize(("sigma", "norm", "cells", "ones"), SAME)
+def test_the_verifier_finds_the_same_with_integers(sigma, norm, cells, ones):
+    """Two programs that share nothing but the proof."""
+    shifted = Shifted(sigma=sigma, norm=norm, cells=cells, step=2, ones=ones)
+    variance, epsilon = sigma**2, Fraction(3, 7)
+    pairs = [
+        (high(excess, shifted), verify.excess(variance, norm, cells, ones)),
+        (high(lattice_sum, shifted, epsilon), verify.lattice_sum(variance, norm, 2, epsilon)),
+        (high(closed_form, shifted, epsilon), verify.closed_form(variance, norm, 2, epsilon)),
+    ]
+    for ours, theirs in pairs:
+        assert abs(ours - theirs) <= Fraction(1, 10**12) * ours
+
+
 @given(
     st.integers(2, 40),
     st.integers(1, 30),
@@ -189,8 +222,6 @@ def test_an_epsilon_may_be_a_ball():
 )
 def test_long_sums_go_by_the_closed_form(sigma, method, monkeypatch):
     """Sixteen counters: a deviation of 50,000 is the longest sum."""
-    from discreet.privacy.certificates import sums
-
     monkeypatch.setattr(sums, "lattice_sum", closed_form)  # which, not how long it takes
     shifted = Shifted(sigma=Fraction(sigma), norm=16, cells=16)
     assert delta_of_shift(shifted, Fraction(1))[1] == method
