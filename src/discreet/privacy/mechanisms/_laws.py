@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -128,13 +128,24 @@ class NoiseLaw(TailLaw):
         """The sum of ``copies`` draws on each of ``cells`` counters, in lockstep runs."""
         return sum_table(self.masses(), copies, cells)
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Plain]:
-        """Plain values for JSON."""
+        """Plain values for JSON: the kind, and the parameters by name."""
+        return {"law": self.kind, **vars(self)}
+
+
+class ScaleLaw(NoiseLaw):
+    """A law whose one parameter is a scale."""
+
+    def __post_init__(self) -> None:
+        _validate.positive(**vars(self))
+
+    def scaled(self, factor: float) -> Self:
+        """The same kind of noise, ``factor`` times as large."""
+        return type(self)(**{name: value * factor for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True)
-class LaplaceLaw(NoiseLaw):
+class LaplaceLaw(ScaleLaw):
     """P(x) proportional to exp(-|x| / scale).
 
     >>> round(LaplaceLaw(36.0).variance ** 0.5, 1)
@@ -143,9 +154,6 @@ class LaplaceLaw(NoiseLaw):
 
     scale: float
     kind: ClassVar[str] = "laplace"
-
-    def __post_init__(self) -> None:
-        _validate.positive(scale=self.scale)
 
     @property
     def variance(self) -> float:
@@ -171,23 +179,15 @@ class LaplaceLaw(NoiseLaw):
         """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
 
-    def scaled(self, factor: float) -> "LaplaceLaw":
-        """``factor`` times the scale."""
-        return LaplaceLaw(self.scale * factor)
-
     def lane_noise(self, copies: int, cells: int) -> LaneNoise:
         """One draw is inverted from one uniform; its tails would make a long table."""
         if copies > 1:
             return super().lane_noise(copies, cells)
         return LaneNoise(kind=LAPLACE, draws=cells, scale=self.scale)
 
-    def to_dict(self) -> dict[str, Plain]:
-        """The scale."""
-        return {"law": self.kind, "scale": self.scale}
-
 
 @dataclass(frozen=True)
-class GaussianLaw(NoiseLaw):
+class GaussianLaw(ScaleLaw):
     """P(x) proportional to exp(-x² / (2 sigma²)).
 
     It is sub-Gaussian: E[exp(tX)] <= exp(t²·sigma²/2) (Canonne, Kamath and Steinke, 2020).
@@ -195,9 +195,6 @@ class GaussianLaw(NoiseLaw):
 
     sigma: float
     kind: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        _validate.positive(sigma=self.sigma)
 
     @property
     def variance(self) -> float:
@@ -236,19 +233,11 @@ class GaussianLaw(NoiseLaw):
         """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
 
-    def scaled(self, factor: float) -> "GaussianLaw":
-        """``factor`` times the sigma."""
-        return GaussianLaw(self.sigma * factor)
-
     def masses(self) -> FloatArray:
         """Up to ten sigmas: the rest has a mass of 1e-23."""
         most = np.ceil(_SIGMAS * self.sigma)
         values = np.arange(-most, most + 1)
         return np.asarray(np.exp(-(values**2) / (2 * self.sigma**2)), np.float64)
-
-    def to_dict(self) -> dict[str, Plain]:
-        """The sigma."""
-        return {"law": self.kind, "sigma": self.sigma}
 
 
 @dataclass(frozen=True)
@@ -313,10 +302,6 @@ class BoundedLaw(NoiseLaw):
         if terms <= 32:
             return np.asarray(sum(self.draw(sampler, size) for _ in range(terms)), np.int64)
         return sampler.table_sum(self.weights, terms, size) - terms * self.largest
-
-    def to_dict(self) -> dict[str, Plain]:
-        """The radius."""
-        return {"law": self.kind, "radius": self.radius}
 
 
 @lru_cache(maxsize=32)

@@ -1,4 +1,4 @@
-"""Streams whose users randomise their data instead of adding noise to it: shared parts.
+"""Batches and streams whose users randomise their data instead of adding noise to it: shared parts.
 
 What such a user adds to a counter is affine in her data: ``offset + gain · unit``, all of them
 integers, with random offset and gain drawn before her episode (see `StreamBlock`). So the
@@ -11,9 +11,9 @@ summed debiased answers in floating point. ``offset + gain`` and a plain offset 
 round differently, and the low-order bits told who had visited what.)
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Pieces
 from discreet.privacy.mechanisms._lane_noise import LanePlan
-from discreet.privacy.plans import ReportStreamPlan, StreamSize, unflatten
+from discreet.privacy.plans import ReportPlan, ReportStreamPlan, StreamSize, unflatten
 from discreet.privacy.releases import ReportRelease, StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
@@ -33,21 +33,43 @@ if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
 
+class Flipped(ABC):
+    """What a batch and a stream of a mechanism share: how often bits are false."""
+
+    @staticmethod
+    @abstractmethod
+    def flips(
+        trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
+    ) -> tuple[float, Guarantee]:
+        """The probability of a false bit, and what it delivers."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponsePlan(ReportStreamPlan, LanePlan):
+class ResponseBatch(ReportPlan, Flipped):
+    """A batch whose users report bits, of which each is false with probability ``flip``."""
+
+    flip: float
+    name: ClassVar[str]
+
+    @classmethod
+    def calibrate(
+        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
+    ) -> Self:
+        """A plan for the statistics of an MDP."""
+        flip, guarantee = cls.flips(trust, shape, statistics)
+        return cls(
+            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, flip=flip
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResponsePlan(ReportStreamPlan, LanePlan, Flipped):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.
     """
 
     flip: float
-
-    @classmethod
-    @abstractmethod
-    def flips(
-        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-    ) -> tuple[float, Guarantee]:
-        """The probability of a false bit, and what it delivers."""
 
     @classmethod
     def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> dict[str, Any]:

@@ -29,7 +29,7 @@ nothing extra.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -46,8 +46,8 @@ from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import ONE_STEP, LaneNoise
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
-from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
-from discreet.privacy.plans import Draw, ReportPlan, batch_release
+from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
+from discreet.privacy.plans import Draw, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
@@ -106,21 +106,11 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
     return {name: one * categories_per_counter(shape, name) for name in statistics}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OneStepBatch(ReportPlan):
+class OneStepBatch(ResponseBatch):
     """Every user reports one step; ``flip`` is the probability q of a false bit."""
 
-    flip: float
-
-    @classmethod
-    def calibrate(
-        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
-    ) -> Self:
-        """The false bit 1/(e^epsilon + 1), whatever the statistics."""
-        flip, guarantee = false_bit(trust, shape, statistics)
-        return cls(
-            shape=shape, statistics=statistics, mechanism="one-step", guarantee=guarantee, flip=flip
-        )
+    name: ClassVar[str] = "one-step"
+    flips = staticmethod(false_bit)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """On counters that nobody visits."""
@@ -271,13 +261,7 @@ class OneStepStream(ResponsePlan):
 
     name: ClassVar[str] = "one-step"
     response: ClassVar[Literal["unit", "cell", "category"]] = "category"
-
-    @classmethod
-    def flips(
-        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-    ) -> tuple[float, Guarantee]:
-        """As in a batch."""
-        return false_bit(trust, shape, statistics)
+    flips = staticmethod(false_bit)
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """On counters that nobody visits (pooled: every user's report reaches each counter)."""

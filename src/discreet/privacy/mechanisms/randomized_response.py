@@ -16,8 +16,7 @@ and the analyser adds them up over steps, which is post-processing.
 """
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered
-from discreet.privacy.mechanisms._responses import ResponsePlan, ResponseRelease
+from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.plans import randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
@@ -66,22 +65,18 @@ def _printed_flip(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee
     return q, delivered(trust, "paper 002 (randomised response)", reach.units * per_bit)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RandomizedResponseBatch(CounterBatch):
+def flip_of_bits(
+    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
+) -> tuple[float, Guarantee]:
+    """The flip of an episode's bits: per step, also where counters are pooled over steps."""
+    return flip_probability(trust, Reach.of(shape, statistics, stationary=False))
+
+
+class RandomizedResponseBatch(ResponseBatch, CounterBatch):
     """Every user flips each bit of her report with probability ``flip``."""
 
-    flip: float
     name: ClassVar[str] = "randomized-response"
-
-    @classmethod
-    def calibrate(
-        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
-    ) -> Self:
-        """A plan for the statistics of an MDP."""
-        flip, guarantee = flip_probability(trust, Reach.of(shape, statistics, stationary=False))
-        return cls(
-            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, flip=flip
-        )
+    flips = staticmethod(flip_of_bits)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """n·q(1-q)/(1-2q)²."""
@@ -130,13 +125,7 @@ class RandomizedResponseStream(ResponsePlan):
 
     name: ClassVar[str] = "randomized-response"
     response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
-
-    @classmethod
-    def flips(
-        cls, trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-    ) -> tuple[float, Guarantee]:
-        """As in a batch."""
-        return flip_probability(trust, Reach.of(shape, statistics, stationary=False))
+    flips = staticmethod(flip_of_bits)
 
     @property
     def bits(self) -> int:
