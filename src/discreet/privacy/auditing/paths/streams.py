@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,18 +48,11 @@ def stream_path(plan: StreamPlan, name: str, watch: int = _SHORT) -> Path:
     for label, other in neighbours(plan.shape).items():
         for place in range(watch) if label == EVERYTHING and not randomised else [watch - 1]:
             worlds[_at(label, place)] = _world(plan, name, usual, other, place, watch)
-    alone = plan.episodes == 1 or not randomised  # who draws when is known of secure streams only
-    return Path(
-        name,
-        _kind(plan),
-        _world(plan, name, usual, usual, 0, watch),
-        worlds,
-        releases=watch,
-        cells=plan.cells,
-        window=None if alone else _draws_of(plan, name, watch - 1),
-        blocks=name == BLOCK,
-        secure=(False, True) if alone else (True,),
-    )
+    path = _path(plan, name, worlds, watch)
+    if plan.episodes == 1 or not randomised:
+        return path
+    window = _draws_of(plan, name, watch - 1)  # who draws when is known of secure streams only
+    return replace(path, window=window, secure=(True,))
 
 
 def long_path(plan: StreamPlan, name: str, *, secure: bool) -> Path:
@@ -66,13 +60,24 @@ def long_path(plan: StreamPlan, name: str, *, secure: bool) -> Path:
     usual, other = opposites(plan.shape)
     length = min(LONG, plan.episodes)
     places = [place for place in _POSITIONS if place < length]
-    window: tuple[int, int] | None = None
-    if plan.response != "unit":
+    randomised = plan.response != "unit"
+    if randomised:
         places = [length // 2]
-        window = _draws_of(plan, name, places[0])
     worlds = {
         _at(EVERYTHING, place): _world(plan, name, usual, other, place, length) for place in places
     }
+    return replace(
+        _path(plan, name, worlds, length),
+        note=f"{length} releases, {'secure' if secure else 'simulated'}",
+        window=_draws_of(plan, name, places[0]) if randomised else None,
+        thorough=False,
+        secure=(secure,),
+    )
+
+
+def _path(plan: StreamPlan, name: str, worlds: dict[str, Run], length: int) -> Path:
+    """The first ``length`` releases, next to those of users who are all alike."""
+    usual, _ = opposites(plan.shape)
     return Path(
         name,
         _kind(plan),
@@ -80,11 +85,7 @@ def long_path(plan: StreamPlan, name: str, *, secure: bool) -> Path:
         worlds,
         releases=length,
         cells=plan.cells,
-        note=f"{length} releases, {'secure' if secure else 'simulated'}",
-        window=window,
         blocks=name == BLOCK,
-        thorough=False,
-        secure=(secure,),
     )
 
 
