@@ -24,7 +24,7 @@ def test_shuffle_report():
     assert report.delivered_by_paper["epsilon"] == pytest.approx(0.055, rel=0.01)
     assert report.claimed_by_paper == "(1, 1e-06)-SDP"
     assert report.messages_per_user == 576
-    assert report.bytes_per_user == 1152
+    assert report.bytes_per_user == 576 * 52
     assert report.noise_bits["fair_bits_in_all"] == pytest.approx(2574, rel=0.01)
 
 
@@ -39,7 +39,12 @@ def test_integer_messages_of_the_papers():
 
 @pytest.mark.parametrize(
     ("mechanism", "size"),
-    [("one-step", 9), ("randomized-response", 36), ("laplace", 396), ("gaussian", 360)],
+    [
+        ("one-step", 38 + 4 + 8),
+        ("randomized-response", 38 + 36),
+        ("laplace", 396),
+        ("gaussian", 360),
+    ],
 )
 def test_local_reports_have_a_size(mechanism, size):
     trust = Local(epsilon=1, delta=1e-6, mechanism=mechanism)
@@ -184,7 +189,7 @@ def test_the_table_names_guarantee_cost_and_papers(run):
     text = run("--trust", "shuffle").stdout
     for words in (
         "(1, 1e-06)-SDP, one user's whole episode, replace-one",
-        "576 messages, 1,152 bytes",
+        "576 messages, 29,952 bytes",
         "deliver (0.05542, 1e-06)",
         "assuming that the shuffler does not collude",
     ):

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from discreet.device.description import Description, Plain, Problem, digest
@@ -21,7 +22,6 @@ class Device(ABC):
 
     Attributes:
         problem: sizes and what the policy plays.
-        batch: 32 bytes that name the description.
     """
 
     name: ClassVar[str]
@@ -31,7 +31,11 @@ class Device(ABC):
     def __init__(self, description: Description, problem: Problem) -> None:
         self._description = dict(description)
         self.problem = problem
-        self.batch = digest(description)
+
+    @cached_property
+    def batch(self) -> bytes:
+        """32 bytes that name the description."""
+        return digest(self._description)
 
     def to_dict(self) -> dict[str, Plain]:
         """The description, for JSON."""

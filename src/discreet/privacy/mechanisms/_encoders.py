@@ -73,7 +73,10 @@ class AdditiveEncoder:
 
     @property
     def traffic(self) -> Traffic:
-        """One report with all its counters, each with room for twelve deviations either way."""
+        """One report with all its counters, each with room for twelve deviations either way.
+
+        Without a header: these reports have no wire format.
+        """
         bits = math.ceil(24 * math.sqrt(self.law.variance) + 2).bit_length()
         return Traffic(1, math.ceil(self.cells.size * bits / 8))
 

@@ -20,7 +20,6 @@ A batch is simulated by drawing the sums directly: the same distribution in cons
 counter. `ShuffleEncoder`, `shuffle` and `ShuffleBatch.release_reports` are the real thing.
 """
 
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -195,11 +195,9 @@ class ShuffleEncoder:
 
     @property
     def traffic(self) -> Traffic:
-        """One message per counter and bit; a message holds the counter's number and the bit."""
-        cells = played_cells(self.played, self.statistics)
-        messages = cells * (1 + self.bits)
-        width = math.ceil((1 + max(0, cells - 1).bit_length()) / 8)
-        return Traffic(messages, messages * width)
+        """One message per counter and bit, each in an envelope of its own."""
+        messages = played_cells(self.played, self.statistics) * (1 + self.bits)
+        return Traffic(messages, messages * ENVELOPE)
 
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
