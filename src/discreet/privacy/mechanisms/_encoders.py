@@ -8,7 +8,7 @@ bits on the device, before anything else.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -95,9 +95,7 @@ class AdditiveEncoder:
         """Plain values for JSON."""
         return {
             "encoder": "additive",
-            "states": self.shape.states,
-            "actions": self.shape.actions,
-            "horizon": self.shape.horizon,
+            **asdict(self.shape),
             "statistics": list(self.statistics),
             "cells": self.cells.tolist(),
             "stationary": self.stationary,
