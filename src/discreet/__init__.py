@@ -9,7 +9,7 @@ from discreet._import_hook import when_imported as _when_imported
 from discreet._lazy import attach as _attach
 
 if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
-    from discreet import errors, lab, learners, mdp, privacy, study
+    from discreet import device, errors, lab, learners, mdp, privacy, study
     from discreet.lab.results import load
     from discreet.learners.check import check_learner
     from discreet.learners.learn import learn
@@ -36,6 +36,7 @@ _WHERE = {
     "check_mdp": "discreet.mdp.check",
     "check_mechanism": "discreet.privacy.auditing.conformance",
     "check_study": "discreet.study.check",
+    "device": "discreet.device",
     "errors": "discreet.errors",
     "from_gymnasium": "discreet.mdp.gymnasium_bridge",
     "learn": "discreet.learners.learn",
@@ -62,6 +63,7 @@ __all__ = [
     "check_mdp",
     "check_mechanism",
     "check_study",
+    "device",
     "errors",
     "from_gymnasium",
     "lab",
