@@ -76,15 +76,21 @@ class Decided:
             RefusedCellError: with the index of the first value that has none.
         """
         cells = plain(values)
-        for cell in dict.fromkeys(cells):
-            if cell not in self._known:
-                try:
-                    self._known[cell] = self._decide(cell)
-                except RefusedCellError as refused:
-                    refused.index = next(i for i, c in enumerate(cells) if c is cell)
-                    refused.value = values[refused.index]
-                    raise
-        return np.fromiter(map(self._known.__getitem__, cells), np.int64, len(cells))
+        found = list(map(self._known.get, cells))
+        if None in found:
+            try:
+                for index in [i for i, number in enumerate(found) if number is None]:
+                    found[index] = self._number(cells[index])
+            except RefusedCellError as refused:
+                refused.index, refused.value = index, values[index]
+                raise
+        return np.array(found, np.int64)
+
+    def _number(self, cell: object) -> int:
+        number = self._known.get(cell)
+        if number is None:
+            number = self._known[cell] = self._decide(cell)
+        return number
 
 
 class Users:
