@@ -9,7 +9,7 @@ import pytest
 
 from discreet.device import ByteDraws, ClassesDevice, DeviceError, cell_from_bytes, cell_to_bytes
 from discreet.device.layout import MessageClass
-from helpers.devices import FOLLOWS, LEAVES, Bytes, classes
+from helpers.devices import FOLLOWS, LEAVES, Bytes, classes, law
 
 pytestmark = pytest.mark.core
 
@@ -85,45 +85,6 @@ def test_a_start_that_is_known_leaves_fewer_cells():
     episode = {"states": [3, 0, 0, 0], "actions": [1, 1, 0], "rewards": [0, 0, 0]}
     assert own_cells(device, episode) == [1, 0, 0]
     assert own_cells(device, FOLLOWS) == [2, 4, 4]  # she did not start there
-
-
-class Exact:
-    """Follows a script of choices and multiplies up their probabilities as exact fractions."""
-
-    def __init__(self, script):
-        self.script, self.taken, self.sizes = script, [], []
-        self.probability = Fraction(1)
-
-    def _choose(self, chances):
-        at = len(self.taken)
-        choice = self.script[at] if at < len(self.script) else 0
-        self.taken.append(choice)
-        self.sizes.append(len(chances))
-        self.probability *= chances[choice]
-        return choice
-
-    def below(self, bound, count):
-        return [self._choose([Fraction(1, bound)] * bound) for _ in range(count)]
-
-    def noise(self, cells, weight, count):
-        q = Fraction(weight, 2**32)
-        return [self._choose([q / cells] * cells + [1 - q]) for _ in range(count)]
-
-    def rewards(self, rewards):
-        return [self._choose([1 - Fraction(r), Fraction(r)]) for r in rewards]
-
-
-def law(device, episode):
-    """Every report with its probability."""
-    found, todo = Counter(), [[]]
-    while todo:
-        script = todo.pop()
-        draws = Exact(script)
-        report = device.encode(episode, draws)
-        found[tuple(map(tuple, report))] += draws.probability
-        for at in range(len(script), len(draws.taken)):
-            todo += [[*draws.taken[:at], other] for other in range(1, draws.sizes[at])]
-    return found
 
 
 @pytest.mark.parametrize(("users", "noise"), [(6, 2), (11, 1), (4, 3)])

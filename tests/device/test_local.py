@@ -8,48 +8,10 @@ from fractions import Fraction
 import pytest
 
 from discreet.device import ByteDraws, load
-from helpers.devices import FOLLOWS, LEAVES, Bytes, local
+from helpers.devices import FOLLOWS, LEAVES, Bytes, law, local
 
 pytestmark = pytest.mark.core
 TINY = {"states": 1, "actions": 2, "horizon": 2, "policy": None, "played": [0, 1, 2, 3]}
-
-
-class Exact:
-    """Follows a script of choices and multiplies up their probabilities as exact fractions."""
-
-    def __init__(self, script):
-        self.script, self.taken, self.sizes = script, [], []
-        self.probability = Fraction(1)
-
-    def _choose(self, chances):
-        at = len(self.taken)
-        choice = self.script[at] if at < len(self.script) else 0
-        self.taken.append(choice)
-        self.sizes.append(len(chances))
-        self.probability *= chances[choice]
-        return choice
-
-    def below(self, bound, count):
-        return [self._choose([Fraction(1, bound)] * bound) for _ in range(count)]
-
-    def rewards(self, rewards):
-        return [int(reward) for reward in rewards]
-
-    def bits(self, numerator, denominator, count):
-        one = Fraction(numerator, denominator)
-        return [self._choose([1 - one, one]) for _ in range(count)]
-
-
-def law(device, episode):
-    """Every report with its exact probability."""
-    found, todo = Counter(), [[]]
-    while todo:
-        script = todo.pop()
-        draws = Exact(script)
-        found[str(device.encode(episode, draws))] += draws.probability
-        for at in range(len(script), len(draws.taken)):
-            todo += [[*draws.taken[:at], other] for other in range(1, draws.sizes[at])]
-    return found
 
 
 def users():

@@ -11,12 +11,14 @@ import re
 import shutil
 import subprocess
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from discreet import device
 from discreet.device import ByteDraws, DeviceError, cell_to_bytes, load
+from helpers.browser import dump_dom
 from helpers.devices import (
     ALL,
     BAD_DESCRIPTIONS,
@@ -229,35 +231,13 @@ class Pages(http.server.BaseHTTPRequestHandler):
 
 
 def in_chromium(folder):
-    engine = shutil.which("chromium") or shutil.which("chromium-browser")
-    if engine is None:
-        pytest.skip("no Chromium on this machine; device.js is not run by it")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        done = subprocess.run(
-            [
-                engine,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--enable-logging=stderr",
-                f"--user-data-dir={folder / 'profile'}",
-                "--dump-dom",
-                f"http://127.0.0.1:{server.server_port}/",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        server.shutdown()
-    assert "CONSOLE" not in done.stderr
-    found = re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.DOTALL)
+        try:
+            page = dump_dom(f"http://127.0.0.1:{server.server_port}/", folder)
+        finally:
+            server.shutdown()
+    found = re.search(r'<pre id="out">(.*?)</pre>', page, re.DOTALL)
     return json.loads(html.unescape(found.group(1)))
 
 
@@ -323,3 +303,5 @@ def test_parts_of_the_format(said):
 def test_the_module_is_alone_and_in_the_package():
     text = MODULE.read_text("utf-8")
     assert not re.search(r"^\s*import |\brequire\(|\bfetch\(|Math\.random", text, re.MULTILINE)
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    assert project["tool"]["setuptools"]["package-data"]["discreet.device"] == ["web/*.js"]

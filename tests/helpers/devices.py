@@ -1,6 +1,8 @@
 """Descriptions, episodes and sources of bytes for tests of devices."""
 
 import random
+from collections import Counter
+from fractions import Fraction
 
 from discreet.device import ByteDraws, load
 
@@ -82,6 +84,51 @@ def vector(description, episode, given=b"", seed=0):
         "report": report,
         "bytes": device.to_bytes(report).hex(),
     }
+
+
+class Exact:
+    """Draws that follow a script of choices and multiply up their probabilities as fractions."""
+
+    def __init__(self, script):
+        self.script, self.taken, self.sizes = script, [], []
+        self.probability = Fraction(1)
+
+    def _choose(self, chances):
+        at = len(self.taken)
+        choice = self.script[at] if at < len(self.script) else 0
+        self.taken.append(choice)
+        self.sizes.append(len(chances))
+        self.probability *= chances[choice]
+        return choice
+
+    def below(self, bound, count):
+        return [self._choose([Fraction(1, bound)] * bound) for _ in range(count)]
+
+    def noise(self, cells, weight, count):
+        q = Fraction(weight, 2**32)
+        return [self._choose([q / cells] * cells + [1 - q]) for _ in range(count)]
+
+    def _bit(self, one):
+        return int(one) if one in (0, 1) else self._choose([1 - one, one])
+
+    def rewards(self, rewards):
+        return [self._bit(Fraction(reward)) for reward in rewards]
+
+    def bits(self, numerator, denominator, count):
+        return [self._bit(Fraction(numerator, denominator)) for _ in range(count)]
+
+
+def law(device, episode):
+    """Every report of an episode with its exact probability."""
+    found, todo = Counter(), [[]]
+    while todo:
+        script = todo.pop()
+        draws = Exact(script)
+        report = device.encode(episode, draws)
+        found[tuple(map(tuple, report))] += draws.probability
+        for at in range(len(script), len(draws.taken)):
+            todo += [[*draws.taken[:at], other] for other in range(1, draws.sizes[at])]
+    return found
 
 
 BAD_DESCRIPTIONS = [
