@@ -1,0 +1,120 @@
+"""Paths of layered plans: counts and losses of a user, replaced at every place."""
+
+import numpy as np
+import pytest
+
+from discreet.privacy import Central, NoPrivacy
+from discreet.privacy.adversarial import LayeredSize, calibrate_layered
+from discreet.privacy.auditing.paths.layers import (
+    NAME,
+    LayeredUser,
+    _user,
+    layered_paths,
+    published,
+)
+from discreet.privacy.auditing.probes import PresetSampler
+from discreet.privacy.auditing.probing import probe
+from discreet.privacy.loss_noise import LOSS_UNITS
+
+SIZE = LayeredSize(widths=(1, 2, 1), actions=2)
+TRUST = Central(1, mechanism="tree-laplace")
+
+
+def plan_of(feedback="full", size=SIZE, trust=TRUST, episodes=3, **options):
+    return calibrate_layered(trust, size, episodes, feedback=feedback, **options)
+
+
+def still(run):
+    return run(PresetSampler.still())
+
+
+def test_one_path_with_every_user_replaced():
+    [path] = layered_paths(plan_of(), watch=2)
+    assert (path.name, path.kind, path.releases, path.note) == (NAME, "layered", 2, "full")
+    assert path.blocks
+    assert list(path.neighbours) == [
+        f"{label}, user {place}"
+        for label in ("everything", "losses only", "last step only")
+        for place in (1, 2)
+    ]
+
+
+def test_no_more_releases_than_episodes():
+    assert next(layered_paths(plan_of(episodes=3), watch=9)).releases == 3
+    assert next(layered_paths(plan_of(episodes=9))).releases == 4
+
+
+@pytest.mark.parametrize("moved", [set(), {0}, {1}, {0, 1}])
+def test_a_user_visits_one_pair_per_step(moved):
+    user = _user(plan_of(), moved, 1.0, full=False)
+    assert user.visits.sum() == 2
+    assert user.transitions.sum() == 2
+    for h in range(2):
+        assert user.visits[h, 0, 1 if h in moved else 0] == 1
+    assert np.array_equal(user.transitions.sum(axis=-1), user.visits)
+    assert np.array_equal(user.losses, user.visits)
+
+
+def test_with_full_information_every_pair_has_a_loss():
+    user = _user(plan_of(), set(), 1.0, full=True)
+    assert user.losses[0, 0].tolist() == [1, 1]
+    assert user.losses[0, 1].tolist() == [0, 0]  # the first layer has one state
+    assert user.losses[1].tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(("centred", "low", "high"), [(False, 0.0, 1.0), (True, -0.5, 0.5)])
+def test_losses_move_by_one_whole(centred, low, high):
+    plan = plan_of("bandit", centred_losses=centred)
+    [path] = layered_paths(plan, centred=centred)
+    gap = still(path.neighbours["losses only, user 1"]) - still(path.base)
+    assert set(np.unique(gap)) == {0.0, LOSS_UNITS * (low - high)}
+    assert np.count_nonzero(gap) == 2  # bandit losses are of one episode: two steps, once
+    assert path.note == ("bandit, centred" if centred else "bandit")
+
+
+def test_full_losses_are_summed_over_episodes():
+    [path] = layered_paths(plan_of("full"), watch=3)
+    gap = (still(path.neighbours["losses only, user 2"]) - still(path.base)).reshape(3, -1)
+    assert [np.count_nonzero(row) for row in gap] == [0, 6, 6]
+    assert set(np.unique(gap)) == {0.0, -LOSS_UNITS}
+
+
+def test_public_losses_are_not_published_as_private():
+    secret, public = (plan_of("full", public_losses=p) for p in (False, True))
+    sizes = [still(next(layered_paths(plan, watch=2)).base).size for plan in (secret, public)]
+    assert sizes[0] - sizes[1] == 2 * np.prod(SIZE.padded)
+    [path] = layered_paths(public)
+    gap = still(path.neighbours["losses only, user 1"]) - still(path.base)
+    assert not gap.any()
+
+
+def test_counts_are_running_sums():
+    plan = plan_of("bandit")
+    usual, other = (_user(plan, moved, 1.0, full=False) for moved in (set(), {0, 1}))
+    seen = published(plan, [usual, other, usual], PresetSampler.still()).reshape(3, -1)
+    size = usual.transitions.size
+    running = np.cumsum([u.transitions.ravel() for u in (usual, other, usual)], axis=0)
+    assert np.array_equal(seen[:, :size], running)
+
+
+def test_losses_are_rounded_to_units():
+    plan = plan_of("bandit")
+    plain = _user(plan, set(), 1.0, full=False)
+    odd = LayeredUser(plain.transitions, plain.visits, plain.losses / 3)
+    seen = published(plan, [odd], PresetSampler.still())[-np.prod(SIZE.padded) :]
+    assert set(np.unique(seen)) == {0.0, float(round(LOSS_UNITS / 3))}
+
+
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_what_is_delivered_is_what_is_promised(feedback):
+    tiny = LayeredSize(widths=(1, 1), actions=2)
+    [path] = layered_paths(plan_of(feedback, size=tiny), watch=2)
+    assert 0.9 < probe(path).epsilon(0.0) <= 1 + 1e-7
+
+
+def test_without_privacy_everything_is_seen():
+    plan = plan_of("bandit", trust=NoPrivacy())
+    sampler = PresetSampler.still()
+    [path] = layered_paths(plan)
+    path.base(sampler)
+    assert sampler.laws == []
