@@ -147,14 +147,10 @@ def _draw_noise(
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     if kind == LAPLACE:
         add_laplace(s0, s1, s2, s3, scale, total)
-    elif kind == TABLE:
+    elif kind in (TABLE, FLIPS):
         draw_table(s0, s1, s2, s3, cut, other, flat)
         for j in range(flat.size):
             total[j] += low + flat[j]
-    elif kind == FLIPS:
-        draw_table(s0, s1, s2, s3, cut, other, flat)
-        for j in range(flat.size):
-            total[j] += flat[j]
     elif kind == ONE_STEP:
         draw_uniforms(s0, s1, s2, s3, flat)
         next_states = fresh.shape[0] // (2 * pairs)
