@@ -66,15 +66,15 @@ _ONE_SHOT = (
     Mutant(
         "one-statistic-for-three",
         "the sensitivity forgets all statistics but one",
-        "Sensitivity(moves=horizon * len(statistics), pile=",
-        "Sensitivity(moves=horizon, pile=",
+        "moves = horizon * len(statistics)",
+        "moves = horizon",
         ("test_the_three_statistics_together",),
     ),
     Mutant(
         "pooled-without-piles",
         "units that pile up in one pooled counter are composed as if they were spread",
-        "pile=horizon if stationary else 1)",
-        "pile=1)",
+        "pile=horizon if stationary else 1, horizon=horizon)",
+        "pile=1, horizon=horizon)",
         ("test_no_pair_of_episodes_moves_further_and_one_moves_as_far",),
     ),
     Mutant(

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, _least_factor, in_loss_units, larger
 from discreet.privacy.loss_noise import together as both
-from discreet.privacy.mechanisms._cumulative import IndependentNoise, Reach
+from discreet.privacy.mechanisms._cumulative import (
+    IndependentNoise,
+)
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.toeplitz import ToeplitzStream
 from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
 
 COUNTS, LOSSES, EPISODES = 12, 6, 16

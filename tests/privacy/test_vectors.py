@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
 from discreet.privacy.vectors import round_to_bits, vector_stream
 

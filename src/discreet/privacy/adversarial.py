@@ -53,13 +53,13 @@ from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, toget
 from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     IndependentNoise,
-    Reach,
     check_exact,
 )
 from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms._printed import delivered
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
 from discreet.privacy.vectors import VectorPlan, vector_stream
 

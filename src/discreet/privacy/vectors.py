@@ -19,8 +19,12 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import AdditiveStream, CumulativeNoise, Reach
+from discreet.privacy.mechanisms._cumulative import (
+    AdditiveStream,
+    CumulativeNoise,
+)
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import debias
 
 if TYPE_CHECKING:

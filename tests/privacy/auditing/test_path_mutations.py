@@ -23,7 +23,7 @@ from discreet.privacy.auditing.paths.batches import honest_path
 from discreet.privacy.auditing.paths.streams import long_path, stream_path
 from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.roster import Entry
-from discreet.privacy.mechanisms._cumulative import AdditiveRelease, Reach
+from discreet.privacy.mechanisms._cumulative import AdditiveRelease
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, plain_flip
 from discreet.privacy.mechanisms._encoders import AdditiveEncoder
 from discreet.privacy.mechanisms.local import LaplaceLocalStream
@@ -33,6 +33,7 @@ from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBa
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
 from discreet.privacy.plans import noisy_batch
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import Debias
 from discreet.privacy.vectors import vector_stream
 from helpers.mutations import as_type, said

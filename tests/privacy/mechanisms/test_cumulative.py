@@ -10,7 +10,6 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
     Pieces,
-    Reach,
     check_episode,
     check_exact,
     promise,
@@ -19,6 +18,7 @@ from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, TreeNoise
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
 
 CUTS = st.lists(st.integers(0, 5), max_size=6).filter(lambda cuts: sum(cuts) <= 20)

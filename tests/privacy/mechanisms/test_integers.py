@@ -12,9 +12,8 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampler
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.plans import batch_release
-from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.sensitivity import STATISTICS, Reach
 from discreet.privacy.statistics import Debias, check_played, debias
 from discreet.privacy.vectors import vector_stream
 

@@ -9,11 +9,10 @@ from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import gaussian_delta
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale
-from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.sensitivity import STATISTICS, Reach
 from discreet.privacy.trust import Central, Local
 from discreet.privacy.vectors import vector_stream
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms.randomized_response import debias_scale, flip_probability
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Local
 
 SHAPE = Shape(states=2, actions=2, horizon=2)

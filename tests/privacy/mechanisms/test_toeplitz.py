@@ -11,10 +11,10 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.calibration.grids import grid_delta
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms._kernels import decode_rows
 from discreet.privacy.mechanisms.toeplitz import Grid, ToeplitzNoise, factors
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central
 
 SHAPE = Shape(states=4, actions=2, horizon=6)

@@ -9,9 +9,8 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
-from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.sensitivity import STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import VectorPlan, vector_stream
 

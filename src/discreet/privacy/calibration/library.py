@@ -9,18 +9,30 @@ compositions are made by ``self_compose``.
 
 import importlib
 from types import ModuleType
+from typing import Any
 
 from discreet.errors import MissingExtraError
 from discreet.privacy.calibration.distributions import NoisePmf
 
 
-def gaussian_epsilon(sigma: float, cells: int, delta: float, *, pile: int = 1) -> float:
-    """Epsilon of ``cells`` counters with discrete Gaussian noise that move by ``pile`` each."""
+def gaussian_epsilon(
+    sigma: float, cells: int, delta: float, *, pile: int = 1, singles: int = 0
+) -> float:
+    """Epsilon of ``cells`` counters with discrete Gaussian noise that move by ``pile`` each.
+
+    ``singles`` more move by one.
+    """
     step = min(1e-4, 0.02 * pile / sigma)
-    one = _module().from_discrete_gaussian_mechanism(
-        sigma, sensitivity=pile, value_discretization_interval=step, use_connect_dots=True
-    )
-    return float(one.self_compose(cells).get_epsilon_for_delta(delta))
+
+    def moved(by: int, times: int) -> Any:
+        one = _module().from_discrete_gaussian_mechanism(
+            sigma, sensitivity=by, value_discretization_interval=step, use_connect_dots=True
+        )
+        return one.self_compose(times)
+
+    total = moved(pile, cells)
+    total = total.compose(moved(1, singles)) if singles else total
+    return float(total.get_epsilon_for_delta(delta))
 
 
 def laplace_epsilon(scale: float, moves: int, delta: float) -> float:

@@ -31,7 +31,7 @@ from discreet.privacy.calibration.distributions import (
     discrete_laplace_pmf,
 )
 from discreet.privacy.calibration.lattice import discrete_gaussian_epsilon, discrete_laplace_epsilon
-from discreet.privacy.calibration.losses import epsilon_of_moves
+from discreet.privacy.calibration.losses import Shift, epsilon_of_moves, epsilon_of_shifts
 
 Kind = Literal["exact", "pessimistic", "approximate"]
 
@@ -97,20 +97,32 @@ def cross_check(
 
 
 def gaussian_routes(
-    sigma: float, cells: int, delta: float, *, pile: int = 1, with_library: bool = False
+    sigma: float,
+    cells: int,
+    delta: float,
+    *,
+    pile: int = 1,
+    singles: int = 0,
+    with_library: bool = False,
 ) -> list[Route]:
-    """Accountings of discrete Gaussian noise when ``cells`` counters move by ``pile`` each."""
-    l2 = pile * math.sqrt(cells)
+    """Accountings of discrete Gaussian noise when ``cells`` counters move by ``pile`` each.
+
+    ``singles`` more move by one.
+    """
+    l2 = math.sqrt(cells * pile**2 + singles)
     noise = discrete_gaussian_pmf(sigma)
+    moved = [Shift(noise, pile, cells), Shift(noise, 1, singles)]
+    exact = discrete_gaussian_epsilon(sigma, cells, delta, pile=pile, singles=singles)
     routes = [
-        Route("exact lattice", discrete_gaussian_epsilon(sigma, cells, delta, pile=pile)),
-        _composed(epsilon_of_moves(noise, cells, 0, delta, pile=pile)),
+        Route("exact lattice", exact),
+        _composed(epsilon_of_shifts(moved, delta)),
         Route("concentrated DP", zcdp_epsilon(l2**2 / (2 * sigma**2), delta), bound=True),
     ]
     if sigma >= 4 * pile:  # coarser lattices leave the continuous curve by more than 1%
         routes.append(_analytic(sigma, l2, delta))
     if with_library:
-        routes.append(_library(library.gaussian_epsilon(sigma, cells, delta, pile=pile)))
+        found = library.gaussian_epsilon(sigma, cells, delta, pile=pile, singles=singles)
+        routes.append(_library(found))
     return routes
 
 

@@ -27,6 +27,7 @@ from discreet.privacy.calibration.jumps import (
     jumps_pmf,
     weights_variance,
 )
+from discreet.privacy.calibration.lattice import discrete_gaussian_delta
 from discreet.privacy.calibration.losses import delta_of_moves
 from discreet.privacy.calibration.piles import worst_gaussian_delta
 from discreet.privacy.calibration.routes import binomial_routes, cross_check, gaussian_routes
@@ -34,8 +35,12 @@ from discreet.privacy.sampling.samplers import Sampler
 
 
 @functools.lru_cache(maxsize=1024)
-def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: int = 1) -> float:
+def discrete_gaussian_sigma(
+    cells: int, epsilon: float, delta: float, *, pile: int = 1, singles: int = 0
+) -> float:
     """The discrete Gaussian parameter for moves of cells·pile units, at most ``pile`` in a counter.
+
+    With ``singles`` it is for one move: ``cells`` counters by ``pile`` and ``singles`` by one.
 
     That ``cells`` counters by ``pile`` each are the worst of them is proved in `piles`; where the
     proof does not reach (large epsilons) the noise is raised until a bound on all moves
@@ -48,11 +53,15 @@ def discrete_gaussian_sigma(cells: int, epsilon: float, delta: float, *, pile: i
     25.35
     """
     _validate.count(cells=cells, pile=pile)
-    start = gaussian_sigma(pile * math.sqrt(cells), epsilon, delta)
-    sigma = _least(
-        lambda s: worst_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6
-    )
-    cross_check(gaussian_routes(sigma, cells, delta, pile=pile), at_most=epsilon)
+    start = gaussian_sigma(math.sqrt(cells * pile**2 + singles), epsilon, delta)
+
+    def found(sigma: float) -> float:
+        if singles:
+            return discrete_gaussian_delta(sigma, cells, epsilon, pile=pile, singles=singles)
+        return worst_gaussian_delta(sigma, cells, epsilon, pile=pile)
+
+    sigma = _least(lambda s: found(s) <= delta, start, 1e-6)
+    cross_check(gaussian_routes(sigma, cells, delta, pile=pile, singles=singles), at_most=epsilon)
     return sigma
 
 

@@ -31,7 +31,6 @@ from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
     CumulativeNoise,
     IndependentNoise,
-    Reach,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch
@@ -44,6 +43,7 @@ from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
 from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.sensitivity import Reach
 
 Plan = BatchPlan | StreamPlan | LayeredPlan
 

@@ -25,13 +25,12 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
-from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
 from discreet.privacy.plans import StreamPlan, StreamSize
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import debias, flatten
 
 if TYPE_CHECKING:
@@ -39,42 +38,6 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 17
 """Noise values drawn at a time (1 MB): large enough to vectorise, small enough for a cache."""
-
-
-@dataclass(frozen=True)
-class Reach:
-    """How far one user can move the counters of a stream (replace-one).
-
-    Attributes:
-        units: sum of absolute changes (L1); each is a whole number of units.
-        pile: the most units in one counter (1 unless counters are pooled over steps).
-        horizon: H, for printed constants.
-    """
-
-    units: int
-    pile: int = 1
-    horizon: int = 1
-
-    @property
-    def l1(self) -> int:
-        """Sum of absolute changes."""
-        return self.units
-
-    @property
-    def cells(self) -> int:
-        """Counters that change, when each changes by as much as it can."""
-        return -(-self.units // self.pile)
-
-    @property
-    def l2(self) -> float:
-        """Root of the sum of squares, at worst units/pile counters changed by pile each."""
-        return float(np.sqrt(self.units * self.pile))
-
-    @classmethod
-    def of(cls, shape: Shape, statistics: tuple[str, ...], *, stationary: bool) -> "Reach":
-        """The reach of one user's episode on the statistics of an MDP."""
-        moved = sensitivity(shape.horizon, statistics, stationary=stationary)
-        return cls(units=moved.l1, pile=moved.pile, horizon=shape.horizon)
 
 
 @dataclass(frozen=True, kw_only=True)

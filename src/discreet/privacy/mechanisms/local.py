@@ -50,7 +50,6 @@ from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
     CumulativeNoise,
     IndependentNoise,
-    Reach,
     check_exact,
     promise,
 )
@@ -67,6 +66,7 @@ from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
 from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStreamPlan, unflatten
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
 
 if TYPE_CHECKING:

@@ -32,10 +32,14 @@ from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
 from discreet.privacy.calibration.routes import Route, gaussian_routes
 from discreet.privacy.calibration.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Reach, check_exact, promise
+from discreet.privacy.mechanisms._cumulative import (
+    check_exact,
+    promise,
+)
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
 from discreet.privacy.plans import CountsPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import PrivateCounts
 
 if TYPE_CHECKING:

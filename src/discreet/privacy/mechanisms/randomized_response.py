@@ -26,7 +26,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration import closed_forms
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Reach, check_episode, promise
+from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
@@ -36,6 +36,7 @@ from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, 
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.plans import randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import Debias, PrivateCounts, flatten
 
 if TYPE_CHECKING:

@@ -83,12 +83,12 @@ from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
     NoiseRun,
     Pieces,
-    Reach,
     promise,
 )
 from discreet.privacy.mechanisms._laws import GaussianLaw
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust

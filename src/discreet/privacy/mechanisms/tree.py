@@ -84,7 +84,6 @@ from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,
     CumulativeNoise,
     NoiseRun,
-    Reach,
     check_exact,
     promise,
 )
@@ -104,6 +103,7 @@ from discreet.privacy.mechanisms._least_norm import (
 )
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Reach
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
