@@ -20,7 +20,14 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts, split
+from discreet.privacy.statistics import (
+    Debias,
+    PrivateCounts,
+    check_played,
+    half_units,
+    played_counts,
+    split,
+)
 
 if TYPE_CHECKING:
     from discreet.privacy.calibration.routes import Route
@@ -330,9 +337,38 @@ def noisy_batch(
         secure: whether ``draw`` protects real people.
         played: ``bool[H, S, A]`` or None for everything.
     """
+    if plan.centred:
+        return _centred_batch(plan, counts, draw, secure=secure, played=played)
     return randomised_batch(
         plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, played=played
     )
+
+
+HALF = Debias(scale=0.5)
+"""What half units are worth."""
+
+
+def _centred_batch(
+    plan: BatchPlan,
+    counts: Counts,
+    draw: Callable[[str, int], IntArray],
+    *,
+    secure: bool,
+    played: BoolArray | None,
+) -> PrivateCounts:
+    """As `noisy_batch`, in half units; rows without transitions carry no noise either."""
+    mask = check_played(played, plan.shape)
+    raw = half_units(
+        played_counts(counts, plan.shape, mask), last_transitions=plan.last_transitions
+    )
+    steps = np.nonzero(mask)[0]
+    kept = len(steps) if plan.last_transitions else int((steps < plan.shape.horizon - 1).sum())
+    moved = raw["transitions"][:kept]  # rows are in the order of their steps
+    raw["transitions"][:kept] = moved + draw("transitions", moved.size).reshape(moved.shape)
+    left = raw.pop("left")
+    raw["rewards"] = raw["rewards"] + draw("rewards", raw["rewards"].size)
+    gone = {"transitions": HALF("transitions", left + draw("left", left.size))}
+    return batch_release(plan, raw, counts.users, mask, secure=secure, estimate=HALF, left=gone)
 
 
 def randomised_batch(

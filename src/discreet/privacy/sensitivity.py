@@ -57,6 +57,7 @@ sums, all transitions).
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from discreet import _validate
 from discreet.errors import InvalidInputError
@@ -112,6 +113,32 @@ class Reach:
     def of(cls, shape: Shape, statistics: tuple[str, ...], *, stationary: bool) -> "Reach":
         """The reach of one user's episode on the plain statistics of an MDP."""
         return sensitivity(shape.horizon, statistics, stationary=stationary)
+
+
+class Form(NamedTuple):
+    """In which form a batch of statistics is released; see `BatchPlan`."""
+
+    centred: bool = False
+    last_transitions: bool = True
+
+    @classmethod
+    def of(cls, horizon: int, statistics: tuple[str, ...], *, last_transitions: bool) -> "Form":
+        """What costs least for these statistics, where the aggregator sees whole episodes.
+
+        With a single step the transitions are kept: nothing else tells the visits.
+
+        >>> Form.of(6, ("transitions", "rewards"), last_transitions=False)
+        Form(centred=True, last_transitions=False)
+        """
+        if set(statistics) != set(CENTRED):
+            return cls()
+        return cls(centred=True, last_transitions=last_transitions or horizon == 1)
+
+    def reach(self, horizon: int, statistics: tuple[str, ...]) -> Reach:
+        """How far one user moves the released integers, in units or, centred, in half units."""
+        if self.centred:
+            return centred_reach(horizon, last_transitions=self.last_transitions)
+        return sensitivity(horizon, statistics)
 
 
 def sensitivity(

@@ -205,6 +205,25 @@ def played_counts(counts: Counts, shape: Shape, played: BoolArray) -> Counts:
     return counts.at(played)
 
 
+def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]:
+    """Rows of transitions (2 each) and rewards (2r - 1 each), and 2 for each user who has left.
+
+    This is what `sensitivity.centred_reach` is about. ``left[h]`` counts the users without a
+    transition at step h, for the steps whose transitions are released; the rows of other steps are
+    zero.
+    """
+    horizon = counts.shape.horizon
+    kept = horizon if last_transitions else horizon - 1
+    steps = np.nonzero(counts.played)[0]
+    visits = counts.row_visits
+    here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
+    return {
+        "transitions": np.where((steps < kept)[:, None], 2 * counts.row_transitions, 0),
+        "rewards": 2 * counts.row_rewards - visits,
+        "left": 2 * (counts.users - here[:kept]),
+    }
+
+
 def flatten(counts: Counts, statistics: tuple[str, ...], *, stationary: bool) -> IntArray:
     """The statistics in order, each flattened (summed over steps first if ``stationary``)."""
     parts = raw_statistics(counts, statistics).values()

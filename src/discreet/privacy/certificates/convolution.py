@@ -28,15 +28,24 @@ def one_draw(sigma: Fraction) -> tuple[int, arb_poly]:
 
 @lru_cache(maxsize=64)
 @at_precision(PRECISION)
-def sum_of_draws(sigma: Fraction, draws: int) -> list[tuple[int, arb]]:
-    """Values of the sum of ``draws`` draws with balls around their probabilities.
+def sum_of_draws(
+    sigma: Fraction, draws: int, times: int = 1, singles: int = 0
+) -> list[tuple[int, arb]]:
+    """Values of ``times``·(sum of ``draws`` draws) + (sum of ``singles``), and their probabilities.
 
-    Probabilities of values that need a draw beyond the window are underestimated: what is missing
-    from one must be counted as a loss by an upper bound, and may be left out by a lower bound.
+    These are balls. Probabilities of values that need a draw beyond the window are underestimated:
+    what is missing from one must be counted as a loss by an upper bound, and may be left out by a
+    lower bound.
     """
     reach, poly = one_draw(sigma)
     whole = poly**draws if draws else arb_poly([1])
-    return [(i - draws * reach, mass) for i, mass in enumerate(whole.coeffs())]
+    if times > 1:
+        spaced = [arb(0)] * (times * whole.degree() + 1)
+        spaced[::times] = whole.coeffs()
+        whole = arb_poly(spaced)
+    whole = whole * poly**singles if singles else whole
+    first = -(draws * times + singles) * reach
+    return [(first + i, mass) for i, mass in enumerate(whole.coeffs())]
 
 
 @lru_cache(maxsize=64)

@@ -35,7 +35,7 @@ from discreet.privacy.certificates.dots import (
     table_atoms,
 )
 from discreet.privacy.certificates.layered import Layers, layered_delta
-from discreet.privacy.certificates.sums import Shifted, delta_of_shift
+from discreet.privacy.certificates.sums import Shifted, delta_of_shift, excess
 
 Document = dict[str, Any]
 Progress = Callable[[str], None]
@@ -263,32 +263,47 @@ class TableNoise(_Moved):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianMoves(Law):
-    """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each."""
+    """``times`` counters with discrete Gaussian noise of ``sigma`` move by ``shift`` each.
+
+    ``singles`` more move by one.
+    """
 
     sigma: Fraction
     times: int
     shift: int = 1
+    singles: int = 0
     name: ClassVar[str] = "discrete-gaussian"
     stated = ("sigma",)
 
     def moves(self) -> Any:
-        """One kind."""
-        return _shifts((self.shift, self.times))
+        """One kind, or two."""
+        return _shifts((self.shift, self.times), (1, self.singles))
+
+    @property
+    def squares(self) -> int:
+        """The squared length of the move."""
+        return self.times * self.shift**2 + self.singles
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """By the lemma of `sums`; little noise is convolved."""
         progress("summing over the integers")
-        if self.sigma < Fraction(8, 5):
+        shifted = self._shifted()
+        if self.sigma < Fraction(8, 5) or (self.singles and excess(shifted) > 1 + ball(self.room)):
             method = {"name": "convolution", "bits": _MASS_BITS, "cut": _cut(delta)}
             return upper(self._convolved(epsilon)), method
-        shifted = Shifted(sigma=self.sigma, norm=self.times, cells=self.times, step=self.shift)
         return upper(delta_of_shift(shifted, epsilon)[0]), {"name": "sum"}
+
+    def _shifted(self) -> Shifted:
+        if not self.singles:
+            return Shifted(sigma=self.sigma, norm=self.times, cells=self.times, step=self.shift)
+        cells = self.times + self.singles
+        return Shifted(sigma=self.sigma, norm=self.squares, cells=cells, ones=False)
 
     def _convolved(self, epsilon: Fraction) -> arb:
         kept, total = arb(0), arb(0)
-        for value, mass in sum_of_draws(self.sigma, self.times):
-            loss = (self.times * self.shift**2 - 2 * self.shift * value) / (2 * self.sigma**2)
+        for value, mass in sum_of_draws(self.sigma, self.times, self.shift, self.singles):
+            loss = (self.squares - 2 * value) / (2 * self.sigma**2)
             kept += mass
             if loss > epsilon:
                 total += mass * -ball(epsilon - loss).expm1()

@@ -142,6 +142,10 @@ def _noise(law: NoiseLaw, reach: Reach, copies: int = 1) -> Law:
         raise UnsupportedError(f"Noise of the kind {law.kind!r} is not covered by certificates.")
     if reach.pile == 1:
         return GaussianMoves(sigma=Fraction(law.sigma), times=reach.units * copies)
+    if reach.singles:
+        return GaussianMoves(
+            sigma=Fraction(law.sigma), times=reach.piles, shift=reach.pile, singles=reach.singles
+        )
     return PiledGaussian(
         sigma=Fraction(law.sigma), total=reach.units, largest=reach.pile, copies=copies
     )
@@ -228,7 +232,7 @@ def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
 
 
 _READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
-    (AdditiveBatch, lambda p: _noise(p.law, _reach(p))),
+    (AdditiveBatch, lambda p: _noise(p.law, p.reach)),
     (OneStepBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (OneStepStream, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (RandomizedResponseBatch, _flipped),

@@ -570,10 +570,9 @@ def check_discrete_gaussian(entry: "Entry") -> Fraction:
     variance, moves = entry.variance("sigma"), entry.moves()
     if entry.method == "convolution":
         return _convolution(entry, variance, moves)
-    if len(moves) != 1:
-        raise Refused("The method 'sum' takes one kind of move.")
-    [(shift, times)] = moves
-    return shifted_delta(variance, times, abs(shift), times, entry.epsilon, True)
+    step, cells = math.gcd(*(shift for shift, _ in moves)), sum(times for _, times in moves)
+    norm = sum((shift // step) ** 2 * times for shift, times in moves)
+    return shifted_delta(variance, norm, step, cells, entry.epsilon, norm == cells)
 
 
 def _convolution(entry: "Entry", variance: Fraction, moves: list[Pair]) -> Fraction:

@@ -66,7 +66,7 @@ from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
 from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStreamPlan, unflatten
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Form, Reach
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
 
 if TYPE_CHECKING:
@@ -190,6 +190,11 @@ class CounterBatch(CountsPlan, ReportPlan):
 
 class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
     """Every user adds noise of ``law`` to each played counter."""
+
+    @classmethod
+    def form(cls, shape: Shape, statistics: tuple[str, ...], *, last_transitions: bool) -> Form:
+        """Plain counts."""
+        return Form()
 
     @classmethod
     def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:

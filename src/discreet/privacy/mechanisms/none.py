@@ -13,6 +13,7 @@ from discreet.privacy.mechanisms._lane_noise import SILENT, LaneNoise, LanePlan
 from discreet.privacy.plans import CountsPlan, noisy_batch
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Form
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
 
 if TYPE_CHECKING:
@@ -22,14 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExactBatch(CountsPlan):
-    """Releases the raw counts of a batch."""
+    """Releases the raw counts of a batch, in the form of central releases."""
 
     @classmethod
     def calibrate(
-        cls, trust: object, shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls,
+        trust: object,
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
     ) -> "ExactBatch":
         """Nothing to calibrate."""
-        return cls(shape=shape, statistics=statistics, mechanism="none", guarantee=NO_GUARANTEE)
+        form = Form.of(shape.horizon, statistics, last_transitions=last_transitions)
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="none",
+            guarantee=NO_GUARANTEE,
+            **form._asdict(),
+        )
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Zero."""

@@ -1,8 +1,15 @@
 """Central, one release per batch: discrete Gaussian or discrete Laplace noise on every counter.
 
-**Proof.** Replacing one user's episode moves, for each of k statistics and each of the H steps, at
-most one unit out of one counter and one unit into another, so L1 = 2kH and L2 = sqrt(2kH)
-(`discreet.privacy.sensitivity`).
+**What is released.** Transitions and rewards (what learners ask for) in half units, rewards
+centred, with the number of users who have left the policy, and without the transitions of the last
+step where nobody needs them (with a single step they are kept: nothing else tells the visits).
+Other statistics as plain counts.
+
+**Proof.** Replacing one user's episode moves the plain counters, for each of k statistics and each
+of the H steps, by at most one unit out of one counter and one unit into another, so L1 = 2kH and
+L2 = sqrt(2kH). In half units it moves at most a counters by 2 and b by 1, with a and b as in the
+lemma of `discreet.privacy.sensitivity`, and nothing else moves further; L1 = 2a + b,
+L2 = sqrt(4a + b).
 
 *Laplace.* For integer noise with P(x) proportional to exp(-|x|/b), shifting a counter by one
 changes the probability of every output by at most exp(1/b). A neighbour shifts L1 units in all, so
@@ -10,8 +17,8 @@ every likelihood ratio is at most exp(L1/b) = e^epsilon for b = L1/epsilon: a pu
 
 *Gaussian.* The privacy loss of shifts v under continuous Gaussian noise depends on |v| = L2 only,
 and Balle and Wang (2018, Theorem 8) give its delta(epsilon) exactly. The noise is discrete, so this
-is only the starting point: `calibration.discrete_gaussian_sigma` composes the 2kH unit shifts of
-the discrete distribution exactly and raises sigma until delta(epsilon) <= delta holds for it.
+is only the starting point: `calibration.discrete_gaussian_sigma` composes these shifts of the
+discrete distribution exactly and raises sigma until delta(epsilon) <= delta holds for it.
 
 A user belongs to one batch, so all batches together deliver what one of them does (parallel
 composition); counters of actions that the batch's public policy cannot play are zero on every
@@ -37,9 +44,9 @@ from discreet.privacy.mechanisms._cumulative import (
     promise,
 )
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.plans import CountsPlan, noisy_batch
+from discreet.privacy.plans import HALF, CountsPlan, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import Form, Reach
 from discreet.privacy.statistics import PrivateCounts
 
 if TYPE_CHECKING:
@@ -63,18 +70,42 @@ class AdditiveBatch(CountsPlan):
 
     @classmethod
     def calibrate(
-        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls,
+        trust: "PrivateTrust",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
     ) -> Self:
         """A plan for the statistics of an MDP."""
-        law, guarantee = cls.design(trust, Reach.of(shape, statistics, stationary=False))
+        form = cls.form(shape, statistics, last_transitions=last_transitions)
+        law, guarantee = cls.design(trust, form.reach(shape.horizon, statistics))
         check_exact(law.variance)
         return cls(
-            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, law=law
+            shape=shape,
+            statistics=statistics,
+            mechanism=cls.name,
+            guarantee=guarantee,
+            law=law,
+            **form._asdict(),
         )
+
+    @classmethod
+    def form(cls, shape: Shape, statistics: tuple[str, ...], *, last_transitions: bool) -> Form:
+        """Whether rewards are centred and the last step has transitions."""
+        return Form.of(shape.horizon, statistics, last_transitions=last_transitions)
+
+    @property
+    def reach(self) -> Reach:
+        """How far one user moves the released integers."""
+        form = Form(self.centred, self.last_transitions)
+        return form.reach(self.shape.horizon, self.statistics)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """The same for every counter and every number of users."""
-        return dict.fromkeys(self.statistics, self.law.variance)
+        unit = HALF.scale if self.centred else 1.0
+        return dict.fromkeys(self.statistics, unit**2 * self.law.variance)
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
@@ -90,11 +121,6 @@ class AdditiveBatch(CountsPlan):
         """Independent noise on each of ``cells`` counters of a batch of ``users``."""
         return self.law.draw(sampler, cells)
 
-    @property
-    def _units(self) -> int:
-        """How many units one user moves."""
-        return Reach.of(self.shape, self.statistics, stationary=False).units
-
 
 class GaussianBatch(AdditiveBatch):
     """Discrete Gaussian noise on every played counter."""
@@ -106,13 +132,23 @@ class GaussianBatch(AdditiveBatch):
     def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """The least sigma that delivers (epsilon, delta) for these statistics."""
         _no_printed_batches(trust)
-        sigma = discrete_gaussian_sigma(reach.units, trust.epsilon, trust.delta)
+        moved, singles = reach.piles, reach.singles
+        sigma = discrete_gaussian_sigma(
+            moved, trust.epsilon, trust.delta, pile=reach.pile, singles=singles
+        )
         return GaussianLaw(sigma), promise(trust, trust.epsilon, trust.delta)
 
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
         """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
-        delta = self.guarantee.delta
-        return gaussian_routes(self.law.sigma, self._units, delta, with_library=with_library)
+        reach = self.reach
+        return gaussian_routes(
+            self.law.sigma,
+            reach.piles,
+            self.guarantee.delta,
+            pile=reach.pile,
+            singles=reach.singles,
+            with_library=with_library,
+        )
 
 
 class LaplaceBatch(AdditiveBatch):
@@ -130,7 +166,7 @@ class LaplaceBatch(AdditiveBatch):
 
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
         """The pure epsilon by its formula and by the exact lattice."""
-        scale, units = self.law.scale, self._units
+        scale, units = self.law.scale, self.reach.units
         return [
             Route("L1 / scale", laplace_epsilon(scale, units)),
             Route("exact lattice", discrete_laplace_epsilon(scale, units, 0.0)),
