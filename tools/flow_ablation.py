@@ -17,20 +17,23 @@ from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.postprocess.looks import Looks, inflow_visits
 from discreet.privacy.statistics import PrivateCounts
 
 
 class NoFlow(FlowUCB):
     """Noisy counts as they are; visits are their sums."""
 
-    def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
-        return np.asarray(counts.row_transitions, np.float64)
+    def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:
+        transitions = np.asarray(counts.row_transitions, np.float64)
+        where, horizon = np.nonzero(counts.played), self.problem.shape.horizon
+        return transitions, inflow_visits(transitions, where, horizon)
 
 
 class SignedFlow(FlowUCB):
     """Flow equations, but negative counts allowed."""
 
-    def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
+    def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:
         flow = consistent_flow(
             np.asarray(counts.row_transitions, np.float64),
             users=counts.users,
@@ -38,8 +41,9 @@ class SignedFlow(FlowUCB):
             start=self.problem.start,
             variance=variance,
             signed=True,
+            looks=Looks(last_transitions=counts.last_transitions),
         )
-        return flow.transitions
+        return flow.transitions, flow.visits
 
 
 class CountedVisits(FlowUCB):
@@ -108,7 +112,10 @@ def share(
         seeds = RunSeeds(0, run)
         problem = public_facts(mdp, episodes)
         plan = discreet.Central(1, 1e-6).calibrate(
-            mdp.shape, rhythm="batch", statistics=make.statistics
+            mdp.shape,
+            rhythm="batch",
+            statistics=make.statistics,
+            last_transitions=make.last_transitions,
         )
         learner = make(problem, plan, seeds.generator("policy"))
         factor = settings.get("confidence", 1.0)

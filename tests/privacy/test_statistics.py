@@ -53,13 +53,18 @@ def test_a_release_is_the_dense_one_draw_for_draw(name):
         counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED
     )
     draw = noise_of(plan, 10_000, SimulationSampler(np.random.default_rng(2)))
+    unit = 0.5 if plan.centred else 1.0
     for statistic in STATISTICS:
-        raw = getattr(counts, statistic)
+        raw = getattr(counts, statistic).astype(float)
+        if statistic == "rewards" and plan.centred:
+            raw -= counts.visits / 2
         where = np.broadcast_to(PLAYED[..., None], raw.shape) if raw.ndim == 4 else PLAYED
         expected = np.zeros(raw.shape)
-        expected[where] = raw[where] + draw(int(where.sum()))
+        expected[where] = raw[where] + unit * draw(int(where.sum()))
         np.testing.assert_array_equal(getattr(released, statistic), expected)
     assert released.visits is None
+    if plan.centred:  # nobody left
+        np.testing.assert_array_equal(released.left["transitions"], unit * draw(MDP.horizon))
 
 
 @pytest.mark.parametrize("name", TRUSTS)

@@ -15,6 +15,7 @@ from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
 from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.postprocess.looks import Looks
 
 CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 
@@ -31,13 +32,16 @@ def river(relabel):
 
 def test_deviation_by_hand():
     # 100 visits, sd 20 on them: 80 are certain. Terms: 100·0.2, 4·3, 5, 400·0.25, (2·3·1)².
-    found = kernels.deviation_of(100.0, 100.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 3.0)
+    found = kernels.deviation_of(100.0, 100.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 0.0, 3.0)
     assert found == pytest.approx(math.sqrt(20 + 12 + 5 + 100 + 36) / 80)
+    # Of centred rewards only what is not 1/2 is multiplied by the visits: 400·0.0625 at r = 3/4.
+    centred = kernels.deviation_of(100.0, 100.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.75, 0.5, 3.0)
+    assert centred == pytest.approx(math.sqrt(20 + 12 + 5 + 25 + 36) / 80)
 
 
 @pytest.mark.parametrize(("visits", "known"), [(19.9, False), (20.0, False), (20.1, True)])
 def test_visits_that_noise_explains_are_no_visits(visits, known):
-    found = kernels.deviation_of(visits, 1.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 3.0)
+    found = kernels.deviation_of(visits, 1.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 0.0, 3.0)
     assert math.isfinite(found) == known
 
 
@@ -55,7 +59,7 @@ def plan_one_state(visits, visit_noise, width):
     sums = (rewards, many, zero, zero, zero, doubt)
     out = (actions, values, bonus, moments)
     evidence = Evidence(number, np.zeros((4, 1)), *sums)
-    kernels.optimistic(evidence, np.ones((4, 1)), width, np.zeros(rows), *out)
+    kernels.optimistic(evidence, np.ones((4, 1)), width, 0.0, np.zeros(rows), *out)
     return actions.ravel().tolist(), values.ravel().tolist(), bonus.ravel().tolist()
 
 
@@ -75,7 +79,7 @@ def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
     number = np.array([[[-1]], [[0]]])
     sums = (rewards, visits, zero, zero, zero, zero)
     evidence = Evidence(number, np.zeros((1, 1)), *sums)
-    kernels.optimistic(evidence, np.ones((1, 1)), 1.0, np.zeros(rows), *out)
+    kernels.optimistic(evidence, np.ones((1, 1)), 1.0, 0.0, np.zeros(rows), *out)
     assert values.ravel().tolist() == [1.25, 0.25, 0.0]
 
 
@@ -95,7 +99,7 @@ def test_credit_by_hand():
 
 def test_first_batch_is_sized_against_half_the_promised_value():
     # Nothing is known: 6 is promised, the bonuses add up to 21. The goal is 0.8 of 3; the size is
-    # rounded up to two digits (140), so 8% fewer users are not enough.
+    # rounded up to two digits, so 8% fewer users are not enough.
     learner = learner_of(river(0))
     users = learner.ask().users
     occupancy = learner._request.occupancy
@@ -109,9 +113,10 @@ def _unknown_after(learner, users, occupancy):
     expected = users * occupancy
     weight = expected / (expected + variance["transitions"] / 0.1)
     visits, ceiling = weight * expected, 6.0 - np.arange(6)[:, None]
-    doubt = weight**2 * variance["transitions"] * visit_noise_factors(4, 6, 1)[:, None]
+    factors = visit_noise_factors(4, 6, 1, last_transitions=False)[:, None]
+    doubt = weight**2 * variance["transitions"] * factors
     certain = visits - np.sqrt(doubt)
-    square = weight**2 * (expected * 0.25 + variance["rewards"])
+    square = weight**2 * (expected * 0.25 + variance["rewards"]) + 0.25 * doubt
     with np.errstate(divide="ignore", invalid="ignore"):
         square = square + (2 * ceiling * weight**2 * expected / visits) ** 2
         extra = np.where(certain > 0, learner._width() * np.sqrt(square) / certain, np.inf)
@@ -127,12 +132,28 @@ def test_visit_noise_factors_match_the_projection():
     for _ in range(4000):
         noisy = rng.normal(0, 1, (4, 3, 1, 3)) * played[..., None]
         flow = consistent_flow(noisy, users=1000, played=played, start=start, signed=True)
-        visits.append(flow.visits[..., 0])
-    found = np.var(visits, axis=0)
+        ending = Looks(last_transitions=False)
+        short = consistent_flow(
+            noisy, users=1000, played=played, start=start, signed=True, looks=ending
+        )
+        visits.append([flow.visits[..., 0], short.visits[..., 0]])
+    whole, short = np.var(visits, axis=0)
     expected = visit_noise_factors(3, 4, 1)
-    np.testing.assert_allclose(found[0], 0, atol=1e-9)
-    np.testing.assert_allclose(found[1].mean(), expected[1], rtol=0.2)
-    np.testing.assert_allclose(found[2].mean(), expected[2], rtol=0.2)
+    np.testing.assert_allclose(whole[0], 0, atol=1e-9)
+    np.testing.assert_allclose(whole[1].mean(), expected[1], rtol=0.2)
+    np.testing.assert_allclose(whole[2].mean(), expected[2], rtol=0.2)
+    without = visit_noise_factors(3, 4, 1, last_transitions=False)
+    np.testing.assert_allclose(short[3].mean(), without[3], rtol=0.2)
+    np.testing.assert_array_equal(without[:3], expected[:3])
+
+
+def test_a_second_look_lowers_the_doubt_by_its_precision():
+    # 3 states, 2 of 3 parts free: outflow and inflow have the variance 3 each, the look 2.
+    plain, looked = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
+    assert looked[0] == plain[0] == 0
+    assert looked[2] == pytest.approx((2 / 3) / (1 / 3 + 1 / 3 + 1 / 2))
+    alone = visit_noise_factors(3, 1, 3, look=0.5, last_transitions=True)
+    assert alone.tolist() == pytest.approx([(2 / 3) / (1 / 3 + 1 / 2)])
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])

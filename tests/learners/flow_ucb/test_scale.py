@@ -53,6 +53,9 @@ def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
     learner = learner_of(mdp, discreet.NoPrivacy(), stationary=stationary)
     visited = play(mdp, learner, 3)
     kept = learner._evidence.number >= 0
+    if not stationary:  # where the last step leads is not released
+        visited = visited.copy()
+        visited[-1] = False
     expected = visited.any(axis=0, keepdims=True) if stationary else visited
     np.testing.assert_array_equal(kept, expected)
     assert len(learner._evidence.known) == kept.sum() < kept.size

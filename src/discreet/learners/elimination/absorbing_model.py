@@ -23,10 +23,13 @@ class CountPool:
 
     Attributes:
         transitions: ``[H, X, A, X]``.
-        rewards: ``[H, X, A]``.
+        rewards: ``[H, X, A]``, sums of r - ``centre``.
         transition_variance: ``[H, X, A]``, noise variance of one pooled transition counter.
         reward_variance: ``[H, X, A]``, noise variance of one pooled reward counter.
         users: how many users they come from.
+        looks: ``[H, X, A]``, visits that were counted besides, or None.
+        look_variance: ``[H, X, A]``, their noise variance, or None.
+        centre: 1/2 for centred rewards, else 0.
     """
 
     transitions: FloatArray
@@ -34,6 +37,9 @@ class CountPool:
     transition_variance: FloatArray
     reward_variance: FloatArray
     users: int
+    looks: FloatArray | None = None
+    look_variance: FloatArray | None = None
+    centre: float = 0.0
 
     @classmethod
     def empty(cls, shape: Shape) -> "CountPool":
@@ -45,19 +51,30 @@ class CountPool:
     @classmethod
     def of_release(cls, counts: PrivateCounts) -> "CountPool":
         """One batch as it was released, with the exact variance of its noise."""
-        if counts.transitions is None or counts.rewards is None:
+        transitions, rewards, visits = counts.transitions, counts.rewards, counts.visits
+        if transitions is None or rewards is None:
             raise InvalidInputError(
                 "Policy elimination needs transitions and rewards; calibrate the plan with "
                 "statistics=('transitions', 'rewards')."
             )
-        noisy = counts.played.astype(np.float64)
-        variance = counts.noise_variance
+        if visits is None and not counts.last_transitions:
+            raise InvalidInputError(
+                "Policy elimination plays mixtures: it needs the transitions of the last step, or "
+                "visits, to know who played what there; calibrate with last_transitions=True."
+            )
+        noisy, variance = counts.played.astype(np.float64), counts.noise_variance
+        spread = variance["transitions"] * noisy
+        if not counts.last_transitions:
+            spread[-1] = 0.0
         return cls(
-            counts.transitions,
-            counts.rewards,
-            variance["transitions"] * noisy,
+            transitions,
+            rewards,
+            spread,
             variance["rewards"] * noisy,
             counts.users,
+            visits,
+            None if visits is None else variance["visits"] * noisy,
+            0.5 if counts.centred else 0.0,
         )
 
     def add(self, other: "CountPool", weight: float = 1.0) -> None:
@@ -67,18 +84,54 @@ class CountPool:
         self.transition_variance += weight**2 * other.transition_variance
         self.reward_variance += weight**2 * other.reward_variance
         self.users += other.users
+        self.centre = other.centre  # one plan releases all batches in one form
+        if other.looks is not None and other.look_variance is not None:
+            zero = np.zeros_like(self.rewards)
+            self.looks = (zero if self.looks is None else self.looks) + weight * other.looks
+            before = zero if self.look_variance is None else self.look_variance
+            self.look_variance = before + weight**2 * other.look_variance
+
+    def visit_sums(self) -> FloatArray:
+        """``[H, X, A]``: all looks at the visits together, each by its precision; unbiased."""
+        return self._with_looks(self.transitions.sum(axis=-1))
+
+    def visits(self) -> FloatArray:
+        """As `visit_sums`, of counts that are not negative."""
+        return self._with_looks(np.maximum(self.transitions, 0.0).sum(axis=-1), least=0.0)
+
+    def _with_looks(self, outflow: FloatArray, least: float = -np.inf) -> FloatArray:
+        """``outflow`` averaged with the second look; alone where there are no transitions."""
+        if self.looks is None or self.look_variance is None:
+            return outflow
+        looks = np.maximum(self.looks, least)
+        noise = self.transitions.shape[-1] * self.transition_variance
+        share = np.divide(
+            noise, noise + self.look_variance, out=np.ones_like(noise), where=noise > 0.0
+        )
+        mixed: FloatArray = (1.0 - share) * outflow + share * looks
+        return mixed
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        arrays = ("transitions", "rewards", "transition_variance", "reward_variance")
-        return {name: getattr(self, name).tolist() for name in arrays} | {"users": self.users}
+        arrays = [name for name in _ARRAYS if getattr(self, name) is not None]
+        plain = {name: getattr(self, name).tolist() for name in arrays}
+        return plain | {"users": self.users, "centre": self.centre}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "CountPool":
         """The inverse of `to_dict`."""
-        users = int(data["users"])
-        arrays = {k: np.array(v, np.float64) for k, v in data.items() if k != "users"}
-        return cls(**arrays, users=users)
+        arrays = {k: np.array(v, np.float64) for k, v in data.items() if k in _ARRAYS}
+        return cls(**arrays, users=int(data["users"]), centre=float(data.get("centre", 0.0)))
+
+
+_ARRAYS = (
+    "transitions",
+    "rewards",
+    "transition_variance",
+    "reward_variance",
+    "looks",
+    "look_variance",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +144,7 @@ class AbsorbingModel:
         initial: ``[X]``, distribution of the first state.
         visits: ``[H, X, A]``, the pooled counts behind the estimates.
         noise: ``[H, X, A]``, noise variance of one pooled transition counter.
+        reward_noise: ``[H, X, A]``, that of one pooled reward counter.
     """
 
     transitions: FloatArray
@@ -98,6 +152,7 @@ class AbsorbingModel:
     initial: FloatArray
     visits: FloatArray
     noise: FloatArray
+    reward_noise: FloatArray
 
     @property
     def absorbed(self) -> FloatArray:
@@ -116,7 +171,7 @@ class AbsorbingModel:
 
 def estimate_initial(pool: CountPool, start: BoolArray) -> FloatArray:
     """Distribution of the first state: known if there is one start state, else from the counts."""
-    counts = np.maximum(pool.transitions[0].sum(axis=(1, 2)), 0.0) * start
+    counts = np.maximum(pool.visit_sums()[0].sum(axis=1), 0.0) * start
     weights: FloatArray = counts if counts.sum() > 0.0 else start.astype(np.float64)
     normalised: FloatArray = weights / weights.sum()
     return normalised
@@ -132,14 +187,18 @@ def absorbing_model(pool: CountPool, threshold: FloatArray, start: BoolArray) ->
     """
     frequent = pool.transitions > threshold[..., None]
     frequent[-1] = False
-    counts = np.maximum(pool.transitions, 0.0)
-    visits = counts.sum(axis=-1)
-    divisor = np.maximum(visits, 1.0)
-    transitions = np.where(frequent, counts / divisor[..., None], 0.0)
+    counts, visits = np.maximum(pool.transitions, 0.0), pool.visits()
+    total = np.maximum(counts.sum(axis=-1), 1.0)  # of these: probabilities must not exceed one
+    transitions = np.where(frequent, counts / total[..., None], 0.0)
     seen = visits > np.maximum(threshold, 0.5)
-    rewards = np.where(seen, np.clip(pool.rewards / divisor, 0.0, 1.0), 0.0)
+    means = pool.rewards / np.maximum(visits, 1.0) + pool.centre
     return AbsorbingModel(
-        transitions, rewards, estimate_initial(pool, start), visits, pool.transition_variance
+        transitions,
+        np.where(seen, np.clip(means, 0.0, 1.0), 0.0),
+        estimate_initial(pool, start),
+        visits,
+        pool.transition_variance,
+        pool.reward_variance,
     )
 
 
@@ -149,9 +208,9 @@ def bernstein_widths(
     """Half-widths of the one-step estimates, per (h, x, a), at most 1.
 
     ``confidence`` times
-    sqrt(2 iota) · sqrt(Var/N + sigma²·(1 + sum of squared value deviations)/N²) + iota/N: the
+    sqrt(2 iota) · sqrt(Var/N + (rho² + sigma²·(sum of squared value deviations))/N²) + iota/N: the
     Bernstein term of N draws of reward plus next value, and the exact variance that noise on the
-    reward counter and on each frequent transition counter adds to the same ratio.
+    reward counter (rho²) and on each frequent transition counter (sigma²) adds to the same ratio.
 
     Args:
         model: the estimate.
@@ -166,7 +225,8 @@ def bernstein_widths(
     spread += model.rewards * (1.0 - model.rewards)
     frequent = model.transitions > 0.0
     deviations = ((ahead - mean[..., None]) ** 2 * frequent).sum(axis=-1)
-    variance = spread / divisor + model.noise * (1.0 + deviations) / divisor**2
+    noise = model.reward_noise + model.noise * deviations
+    variance = spread / divisor + noise / divisor**2
     width = math.sqrt(2.0 * iota) * np.sqrt(variance) + iota / divisor
     capped: FloatArray = np.minimum(confidence * width, 1.0)
     return capped

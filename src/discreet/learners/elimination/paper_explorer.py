@@ -7,9 +7,11 @@ stage is used, unless ``forgetting=False``.
 
 Choices where the print is silent: tuples that no listed policy reaches are dropped; a step with
 nothing to explore plays the greedy policy; the crude model starts with all mass absorbed; visits
-are sums of the released transitions, as the post-processing makes them anyway.
+are sums of the released transitions, as the post-processing makes them anyway, averaged with a
+second look where the release holds one.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,12 +95,10 @@ class PaperElimination:
             error = self.printed.count_error(deviation)
         else:
             error = self.settings.z_w * deviation
-        explored = pool.transition_variance > 0.0
-        valid = valid_counts(pool.transitions, pool.transitions.sum(axis=-1), error)
+        explored = pool.reward_variance > 0.0
+        valid = valid_counts(pool.transitions, pool.visit_sums(), error)
         transitions = np.where(explored[..., None], valid.transitions, 0.0)
-        return CountPool(
-            transitions, pool.rewards, pool.transition_variance, pool.reward_variance, pool.users
-        )
+        return replace(pool, transitions=transitions, looks=None, look_variance=None)
 
     def _visiting(
         self, model: AbsorbingModel, steps: tuple[int, ...], rng: np.random.Generator
@@ -169,10 +169,12 @@ def _one_step(batch: CountPool, step: int) -> CountPool:
     """The counters of one step only; crude exploration of a layer uses no others."""
     mask = np.zeros((len(batch.rewards), 1, 1))
     mask[step] = 1.0
-    return CountPool(
-        batch.transitions * mask[..., None],
-        batch.rewards * mask,
-        batch.transition_variance * mask,
-        batch.reward_variance * mask,
-        batch.users,
+    return replace(
+        batch,
+        transitions=batch.transitions * mask[..., None],
+        rewards=batch.rewards * mask,
+        transition_variance=batch.transition_variance * mask,
+        reward_variance=batch.reward_variance * mask,
+        looks=None if batch.looks is None else batch.looks * mask,
+        look_variance=None if batch.look_variance is None else batch.look_variance * mask,
     )

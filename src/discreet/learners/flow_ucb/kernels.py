@@ -71,10 +71,12 @@ def deviation_of(
     variance: float,
     deviation: float,
     reward: float,
+    centre: float,
     ceiling: float,
 ) -> float:
     """Standard deviation of one estimated Q value, from sampling and from privacy noise.
 
+    Rewards are released as sums of r - ``centre``: noise on the visits moves them no further.
     Divided by the visits that are certain, one standard deviation below those counted: where noise
     alone explains the count, nothing is known and the answer is infinite.
     """
@@ -82,7 +84,7 @@ def deviation_of(
     if certain <= 0.0:
         return np.inf
     square = sampling * variance
-    square += noise * deviation + reward_noise + visit_noise * reward * reward
+    square += noise * deviation + reward_noise + visit_noise * (reward - centre) ** 2
     square += (2.0 * ceiling * sampling / visits) ** 2
     return float(np.sqrt(square) / certain)
 
@@ -92,6 +94,7 @@ def optimistic(
     evidence: Evidence,
     probabilities: FloatArray,
     width: float,
+    centre: float,
     tie: FloatArray,
     actions: IntArray,
     values: FloatArray,
@@ -118,9 +121,11 @@ def optimistic(
                 reward, mean, variance, deviation = 0.0, 0.0, 0.25, 0.0
                 if n > 0.0:
                     reward = min(max(reward_sums[layer, s, a] / n, 0.0), 1.0)
-                    mean, variance, deviation = spread(
-                        probabilities[number[layer, s, a]], values[h + 1], reward
-                    )
+                    variance = reward * (1.0 - reward)
+                    if number[layer, s, a] >= 0:  # the last step may lead nowhere
+                        mean, variance, deviation = spread(
+                            probabilities[number[layer, s, a]], values[h + 1], reward
+                        )
                 sd = deviation_of(
                     n,
                     sampling[layer, s, a],
@@ -130,6 +135,7 @@ def optimistic(
                     variance,
                     deviation,
                     reward,
+                    centre,
                     float(horizon - h),
                 )
                 if np.isinf(sd):
@@ -193,6 +199,7 @@ def uncertainty_after(
     actions: IntArray,
     moments: FloatArray,
     width: float,
+    centre: float,
 ) -> float:
     """Expected bonus along the policy once ``users`` more have played it.
 
@@ -233,6 +240,7 @@ def uncertainty_after(
                 variance,
                 deviation,
                 reward,
+                centre,
                 ceiling,
             )
             total += occupancy[h, s] * min(extra, ceiling)

@@ -11,15 +11,16 @@ A round:
    N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards) and
    D (visits), each sum w²·sigma²,
 
-       sd² = [M·(Var_P V + r(1-r)) + F·sum_s' (V(s') - P·V)² + G + D·r² + (2(H-h)·M/N)²]
+       sd² = [M·(Var_P V + r(1-r)) + F·sum_s' (V(s') - P·V)² + G + D·(r - c)² + (2(H-h)·M/N)²]
              / (N - sqrt D)²
 
    is the variance of the estimated Q: sampling, the noise on the S transition counters of that row
    (it moves P·V only as far as V differs between states), the noise on its reward counter and on
-   its visits, and a lower-order term for rows seen a few times. Counts that are not negative look
-   like visits even where nobody came, so only the visits above their own noise are certain, and a
-   row without certain visits counts as never played. Where reports show only some of the visits
-   (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
+   its visits (c = 1/2 where rewards are released as C = sum of r - 1/2: R = C + N/2), and a
+   lower-order term for rows seen a few times. Counts that are not negative look like visits even
+   where nobody came, so only the visits above their own noise are certain, and a row without
+   certain visits counts as never played. Where reports show only some of the visits (one step per
+   user), each visit carries more variance (`BatchPlan.visit_variance`).
    ``width`` = ``confidence``·ln(t + HSA)^``growth`` grows with the users t so far: caution is dear
    at first and cheap later.
 2. *Size the batch by what it can teach.* The expected bonus along the policy, or half the value the
@@ -28,8 +29,9 @@ A round:
    users, as in local reports), and no larger than all batches before it together. So the first
    batch is large enough to rise above the noise, exploration of a new action costs what it needs at
    any K, and well-known policies are played in growing batches.
-3. *Release* transitions and rewards of the played actions only; visits follow from the flow
-   (L2 = sqrt(4H) instead of sqrt(6H)).
+3. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
+   transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
+   three plain statistics).
 4. *Project* the transitions onto consistent flows (`discreet.privacy.postprocess.flow`).
 5. *Accumulate* with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
    visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
@@ -55,6 +57,7 @@ from discreet.learners.settings import ConstantSet, Settings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.plans import BatchPlan
 from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.postprocess.looks import Looks, inflow_visits
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -133,6 +136,7 @@ class FlowUCB(BatchLearner):
     """
 
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    last_transitions: ClassVar[bool] = False
     settings_type = FlowSettings
 
     def __init__(
@@ -146,7 +150,14 @@ class FlowUCB(BatchLearner):
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
         self._initial = problem.start / problem.start.sum()
-        self._factors = visit_noise_factors(shape.states, shape.horizon, int(problem.start.sum()))
+        self._factors = visit_noise_factors(
+            shape.states,
+            shape.horizon,
+            int(problem.start.sum()),
+            last_transitions=plan.last_transitions,
+            look=_second_look(plan),
+        )
+        self._centre = 0.5 if plan.centred else 0.0
         self._told = 0
         self._noise_table: dict[int, tuple[float, float]] = {}
         self._request: Request | None = None
@@ -161,31 +172,37 @@ class FlowUCB(BatchLearner):
         """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
         noise = dict(counts.noise_variance)
-        flow, rewards = self._flow(counts, noise["transitions"]), np.asarray(counts.row_rewards)
+        flow, visits = self._flow(counts, noise["transitions"])
+        rewards = np.asarray(counts.row_rewards) + self._centre * visits
         steps, states, actions = np.nonzero(counts.played)
         begun = (steps > 0) | self.problem.start[states]
         if not begun.all():
-            flow, rewards = flow[begun], rewards[begun]
+            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
             steps, states, actions = steps[begun], states[begun], actions[begun]
         expected = request.users * request.occupancy[steps, states]
         weight = self._credit(expected, noise["transitions"])
         rows = (steps * 0 if self.problem.stationary else steps, states, actions)
-        self._add(rows, steps, weight, flow, rewards, expected, noise)
+        self._add(rows, steps, weight, flow, visits, rewards, expected, noise)
         self._told += request.users
         self._request = None
 
-    def _flow(self, counts: PrivateCounts, variance: float) -> FloatArray:
-        """The transitions of the played rows ``[R, S]``, made consistent."""
+    def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:
+        """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent."""
         transitions = np.asarray(counts.row_transitions)
         if variance == 0:
-            return transitions
-        return consistent_flow(
+            where, horizon = np.nonzero(counts.played), self.problem.shape.horizon
+            if counts.last_transitions:
+                return transitions, transitions.sum(axis=-1)
+            return transitions, inflow_visits(transitions, where, horizon)
+        flow = consistent_flow(
             transitions,
             users=counts.users,
             played=counts.played,
             start=self.problem.start,
             variance=variance,
-        ).transitions
+            looks=Looks.of(counts),
+        )
+        return flow.transitions, flow.visits
 
     def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
         if variance == 0:
@@ -204,6 +221,7 @@ class FlowUCB(BatchLearner):
         steps: IntArray,
         weight: FloatArray,
         transitions: FloatArray,
+        visits: FloatArray,
         rewards: FloatArray,
         expected: FloatArray,
         noise: dict[str, float],
@@ -215,7 +233,7 @@ class FlowUCB(BatchLearner):
         """
         from discreet.learners.flow_ucb import kernels
 
-        evidence, visits = self._evidence, transitions.sum(axis=-1)
+        evidence = self._evidence
         seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
         doubt = noise["transitions"] * self._factors[steps] + per_visit * seen / 2
         places = evidence.places(rows, np.asarray(transitions.any(axis=-1)))
@@ -256,6 +274,7 @@ class FlowUCB(BatchLearner):
                 actions,
                 moments,
                 width,
+                self._centre,
             )
             return bool(after <= goal)
 
@@ -328,7 +347,7 @@ class FlowUCB(BatchLearner):
         values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
         occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
         out = (actions, values, bonus, moments)
-        kernels.optimistic(self._evidence, probabilities, width, tie, *out)
+        kernels.optimistic(self._evidence, probabilities, width, self._centre, tie, *out)
         kernels.state_occupancy(
             self._evidence.number, probabilities, actions, self._initial, occupancy
         )
@@ -356,21 +375,48 @@ class FlowUCB(BatchLearner):
         self.rng.bit_generator.state = state["rng"]
 
 
-def visit_noise_factors(states: int, horizon: int, starts: int) -> FloatArray:
+def visit_noise_factors(
+    states: int,
+    horizon: int,
+    starts: int,
+    *,
+    last_transitions: bool = True,
+    look: float = 0.0,
+) -> FloatArray:
     """Variance of a state's visits at each step, after flow consistency, per counter's variance.
 
     The visits of a layer sum to the users, which leaves 1 - 1/k of the variance with k states. They
-    are measured by the ``states`` counters going out and, from step 1 on, by the counters coming
-    in, one per state of the layer before: with one start, step 0 is exact and step 1 almost.
+    are measured by the ``states`` counters going out (not at the last step without its
+    transitions), from step 1 on by the counters coming in, one per state of the layer before, and
+    by a second look, if there is one: with one start, step 0 is exact and step 1 almost.
 
     >>> visit_noise_factors(states=4, horizon=3, starts=1).tolist()
     [0.0, 0.6, 1.5]
+
+    Args:
+        states: S.
+        horizon: H.
+        starts: the states an episode can begin in.
+        last_transitions: whether the transitions of the last step are released.
+        look: variance of a transition counter over that of a second look at the visits.
     """
     inside = 1 - 1 / states
     factors = np.full(horizon, inside * states / 2)
     factors[0] = (1 - 1 / starts) * states
     factors[1:2] = inside / (1 / starts + 1 / states)
+    if not last_transitions:
+        factors[-1] = inside * (starts if horizon == 2 else states)
+    if look:
+        free = np.full(horizon, inside)
+        free[0] = 1 - 1 / starts
+        factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
     return factors
+
+
+def _second_look(plan: BatchPlan) -> float:
+    """Variance of transitions over that of visits that are released besides, if they are."""
+    noise = plan.noise_variance(1)
+    return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0
 
 
 def _rounded(users: int, left: int) -> int:

@@ -8,7 +8,9 @@ count is negative. The noisy transition counts y satisfy none of this. The neare
     x >= 0,   sum of x at step 0 = n,   inflow(h, s) = outflow(h, s)  for h = 1..H-1,
 
 are computed over the cells that the policy can play; all others are exactly zero. Visits follow
-from the flow, so they need not be released. Post-processing: it costs no privacy.
+from the flow, so they need not be released. Post-processing: it costs no privacy. What a release
+holds besides (another look at the visits, users who left the policy) joins in: `batch_network`.
+Without transitions of the last step, its visits are what flows in.
 
 With one potential u_h(s) per constraint (u_H = 0) the minimiser is
 x(h,s,a,s') = max(0, y + variance·(u_h(s) - u_{h+1}(s'))), and the potentials maximise a concave,
@@ -29,7 +31,9 @@ from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, SolverError
 from discreet.mdp.counts import dense_of, rows_of
+from discreet.privacy.postprocess.looks import Looks, inflow_visits, known
 
+NOTHING_ELSE = Looks()
 DIRECT_STATES = 64
 """Up to this many states the Newton systems are factorised; beyond, only cells that carry flow are
 worked on, by conjugate gradients."""
@@ -41,19 +45,17 @@ class Flow(NamedTuple):
     Attributes:
         transitions: ``[H, S, A, S]``, zero outside the played cells, or ``[R, S]`` if the noisy
             counts were given as rows.
+        visits: ``[H, S, A]`` or ``[R]``.
         imbalance: the largest violation of a flow equation, in users.
         iterations: Newton steps.
+        left: users who have left the policy by each step, if more have than noise explains.
     """
 
     transitions: FloatArray
+    visits: FloatArray
     imbalance: float
     iterations: int
-
-    @property
-    def visits(self) -> FloatArray:
-        """``[H, S, A]`` or ``[R]``."""
-        total: FloatArray = self.transitions.sum(axis=-1)
-        return total
+    left: FloatArray | None = None
 
 
 def consistent_flow(
@@ -64,6 +66,7 @@ def consistent_flow(
     start: BoolArray | None = None,
     variance: ArrayLike = 1.0,
     signed: bool = False,
+    looks: Looks = NOTHING_ELSE,
 ) -> Flow:
     """Project noisy counts of one batch (or of a sum of batches) onto consistent flows.
 
@@ -74,7 +77,9 @@ def consistent_flow(
         start: ``bool[S]``, the states an episode can begin in (all by default).
         variance: noise variance per counter, a number or ``[H, S, A]``; only ratios matter.
         signed: leave out x >= 0. The result is then linear in the data: unbiased, and safe to add
-            up over batches.
+            up over batches. It takes transitions of all steps, and no other look.
+        looks: what else was released: another look at the visits (in the form of the
+            transitions), users who left, or no transitions of the last step (`looks`).
 
     Raises:
         SolverError: the certificate was missed (nothing is returned).
@@ -98,12 +103,82 @@ def consistent_flow(
     given = y if inside.all() else y[inside]
     if not np.isfinite(given).all():
         raise InvalidInputError("Expected finite counts, got NaN or infinity.")
-    rows, imbalance, iterations = project(given, spread, np.nonzero(cells), users, signed)
+    other = _other_looks(looks, kept, inside)
+    found = _projected(_Rows(given, spread, np.nonzero(cells), kept.shape[0]), users, signed, other)
     if not inside.all():
-        out = np.zeros_like(y)
-        out[inside] = rows
-        rows = out
-    return Flow(dense_of(rows, kept) if noisy.ndim == 4 else rows, imbalance, iterations)
+        found = found._replace(
+            transitions=_spread_out(found.transitions, inside),
+            visits=_spread_out(found.visits, inside),
+        )
+    if noisy.ndim == 2:
+        return found
+    return found._replace(
+        transitions=dense_of(found.transitions, kept), visits=dense_of(found.visits, kept)
+    )
+
+
+class _Rows(NamedTuple):
+    """Rows that can carry flow: counts, variances, (h, s, a), and the number of steps."""
+
+    counts: FloatArray
+    variance: FloatArray
+    where: tuple[IntArray, ...]
+    horizon: int
+
+
+def _other_looks(looks: Looks, kept: BoolArray, inside: BoolArray) -> Looks:
+    if looks.visits is not None:
+        visits = np.asarray(looks.visits, np.float64)
+        visits = visits[kept] if visits.ndim == 3 else visits
+        if visits.shape != inside.shape or not np.isfinite(visits).all():
+            raise InvalidInputError(
+                f"Expected the visits of {inside.size} played rows, all finite, got shape "
+                f"{visits.shape}."
+            )
+        _validate.positive(visit_variance=looks.visit_variance)
+        looks = looks._replace(visits=visits)
+    return known(looks, inside)
+
+
+def _projected(rows: _Rows, users: float, signed: bool, looks: Looks) -> Flow:
+    """The projection of what can carry flow, by the solver that its looks need."""
+    if looks.visits is None and looks.left is None:
+        return _transitions_only(rows, users, signed, looks)
+    if signed:
+        raise InvalidInputError(
+            "Expected transitions alone for a signed flow, got visits or users who left; drop "
+            "those looks, or signed=True."
+        )
+    from discreet.privacy.postprocess.batch_network import project_looks
+
+    found = project_looks(rows.counts, rows.variance, rows.where, users, rows.horizon, looks)
+    _certify(found.imbalance, _tolerance(rows.variance, users), found.iterations)
+    return Flow(found.transitions, found.visits, found.imbalance, found.iterations, found.left)
+
+
+def _transitions_only(rows: _Rows, users: float, signed: bool, looks: Looks) -> Flow:
+    """Without transitions of the last step, the flow of the steps before it ends there."""
+    if looks.last_transitions:
+        moved, imbalance, iterations = project(*rows[:3], users, signed)
+        return Flow(moved, moved.sum(axis=-1), imbalance, iterations)
+    steps = rows.where[0]
+    before = steps < rows.horizon - 1
+    if not before.any():
+        raise InvalidInputError(
+            "Expected some look at the visits of a single step: its transitions, or visits."
+        )
+    earlier = tuple(axis[before] for axis in rows.where)
+    solved, imbalance, iterations = project(
+        rows.counts[before], rows.variance[before], earlier, users, signed
+    )
+    moved = _spread_out(solved, before)
+    return Flow(moved, inflow_visits(moved, rows.where, rows.horizon), imbalance, iterations)
+
+
+def _spread_out(rows: FloatArray, inside: BoolArray) -> FloatArray:
+    out = np.zeros((inside.size, *rows.shape[1:]))
+    out[inside] = rows
+    return out
 
 
 def project(
@@ -116,8 +191,7 @@ def project(
     """The projection of compressed rows ``y[R, S]`` of the played (h, s, a) in ``rows``."""
     steps, state, _ = rows
     first = np.searchsorted(steps, np.arange(steps[-1] + 2))
-    deviation = float(np.sqrt(variance.max()))
-    tolerance = max(1e-6 * deviation, 1e-12 * users)
+    deviation, tolerance = float(np.sqrt(variance.max())), _tolerance(variance, users)
     solved, floor, weight = np.empty_like(y), -np.inf if signed else 0.0, variance / variance.max()
     if y.shape[1] <= DIRECT_STATES:
         from discreet.privacy.postprocess import flow_kernels
@@ -133,12 +207,21 @@ def project(
         worst, iterations = project_large(
             y, played, float(users), tolerance, deviation, floor, solved
         )
+    _certify(worst, tolerance, iterations)
+    return solved, float(worst), int(iterations)
+
+
+def _tolerance(variance: FloatArray, users: float) -> float:
+    """The largest imbalance that a solution may have."""
+    return max(1e-6 * float(np.sqrt(variance.max())), 1e-12 * users)
+
+
+def _certify(worst: float, tolerance: float, iterations: int) -> None:
     if not worst <= tolerance:
         raise SolverError(
             f"The flow projection stopped with an imbalance of {worst:.3g} users after "
             f"{iterations} iterations; the certificate asks for {tolerance:.3g}."
         )
-    return solved, float(worst), int(iterations)
 
 
 def _kept(noisy: FloatArray, played: BoolArray | None) -> BoolArray:

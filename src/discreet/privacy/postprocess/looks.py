@@ -1,0 +1,87 @@
+"""What a release of a batch holds besides transitions: visits counted once more, and who left.
+
+How they enter the flow projection is in `batch_network`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.privacy.statistics import PrivateCounts
+
+_SURE = 3.0
+"""Standard deviations of `Looks.left` that noise is not taken to explain."""
+
+
+class Looks(NamedTuple):
+    """What a release holds besides transitions; the default is nothing.
+
+    Attributes:
+        visits: ``[R]``, the second look at the visits of every row, or None.
+        visit_variance: noise variance of one of them.
+        left: ``[steps]``, users who have left the policy by that step, or None.
+        left_variance: ``[steps]``, the noise variance of each.
+        last_transitions: False if the rows of the last step hold no transitions.
+    """
+
+    visits: FloatArray | None = None
+    visit_variance: float = 1.0
+    left: FloatArray | None = None
+    left_variance: FloatArray | None = None
+    last_transitions: bool = True
+
+    @classmethod
+    def of(cls, counts: PrivateCounts) -> "Looks":
+        """What this release holds."""
+        variance = counts.noise_variance
+        left, spread = _left(counts)
+        return cls(
+            counts.row_visits,
+            variance.get("visits", 1.0),
+            left,
+            spread,
+            counts.last_transitions,
+        )
+
+    @property
+    def somebody_left(self) -> bool:
+        """Whether more users have left than noise explains."""
+        if self.left is None or self.left_variance is None:
+            return False
+        if not self.left_variance.all():
+            return bool((self.left > 0).any())
+        standard = self.left / np.sqrt(self.left_variance)
+        together = float(standard.sum()) / np.sqrt(max(standard.size, 1))
+        return bool(max(together, float(standard.max(initial=0.0))) > _SURE)
+
+
+def _left(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray | None]:
+    """The mean, by step, of all counts of those who have left, and its variance."""
+    if not counts.left:
+        return None, None
+    steps = max(len(numbers) for numbers in counts.left.values())
+    total, looks, spread = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    for name, numbers in counts.left.items():
+        total[: len(numbers)] += numbers
+        looks[: len(numbers)] += 1
+        spread[: len(numbers)] += counts.noise_variance[name]
+    return total / looks, spread / looks**2
+
+
+def inflow_visits(transitions: FloatArray, rows: tuple[IntArray, ...], horizon: int) -> FloatArray:
+    """Visits ``[R]``: sums of the rows, and at the last step the inflow of their states."""
+    visits: FloatArray = transitions.sum(axis=1)
+    steps, states, _ = rows
+    last = steps == horizon - 1
+    arrived = transitions[steps == horizon - 2].sum(axis=0)
+    sharing = np.bincount(states[last], minlength=transitions.shape[1])
+    visits[last] = (arrived / np.maximum(sharing, 1))[states[last]]
+    return visits
+
+
+def known(looks: Looks, inside: BoolArray) -> Looks:
+    """The looks at the rows that can carry flow; users who left only where there are any."""
+    visits = None if looks.visits is None else np.asarray(looks.visits, np.float64)[inside]
+    kept = looks._replace(visits=visits)
+    return kept if looks.somebody_left else kept._replace(left=None, left_variance=None)
