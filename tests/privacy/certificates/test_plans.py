@@ -14,10 +14,9 @@ from discreet.privacy import Central, Local, NoPrivacy, Shuffle
 from discreet.privacy.adversarial import LayeredSize, calibrate_layered
 from discreet.privacy.certificates import laws
 from discreet.privacy.certificates.plans import claim_of, law_of, promised, toeplitz_law
-from discreet.privacy.sensitivity import Reach
 from discreet.privacy.mechanisms._laws import BoundedLaw
 from discreet.privacy.mechanisms.registry import everything
-from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.sensitivity import STATISTICS, Reach
 from helpers.properties import given, st
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
