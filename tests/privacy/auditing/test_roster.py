@@ -1,0 +1,202 @@
+"""The roster is complete: every mechanism of the registry, in every kind of plan, by its name."""
+
+from dataclasses import replace
+
+import pytest
+
+from discreet.errors import UnknownNameError
+from discreet.privacy.auditing import roster
+from discreet.privacy.auditing.roster import Entry, LayeredEntry, VectorEntry, entries, find
+from discreet.privacy.mechanisms.registry import everything
+from discreet.privacy.plans import BatchPlan, StreamPlan
+
+KNOWN = [m for m in everything() if m.trust != "none"]
+PRINTED = {
+    ("central", "tree-iid", "stream"),
+    ("central", "tree-laplace", "stream"),
+    ("local", "gaussian", "batch"),
+    ("local", "gaussian", "stream"),
+    ("local", "laplace", "batch"),
+    ("local", "laplace", "stream"),
+    ("shuffle", "bits", "batch"),
+}
+
+
+@pytest.fixture(scope="module")
+def known():
+    return list(entries())
+
+
+def exact(known):
+    return [e for e in known if e.calibration == "exact"]
+
+
+def test_every_mechanism_of_the_registry_is_audited(known):
+    found = [(e.trust, e.rhythm, e.mechanism) for e in exact(known)]
+    assert found == [(m.trust, m.rhythm, m.name) for m in KNOWN]
+
+
+def test_a_mechanism_that_is_registered_is_audited(monkeypatch):
+    from discreet.privacy.mechanisms import registry
+
+    mine = replace(KNOWN[0], name="mine")
+    monkeypatch.setattr(registry, "_MECHANISMS", [*registry._MECHANISMS, mine])
+    monkeypatch.setattr(roster, "_printed", lambda entry: False)
+    assert "central/mine" in {e.name for e in entries()}
+
+
+def test_printed_constants_are_audited_where_a_paper_prints_them(known):
+    printed = {(e.trust, e.mechanism, e.rhythm) for e in known if e.calibration == "paper"}
+    assert printed == PRINTED
+    for entry in known:
+        if entry.calibration == "paper":
+            assert entry.plan().guarantee.claimed is not None
+
+
+def test_names_are_different(known):
+    names = [(e.name, e.calibration) for e in known]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("trust", "mechanism", "rhythm", "name"),
+    [
+        ("central", "gaussian", "batch", "central/gaussian"),
+        ("local", "laplace", "batch", "local/laplace"),
+        ("local", "laplace", "stream", "local/laplace-stream"),
+        ("central", "toeplitz", "stream", "central/toeplitz"),
+    ],
+)
+def test_names(trust, mechanism, rhythm, name):
+    assert Entry(trust, mechanism, rhythm).name == name
+
+
+@pytest.mark.parametrize("mechanism", KNOWN, ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
+def test_pure_mechanisms_are_asked_for_a_pure_epsilon(mechanism):
+    entry = Entry(mechanism.trust, mechanism.name, mechanism.rhythm, epsilon=2.0, delta=1e-5)
+    assert entry.claimed == (2.0, 0.0 if mechanism.pure else 1e-5)
+    assert (entry.model.epsilon, entry.model.delta) == entry.claimed
+    assert entry.model.mechanism == mechanism.name
+
+
+def test_kinds():
+    entry = Entry("central", "toeplitz", "stream")
+    assert entry.kind == "stream"
+    assert replace(entry, stationary=True).kind == "stationary"
+    assert Entry("central", "gaussian", "batch").kind == "batch"
+
+
+FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz", "tree-honaker", "tree-iid")]
+
+
+@pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
+def test_plans_are_small_and_of_the_right_rhythm(mechanism):
+    entry = Entry(mechanism.trust, mechanism.name, mechanism.rhythm)
+    plan, target = entry.plan(), entry.target()
+    kind = BatchPlan if mechanism.rhythm == "batch" else StreamPlan
+    for each in (plan, target):
+        assert isinstance(each, kind)
+        assert each.mechanism == mechanism.name
+        assert each.guarantee.epsilon <= 1 + 1e-9
+        assert each.guarantee.delta == entry.claimed[1]
+    assert (target.shape.horizon, target.statistics) == (1, ("visits",))
+    assert plan.shape.states <= 2 and plan.shape.horizon <= 6
+
+
+def test_listed_mechanisms_have_few_outcomes():
+    for name in ("randomized-response", "one-step"):
+        batch, stream = (Entry("local", name, rhythm).plan() for rhythm in ("batch", "stream"))
+        assert batch.statistics == stream.statistics == ("rewards",)
+        assert stream.episodes == 1
+
+
+def test_stationary_targets_have_two_steps_to_pool():
+    entry = Entry("central", "tree-laplace", "stream", stationary=True)
+    assert entry.target().shape.horizon == 2
+    assert entry.target().stationary and entry.plan().stationary
+    assert not replace(entry, stationary=False).plan().stationary
+
+
+def test_long_streams_have_256_releases_of_few_counters():
+    plan = Entry("central", "tree-laplace", "stream").long()
+    assert (plan.episodes, plan.cells) == (256, 2)
+
+
+def test_printed_streams_are_a_power_of_two_long():
+    assert Entry("central", "tree-laplace", "stream", "paper").plan().episodes == 8
+
+
+def test_printed_constants_do_not_warn_here():
+    """Warnings are errors in this suite: an audit knows what it asked for."""
+    plan = Entry("local", "laplace", "batch", "paper").plan()
+    assert plan.guarantee.claimed is not None
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "trusts"),
+    [
+        ("central/gaussian", {"central"}),
+        ("gaussian", {"central", "local"}),
+        ("central", {"central"}),
+        ("local", {"local"}),
+        ("bits", {"shuffle"}),
+    ],
+)
+def test_mechanisms_are_found_by_name_word_or_trust_model(name, trusts):
+    found = find(name)
+    assert {e.trust for e in found} == trusts
+    assert all(name in (e.name, e.mechanism, e.trust) for e in found)
+
+
+def test_what_is_asked_for_is_passed_on():
+    assert all(
+        (e.epsilon, e.delta) == (3.0, 1e-4) for e in find("laplace", epsilon=3.0, delta=1e-4)
+    )
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="did you mean 'central/toeplitz'"):
+        find("central/toeplits")
+
+
+# --- vectors and layers --------------------------------------------------------------------------
+
+
+def streams(known):
+    return [e for e in exact(known) if e.rhythm == "stream"]
+
+
+def test_every_stream_that_adds_noise_is_audited_on_vectors(known):
+    found = list(roster.vectors(known))
+    adding = [e for e in streams(known) if e.mechanism not in ("randomized-response", "one-step")]
+    assert list(dict.fromkeys(v.entry for v in found)) == adding
+    piled = [v.entry for v in found if v.reach.pile > 1]
+    assert piled == [e for e in adding if e.trust == "central"]
+
+
+def test_every_stream_that_adds_noise_is_audited_on_layers(known):
+    found = list(roster.layers(known))
+    adding = {v.entry for v in roster.vectors(known) if v.entry.mechanism != "bounded"}
+    assert {e.entry for e in found} == adding
+    for entry in adding:
+        assert [e.feedback for e in found if e.entry == entry][:2] == ["full", "bandit"]
+    assert {e.entry.mechanism for e in found if e.centred} == {"toeplitz", "laplace"}
+    assert all(e.feedback == "bandit" for e in found if e.centred)
+
+
+def test_batches_and_printed_constants_have_no_vectors(known):
+    rest = [e for e in known if e.rhythm == "batch" or e.calibration == "paper"]
+    assert list(roster.vectors(rest)) == list(roster.layers(rest)) == []
+    pooled = [replace(e, stationary=True) for e in streams(known)]
+    assert list(roster.vectors(pooled)) == []
+
+
+def test_plans_of_vectors_and_layers():
+    entry = Entry("central", "tree-laplace", "stream")
+    vector = VectorEntry(entry).plan()
+    assert (vector.cells, vector.episodes, vector.reach.units) == (4, 6, 4)
+    layered = LayeredEntry(entry, "bandit").plan()
+    assert (layered.feedback, layered.episodes, layered.size.horizon) == ("bandit", 4, 2)
