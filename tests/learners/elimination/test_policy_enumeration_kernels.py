@@ -1,0 +1,127 @@
+"""Passes over a sorted list of policies against one policy at a time, in plain NumPy."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.elimination import policy_enumeration_kernels as kernels
+from helpers.absorbing import random_model, visits_of
+
+H, X, A = 3, 2, 2
+POINTS = np.array([(h, x) for h in range(H) for x in range(X)])
+"""All decision points, the earliest step first."""
+
+
+def decoded(index, points=POINTS, actions=A, shape=(H, X)):
+    policy = np.zeros(shape, np.int64)
+    kernels.decode_policy(index, points, policy, actions)
+    return policy
+
+
+def test_a_policy_is_a_number_whose_digits_are_its_actions():
+    assert decoded(0b100110).tolist() == [[1, 0], [0, 1], [1, 0]]
+    points = np.array([(0, 1), (1, 0), (1, 1)])
+    ternary = 2 * 9 + 0 * 3 + 1
+    assert decoded(ternary, points, 3, (2, 2)).tolist() == [[0, 2], [0, 1]]
+
+
+def test_only_decision_points_are_written():
+    policy = np.full((H, X), 7, np.int64)
+    kernels.decode_policy(1, np.array([(2, 0)]), policy, A)
+    assert policy.tolist() == [[7, 7], [7, 7], [1, 7]]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "step"),
+    [
+        (0b000000, 0b000000, H),
+        (0b000000, 0b000001, 2),
+        (0b000001, 0b000010, 2),
+        (0b000011, 0b000100, 1),
+        (0b001111, 0b010000, 0),
+        (0b101010, 0b001010, 0),
+    ],
+)
+def test_the_first_step_that_changed_is_known(before, after, step):
+    policy = decoded(before)
+    assert kernels._decode(after, A, POINTS, policy) == step
+    assert np.array_equal(policy, decoded(after))
+
+
+def test_one_step_forward_moves_the_mass_of_the_chosen_actions():
+    transitions, initial, _, _ = random_model(0)
+    policy, mass = np.array([[1, 0], [0, 0], [0, 0]]), np.full((H + 1, X), 9.0)
+    mass[0] = initial
+    kernels._advance(transitions, policy, 0, mass)
+    expected = initial[0] * transitions[0, 0, 1] + initial[1] * transitions[0, 1, 0]
+    np.testing.assert_allclose(mass[1], expected)
+    assert (mass[2:] == 9.0).all()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_values_do_not_depend_on_what_else_is_listed(seed, share):
+    """A pass keeps what neighbours share; every value is that of its policy alone."""
+    transitions, initial, rewards, _ = random_model(seed)
+    indices = np.arange(A ** len(POINTS))
+    indices = indices[np.random.default_rng(seed).random(len(indices)) <= share]
+    values = kernels.policy_values(indices, POINTS, transitions, initial, rewards)
+    for index, value in zip(indices, values, strict=True):
+        visits = visits_of(transitions, initial, decoded(int(index)))
+        assert value == pytest.approx((visits * rewards).sum())
+    assert len(indices) > 5
+
+
+def test_an_empty_list_has_no_values():
+    transitions, initial, rewards, _ = random_model(1)
+    none = np.zeros(0, np.int64)
+    assert kernels.policy_values(none, POINTS, transitions, initial, rewards).shape == (0,)
+    best, winner = kernels.best_visits(none, POINTS, transitions, initial, 0, 1)
+    assert not best.any()
+    assert (winner == -1).all()
+
+
+@pytest.mark.parametrize("step", range(H))
+@pytest.mark.parametrize("seed", range(2))
+def test_the_winner_is_the_policy_most_likely_to_be_there(seed, step):
+    transitions, initial, _, _ = random_model(seed)
+    rng = np.random.default_rng(seed)
+    indices = np.flatnonzero(rng.random(A ** len(POINTS)) < 0.4)
+    best, winner = kernels.best_visits(indices, POINTS, transitions, initial, step, 3)
+    visits = np.stack([visits_of(transitions, initial, decoded(int(i)))[step] for i in indices])
+    np.testing.assert_allclose(best, visits.max(axis=0), atol=1e-15)
+    for place in np.ndindex(X, A):
+        if best[place] > 0:
+            chosen = visits_of(transitions, initial, decoded(int(winner[place])))[step]
+            assert chosen[place] == pytest.approx(best[place])
+            assert winner[place] in indices
+
+
+def test_where_no_policy_gets_there_is_no_winner():
+    transitions, _, _, _ = random_model(2)
+    here = np.array([1.0, 0.0])
+    always_zero = np.zeros(1, np.int64)
+    best, winner = kernels.best_visits(always_zero, POINTS, transitions, here, 0, 1)
+    assert best.tolist() == [[1.0, 0.0], [0.0, 0.0]]
+    assert winner.tolist() == [[0, -1], [-1, -1]]
+
+
+def test_the_salt_decides_between_equals_and_favours_none():
+    """At the first step all policies that agree there are equal: each of them wins now and then."""
+    transitions, _, _, _ = random_model(3)
+    here, indices = np.array([1.0, 0.0]), np.arange(8)  # differ at the last steps only
+    wins = np.zeros(8, int)
+    for salt in range(400):
+        _, winner = kernels.best_visits(indices, POINTS, transitions, here, 0, salt)
+        wins[winner[0, 0]] += 1
+    expected = 400 / 8
+    assert wins.sum() == 400
+    assert abs(wins - expected).max() < 5 * np.sqrt(expected)
+    again = [kernels.best_visits(indices, POINTS, transitions, here, 0, 7)[1] for _ in range(2)]
+    assert np.array_equal(*again)
+
+
+def test_ranks_of_ties_are_spread_over_all_words():
+    keys = np.array([kernels._tie_key(index, 11) for index in range(2000)], np.uint64)
+    assert len(set(keys.tolist())) == 2000
+    halves = (keys >> np.uint64(63)).astype(int)
+    assert abs(halves.mean() - 0.5) < 5 * 0.5 / np.sqrt(2000)
