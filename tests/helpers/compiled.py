@@ -1,8 +1,10 @@
-"""Room for the compiled stream loop, without a learner."""
+"""Compiled planners and the compiled stream loop, without a learner."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from discreet.privacy.streams.kernels import Scratch
+from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 
 def scratch_of(plan, shape):
@@ -12,4 +14,48 @@ def scratch_of(plan, shape):
         np.zeros((1, *shape.visits)),
         np.zeros((groups, shape.states, shape.actions, shape.states + 3)),
         np.zeros((shape.horizon + 1, shape.states)),
+    )
+
+
+class Planned(NamedTuple):
+    """What a planner left behind."""
+
+    actions: np.ndarray
+    probabilities: np.ndarray
+    memory: np.ndarray
+    model: np.ndarray
+    values: np.ndarray
+
+
+def planned(planner, row, counts, *, memory, seed=0):
+    """Call a compiled planner once, on ``counts`` = (transitions, visits, rewards) ``[G, ...]``."""
+    transitions, visits, rewards = (np.ascontiguousarray(part, np.float64) for part in counts)
+    states, choices = visits.shape[1:]
+    horizon = memory.shape[1]
+    everything = np.concatenate([transitions.ravel(), visits.ravel(), rewards.ravel()])
+    scratch = Scratch(
+        np.array(memory, np.float64),
+        np.zeros((len(visits), states, choices, states + 3)),
+        np.zeros((horizon + 1, states)),
+    )
+    policy = NextPolicy(
+        np.zeros((horizon, states), np.int64),
+        np.zeros((horizon, states, choices)),
+        np.zeros((horizon, states), np.int64),
+        np.zeros(1),
+    )
+    public = Counters(everything, transitions, visits, rewards)
+    rng = np.random.default_rng(seed)
+    planner(np.array(row, np.float64), public, scratch, policy, rng)
+    return Planned(policy.actions, policy.probabilities, *scratch)
+
+
+def random_counts(seed, groups, states=3, choices=2, scale=30.0, noise=0.0):
+    """Consistent counts of random users, then noise on all of them."""
+    rng = np.random.default_rng(seed)
+    transitions = np.floor(scale * rng.random((groups, states, choices, states)))
+    visits = transitions.sum(axis=-1)
+    rewards = np.floor(visits * rng.random(visits.shape))
+    return tuple(
+        part + noise * rng.normal(size=part.shape) for part in (transitions, visits, rewards)
     )

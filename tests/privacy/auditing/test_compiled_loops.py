@@ -30,7 +30,7 @@ TRUSTS = [
 
 
 @planner
-def keep(row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng):
+def keep(row, public, scratch, policy, rng):
     """A planner that leaves the policy as it is."""
 
 

@@ -25,9 +25,9 @@ TRUSTS = [
 
 
 @planner
-def keep(row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng):
+def keep(row, public, scratch, policy, rng):
     """A planner that leaves the policy as it is, and notes the visits that it was shown."""
-    memory[0, 0, 0, 0] = visits.sum()
+    scratch.memory[0, 0, 0, 0] = public.visits.sum()
 
 
 def plan_of(trust, episodes, stationary):

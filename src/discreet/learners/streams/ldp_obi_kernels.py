@@ -3,17 +3,17 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats, Ints
-from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
+from discreet.learners.base import Floats
+from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
+from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 
 
 @inlined
-def _estimate(
-    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
-) -> None:
+def _estimate(row: Floats, public: Counters, model: Floats) -> None:
     """``model[g,s,a]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
+    _, transitions, visits, rewards = public
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -36,32 +36,9 @@ def _estimate(
 
 @planner
 def signed_values(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    memory: Floats,
-    model: Floats,
-    values: Floats,
-    actions: Ints,
-    probabilities: Floats,
-    rng: np.random.Generator,
+    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
 ) -> None:
-    """Optimistic backward induction with signed estimates."""
-    _estimate(row, transitions, visits, rewards, model)
-    horizon, states = actions.shape
-    values[horizon, :] = 0.0
-    close = False
-    for h in range(horizon - 1, -1, -1):
-        g = h if model.shape[0] > 1 else 0
-        ahead = horizon - h
-        for s in range(states):
-            for a in range(memory.shape[3]):
-                q = model[g, s, a, states] + ahead * model[g, s, a, states + 1]
-                for t in range(states):
-                    q += model[g, s, a, t] * values[h + 1, t]
-                memory[0, h, s, a] = q
-            close |= greedy(memory, h, s, actions, values)
-            values[h, s] = min(float(ahead), values[h, s])
-    if close:
-        break_ties(memory, actions, rng)
+    """Optimistic backward induction with signed estimates; no step is worth more than one."""
+    _estimate(row, public, scratch.model)
+    if backward_induction(scratch, policy, 1.0):
+        break_ties(scratch.memory, policy.actions, rng)

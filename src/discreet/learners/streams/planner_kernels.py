@@ -9,7 +9,14 @@ from numba import types
 
 from discreet._jit import inlined
 from discreet.learners.base import Floats, Ints
-from discreet.privacy.streams.kernels import FLOATS_4, GENERATOR, INTEGERS_2, PLANNER
+from discreet.privacy.streams.kernels import (
+    FLOATS_4,
+    GENERATOR,
+    INTEGERS_2,
+    PLANNER,
+    NextPolicy,
+    Scratch,
+)
 
 TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
@@ -21,11 +28,11 @@ def planner(function: Callable[..., None]) -> Any:
     Its arguments, all changed in place where they are outputs or scratch:
 
     - ``row``: the learner's coefficients for this release (bonus factors, error terms);
-    - ``transitions[G,S,A,S]``, ``visits[G,S,A]``, ``rewards[G,S,A]``: the cumulative private
-      counts, G = H, or 1 for stationary counts;
-    - ``memory[M,H,S,A]``: what the learner keeps between episodes;
-    - ``model[G,S,A,S+3]``, ``values[H+1,S]``: scratch;
-    - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy (one of the two);
+    - ``public``: the cumulative private counts ``transitions[G,S,A,S]``, ``visits[G,S,A]``,
+      ``rewards[G,S,A]``, G = H, or 1 for stationary counts;
+    - ``scratch``: ``memory[M,H,S,A]``, what the learner keeps between episodes, and room to compute
+      in, ``model[G,S,A,S+3]`` and ``values[H+1,S]``;
+    - ``policy``: the next one, its ``actions[H,S]`` or its ``probabilities[H,S,A]``;
     - ``rng``: ties and draws of the learner.
     """
     return numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")(function)
@@ -67,3 +74,29 @@ def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
                         if rank == 0:
                             actions[h, s] = a
                         rank -= 1
+
+
+@inlined
+def backward_induction(scratch: Scratch, policy: NextPolicy, cap: float) -> bool:
+    """Greedy for Q = model·V ahead, as two learners need it; could there be a tie?
+
+    ``model[g,s,a]`` holds p, then r, then what every step ahead adds; values are at most ``cap``
+    times the number of steps ahead.
+    """
+    memory, model, values = scratch
+    actions = policy.actions
+    horizon, states = actions.shape
+    values[horizon, :] = 0.0
+    close = False
+    for h in range(horizon - 1, -1, -1):
+        g = h if model.shape[0] > 1 else 0
+        ahead = horizon - h
+        for s in range(states):
+            for a in range(memory.shape[3]):
+                q = model[g, s, a, states] + ahead * model[g, s, a, states + 1]
+                for t in range(states):
+                    q += model[g, s, a, t] * values[h + 1, t]
+                memory[0, h, s, a] = q
+            close |= greedy(memory, h, s, actions, values)
+            values[h, s] = min(cap * ahead, values[h, s])
+    return close

@@ -3,8 +3,9 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats, Ints
-from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
+from discreet.learners.base import Floats
+from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
+from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 
 @inlined
@@ -20,14 +21,9 @@ def _draw_reward(n: float, total: float, rng: np.random.Generator) -> float:
 
 
 @inlined
-def _draw_model(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    model: Floats,
-    rng: np.random.Generator,
-) -> None:
+def _draw_model(row: Floats, public: Counters, model: Floats, rng: np.random.Generator) -> None:
+    """``model[g,s,a]`` = p, then r, then nothing that every step ahead would add."""
+    _, transitions, visits, rewards = public
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -44,34 +40,14 @@ def _draw_model(
                     model[g, s, a, t] /= total
                 earned = share * min(n, max(0.0, rewards[g, s, a]))
                 model[g, s, a, states] = _draw_reward(share * n, earned, rng)
+                model[g, s, a, states + 1] = 0.0
 
 
 @planner
 def sampled_values(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    memory: Floats,
-    model: Floats,
-    values: Floats,
-    actions: Ints,
-    probabilities: Floats,
-    rng: np.random.Generator,
+    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
 ) -> None:
-    """The optimal policy of one drawn model."""
-    _draw_model(row, transitions, visits, rewards, model, rng)
-    horizon, states = actions.shape
-    values[horizon, :] = 0.0
-    close = False
-    for h in range(horizon - 1, -1, -1):
-        g = h if model.shape[0] > 1 else 0
-        for s in range(states):
-            for a in range(memory.shape[3]):
-                q = model[g, s, a, states]
-                for t in range(states):
-                    q += model[g, s, a, t] * values[h + 1, t]
-                memory[0, h, s, a] = q
-            close |= greedy(memory, h, s, actions, values)
-    if close:
-        break_ties(memory, actions, rng)
+    """The optimal policy of one drawn model, whose rewards are not bounded."""
+    _draw_model(row, public, scratch.model, rng)
+    if backward_induction(scratch, policy, np.inf):
+        break_ties(scratch.memory, policy.actions, rng)

@@ -14,9 +14,10 @@ from enum import IntEnum
 import numpy as np
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats, Ints
+from discreet.learners.base import Floats
 from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
+from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 
 class Column(IntEnum):
@@ -162,19 +163,12 @@ def _fill_q(
 
 @planner
 def optimistic_values(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    memory: Floats,
-    model: Floats,
-    values: Floats,
-    actions: Ints,
-    probabilities: Floats,
-    rng: np.random.Generator,
+    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
 ) -> None:
     """Greedy for optimistic Q values; ``memory[0]`` holds Q (start it at H)."""
-    estimate(row, transitions, visits, rewards, model)
+    memory, model, values = scratch
+    actions = policy.actions
+    estimate(row, public.transitions, public.visits, public.rewards, model)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
     close = False
@@ -188,21 +182,13 @@ def optimistic_values(
 
 @planner
 def optimistic_policy(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    memory: Floats,
-    model: Floats,
-    values: Floats,
-    actions: Ints,
-    probabilities: Floats,
-    rng: np.random.Generator,
+    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
 ) -> None:
     """Play the policy in ``memory[1]`` (start it uniform), then move it by mirror ascent."""
-    estimate(row, transitions, visits, rewards, model)
-    horizon, states = actions.shape
-    choices = probabilities.shape[2]
+    memory, model, values = scratch
+    probabilities = policy.probabilities
+    estimate(row, public.transitions, public.visits, public.rewards, model)
+    horizon, states, choices = probabilities.shape
     values[horizon, :] = 0.0
     for h in range(horizon - 1, -1, -1):
         for s in range(states):

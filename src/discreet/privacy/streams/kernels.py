@@ -118,12 +118,8 @@ _USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS), Users)
 _SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_4, FLOATS_2), Scratch)
 _POLICY = types.NamedTuple((INTEGERS_2, FLOATS_3, INTEGERS_2, FLOATS_1), NextPolicy)
 
-PLANNER = types.void(
-    *(FLOATS_1, FLOATS_4, FLOATS_3, FLOATS_3),
-    *(FLOATS_4, FLOATS_4, FLOATS_2, INTEGERS_2, FLOATS_3, GENERATOR),
-)
-"""coefficients; public transitions, visits, rewards; memory, model, values; actions, probabilities;
-the learner's generator."""
+PLANNER = types.void(FLOATS_1, _COUNTERS, _SCRATCH, _POLICY, GENERATOR)
+"""coefficients, public counters, scratch, next policy, the learner's generator."""
 
 
 @inlined
@@ -279,23 +275,12 @@ def run_block(
     raw, raw_transitions, raw_visits, raw_rewards = raw_counters
     public, seen_transitions, seen_visits, seen_rewards = public_counters
     noise, gains, steps, centres, scale, response = randomness
-    memory, estimates, values = scratch
+    values = scratch.values
     actions, probabilities, valued, value = policy
     private = noise.shape[1] > 0
     horizon, states, _ = means.shape
     for i in range(out.size):
-        plan(
-            coefficients[i],
-            seen_transitions,
-            seen_visits,
-            seen_rewards,
-            memory,
-            estimates,
-            values,
-            actions,
-            probabilities,
-            rng,
-        )
+        plan(coefficients[i], public_counters, scratch, policy, rng)
         if stochastic or _changed(actions, valued) or np.isnan(value[0]):
             value[0] = policy_value(
                 transitions, means, initial, actions, probabilities, stochastic, values

@@ -1,0 +1,109 @@
+"""Compiled posterior sampling: the same draws as NumPy, and the policy of what was drawn."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.streams.psrl_kernels import sampled_values
+from helpers.compiled import planned, random_counts
+
+HORIZON, STATES, CHOICES = 3, 3, 2
+
+
+def run(row, counts, seed=0, horizon=HORIZON):
+    memory = np.zeros((1, horizon, *counts[1].shape[1:]))
+    return planned(sampled_values, row, counts, memory=memory, seed=seed)
+
+
+def drawn(row, counts, rng):
+    """Transitions and rewards of one posterior model, draw by draw in the order of the places."""
+    prior, noise = row
+    transitions, visits, rewards = counts
+    model, means = np.zeros_like(transitions), np.zeros_like(visits)
+    for place in np.ndindex(visits.shape):
+        n = max(0.0, visits[place])
+        share = n / (n + noise) if n > 0 else 0.0
+        gammas = np.array(
+            [rng.standard_gamma(prior + share * max(0.0, c)) for c in transitions[place]]
+        )
+        model[place] = gammas / gammas.sum()
+        means[place] = drawn_reward(share * n, share * np.clip(rewards[place], 0.0, n), rng)
+    return model, means
+
+
+def drawn_reward(n, total, rng):
+    """Normal-Gamma: updates of (mu, lambda, a, b) = (1/2, 1, 1, 1) by n bits of this total."""
+    mean = total / n if n > 0 else 0.5
+    mu, lam = (0.5 + n * mean) / (1 + n), 1 + n
+    b = 1 + 0.5 * (n * mean * (1 - mean) + n * (mean - 0.5) ** 2 / lam)
+    tau = rng.standard_gamma(1 + n / 2) / b
+    return mu + rng.standard_normal() / np.sqrt(lam * tau)
+
+
+@pytest.mark.parametrize("row", [(1.0, 0.0), (0.3, 25.0)])
+@pytest.mark.parametrize("groups", [1, HORIZON])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_model_is_numpys_draw_by_draw(seed, groups, row):
+    counts = random_counts(seed, groups, noise=8.0)
+    found = run(row, counts, seed=seed)
+    model, means = drawn(row, counts, np.random.default_rng(seed))
+    np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-12)
+    np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-12)
+
+
+@pytest.mark.parametrize("groups", [1, HORIZON])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_policy_is_optimal_in_the_drawn_model(seed, groups):
+    found = run((1.0, 0.0), random_counts(seed, groups), seed=seed)
+    values = np.zeros(STATES)
+    for h in reversed(range(HORIZON)):
+        g = h if groups > 1 else 0
+        q = found.model[g, ..., STATES] + found.model[g, ..., :STATES] @ values
+        assert np.array_equal(found.actions[h], q.argmax(axis=-1))
+        values = q.max(axis=-1)
+        np.testing.assert_allclose(found.values[h], values, rtol=1e-12)
+
+
+def test_drawn_rewards_are_not_capped():
+    """No data at all: rewards have heavy tails, so some value exceeds the number of steps."""
+    nothing = random_counts(0, 1, scale=0.0)
+    peaks = [run((1.0, 0.0), nothing, seed=seed).values[0].max() for seed in range(40)]
+    assert max(peaks) > HORIZON
+
+
+def test_many_visits_leave_little_to_chance():
+    transitions = np.array([[[[6e7, 4e7]], [[1e7, 9e7]]]]).reshape(1, 2, 1, 2)
+    visits = np.full((1, 2, 1), 1e8)
+    rewards = np.array([[[2e7], [7e7]]])
+    found = run((1.0, 0.0), (transitions, visits, rewards), horizon=2)
+    np.testing.assert_allclose(found.model[0, 0, 0, :3], [0.6, 0.4, 0.2], atol=1e-3)
+    np.testing.assert_allclose(found.model[0, 1, 0, :3], [0.1, 0.9, 0.7], atol=1e-3)
+    expected = [0.2 + 0.6 * 0.2 + 0.4 * 0.7, 0.7 + 0.1 * 0.2 + 0.9 * 0.7]
+    np.testing.assert_allclose(found.values[0], expected, atol=5e-3)
+
+
+def test_counts_below_zero_leave_the_prior():
+    """Gamma(prior) for every transition and the prior of the reward, whatever the noise was."""
+    negative = tuple(-np.abs(part) - 1.0 for part in random_counts(2, 1))
+    empty = random_counts(2, 1, scale=0.0)
+    one, other = run((0.7, 9.0), negative, seed=3), run((0.7, 9.0), empty, seed=3)
+    np.testing.assert_array_equal(one.model[..., :4], other.model[..., :4])
+
+
+def test_noise_widens_the_posterior():
+    """The spread of a drawn probability is that of the shrunken sample size."""
+    counts = (np.full((1, 2, 1, 2), 500.0), np.full((1, 2, 1), 1000.0), np.full((1, 2, 1), 500.0))
+    spreads = []
+    for noise in (0.0, 9000.0):  # n_eff = 1000, then 100
+        draws = [
+            run((1.0, noise), counts, seed, horizon=1).model[0, 0, 0, 0] for seed in range(400)
+        ]
+        spreads.append(np.std(draws))
+    assert spreads[0] == pytest.approx(np.sqrt(0.25 / 1003), rel=0.2)
+    assert spreads[1] == pytest.approx(np.sqrt(0.25 / 103), rel=0.2)
+
+
+def test_the_draws_are_the_learners_and_nothing_else_is_random():
+    counts = random_counts(4, 1)
+    same = [run((1.0, 0.0), counts, seed=7).model for _ in range(2)]
+    assert np.array_equal(*same)
+    assert not np.array_equal(same[0], run((1.0, 0.0), counts, seed=8).model)
