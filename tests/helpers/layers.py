@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from discreet.learners.adversarial.occupancy_kernels import Boxes
 from discreet.mdp.layered import LayeredMDP
 
 
@@ -25,3 +26,25 @@ def all_policies(mdp):
         for (h, x), a in zip(cells, choice, strict=True):
             policy[h, x, a] = 1
         yield policy
+
+
+def random_boxes(seed, widths=(1, 3, 2, 1), actions=2, radius=0.15):
+    """Confidence boxes around random transitions; entries outside the widths stay zero."""
+    mdp = random_layered(seed, widths, actions)
+    present = mdp.transitions > 0
+    lower = np.where(present, np.maximum(mdp.transitions - radius, 0.0), 0.0)
+    upper = np.where(present, np.minimum(mdp.transitions + radius, 1.0), 0.0)
+    return mdp, Boxes(np.array(widths, np.int64), lower, upper)
+
+
+def inside(boxes, transitions, tolerance=1e-9):
+    """Are these transitions distributions in their boxes?"""
+    for h, here in enumerate(boxes.widths[:-1]):
+        ahead = boxes.widths[h + 1]
+        p = transitions[h, :here, :, :ahead]
+        low, high = boxes.lower[h, :here, :, :ahead], boxes.upper[h, :here, :, :ahead]
+        if (p < low - tolerance).any() or (p > high + tolerance).any():
+            return False
+        if abs(p.sum(axis=-1) - 1.0).max() > tolerance:
+            return False
+    return True

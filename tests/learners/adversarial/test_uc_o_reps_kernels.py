@@ -1,0 +1,104 @@
+"""The compiled loop of Private-UC-O-REPS: one episode after the other, step by step."""
+
+import numpy as np
+import pytest
+
+from discreet._seeds import RunSeeds
+from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
+from discreet.learners.adversarial.occupancy_kernels import open_boxes
+from discreet.learners.adversarial.occupancy_solver import entropy_ftrl
+from discreet.learners.adversarial.uc_o_reps import UcOReps, UcORepsSettings
+from discreet.learners.adversarial.uc_o_reps_kernels import run_block
+from discreet.learners.adversarial.world import make_world
+from discreet.privacy.streams.layered_kernels import add_layered_user
+from discreet.privacy.trust import Central, NoPrivacy
+from helpers.layers import random_layered
+
+EPISODES = 40
+
+
+def fresh(trust=None, seed=0, **settings):
+    mdp = random_layered(seed, (1, 3, 2, 1))
+    chosen = UcORepsSettings.choose({"confidence": 0.05, **settings})
+    world = make_world(
+        mdp, trust or NoPrivacy(), EPISODES, RunSeeds(seed), chosen,
+        feedback="full", losses="stochastic",
+    )  # fmt: skip
+    learner = UcOReps(world, chosen)
+    [block] = world.blocks()
+    return learner, learner.episodes(block)
+
+
+@pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6)])
+def test_a_block_is_pay_play_release_boxes_solve(trust):
+    learner, episodes = fresh(trust)
+    run_block(episodes, learner.boxes, learner.state, False)
+    again, plain = fresh(trust)
+    mdp, users = again.world.mdp, plain.users
+    policy = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
+    boxes = open_boxes(mdp.widths, mdp.shape.transitions)
+    for k in range(EPISODES):
+        paid = expected_loss(mdp.transitions, mdp.widths, policy, plain.losses[k])
+        assert episodes.paid[k] == pytest.approx(paid, abs=1e-5)
+        add_layered_user(users, k, learner_policy(policy))
+        update_boxes(users.public, plain.errors[k], plain.log_iota, plain.confidence, boxes)
+        solution = entropy_ftrl(plain.rate * users.public.losses, boxes)
+        policy = solution.policy
+        if k == 5:
+            break  # later episodes may be drawn differently where the two solvers round
+
+
+def learner_policy(policy):
+    return np.ascontiguousarray(policy)
+
+
+def test_certificates_are_small_and_steps_are_counted():
+    learner, episodes = fresh()
+    steps = run_block(episodes, learner.boxes, learner.state, False)
+    assert steps > 0
+    assert (episodes.gaps >= 0).all()
+    assert episodes.gaps.max() < 1e-6
+
+
+def test_the_policy_left_is_a_policy_and_has_moved():
+    learner, episodes = fresh(rate=20.0)
+    run_block(episodes, learner.boxes, learner.state, False)
+    present = learner.world.mdp.present
+    policy = learner.policy[present]
+    np.testing.assert_allclose(policy.sum(axis=-1), 1.0)
+    assert np.abs(policy - 0.5).max() > 0.05
+
+
+def test_a_rate_of_nearly_zero_minds_no_losses():
+    """Only the entropy counts: the same policy whatever the losses are."""
+    found = []
+    for flip in (False, True):
+        learner, episodes = fresh(rate=1e-9)
+        if flip:
+            episodes.users.reported[:] = 1.0 - episodes.users.reported
+        run_block(episodes, learner.boxes, learner.state, False)
+        found.append(learner.policy[learner.world.mdp.present])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_two_blocks_are_one():
+    whole, episodes = fresh()
+    run_block(episodes, whole.boxes, whole.state, False)
+    parts, pieces = fresh()
+    half = EPISODES // 2
+    for first, last in ((0, half), (half, EPISODES)):
+        users = pieces.users._replace(
+            reported=pieces.users.reported[first:last],
+            uniforms=pieces.users.uniforms[first:last],
+            noise=type(pieces.users.noise)(*(n[first:last] for n in pieces.users.noise)),
+        )
+        part = pieces._replace(
+            losses=pieces.losses[first:last],
+            users=users,
+            errors=pieces.errors[first:last],
+            paid=pieces.paid[first:last],
+            gaps=pieces.gaps[first:last],
+        )
+        run_block(part, parts.boxes, parts.state, first > 0)
+    np.testing.assert_allclose(pieces.paid, episodes.paid, atol=1e-9)
+    np.testing.assert_allclose(parts.policy, whole.policy, atol=1e-9)
