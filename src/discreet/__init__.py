@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # what the lazy table below means to type checkers and editor
     from discreet.mdp.environments.registry import make
     from discreet.mdp.gymnasium_bridge import from_gymnasium, to_gymnasium
     from discreet.mdp.tabular import TabularMDP
+    from discreet.offline.fit import fit
     from discreet.privacy.auditing.conformance import check_mechanism
     from discreet.privacy.guarantee import Guarantee
     from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
@@ -38,6 +39,7 @@ _WHERE = {
     "check_study": "discreet.study.check",
     "device": "discreet.device",
     "errors": "discreet.errors",
+    "fit": "discreet.offline.fit",
     "from_gymnasium": "discreet.mdp.gymnasium_bridge",
     "learn": "discreet.learners.learn",
     "lab": "discreet.lab",
@@ -65,6 +67,7 @@ __all__ = [
     "check_study",
     "device",
     "errors",
+    "fit",
     "from_gymnasium",
     "lab",
     "learn",

@@ -1,0 +1,215 @@
+"""`discreet.fit`: a better policy from logged episodes, privately."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray
+from discreet.errors import InvalidInputError
+from discreet.mdp._arrays import unit_interval
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape, check_shape
+from discreet.mdp.trajectories import Trajectories
+from discreet.mdp.vocabulary import Vocabulary
+from discreet.offline.claim import behaviour_value, gain_at_start, lower_value
+from discreet.offline.evidence import Evidence, gather
+from discreet.offline.improvement import Plan, improve
+from discreet.offline.policy import DEFER, DeferringPolicy
+from discreet.offline.pooling import pooled
+from discreet.offline.release import Episodes, Randomness, check_trust, release
+from discreet.offline.result import Coverage, Fit
+from discreet.offline.slots import Slots
+from discreet.privacy.statistics import check_counts
+from discreet.privacy.trust import TrustModel
+
+BOTH = ("transitions", "rewards")
+
+
+def fit(
+    data: Episodes,
+    trust: TrustModel,
+    *,
+    shape: Shape | None = None,
+    vocabulary: Vocabulary | None = None,
+    played: ArrayLike | None = None,
+    start: ArrayLike | None = None,
+    rewards: ArrayLike | None = None,
+    stationary: bool = False,
+    width: float = 2.0,
+    sampler: str = "secure",
+    seed: int | None = None,
+) -> Fit:
+    """A policy that is better than what produced the data, or DEFERs to it, by one release.
+
+    Nothing needs to be known about how the logged actions were chosen, except that the state is
+    all it depended on: what else a person deciding could see is not in the data, and can make an
+    action look better than it is. All arguments but ``data`` are public; choose them before
+    looking at the data.
+
+    >>> from discreet import Central
+    >>> from discreet.mdp import Treatment, sample_trajectories, uniform_policy
+    >>> mdp = Treatment()
+    >>> people = sample_trajectories(mdp, uniform_policy(mdp.shape), 20_000,
+    ...                              np.random.default_rng(0))
+    >>> found = fit(people, Central(epsilon=1, delta=1e-6), shape=mdp.shape,
+    ...             sampler="simulation", seed=0)  # a rehearsal: the secure sampler is the default
+    >>> found.lower_value > found.behaviour_value
+    True
+
+    Args:
+        data: whole episodes, or their sums. Episodes that end early are padded into an absorbing
+            end state (`discreet.mdp.Padding`).
+        trust: `Central`, or `NoPrivacy` to see what privacy costs.
+        shape: states, actions and horizon; needed for episodes unless a vocabulary is given.
+        vocabulary: names of states, actions and steps, for the printed table.
+        played: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
+            default). All others are counted together and never recommended.
+        start: ``bool[S]``, the states an episode can begin in (all by default). Who begins
+            elsewhere counts as nothing.
+        rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
+        stationary: the caller's word that the dynamics are the same at every step, and the
+            rewards too: rows are pooled over steps, unless the data contradict it clearly.
+        width: standard deviations of pessimism; less than 2 has not been found safe.
+        sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
+        seed: of a rehearsal; secure noise cannot be seeded.
+    """
+    check_trust(trust)
+    _validate.truth(stationary=stationary)
+    _validate.real(width=width)
+    if width < 0:
+        raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
+    size = _size(data, shape, vocabulary)
+    declared, means = _declared(played, size, stationary), _rewards(rewards, size)
+    slots = Slots.of(declared, _start(start, size))
+    known = _in_slots(means, slots)
+    counts = release(
+        data,
+        slots,
+        trust,
+        statistics=BOTH if np.isnan(known[slots.played]).any() else BOTH[:1],
+        keep_last=stationary,
+        randomness=Randomness.of(sampler, seed),
+    )
+    evidence = gather(counts, known, keep_last=stationary)
+    if stationary:
+        evidence = pooled(evidence, slots.named)
+    plan = improve(evidence, slots.named, known, width)
+    today = behaviour_value(counts, known, keep_last=stationary)
+    gain = gain_at_start(evidence, plan.gain[0], width)
+    return Fit(
+        policy=_policy(plan, slots),
+        lower_value=lower_value(today, gain, width),
+        behaviour_value=today.value,
+        behaviour_error=today.error,
+        gain=gain,
+        coverage=_coverage(evidence, slots),
+        guarantee=counts.guarantee,
+        users=counts.users,
+        declared=declared,
+        width=float(width),
+        vocabulary=vocabulary,
+    )
+
+
+def _policy(plan: Plan, slots: Slots) -> DeferringPolicy:
+    chosen = np.take_along_axis(slots.action_of, np.maximum(plan.slots, 0)[..., None], axis=2)
+    return DeferringPolicy(np.where(plan.slots < 0, DEFER, chosen[..., 0]))
+
+
+def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
+    horizon = len(evidence.played)
+    known = np.stack([evidence.at(step).known for step in range(horizon)]) & slots.named
+    actions = np.take_along_axis(
+        np.concatenate([known, np.zeros_like(known[..., :1])], axis=2), slots.slot_of, axis=2
+    )
+    visits = evidence.slots.visits
+    other = visits[slots.played & ~slots.named].sum() / max(float(visits.sum()), 1e-300)
+    alike = evidence.stationary
+    return Coverage(
+        visits=evidence.behaviour.visits,
+        behaviour=evidence.behaviour.known,
+        actions=actions & slots.declared,
+        other=float(other),
+        pooled=None if alike is None else float(alike[slots.named.any(axis=0)].mean()),
+    )
+
+
+def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
+    """The public size of the problem: never read off episodes."""
+    if not isinstance(data, Trajectories | Counts):
+        raise InvalidInputError(
+            f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
+            f"Trajectories.from_csv or from_frame."
+        )
+    if shape is not None:
+        check_shape(shape)
+    sizes = [shape, None if vocabulary is None else vocabulary.shape]
+    if isinstance(data, Counts):
+        check_counts(data, data.shape)
+        sizes.append(data.shape)
+    elif not len(data):
+        raise InvalidInputError("Expected the episodes of at least one user, got none.")
+    given = [size for size in sizes if size is not None]
+    if not given:
+        raise InvalidInputError(
+            "Expected the size of the problem, got neither shape nor vocabulary; it is public and "
+            "never read off the data: write shape=Shape(states=..., actions=..., horizon=...)."
+        )
+    if len(set(given)) > 1:
+        raise InvalidInputError(f"Expected one size of the problem, got {given[0]} and {given[1]}.")
+    if isinstance(data, Trajectories):
+        data.check(given[0])
+    return given[0]
+
+
+def _declared(played: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
+    if played is None:
+        return np.ones(size.visits, np.bool_)
+    mask = np.asarray(played)
+    if mask.dtype != np.bool_ or mask.shape not in (size.visits, size.visits[1:]):
+        raise InvalidInputError(
+            f"Expected played to be bool{list(size.visits)} or bool{list(size.visits[1:])}, got "
+            f"{mask.dtype}{list(mask.shape)}."
+        )
+    if not mask.any():
+        raise InvalidInputError(
+            "Expected at least one action in played, got none; leave it out to declare all."
+        )
+    declared = np.broadcast_to(mask, size.visits).copy()
+    if stationary and (declared != declared[:1]).any():
+        raise InvalidInputError(
+            f"Expected the same declared actions at every step with stationary=True, got others "
+            f"at some step; give played as bool{list(size.visits[1:])}."
+        )
+    return declared
+
+
+def _start(start: ArrayLike | None, size: Shape) -> BoolArray:
+    if start is None:
+        return np.ones(size.states, np.bool_)
+    mask = np.asarray(start)
+    if mask.dtype != np.bool_ or mask.shape != (size.states,) or not mask.any():
+        raise InvalidInputError(
+            f"Expected start to be bool[{size.states}] with at least one True, got "
+            f"{mask.dtype}{list(mask.shape)}."
+        )
+    return mask
+
+
+def _rewards(rewards: ArrayLike | None, size: Shape) -> FloatArray:
+    """``[H, S, A]``, NaN where the mean reward is not known."""
+    if rewards is None:
+        return np.full(size.visits, np.nan)
+    means = unit_interval(rewards, "rewards")
+    if means.shape not in (size.visits, size.visits[1:]):
+        raise InvalidInputError(
+            f"Expected rewards of shape {size.visits} or {size.visits[1:]}, got shape "
+            f"{means.shape}."
+        )
+    return np.broadcast_to(means, size.visits).copy()
+
+
+def _in_slots(means: FloatArray, slots: Slots) -> FloatArray:
+    """``[H, S, K]``: known rewards of single actions; OTHER has none."""
+    found = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
+    return np.where(slots.action_of < 0, np.nan, found)

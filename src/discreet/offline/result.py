@@ -1,0 +1,142 @@
+"""`Fit`: what `discreet.fit` returns, and how it reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet._types import BoolArray, FloatArray
+from discreet.mdp.vocabulary import Vocabulary
+from discreet.offline.policy import DeferringPolicy
+from discreet.privacy.guarantee import Guarantee
+
+_SIMULATED = "SIMULATED, protects nobody"
+_WIDEST = 100
+_MOST_STATES = 40
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Coverage:
+    """What the release could see. Estimates from noisy counts, as public as the policy.
+
+    Attributes:
+        visits: ``[H, S]``, estimated users in each state at each step.
+        behaviour: ``bool[H, S]``, states whose behaviour is known.
+        actions: ``bool[H, S, A]``, declared actions that are known: enough people took them to
+            rise above the noise.
+        other: the estimated share of steps that took an undeclared action.
+        pooled: the share of declared rows (s, a) that were pooled over steps; None if the caller
+            did not declare stationary dynamics.
+    """
+
+    visits: FloatArray
+    behaviour: BoolArray
+    actions: BoolArray
+    other: float
+    pooled: float | None
+
+    @property
+    def seen(self) -> float:
+        """The share of steps spent in states with a choice that is known: two actions or more."""
+        return self.share(self.actions.sum(axis=2) > 1)
+
+    def share(self, where: BoolArray) -> float:
+        """The estimated share of all steps that are spent in the marked states ``bool[H, S]``."""
+        return float(self.visits[where].sum() / max(float(self.visits.sum()), 1e-300))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit:
+    """A policy from logged episodes, and what may be said of it. ``print`` it.
+
+    Attributes:
+        policy: an action, or DEFER, for each step and state.
+        lower_value: a value per episode that the policy is claimed to reach.
+        behaviour_value: the estimated value per episode of what people do today.
+        behaviour_error: its standard error, noise included.
+        gain: the pessimistic estimate of what the policy adds; 0 if it always defers.
+        coverage: what could be seen.
+        guarantee: what has been promised to the people in the log.
+        users: how many they are (public).
+        declared: ``bool[H, S, A]``, the actions that were declared.
+        width: standard deviations of pessimism.
+        vocabulary: the names of states, actions and steps, if given.
+    """
+
+    policy: DeferringPolicy
+    lower_value: float
+    behaviour_value: float
+    behaviour_error: float
+    gain: float
+    coverage: Coverage
+    guarantee: Guarantee
+    users: int
+    declared: BoolArray
+    width: float
+    vocabulary: Vocabulary | None = None
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in one line that nobody mistakes if the noise was simulated."""
+        text = str(self.guarantee)
+        rehearsed = self.guarantee.simulated and self.guarantee.notion != "none"
+        return f"{_SIMULATED}: {text}" if rehearsed and _SIMULATED not in text else text
+
+    def __str__(self) -> str:
+        """Two tables: what may be said, and what to do."""
+        lines = [f"Fit on the logged episodes of {self.users:,} people"]
+        lines += [f"  {name:<15} {text}" for name, text in self._facts()]
+        return "\n".join([*lines, "", *self._table()])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        cover, acts = self.coverage, ~self.policy.defers
+        cells, rows = acts.size, int(self.declared.sum())
+        unseen = rows - int((cover.actions & self.declared).sum())
+        dark = int((~cover.behaviour).sum())
+        error = f"{self.behaviour_value:.4g} +- {self.behaviour_error:.2g} per episode"
+        return [
+            ("today", f"{error} (estimate and standard error)"),
+            ("this policy", f"{self.lower_value:.4g} or more ({self._claim()})"),
+            ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
+             "all steps; elsewhere it DEFERs to today's behaviour"),
+            ("could not see", f"{unseen} of {rows} declared actions, and anything at all in {dark} "
+             f"of {cells} (step, state), {cover.share(~cover.behaviour):.0%} of all steps"),
+            ("could compare", f"two actions or more in {cover.seen:.0%} of all steps"),
+            ("undeclared", f"{cover.other:.0%} of all steps took an action that was not declared"),
+            *([] if cover.pooled is None else [("stationary", _pooled(cover.pooled))]),
+            ("promise", self.promise),
+        ]  # fmt: skip
+
+    def _claim(self) -> str:
+        if self.gain > 0:
+            return f"today less {self.width:g} standard errors, plus a cautious {self.gain:.2g}"
+        return f"today less {self.width:g} standard errors: nothing better was found"
+
+    def _table(self) -> list[str]:
+        horizon, states = self.policy.actions.shape
+        names = self.vocabulary or Vocabulary(
+            states=states, actions=self.declared.shape[2], steps=horizon
+        )
+        acting = np.flatnonzero((~self.policy.defers).any(axis=0))
+        if not acting.size:
+            return ["It DEFERs everywhere: these data cannot tell a better policy from today's."]
+        shown = acting[:_MOST_STATES]
+        grid = [["state", *names.steps]]
+        for state in shown:
+            chosen = self.policy.actions[:, state]
+            grid.append(
+                [names.states[state], *("." if a < 0 else names.actions[a] for a in chosen)]
+            )
+        widths = [max(len(row[i]) for row in grid) for i in range(horizon + 1)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in grid]
+        lines = [
+            line.rstrip() if len(line) <= _WIDEST else f"{line[:_WIDEST]}..." for line in lines
+        ]
+        more = acting.size - shown.size
+        end = [f"... and {more} more states; see policy.actions."] if more else []
+        return ["What to do at each step (. = DEFER; states left out always DEFER):", *lines, *end]
+
+
+def _pooled(share: float) -> str:
+    if share == 0:
+        return "as declared, but the data contradict it: nothing was pooled over steps"
+    return f"as declared, and not checked by anybody else: {share:.0%} of all rows were pooled"

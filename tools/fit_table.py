@@ -1,0 +1,184 @@
+"""The table of docs/fit.md: `discreet.fit` against the behaviour that produced its data.
+
+Users are simulated at count level, so ten million cost what a thousand do. Gain is
+(V - V_b) / (V* - V_b), exact in the true model: 0 is behaviour, 1 is the best policy.
+
+Usage: python tools/fit_table.py [--seeds 20] [--first-seed 0] [--environments ...]
+       [--behaviours ...] [--epsilons 0.3 1 3 none] [--users 1e3 ...] [--stationary]
+       [--known-rewards]
+"""
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+
+import discreet
+from discreet.mdp import (
+    TabularMDP,
+    evaluate,
+    from_gymnasium,
+    plan,
+    sample_counts,
+)
+from discreet.privacy.trust import TrustModel
+
+REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
+"""No rule and no constant of `discreet.offline` was chosen by looking at these."""
+BEHAVIOURS = ("uniform", "half", "narrow")
+USERS = (1e3, 1e4, 1e5, 1e6, 1e7)
+DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    gain: float
+    worse: bool
+    covered: bool
+    deferred: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all runs of a table share."""
+
+    stationary: bool = False
+    known_rewards: bool = False
+    width: float = 2.0
+
+
+def environment(name: str) -> TabularMDP:
+    """An environment of the table; ICU-Sepsis with two actions per state."""
+    if name == "FrozenLake":
+        return from_gymnasium("FrozenLake-v1", 20)
+    if name == "ICU-Sepsis":
+        return two_actions(discreet.make("ICU-Sepsis"))
+    if name.startswith("RandomMDP"):
+        seed = int(name.partition("-")[2] or 0)
+        return discreet.make("RandomMDP", seed=seed)
+    return discreet.make(name)
+
+
+def two_actions(mdp: TabularMDP) -> TabularMDP:
+    """The same states with two of the actions: in each, the best one and another at random."""
+    best = plan(mdp).policy.actions[0]
+    shift = np.random.default_rng(7).integers(1, mdp.shape.actions, best.shape)
+    pair = np.stack([best, (best + shift) % mdp.shape.actions], axis=1)
+    return TabularMDP(
+        np.take_along_axis(mdp.transitions[0], pair[:, :, None], axis=1),
+        np.take_along_axis(mdp.full_rewards[0], pair, axis=1),
+        initial=mdp.initial,
+        horizon=mdp.horizon,
+        name=f"{mdp.name} with two actions",
+    )
+
+
+def behaviour(mdp: TabularMDP, kind: str) -> np.ndarray:
+    """``[H, S, A]``: uniform; half of the time the best; or two actions only, 80 to 20.
+
+    *narrow* plays the best action and one other in every state; the best one has 80% in seven
+    states of ten and 20% in the others.
+    """
+    best = plan(mdp).policy.actions
+    actions = mdp.shape.actions
+    expert = np.eye(actions)[best]
+    if kind == "uniform":
+        return np.full(mdp.shape.visits, 1 / actions)
+    if kind == "half":
+        return 0.5 / actions + 0.5 * expert
+    rng = np.random.default_rng(123)
+    other = (best + rng.integers(1, actions, best.shape)) % actions
+    share = np.where(rng.random(best.shape) < 0.7, 0.8, 0.2)[..., None]
+    return share * expert + (1 - share) * np.eye(actions)[other]
+
+
+def trust_of(epsilon: str) -> TrustModel:
+    """The trust model of one column."""
+    return discreet.NoPrivacy() if epsilon == "none" else discreet.Central(float(epsilon), DELTA)
+
+
+def run(
+    mdp: TabularMDP, played: np.ndarray, users: float, trust: TrustModel, seed: int, how: Options
+) -> Outcome:
+    """Draw users, fit, and look at the truth."""
+    rng = np.random.default_rng([seed, int(users), 67])
+    found = discreet.fit(
+        sample_counts(mdp, played, int(users), rng),
+        trust,
+        start=mdp.start,
+        stationary=how.stationary,
+        rewards=mdp.full_rewards if how.known_rewards else None,
+        width=how.width,
+        sampler="simulation",
+        seed=seed,
+    )
+    today, best = evaluate(mdp, played), plan(mdp).value
+    value = evaluate(mdp, found.policy.with_behaviour(played, mdp.shape.actions))
+    return Outcome(
+        (value - today) / (best - today),
+        value < today - 1e-9,
+        found.lower_value <= value + 1e-9,
+        found.coverage.share(found.policy.defers),
+    )
+
+
+def line(outcomes: list[Outcome]) -> str:
+    """Mean and worst gain, how often worse, how often covered, steps deferred."""
+    gains = np.array([o.gain for o in outcomes])
+    return (
+        f"{gains.mean():>8.3f}{gains.min():>9.3f}{np.mean([o.worse for o in outcomes]):>8.1%}"
+        f"{np.mean([o.covered for o in outcomes]):>9.1%}"
+        f"{np.mean([o.deferred for o in outcomes]):>10.1%}{len(outcomes):>7}"
+    )
+
+
+HEADER = f"{'gain':>8}{'worst':>9}{'worse':>8}{'covered':>9}{'deferred':>10}{'runs':>7}"
+
+
+def table(options: argparse.Namespace) -> dict[tuple[str, str, str, float], list[Outcome]]:
+    """All runs, one printed line per cell."""
+    how = Options(options.stationary, options.known_rewards, options.width)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    cells: dict[tuple[str, str, str, float], list[Outcome]] = {}
+    print(f"{'environment':<16}{'behaviour':<10}{'eps':>5}{'users':>8}{HEADER}")
+    for name in options.environments:
+        mdp = environment(name)
+        for kind in options.behaviours:
+            played = behaviour(mdp, kind)
+            for epsilon in options.epsilons:
+                for users in options.users:
+                    cell = [run(mdp, played, users, trust_of(epsilon), s, how) for s in seeds]
+                    cells[name, kind, epsilon, users] = cell
+                    print(f"{name:<16}{kind:<10}{epsilon:>5}{users:>8.0e}{line(cell)}", flush=True)
+    return cells
+
+
+def summary(cells: dict[tuple[str, str, str, float], list[Outcome]]) -> None:
+    """The same runs by epsilon and users, and all together."""
+    print(f"\n{'eps':>5}{'users':>8}{HEADER}")
+    for epsilon in dict.fromkeys(key[2] for key in cells):
+        for users in dict.fromkeys(key[3] for key in cells):
+            runs = [o for key, cell in cells.items() if key[2:] == (epsilon, users) for o in cell]
+            print(f"{epsilon:>5}{users:>8.0e}{line(runs)}")
+    print(f"{'all':>13}{line([o for cell in cells.values() for o in cell])}")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--environments", nargs="*", default=[*REPORTED, "ICU-Sepsis"])
+    parser.add_argument("--behaviours", nargs="*", default=list(BEHAVIOURS))
+    parser.add_argument("--epsilons", nargs="*", default=["0.3", "1", "3"])
+    parser.add_argument("--users", nargs="*", type=float, default=list(USERS))
+    parser.add_argument("--width", type=float, default=2.0)
+    parser.add_argument("--stationary", action="store_true")
+    parser.add_argument("--known-rewards", action="store_true")
+    summary(table(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
