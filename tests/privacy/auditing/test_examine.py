@@ -36,13 +36,24 @@ def test_shared_noise_has_no_epsilon():
     assert finding(toys.shared).view.epsilon(1e-6) == np.inf
 
 
-def test_low_order_bits_are_a_problem_beside_a_good_view():
-    def leaky(data, sampler):
-        return data / 10 + sampler.discrete_laplace(20.0, data.size) / 10
+def leaky(data, sampler):
+    return data / 10 + sampler.discrete_laplace(20.0, data.size) / 10
 
+
+def test_low_order_bits_are_a_problem_beside_a_good_view():
     found = finding(leaky)
     assert found.problems == (LOW_BITS,)
     assert found.view.epsilon(0.0) == pytest.approx(0.1)
+
+
+def test_low_order_bits_of_one_kind_of_sampler():
+    def branches(data, sampler):
+        if sampler.secure:
+            return leaky(data, sampler)
+        return (data + sampler.discrete_laplace(20.0, data.size)) / 10
+
+    assert finding(branches).problems == ()
+    assert finding(branches, secure=True).problems == (LOW_BITS,)
 
 
 def test_noise_that_knows_the_data_is_a_problem_without_a_view():

@@ -252,8 +252,8 @@ def test_probabilities_add_up_to_one(one, other):
 
 
 def test_too_many_outcomes_are_refused_with_a_remedy():
-    with pytest.raises(TooManyError, match="More than 100 outcomes; audit a smaller shape"):
-        outcomes(lambda s: s.binomial(1, 0.5, 7).tobytes(), limit=100)
+    with pytest.raises(TooManyError, match="More than 127 outcomes; audit a smaller shape"):
+        outcomes(lambda s: s.binomial(1, 0.5, 7).tobytes(), limit=127)
     assert len(outcomes(lambda s: s.binomial(1, 0.5, 7).tobytes(), limit=128)) == 128
 
 
