@@ -6,6 +6,7 @@ users before into the policy of the next.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -81,7 +82,7 @@ class BatchLearner(ABC):
 
     @abstractmethod
     def tell(self, counts: PrivateCounts) -> None:
-        """The private statistics of the batch that was asked for."""
+        """The private statistics of the batch that was asked for, or of those users who came."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -129,6 +130,15 @@ class StreamLearner(ABC):
     @abstractmethod
     def next_policy(self, counts: PrivateCounts) -> Policy:
         """The policy for the next user, from the counts of all users before."""
+
+    def state(self) -> dict[str, Floats]:
+        """What it carries from one policy to the next, apart from its generator."""
+        return {}
+
+    def restore(self, state: Mapping[str, Floats]) -> None:
+        """Go on from `state`."""
+        for name, mine in self.state().items():
+            mine[:] = np.reshape(state[name], mine.shape)
 
     def planner(self) -> Any:
         """The compiled planner (see `streams.planner_kernels.planner`), or None."""

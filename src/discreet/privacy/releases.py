@@ -1,6 +1,7 @@
 """A running stream: one user after the other, cumulative statistics after each."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,3 +102,14 @@ class ReportRelease(StreamRelease):
     @abstractmethod
     def add_report(self, report: IntArray) -> PrivateCounts:
         """Take one more user's encoded report and return the cumulative private statistics."""
+
+    @abstractmethod
+    def sums(self) -> dict[str, IntArray]:
+        """Sums of the reports so far: integers that were sent, and all that `go_on` needs."""
+
+    def go_on(self, sums: Mapping[str, IntArray], users: int) -> None:
+        """Continue a stream of reports, of which ``users`` gave these `sums`."""
+        self.use("add_report")
+        for name, mine in self.sums().items():
+            mine[:] = np.reshape(sums[name], mine.shape)
+        self.episode = users

@@ -66,6 +66,7 @@ class PolicyElimination(BatchLearner):
         self.settings = self.chosen.to_dict()
         self.script = write_script(problem, self.chosen)
         self.position = 0
+        self.missing = 0  # users who were asked for and did not come: a tail of their own
         self.explorer: ImplicitElimination | PaperElimination
         if self.chosen.structure == "paper":
             self.explorer = PaperElimination(problem, self.chosen)
@@ -89,13 +90,14 @@ class PolicyElimination(BatchLearner):
     def tell(self, counts: PrivateCounts) -> None:
         """The private statistics of that batch; those of the exploit tail are not needed."""
         part, users, length = self._entry()
-        if counts.users != users:
+        if counts.users > users:
             raise InvalidInputError(
                 f"Expected the counts of the batch asked for ({users} users), got "
                 f"{counts.users} users; nothing was counted."
             )
         if part != "tail":
             self.explorer.learn(part, CountPool.of_release(counts), length, self._generator(1))
+        self.missing += -counts.users if self.position >= len(self.script) else users - counts.users
         self.position += 1
         self._pending = None
 
@@ -103,6 +105,7 @@ class PolicyElimination(BatchLearner):
         """Position, seed and what was learnt; the pending batch follows from them."""
         return {
             "position": self.position,
+            "missing": self.missing,
             "seed": self._seed,
             "explorer": self.explorer.state(),
         }
@@ -110,11 +113,14 @@ class PolicyElimination(BatchLearner):
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state` of a learner with the same problem and settings."""
         self.position = int(state["position"])
+        self.missing = int(state["missing"])
         self._seed = int(state["seed"])
         self.explorer.restore(state["explorer"])
         self._pending = None
 
     def _entry(self) -> Entry:
+        if self.position >= len(self.script) and self.missing:
+            return "tail", self.missing, 0.0
         if self.position >= len(self.script):
             raise InvalidInputError(
                 f"All {self.problem.episodes} users have been asked for; start a new learner."

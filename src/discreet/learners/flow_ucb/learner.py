@@ -179,11 +179,11 @@ class FlowUCB(BatchLearner):
         if not begun.all():
             flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
             steps, states, actions = steps[begun], states[begun], actions[begun]
-        expected = request.users * request.occupancy[steps, states]
+        expected = counts.users * request.occupancy[steps, states]
         weight = self._credit(expected, noise["transitions"])
         rows = (steps * 0 if self.problem.stationary else steps, states, actions)
         self._add(rows, steps, weight, flow, visits, rewards, expected, noise)
-        self._told += request.users
+        self._told += counts.users
         self._request = None
 
     def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:

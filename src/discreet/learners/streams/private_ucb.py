@@ -203,6 +203,10 @@ class PrivateUcbPo(PrivateUcbVi):
             self.policy[h] = moved / moved.sum(axis=-1, keepdims=True)
         return played
 
+    def state(self) -> dict[str, Floats]:
+        """Q of the episode before, and the policy that moves."""
+        return {**super().state(), "policy": self.policy}
+
     def planner(self) -> Any:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ucbvi_kernels import optimistic_policy

@@ -133,6 +133,10 @@ class Optimist(StreamLearner):
         total = factor * shape.states * shape.actions * episodes * shape.horizon
         return math.log(total / self.settings.failure)
 
+    def state(self) -> dict[str, Floats]:
+        """Q of the episode before."""
+        return {"q": self.q}
+
     def planner(self) -> Any:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ucbvi_kernels import optimistic_values

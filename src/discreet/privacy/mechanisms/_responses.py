@@ -187,3 +187,7 @@ class ResponseRelease(ReportRelease):
         values = self._public(steps)
         self.episode += 1
         return unflatten(values, self.plan, self.episode, secure=self.sampler.secure)
+
+    def sums(self) -> dict[str, IntArray]:
+        """The answers, added up, and how many reported each step."""
+        return {"answers": self._answers, "reporters": self._reporters}

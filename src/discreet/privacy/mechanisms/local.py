@@ -297,6 +297,10 @@ class LocalRelease(AdditiveRelease, ReportRelease):
         values = debias(self._sums, plan.noise.unit, 0.0)
         return unflatten(values, plan, self.episode, secure=self.sampler.secure)
 
+    def sums(self) -> dict[str, IntArray]:
+        """The reports, added up."""
+        return {"reports": self._sums}
+
 
 def pool_steps(values: IntArray, shape: Shape, statistics: tuple[str, ...]) -> IntArray:
     """Sum counters over steps: ``[..., per-step cells]`` to ``[..., pooled cells]``."""
