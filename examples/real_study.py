@@ -17,7 +17,7 @@ from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
 
 world = discreet.make("RiverSwim", states=3, horizon=3, relabel=0)  # unknown to the study
-file = Path(tempfile.mkdtemp()) / "study.json"
+file = Path(tempfile.mkdtemp()) / "study.db"
 study = discreet.start(
     file,
     learner="flow-ucb",

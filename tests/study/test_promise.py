@@ -5,7 +5,7 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.trust import Central, Local, Shuffle
-from discreet.study.promise import OPERATOR, REHEARSED, Rehearsal, promise
+from discreet.study.promise import OPERATOR, PUBLIC, REHEARSED, Rehearsal, promise
 
 SHAPE = Shape(2, 2, 2)
 TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]
@@ -46,3 +46,15 @@ def test_without_privacy_there_is_nothing_to_rehearse():
     made = promise(NO_GUARANTEE, secure=False)
     assert not isinstance(made, Rehearsal)
     assert made.notion == "none"
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_who_took_part_is_public_and_the_promise_says_so(trust):
+    assert PUBLIC in promise(trust.calibrate(SHAPE).guarantee, secure=True).assumptions
+
+
+def test_users_who_reported_twice_are_charged_twice():
+    released = Shuffle(1, 1e-6).calibrate(SHAPE).guarantee
+    made = promise(released, secure=True, releases=2)
+    assert (made.epsilon, made.delta) == (2 * released.epsilon, 2 * released.delta)
+    assert "reported 2 times" in made.assumptions[-1]

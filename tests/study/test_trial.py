@@ -41,10 +41,10 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
     ids=str,
 )
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
-    study = make(tmp_path / "study.json", trust)
-    plan = study._learner.plan
+    study = make(tmp_path / "study.db", trust)
+    plan = study._course.learner.plan
     trial.watch(study)
-    watched = study._learner.plan
+    watched = study._course.learner.plan
     assert watched is not plan and type(watched) is type(plan)
     assert all(isinstance(watched, kind) for kind in kinds)
     assert isinstance(watched, CountsPlan) == (CountsPlan in kinds)
@@ -60,8 +60,8 @@ def test_a_watch_sees_the_release_and_does_not_touch_it(tmp_path, make, trust):
     trial.tell(watched, data)
     assert seen.released is not None and seen.secure is False
     assert seen.released.guarantee.simulated
-    assert (seen.counts is None) == study._encoded
-    if not study._encoded:
+    assert (seen.counts is None) == study._course.encoded
+    if not study._course.encoded:
         assert alone.head == watched.head
 
 
@@ -78,7 +78,7 @@ def test_a_frozen_release_stands_for_all_others(tmp_path, make):
 
 
 def test_strayed_users_leave_the_policy_and_the_others_do_not(tmp_path, make):
-    study = make(tmp_path / "study.json")
+    study = make(tmp_path / "study.db")
     data, played = trial.episodes(study, 1), trial.played_of(study)
     assert data.followed(played).all()
     away = trial.strayed(study, data, 2)
@@ -88,7 +88,7 @@ def test_strayed_users_leave_the_policy_and_the_others_do_not(tmp_path, make):
 
 
 def test_names_are_fresh_and_take_a_marker(tmp_path, make):
-    study = make(tmp_path / "study.json")
+    study = make(tmp_path / "study.db")
     users = trial.names(study, "marked")
     assert users[0] == "marked"
     assert len(set(users)) == study.batch_size

@@ -6,9 +6,14 @@ from discreet._lazy import attach as _attach
 
 if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
     from discreet.study.check import StudyReport, check_study
+    from discreet.study.knowledge import Answer, Estimate
+    from discreet.study.prospect import Prospect
     from discreet.study.study import Study, resume, start
 
 _WHERE = {
+    "Answer": "discreet.study.knowledge",
+    "Estimate": "discreet.study.knowledge",
+    "Prospect": "discreet.study.prospect",
     "Study": "discreet.study.study",
     "StudyReport": "discreet.study.check",
     "check_study": "discreet.study.check",
@@ -16,6 +21,15 @@ _WHERE = {
     "start": "discreet.study.study",
 }
 
-__all__ = ["Study", "StudyReport", "check_study", "resume", "start"]
+__all__ = [
+    "Answer",
+    "Estimate",
+    "Prospect",
+    "Study",
+    "StudyReport",
+    "check_study",
+    "resume",
+    "start",
+]
 
 __getattr__, __dir__, _ = _attach(__name__, _WHERE)

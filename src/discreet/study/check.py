@@ -14,7 +14,7 @@ import math
 import secrets
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ from discreet._types import FloatArray
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
-from discreet.privacy.statistics import PrivateCounts
-from discreet.study import chain, trial
+from discreet.privacy.statistics import PrivateCounts, flatten
+from discreet.study import trial
 from discreet.study.promise import REHEARSED
+from discreet.study.store import Store
 from discreet.study.study import Study
 from discreet.study.trial import Log, Trial
 
@@ -104,8 +105,8 @@ def _factory(
     if isinstance(study, str | Path) and _is_file_name(study):
         study = Study.read(study, head)
     if isinstance(study, Study):
-        chain.check_head(study._content, head, str(study.path))
-        kind, config = type(study), _small(study._content["config"])
+        Store(study.path).read(head)
+        kind, config = type(study), _small(study._config)
         return str(study.path), lambda path: kind.begin(path, config)
     if head is not None:
         raise InvalidInputError(
@@ -123,9 +124,10 @@ def _is_file_name(name: str | Path) -> bool:
     return isinstance(name, Path) or path.exists() or bool(path.suffix) or len(path.parts) > 1
 
 
-def _small(config: dict[str, Any]) -> dict[str, Any]:
+def _small(config: Mapping[str, Any]) -> dict[str, Any]:
     """The same configuration with fewer users, and ties of its own in a secure study."""
     secure = config["sampler"] == "secure"
+    config = dict(config)
     seed = secrets.randbits(63) if secure else config["seed"]
     return {**config, "episodes": min(config["episodes"], _EPISODES), "seed": seed}
 
@@ -151,6 +153,10 @@ def _noise(place: Trial) -> Iterator[str]:
     """The sampler in use: two releases of one batch differ, and neither is the raw counts."""
     study = place.fresh()
     data, secure = trial.episodes(study, 1), not study.guarantee.simulated
+    if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
+        yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
+    if study._course.rhythm == "stream":
+        return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
         watched = trial.watch(twin)
@@ -162,8 +168,6 @@ def _noise(place: Trial) -> Iterator[str]:
             f"The study says its noise is {_kind(secure)}, the release was drawn with "
             f"{_kind(not secure)} randomness."
         )
-    if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
-        yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
     released, counts = watches[0].released, watches[0].counts
     if released is None or counts is None or _certainty(released) < _SURE:
         return  # made from reports, or too little noise to judge by
@@ -207,6 +211,8 @@ def _surprise(variance: float) -> float:
 def _stored(place: Trial) -> Iterator[str]:
     """With the release held fixed, nothing that stays depends on the data."""
     study = place.fresh()
+    if study._course.rhythm == "stream":
+        return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
     watched = trial.watch(first)
     trial.tell(first, trial.episodes(study, 1))
@@ -234,6 +240,25 @@ def _stored(place: Trial) -> Iterator[str]:
     )
 
 
+def _memory(place: Trial) -> Iterator[str]:
+    """A central stream keeps noisy sums, never exact ones, and its noise is new each time."""
+    study = place.fresh()
+    course = study._course
+    if course.rhythm != "stream" or course.encoded or study.guarantee.notion == "none":
+        return
+    data, kept = trial.episodes(study, 1), list[FloatArray]()
+    for twin in (place.twin(study), place.twin(study)):
+        trial.tell(twin, data)
+        kept.append(trial.numbers_in(twin))
+    counts = data.counts(course.plan.shape, np.random.default_rng(0))
+    exact = flatten(counts, course.plan.statistics, stationary=course.problem.stationary)
+    rows = kept[0].reshape(-1, exact.size)
+    if (rows == exact).all(axis=1).any():
+        yield "The exact sums of the users told so far stand in the file."
+    if not study.guarantee.simulated and np.array_equal(kept[0], kept[1]):
+        yield "Two copies of a secure study keep the same noise: it is seeded."
+
+
 def _trace(study: Study, data: Any) -> dict[str, object]:
     """All that a `tell` leaves behind, by name."""
     with Log() as log:
@@ -256,7 +281,7 @@ def _over(study: Study, name: str) -> bool:
 def _strays(place: Trial) -> Iterator[str]:
     """Who left the policy counts up to that step and not after it."""
     study = place.fresh()
-    if study._encoded:
+    if study._course.encoded or study._course.rhythm == "stream":
         return
     data = trial.strayed(study, trial.episodes(study, 3), study.batch_size)
     played, watched = trial.played_of(study), trial.watch(study)
@@ -311,8 +336,9 @@ def _names(place: Trial) -> Iterator[str]:
 def _named_on_disk(study: Study) -> Iterator[str]:
     name = _MARKER.encode()
     plain = [name, _MARKER.encode("utf-16-le"), json.dumps(_MARKER)[1:-1].encode()]
-    digests = [hashlib.new(kind, name).hexdigest().encode() for kind in ("md5", "sha1", "sha256")]
-    digests += [hashlib.blake2b(name, digest_size=n).hexdigest().encode() for n in (16, 32, 64)]
+    made = [hashlib.new(kind, name).digest() for kind in ("md5", "sha1", "sha256")]
+    made += [hashlib.blake2b(name, digest_size=n).digest() for n in (16, 32, 64)]
+    digests = [form for one in made for form in (one, one.hex().encode())]
     for file, content in trial.files_of(study).items():
         if any(form in content for form in (*plain, name.hex().encode())):
             yield f"The name of a user stands in {file}."
@@ -342,10 +368,14 @@ def _copies(place: Trial) -> Iterator[str]:
     study.path.write_bytes(old)
     if _resumes(study, study.head):
         yield "An older copy is accepted although the head is known: its users can be told twice."
-    for part, edited in _edits(json.loads(whole)):
-        study.path.write_text(json.dumps(edited), encoding="utf-8")
+    for part, edit in trial.edits_of(whole, study.path):
+        study.path.write_bytes(whole)
+        edit()
         if _resumes(study):
             yield f"An edit of {part!r} in the file is not noticed."
+    study.path.write_bytes(whole[: len(whole) // 2])
+    if _resumes(study):
+        yield "A file of which half is lost is accepted."
 
 
 def _resumes(study: Study, head: str | None = None, path: Path | None = None) -> bool:
@@ -359,51 +389,44 @@ def _resumes(study: Study, head: str | None = None, path: Path | None = None) ->
     return True
 
 
-def _edits(content: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for part, value in content.items():
-        yield part, {**content, part: _edited(value)}
-    yield "a new part", {**content, "note": "checked"}
-
-
-def _edited(value: Any) -> Any:
-    """The same plain value with its first leaf changed."""
-    if isinstance(value, dict) and value:
-        first = next(iter(value))
-        return {**value, first: _edited(value[first])}
-    if isinstance(value, list) and value:
-        return [_edited(value[0]), *value[1:]]
-    return value + 1 if isinstance(value, int | float) else f"{value}0"
-
-
 def _killed(place: Trial) -> Iterator[str]:
-    """What a process killed between writing and renaming leaves is gone when the study goes on."""
+    """What a process that was killed leaves is gone when the study goes on."""
     study = place.fresh()
     left = temporary_of(study.path, 0)  # no process of ours has this number
-
-    def resumed() -> None:
-        type(study).resume(study.path)
-
-    def told() -> None:
-        trial.tell(study, trial.episodes(study, 1))
-
-    for name, go_on in (("resume", resumed), ("tell", told)):
-        left.write_bytes(study.path.read_bytes())
-        if name == "resume" and _resumes(study, path=left):
-            yield "A temporary file, which holds a release that was not counted, can be resumed."
-        go_on()
-        if left.exists():
-            yield f"The release in a temporary file of a killed process outlives `{name}`."
+    left.write_bytes(study.path.read_bytes())
+    if _resumes(study, path=left):
+        yield "A temporary file of a start that was cut short can be resumed."
+    type(study).resume(study.path)
+    if left.exists():
+        yield "The temporary file of a start that was cut short outlives `resume`."
+    before, log = study.path.read_bytes(), trial.log_of_a_tell(study)
+    for name, kept, counted in (("cut short", len(log) - 100, 0), ("whole", len(log), 1)):
+        copy = place.crashed(before, log[:kept])
+        again = type(study).resume(copy)
+        if again.batches != counted:
+            yield f"A study whose last change is {name} in its log goes on with the other state."
+        if any(p.name != copy.name for p in copy.parent.iterdir()):
+            yield "The release in the log of a killed process outlives `resume`."
 
 
 def _reads(place: Trial) -> Iterator[str]:
     """Reading a study writes nothing."""
     study = place.fresh()
     before = _state_of_disk(study)
-    for name in ("batch_size", "token", "batches", "users", "finished", "guarantee", "head"):
+    for name in (
+        "batch_size",
+        "token",
+        "users",
+        "finished",
+        "guarantee",
+        "head",
+        "answer",
+        "ledger",
+    ):
         for one in (study, type(study).resume(study.path)):
             getattr(one, name)
             one.ask()
-            if one._encoded:
+            if one._course.encoded:
                 one.encoder()
         if _state_of_disk(study) != before:
             yield f"Reading a study ({name}, ask, resume) writes to the disk."
@@ -417,6 +440,7 @@ def _state_of_disk(study: Study) -> dict[str, tuple[int, bytes]]:
 
 _CHECKS: tuple[Callable[[Trial], Iterator[str]], ...] = (
     _noise,
+    _memory,
     _stored,
     _strays,
     _users,

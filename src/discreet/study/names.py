@@ -4,10 +4,10 @@ Two spellings of one name must not make two users of one person: see `discreet._
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from numbers import Integral
 
-from discreet._spelling import has_half_characters, spelled
+from discreet._spelling import has_half_characters, quoted, spelled
 from discreet.errors import StudyError
 
 
@@ -19,13 +19,14 @@ def canonical(user: object) -> str:
     """
     if isinstance(user, bool) or not isinstance(user, str | Integral):
         raise StudyError(
-            f"Expected users named by text or by integers, got {user!r} of type "
+            f"Expected users named by text or by integers, got {quoted(user)} of type "
             f"{type(user).__name__}; nothing was counted."
         )
     name = spelled(str(user))
     if not name:
         raise StudyError(
-            f"Expected a name for every user, got {user!r}, which is empty; nothing was counted."
+            f"Expected a name for every user, got {quoted(user)}, which is empty; nothing was "
+            f"counted."
         )
     if has_half_characters(name):
         raise StudyError(
@@ -35,17 +36,20 @@ def canonical(user: object) -> str:
     return name
 
 
-def digests_of_new(users: Sequence[object], seen: Iterable[str], key: bytes) -> list[str]:
-    """Keyed digests of users of whom none is among ``seen`` and none comes twice."""
-    known, digests = set(seen), []
+def digests_of(users: Iterable[object], key: bytes) -> dict[bytes, str]:
+    """Keyed digest -> name of users of whom none comes twice, in the order of the digests."""
+    found: dict[bytes, str] = {}
     for user in users:
         name = canonical(user)
-        digest = hashlib.blake2b(name.encode(), key=key, digest_size=16).hexdigest()
-        if digest in known:
-            raise StudyError(
-                f"User {name!r} has taken part already; a user takes part once, nothing was "
-                f"counted."
-            )
-        known.add(digest)
-        digests.append(digest)
-    return digests
+        digest = hashlib.blake2b(name.encode(), key=key, digest_size=16).digest()
+        if digest in found:
+            raise seen_before(name)
+        found[digest] = name
+    return dict(sorted(found.items()))
+
+
+def seen_before(name: str) -> StudyError:
+    """The refusal of a user who comes again."""
+    return StudyError(
+        f"User {quoted(name)} has taken part already; a user takes part once, nothing was counted."
+    )

@@ -9,6 +9,7 @@ OPERATOR = (
     "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
 )
 """What a central study assumes of who runs it."""
+PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
 REHEARSED = "SIMULATED, protects nobody"
 
 
@@ -21,11 +22,25 @@ class Rehearsal(Guarantee):
         return f"{REHEARSED}: {Guarantee.__str__(self)}"
 
 
-def promise(released: Guarantee, *, secure: bool) -> Guarantee:
-    """The guarantee of a study from that of its releases."""
-    central = released.notion == "JDP"
+def promise(released: Guarantee, *, secure: bool, releases: int = 1) -> Guarantee:
+    """The guarantee of a study from that of one release.
+
+    Args:
+        released: of one release.
+        secure: whether the noise protects real people.
+        releases: how many a user can be in: epsilons and deltas add up.
+    """
     kind = Guarantee if secure or released.notion == "none" else Rehearsal
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
-    extra = OPERATOR if central else ()
-    fields |= {"simulated": not secure, "assumptions": (*released.assumptions, *extra)}
-    return kind(**fields)
+    if released.notion != "none":
+        fields["assumptions"] = (*released.assumptions, *_extra(released.notion, releases))
+        fields["epsilon"] = releases * released.epsilon
+        fields["delta"] = min(1.0, releases * released.delta)
+    return kind(**{**fields, "simulated": not secure})
+
+
+def _extra(notion: str, releases: int) -> tuple[str, ...]:
+    operator = OPERATOR if notion == "JDP" else ()
+    if releases == 1:
+        return (*operator, PUBLIC)
+    return (*operator, PUBLIC, f"a user may have reported {releases} times: all are charged")

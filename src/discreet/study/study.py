@@ -1,49 +1,52 @@
 """Ask and tell: a learner on real people's episodes, for weeks, across restarts and crashes.
 
-A study lives in one JSON file. `ask` names the policy and the size of the next batch, `tell` takes
-what those users sent: raw trajectories where the learner is trusted (central), encoded reports
-where nobody is (local, shuffle; `encoder` is what their devices run). `start` and `tell` write the
-file, with the next question in it, and nothing else does. Each change replaces it atomically, so a
-batch is counted once or not at all. What `tell` refuses is refused in one sentence and leaves the
-study as it was. `head` is the digest of everything told (see `study.chain`).
+A study lives in one file (`study.store`). `ask` names the policy and the size of the next batch,
+`tell` takes what those users sent: raw trajectories where the learner is trusted (central), encoded
+reports where nobody is (local, shuffle; `encoder` is what their devices run). `start`, `tell`,
+`reissue` and `close` change the file, each in one transaction; nothing else does. A batch is
+counted once or not at all. What is refused is refused in one sentence and leaves the study as it
+was. `head` is the digest of everything told (see `study.ledger`).
 
 The file holds released statistics, never a raw episode, and keyed digests of the users' names, so
 that a user who comes twice is recognised and the list says nothing to who lacks the key. The key
 is in the file: keep it as you keep the list of participants.
 """
 
-import dataclasses
+import contextlib
 import hashlib
-import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._seeds import RunSeeds
-from discreet._types import BoolArray
+from discreet._types import Plain
 from discreet.errors import DiscreetError, StudyError
-from discreet.learners.base import Batch, BatchLearner, Problem
-from discreet.learners.learn import check_trust, make_batch_learner
-from discreet.learners.registry import get_learner
-from discreet.mdp.policies import Policy
-from discreet.mdp.shape import Shape
+from discreet.learners.base import Batch
+from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy import trust as trust_models
+from discreet.mdp.vocabulary import Vocabulary
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import Encoder, with_counts, with_reports
+from discreet.privacy.plans import Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import Local, Shuffle, TrustModel
-from discreet.study import chain, study_file
-from discreet.study.names import digests_of_new
+from discreet.privacy.trust import TrustModel
+from discreet.study import config as configs
+from discreet.study import policy_file, store
+from discreet.study.config import Names, SamplerName
+from discreet.study.courses import check_reports_or_episodes, make_course
+from discreet.study.knowledge import Answer, Estimate, Knowledge, of_release
+from discreet.study.ledger import Tail
+from discreet.study.names import digests_of, seen_before
 from discreet.study.promise import promise
+from discreet.study.prospect import Prospect, users_needed
+from discreet.study.roll import Roll, split
+from discreet.study.store import Change, Content, Event, Store
+from discreet.study.streams import StreamCourse
 
-SamplerName = Literal["secure", "simulation"]
+Returning = Literal["nobody", "unseen", "seen"]
 
 
 def start(
@@ -51,25 +54,27 @@ def start(
     *,
     learner: str,
     trust: TrustModel,
-    states: int,
-    actions: int,
-    horizon: int,
+    states: Names,
+    actions: Names,
+    horizon: Names,
     episodes: int,
-    start_states: Sequence[int] | None = None,
+    start_states: Sequence[int | str] | None = None,
     stationary: bool = False,
     sampler: SamplerName = "secure",
     seed: int | None = None,
     **settings: Any,
 ) -> "Study":
-    """Begin a study; its file must not exist yet.
+    """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
+
+    `Study.prospect` says what will be promised and roughly how many users it takes.
 
     Args:
         path: the study's file.
-        learner: a batch learner of the roster.
+        learner: a batch or stream learner of the roster.
         trust: who sees raw episodes, with which (epsilon, delta).
-        states: number of states; states are 0..states-1.
-        actions: number of actions.
-        horizon: steps per episode.
+        states: number of states, or their names.
+        actions: number of actions, or their names.
+        horizon: steps per episode, or their names.
         episodes: how many users will take part in all.
         start_states: where an episode can begin, if that is public (anywhere by default).
         stationary: the dynamics are known not to depend on the step.
@@ -77,35 +82,23 @@ def start(
         seed: of a rehearsal; a secure study cannot be seeded.
         settings: the learner's own.
     """
-    _validate.choice(("secure", "simulation"), sampler=sampler)
-    if sampler == "secure" and seed is not None:
-        raise StudyError(
-            "A secure study cannot be seeded; leave out seed, or rehearse with "
-            "sampler='simulation'."
-        )
-    trust_models.check_trust_model(trust)
-    _validate.truth(stationary=stationary)
-    _validate.count(episodes=episodes)
-    shape = Shape(states, actions, horizon)
-    begin = list(range(states)) if start_states is None else [int(s) for s in start_states]
-    config = {
-        "learner": learner,
-        "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
-        "shape": dataclasses.asdict(shape),
-        "episodes": int(episodes),
-        "start_states": begin,
-        "stationary": stationary,
-        "sampler": sampler,
-        "seed": secrets.randbits(63) if seed is None else int(seed),
-        "settings": settings,
-    }
+    names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}
+    config = configs.make_config(
+        learner=learner,
+        trust=trust,
+        names=names,
+        episodes=episodes,
+        start_states=start_states,
+        stationary=stationary,
+        sampler=sampler,
+        seed=seed,
+        settings=settings,
+    )
     return Study.begin(path, config)
 
 
 def resume(path: str | Path, head: str | None = None) -> "Study":
     """Go on with a study after a restart or a crash.
-
-    Temporary files that a killed process has left beside the study are removed (`study_file`).
 
     Args:
         path: the study's file; one that was edited or damaged is refused.
@@ -119,47 +112,73 @@ def resume(path: str | Path, head: str | None = None) -> "Study":
 class Study:
     """A running study; make one with `start` or `resume`. Reading it writes nothing."""
 
-    def __init__(self, path: Path, content: dict[str, Any]) -> None:
+    def __init__(self, path: Path, config: Mapping[str, Any], key: bytes) -> None:
         self.path = path
-        self._content: dict[str, Any]
-        self._learner: BatchLearner
-        self._pending: Batch | None
-        self._load(content)
+        self._store = Store(path)
+        self._config, self._key = config, key
+        self._secure = config["sampler"] == "secure"
+        self._streams = configs.generators(config)
+        self._course = make_course(
+            config["learner"],
+            configs.problem_of(config),
+            configs.trust_of(config),
+            self._streams["policy"],
+            dict(config["settings"]),
+            sampler=self._sampler(),
+        )
+        self._knowledge = Knowledge(self._course.problem)
+        self._roll = Roll()
+        self._tail = Tail()
+        self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
+        self._saved: dict[str, Plain] = {}
 
     @classmethod
-    def begin(cls, path: str | Path, config: dict[str, Any]) -> Self:
+    def begin(cls, path: str | Path, config: dict[str, Plain]) -> Self:
         """A new study with the configuration that `start` describes."""
         where = Path(path)
-        study_file.check_new(where)
-        key = secrets.token_hex(32)
-        names = {"format": study_file.FORMAT, "config": config, "key": key}
-        fresh = cls(where, {**names, "users": [], "told": []})
-        fresh._content = fresh._closed(fresh._content)
-        with study_file.locked(where):
-            study_file.check_new(where)
-            study_file.write(where, fresh._content)
+        store.check_new(where)
+        fresh = cls(where, config, secrets.token_bytes(32))
+        fresh._course.ask()
+        state = fresh._state()
+        event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
+        store.check_new(where)
+        fresh._tail = fresh._store.create(config, fresh._key, event)
+        fresh._saved = state
         return fresh
 
     @classmethod
     def resume(cls, path: str | Path, head: str | None = None) -> Self:
         """As the function `resume`."""
         study = cls.read(path, head)
-        study_file.remove_leftovers(study.path)
+        store.remove_leftovers(study.path)
         return study
 
     @classmethod
     def read(cls, path: str | Path, head: str | None = None) -> Self:
-        """As `resume`, for who only wants to look: leftovers of writes cut short stay."""
-        where = Path(path)
-        content = study_file.read(where)
-        chain.verify(content, str(where))
-        chain.check_head(content, head, str(where))
-        return cls(where, content)
+        """As `resume`, for who only wants to look."""
+        where, roll = Path(path), Roll()
+        content: Content = Store(where).read(head, roll.add)
+        study = cls(where, content.config, content.key)
+        study._roll, study._tail = roll, content.tail
+        study._restore(content.state)
+        return study
 
     @property
     def head(self) -> str:
         """The digest of all that was told so far: note it, and give it to `resume`."""
-        return str(self._content["head"])
+        return self._tail.head
+
+    @property
+    def names(self) -> Vocabulary:
+        """What states, actions and steps are called."""
+        return configs.vocabulary_of(self._config)
+
+    @property
+    def prospect(self) -> Prospect:
+        """What is promised and roughly how many users are needed to learn anything."""
+        plan, problem = self._course.plan, self._course.problem
+        needed = users_needed(problem.shape, plan, problem.episodes)
+        return Prospect(self.guarantee, needed, problem.episodes)
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
@@ -167,41 +186,83 @@ class Study:
 
     @property
     def batch_size(self) -> int:
-        """How many users the next batch takes."""
+        """How many users the next batch takes; of a stream one, and more are welcome."""
         return self._batch.users
 
     @property
     def token(self) -> str:
         """Names the pending batch and its policy; reports made for it carry this name."""
-        batch = self._batch
-        text = f"{self._content['key']}:{self.batches}:{batch.users}:".encode() + batch.policy.key
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
+        batch, issue = self._batch, self._issue["number"]
+        text = f"{self._key.hex()}:{self.batches}:{batch.users}:{issue}:".encode()
+        return hashlib.blake2b(text + batch.policy.key, digest_size=16).hexdigest()
 
     @property
     def batches(self) -> int:
         """Batches counted so far."""
-        return len(self._content["told"])
+        return self._tail.batches
 
     @property
     def users(self) -> int:
         """Users counted so far."""
-        return len(self._content["users"])
+        return self._tail.users
 
     @property
     def finished(self) -> bool:
-        """True when all episodes have been told."""
-        return self.users >= self._learner.problem.episodes
+        """True when all episodes have been told, or the study was closed."""
+        return self._tail.closed or self.users >= self._course.problem.episodes
 
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to every user, spent in the one batch each takes part in."""
-        return promise(self._learner.plan.guarantee, secure=self._secure)
+        releases = self._issue["releases"]
+        return promise(self._course.plan.guarantee, secure=self._secure, releases=releases)
+
+    @property
+    def policy(self) -> DeterministicPolicy:
+        """The greedy policy of all that was released so far; it costs no privacy."""
+        return self.answer.policy
+
+    @property
+    def value(self) -> Estimate:
+        """What `policy` earns per episode, estimated from the releases, with an interval."""
+        return self.answer.value
+
+    @property
+    def answer(self) -> Answer:
+        """`policy`, where it rests on data, and `value`."""
+        if isinstance(self._course, StreamCourse):
+            return of_release(self._course.problem, self._course.counts).answer()
+        return self._knowledge.answer()
+
+    @property
+    def ledger(self) -> list[dict[str, Plain]]:
+        """Every entry of the file's ledger."""
+        return list(self._store.entries())
+
+    def save_policy(self, path: str | Path) -> None:
+        """Write `policy` with names, as JSON or CSV by the ending of ``path``."""
+        policy_file.save(path, self.answer, self.names, self.guarantee, self.head)
+
+    def verify(self) -> None:
+        """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
+        seen = Roll()
+        content = self._store.read(self.head if self._tail.head else None, _alone(seen))
+        self._store.check_pages()
+        if len(seen) != content.tail.users:
+            raise StudyError(f"{str(self.path)!r} holds users of no batch; keep it and find out.")
+
+    def __str__(self) -> str:
+        """A few lines for a person."""
+        about = "finished" if self.finished else f"next batch {self.batch_size} users"
+        return (
+            f"{self._config['learner']}, {self.guarantee}\n"
+            f"{self.users} of {self._course.problem.episodes} users in {self.batches} batches, "
+            f"{about}\nvalue of the policy so far: {self.value}\nhead {self.head}"
+        )
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
-        batch = self._batch
-        plan = with_reports(self._learner.plan)
-        return plan.encoder(batch.users, played=self._played(batch))
+        return self._course.encoder(self._batch.users)
 
     def tell(
         self,
@@ -213,102 +274,204 @@ class Study:
     ) -> None:
         """Count the pending batch: all of it, once, or not at all.
 
-        A user who left the policy is counted up to that step and as nothing from there on, and so
-        is one who began elsewhere: a refusal would tell the others that somebody did.
+        Fewer users than asked for may come, except under shuffle, where every report was made to
+        hide among exactly as many others: `reissue` asks for fewer. A user who left the policy is
+        counted up to that step and as nothing from there on, and so is one who began elsewhere: a
+        refusal would tell the others that somebody did.
 
         Args:
             data: `Trajectories` in a central study; the encoded (and, under shuffle, shuffled)
                 reports of all users otherwise.
             users: who they are, one name each; a user takes part once.
-            token: the study's `token` when the reports were made; needed with reports, whose
-                policy cannot be read off them.
+            token: the study's `token` when the reports were made; needed with reports of a batch,
+                whose policy cannot be read off them.
             left_out: called with the number of users who left the policy, once the batch is
-                counted (not with reports, which do not show it). It is raw data of the trusted
-                operator of a central study, for the eyes only: the study keeps it nowhere, and
-                neither should the callback.
+                counted (not with reports, which do not show it, nor in streams, which count every
+                step). It is raw data of the trusted operator of a central study, for the eyes only:
+                the study keeps it nowhere, and neither should the callback.
 
         Raises:
             StudyError: refused, with the reason; nothing was counted.
         """
         batch = self._batch
-        digests = self._new_users(users, batch.users)
-        if token is not None or self._encoded:
+        people = self._people(users, batch)
+        if token is not None or (self._course.encoded and self._course.rhythm == "batch"):
             self._check_token(token)
-        saved = self._content
+        left = 0
+        with self._changing() as change:
+            check_reports_or_episodes(self._course, data, len(people))
+            self._check_new(people, change)
+            if isinstance(data, Trajectories):
+                left = self._left(data)
+            released = self._release(data, len(people))
+            self._count(released, people, batch, change)
+        if left_out is not None and isinstance(data, Trajectories):
+            left_out(left)
+
+    def reissue(self, users: int | None = None, *, returning: Returning = "nobody") -> None:
+        """Open the pending batch again: reports made for it so far are not accepted any more.
+
+        Args:
+            users: how many to ask for now; as many as before by default.
+            returning: who may be asked again. ``"nobody"``: only users who were not asked before.
+                ``"unseen"``: the same users, because no report has left the shuffler, which has
+                deleted them. ``"seen"``: the same users although reports have left it: a user can
+                then be in one release more, and all are charged to the guarantee.
+        """
+        _validate.choice(("nobody", "unseen", "seen"), returning=returning)
+        if self._course.rhythm == "stream":
+            raise StudyError(
+                "A stream has no batch to open again: a report counts whenever it comes; ask() for "
+                "the next user."
+            )
+        asked = self._learner_batch.users
+        wanted = self._batch.users if users is None else users
+        _validate.count(users=wanted)
+        if wanted > asked:
+            raise StudyError(f"This batch takes at most {asked} users, got users={wanted}.")
+        with self._changing() as change:
+            issue = self._issue
+            more = int(returning == "seen")
+            self._issue = {
+                "number": issue["number"] + 1,
+                "users": wanted,
+                "releases": issue["releases"] + more,
+            }
+            facts: dict[str, Plain] = {"batch": self.batches, "asked": wanted}
+            self._write("reissue", {**facts, "returning": returning}, change)
+
+    def close(self) -> DeterministicPolicy:
+        """End the study before all users came; what was learnt stays, and is returned."""
+        if not self.finished:
+            with self._changing() as change:
+                self._write("close", {"total": self.users}, change)
+        return self.policy
+
+    def refresh(self) -> None:
+        """Take in what other processes have told since."""
+        with self._store.changing(self._tail) as change:
+            self._catch_up(change)
+
+    def _catch_up(self, change: Change) -> None:
+        if change.moved:
+            self._tail, state = change.news(self._roll.add)
+            self._restore(state)
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Change]:
+        """A transaction; whatever fails in it, the file and this object stay as they were."""
         try:
-            self._check_data(data, batch)
-            self._count(self._release(data, batch), digests, batch)
+            with self._store.changing(self._tail) as change:
+                self._meet_others(change)
+                yield change
         except BaseException as error:
-            self._load(saved)
+            self._restore(self._saved)
             if isinstance(error, DiscreetError) and not isinstance(error, StudyError):
                 raise StudyError(f"{error} Nothing was counted.") from error
             raise
-        if left_out is not None and isinstance(data, Trajectories):
-            left_out(self._left(data, batch))
+        self._tail, self._saved = change.tail, change.state
+        self._roll.add(change.users)
 
-    def _count(self, released: PrivateCounts, digests: list[str], batch: Batch) -> None:
+    def _meet_others(self, change: Change) -> None:
+        """A stream takes its users whatever others told; a batch was for one policy only."""
+        if change.moved and self._course.rhythm == "batch":
+            raise StudyError(
+                f"{str(self.path)!r} was changed by another process; refresh() it and ask() again. "
+                f"Nothing was counted."
+            )
+        self._catch_up(change)
+
+    def _count(
+        self, released: PrivateCounts, people: Mapping[bytes, str], batch: Batch, change: Change
+    ) -> None:
         """Learn, ask the next question and write both: the file never lacks its question."""
-        saved = self._content
-        entry = {
+        facts: dict[str, Plain] = {
             "batch": self.batches,
-            "users": batch.users,
+            "users": len(people),
+            "asked": batch.users,
             "policy": hashlib.blake2b(batch.policy.key, digest_size=16).hexdigest(),
-            "before": self.head,
         }
-        entry["link"] = chain.next_link(chain.last_link(saved), entry, digests)
-        self._learner.tell(released)
-        told = {"users": [*saved["users"], *digests], "told": [*saved["told"], entry]}
-        self._content = {**saved, **told}
-        self._pending = None if self.finished else self._learner.ask()
-        self._content = self._closed(self._content)
-        with study_file.locked(self.path):
-            if study_file.read(self.path).get("head") != saved["head"]:
-                raise StudyError(
-                    f"{str(self.path)!r} was changed by another process; resume() it. "
-                    f"Nothing was counted."
-                )
-            study_file.write(self.path, self._content)
+        self._course.learn(released)
+        if self._course.rhythm == "batch":
+            self._knowledge.add(released)
+        if self.users + len(people) < self._course.problem.episodes:
+            self._course.ask()
+        self._issue = {**self._issue, "number": 0, "users": 0}
+        self._write("batch", facts, change, b"".join(people))
 
-    def _load(self, content: dict[str, Any]) -> None:
-        config = content["config"]
-        self._content = content
-        self._secure = config["sampler"] == "secure"
-        fields = dict(config["trust"])
-        trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
-        self._encoded = isinstance(trust, Local | Shuffle)
-        self._streams = _streams(config["seed"], content.get("streams"))
-        self._learner = _learner(config, trust, self._streams["policy"])
-        if "learner" in content:
-            self._learner.restore(content["learner"])
-        self._pending = None if self.finished else self._learner.ask()
+    def _write(
+        self, kind: str, facts: Mapping[str, Plain], change: Change, users: bytes = b""
+    ) -> None:
+        said: dict[str, Plain] = {**facts, "guarantee": str(self.guarantee)}
+        change.append(Event(kind, said, self._state(), users))
 
-    def _closed(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The content of the file with the present state and the head over both."""
-        state = {
-            "guarantee": str(self.guarantee),
-            "learner": self._learner.state(),
-            "streams": {k: v.bit_generator.state for k, v in self._streams.items()},
+    def _state(self) -> dict[str, Plain]:
+        """All that the study knows, as plain values."""
+        generators: Any = {k: v.bit_generator.state for k, v in self._streams.items()}
+        return {
+            "course": self._course.state(),
+            "knowledge": self._knowledge.state(),
+            "generators": generators,
+            "issue": dict(self._issue),
         }
-        whole = {**content, **json.loads(json.dumps(state))}  # as a reader of the file will see it
-        return {**whole, "head": chain.head_of(whole)}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._saved = dict(state)
+        for name, generator in self._streams.items():
+            generator.bit_generator.state = state["generators"][name]
+        self._course.restore(state["course"])
+        self._knowledge.restore(state["knowledge"])
+        self._issue = dict(state["issue"])
+
+    @property
+    def _learner_batch(self) -> Batch:
+        """What the learner asks for."""
+        if self.finished:
+            how = "was closed after" if self._tail.closed else "has counted all its"
+            raise StudyError(
+                f"This study {how} {self.users} users; there is nothing more to ask or to tell, "
+                f"its policy and value can be read."
+            )
+        return self._course.ask()
 
     @property
     def _batch(self) -> Batch:
-        if self._pending is None:
-            raise StudyError(f"All {self.users} users of this study have been counted.")
-        return self._pending
+        """The pending batch, perhaps issued again for fewer users."""
+        batch = self._learner_batch
+        return Batch(batch.policy, self._issue["users"] or batch.users)
 
-    def _played(self, batch: Batch) -> BoolArray:
-        problem = self._learner.problem
-        return batch.policy.played(problem.shape, problem.start)
-
-    def _new_users(self, users: Sequence[str | int], expected: int) -> list[str]:
-        if len(users) != expected:
+    def _people(self, users: Sequence[str | int], batch: Batch) -> dict[bytes, str]:
+        """Digest -> name of the users of a batch."""
+        if isinstance(users, str | bytes) or not hasattr(users, "__len__"):
             raise StudyError(
-                f"This batch takes {expected} users, got {len(users)}; nothing was counted."
+                f"Expected a list of users' names, got {type(users).__name__}; nothing was counted."
             )
-        key = bytes.fromhex(self._content["key"])
-        return digests_of_new(users, self._content["users"], key)
+        self._check_number(len(users), batch)
+        return digests_of(users, self._key)
+
+    def _check_number(self, users: int, batch: Batch) -> None:
+        if self._course.rhythm == "stream":
+            most = self._course.problem.episodes - self.users
+        else:
+            most = batch.users
+        if self._course.fixed and users != most:
+            raise StudyError(
+                f"This batch takes {most} users, got {users}; under shuffle a report hides among "
+                f"exactly {most}, so reissue(users={users}) and encode anew. Nothing was counted."
+            )
+        if not 1 <= users <= most:
+            raise StudyError(
+                f"This batch takes 1 to {most} users, got {users}; nothing was counted."
+            )
+
+    def _check_new(self, people: Mapping[bytes, str], change: Change) -> None:
+        """Refuse who has taken part before."""
+        digests = b"".join(people)
+        places = self._roll.matches(digests)
+        if places:
+            ordered = split(digests)
+            for digest in sorted(change.holds({ordered[place] for place in places})):
+                raise seen_before(people[digest])
 
     def _check_token(self, token: str | None) -> None:
         if token is None:
@@ -322,68 +485,27 @@ class Study:
                 "counted."
             )
 
-    def _check_data(self, data: Trajectories | ArrayLike, batch: Batch) -> None:
-        """Refuse what is no data of this batch. Well-formed episodes pass, whatever they hold."""
-        if self._encoded:
-            if isinstance(data, Trajectories):
-                raise StudyError(
-                    "This study takes encoded reports (see encoder()), never raw trajectories; "
-                    "nothing was counted."
-                )
-            return
-        if not isinstance(data, Trajectories):
-            raise StudyError(
-                f"A central study takes Trajectories, got {type(data).__name__}; nothing was "
-                f"counted."
-            )
-        if len(data) != batch.users:
-            raise StudyError(
-                f"This batch takes {batch.users} trajectories, got {len(data)}; nothing was "
-                f"counted."
-            )
-        data.check(self._learner.plan.shape)
+    def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
+        rounding = self._streams["rounding"]
+        return self._course.release(data, users, sampler=self._sampler(), rounding=rounding)
 
-    def _release(self, data: Trajectories | ArrayLike, batch: Batch) -> PrivateCounts:
-        plan, played = self._learner.plan, self._played(batch)
-        if not isinstance(data, Trajectories):
-            reports = np.asarray(data)
-            return with_reports(plan).release_reports(
-                reports, batch.users, secure=self._secure, played=played
-            )
-        counts = data.counts(plan.shape, self._streams["rounding"], played)
-        return with_counts(plan).release(counts, sampler=self._sampler(), played=played)
-
-    def _left(self, data: Trajectories, batch: Batch) -> int:
+    def _left(self, data: Trajectories) -> int:
         """Users who left the policy."""
-        return int((~data.followed(self._played(batch))[:, -1]).sum())
+        if self._course.rhythm == "stream":
+            return 0
+        return int((~data.followed(self._course.played())[:, -1]).sum())
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._streams["noise"])
 
 
-def _learner(config: dict[str, Any], trust: TrustModel, rng: np.random.Generator) -> BatchLearner:
-    shape = Shape(**config["shape"])
-    begin = np.zeros(shape.states, np.bool_)
-    for state in config["start_states"]:
-        if not 0 <= state < shape.states:
-            raise StudyError(f"Expected start states from 0 to {shape.states - 1}, got {state}.")
-        begin[state] = True
-    if not begin.any():
-        raise StudyError("Expected at least one start state.")
-    problem = Problem(shape, config["episodes"], begin, config["stationary"])
-    spec = get_learner(config["learner"])
-    check_trust(spec, trust)
-    return make_batch_learner(spec, problem, trust, rng, dict(config["settings"]))
+def _alone(seen: Roll) -> Callable[[bytes], None]:
+    """Adds users to a roll; refuses one who is on it (by the first half of the digest)."""
 
+    def add(digests: bytes) -> None:
+        people = split(digests)
+        if seen.matches(digests) or len(set(people)) != len(people):
+            raise ValueError("A user was counted twice.")
+        seen.add(digests)
 
-def _streams(seed: int, states: dict[str, Any] | None) -> dict[str, np.random.Generator]:
-    """Generators for ties, rehearsed noise and the rounding of rewards, continued if saved."""
-    seeds = RunSeeds(seed)
-    streams = {
-        "policy": seeds.generator("policy"),
-        "noise": seeds.generator("noise"),
-        "rounding": seeds.generator("environment"),
-    }
-    for name, state in (states or {}).items():
-        streams[name].bit_generator.state = state
-    return streams
+    return add

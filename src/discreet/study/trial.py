@@ -1,10 +1,12 @@
 """Throwaway studies for `check_study`: made-up users, copies of files, a watch on the releases."""
 
+import contextlib
 import copy
 import itertools
 import logging
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._types import BoolArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
@@ -21,6 +23,7 @@ from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
+from discreet.study.courses import BatchCourse
 from discreet.study.study import Study
 
 Data = Trajectories | ArrayLike
@@ -36,13 +39,20 @@ class Trial:
 
     def fresh(self) -> Study:
         """A new study."""
-        return self.make(self._new_folder() / "study.json")
+        return self.make(self._new_folder() / "study.db")
 
     def twin(self, study: Study) -> Study:
         """The same study once more, from a copy of its file."""
         where = self._new_folder() / study.path.name
         shutil.copyfile(study.path, where)
         return type(study).resume(where)
+
+    def crashed(self, file: bytes, log: bytes) -> Path:
+        """A study's file and its log, as a crash leaves them, in a folder of their own."""
+        where = self._new_folder() / "study.db"
+        where.write_bytes(file)
+        log_of(where).write_bytes(log)
+        return where
 
     def _new_folder(self) -> Path:
         folder = self.folder / str(next(self._numbers))
@@ -93,13 +103,15 @@ def _replace(plan: BatchPlan, method: str, by: Callable[..., PrivateCounts]) -> 
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
     """Put the plan of a running study under watch."""
     seen = Watch(frozen)
-    study._learner.plan = seen.over(study._learner.plan)
+    course = study._course
+    if isinstance(course, BatchCourse):
+        course.learner.plan = seen.over(course.learner.plan)
     return seen
 
 
 def episodes(study: Study, seed: int) -> Trajectories:
     """Made-up users of the pending batch, who follow its policy in a world of pure chance."""
-    problem = study._learner.problem
+    problem = study._course.problem
     shape = problem.shape
     world = TabularMDP(
         transitions=np.full(shape.transitions, 1 / shape.states),
@@ -124,13 +136,13 @@ def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
 
 def played_of(study: Study) -> BoolArray:
     """What the pending policy can play."""
-    problem = study._learner.problem
+    problem = study._course.problem
     return study.ask().played(problem.shape, problem.start)
 
 
 def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
     """What `tell` takes: the episodes, or the reports that devices make of them."""
-    if not study._encoded:
+    if not study._course.encoded:
         return data
     device = SimulationSampler(np.random.default_rng(seed))
     encoder = study.encoder()
@@ -151,9 +163,60 @@ def names(study: Study, first: str | None = None) -> list[str]:
 
 def tell(study: Study, data: Trajectories, users: list[Any] | None = None) -> object:
     """Tell made-up data; what `tell` returns."""
-    token = study.token if study._encoded else None
+    token = study.token if study._course.encoded else None
     call: Callable[..., object] = study.tell
     return call(told_data(study, data), users=names(study) if users is None else users, token=token)
+
+
+def log_of(path: Path) -> Path:
+    """Where SQLite keeps the write-ahead log of a file."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def log_of_a_tell(study: Study) -> bytes:
+    """Tell a batch, and what the log of it holds before it is taken into the file."""
+    with contextlib.closing(sqlite3.connect(study.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM ledger").fetchone()  # holds the log back
+        tell(study, episodes(study, 1))
+        return log_of(study.path).read_bytes()
+
+
+def numbers_in(study: Study) -> FloatArray:
+    """All sums that a stream keeps."""
+    sums: Any = study._course.state()["sums"]
+    return np.concatenate([np.ravel(part) for part in sums.values()])
+
+
+def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every table of a study with one thing changed: name, and what changes it at ``path``."""
+    path.write_bytes(file)
+    tables = ("config", "ledger", "users", "evidence")
+    for table in tables:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(f"SELECT * FROM {table}")
+            columns = [column[0] for column in rows.description]
+            first = rows.fetchone()
+        for column, value in zip(columns, first, strict=True):
+            change = f"UPDATE {table} SET {column} = ? WHERE {columns[0]} = ?"
+            yield f"{table}.{column}", _edit(path, change, _other(value), first[0])
+        gone = f"DELETE FROM {table} WHERE {columns[0]} = ?"
+        yield f"{table}, a row less", _edit(path, gone, first[0])
+    yield "a new table", _edit(path, "CREATE TABLE note (text TEXT)")
+
+
+def _edit(path: Path, statement: str, *values: object) -> Callable[[], None]:
+    def run() -> None:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(statement, values)
+
+    return run
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return bytes([value[0] ^ 1]) + value[1:] if value else b"0"
+    return value + 1_000 if isinstance(value, int) else f"{value}0"
 
 
 def files_of(study: Study) -> dict[str, bytes]:

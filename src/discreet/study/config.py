@@ -1,0 +1,174 @@
+"""What a study is about, as `start` was told it: checked all at once, kept as plain values."""
+
+import dataclasses
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from discreet import _validate
+from discreet._seeds import RunSeeds
+from discreet._types import BoolArray, Plain
+from discreet.errors import InvalidInputError, StudyError, UnknownNameError
+from discreet.learners.base import Problem
+from discreet.mdp.vocabulary import Vocabulary, key, nearest
+from discreet.privacy import trust as trust_models
+from discreet.privacy.trust import TrustModel
+
+SamplerName = Literal["secure", "simulation"]
+Names: TypeAlias = "int | Iterable[str | int]"
+"""How many there are, or what they are called."""
+
+_MOST_CELLS = 10**9
+"""Transition counters of a problem: eight gigabytes for one array of them."""
+_MOST_EPISODES = 10**12
+
+
+def make_config(
+    *,
+    learner: str,
+    trust: TrustModel,
+    names: Mapping[str, Names],
+    episodes: int,
+    start_states: Iterable[int | str] | None,
+    stationary: bool,
+    sampler: SamplerName,
+    seed: int | None,
+    settings: Mapping[str, object],
+) -> dict[str, Plain]:
+    """Plain values of everything that `start` takes; refuses what cannot be."""
+    _validate.choice(("secure", "simulation"), sampler=sampler)
+    if sampler == "secure" and seed is not None:
+        raise StudyError(
+            f"A secure study cannot be seeded, got seed={seed!r}; leave out seed, or rehearse with "
+            f"sampler='simulation'."
+        )
+    if seed is not None:
+        _validate.count(0, seed=seed)
+    trust_models.check_trust_model(trust)
+    _validate.truth(stationary=stationary)
+    _check_episodes(episodes)
+    if not isinstance(learner, str):
+        raise InvalidInputError(f"Expected the name of a learner, got learner={learner!r}.")
+    given = {kind: _plain_names(value) for kind, value in names.items()}
+    vocabulary = _vocabulary(given)
+    return {
+        "learner": learner,
+        "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
+        "names": given,
+        "episodes": int(episodes),
+        "start_states": _start_states(start_states, vocabulary),
+        "stationary": stationary,
+        "sampler": sampler,
+        "seed": secrets.randbits(63) if seed is None else int(seed),
+        "settings": _plain_settings(settings),
+    }
+
+
+def vocabulary_of(config: Mapping[str, Any]) -> Vocabulary:
+    """The names of states, actions and steps."""
+    return Vocabulary(**config["names"])
+
+
+def trust_of(config: Mapping[str, Any]) -> TrustModel:
+    """The trust model."""
+    fields = dict(config["trust"])
+    trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
+    return trust
+
+
+def problem_of(config: Mapping[str, Any]) -> Problem:
+    """What the learner may know."""
+    shape = vocabulary_of(config).shape
+    begin: BoolArray = np.zeros(shape.states, np.bool_)
+    begin[list(config["start_states"])] = True
+    return Problem(shape, config["episodes"], begin, config["stationary"])
+
+
+def generators(config: Mapping[str, Any]) -> dict[str, np.random.Generator]:
+    """For ties, for rehearsed noise and for the rounding of rewards."""
+    seeds = RunSeeds(config["seed"])
+    return {
+        "policy": seeds.generator("policy"),
+        "noise": seeds.generator("noise"),
+        "rounding": seeds.generator("environment"),
+    }
+
+
+def _check_episodes(episodes: int) -> None:
+    _validate.count(episodes=episodes)
+    if episodes > _MOST_EPISODES:
+        raise InvalidInputError(
+            f"Expected at most {_MOST_EPISODES:.0e} episodes, got episodes={episodes}; there are "
+            f"not so many people."
+        )
+
+
+def _plain_names(given: Names) -> Plain:
+    """A number stays a number; names become a list, read once."""
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return int(given)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        return given  # type: ignore[return-value] # refused by Vocabulary, in its words
+    return list(given)
+
+
+def _vocabulary(given: Mapping[str, Plain]) -> Vocabulary:
+    vocabulary = Vocabulary(**given)  # type: ignore[arg-type]
+    shape = vocabulary.shape
+    cells = shape.states**2 * shape.actions * shape.horizon
+    if cells > _MOST_CELLS:
+        raise InvalidInputError(
+            f"Expected states²·actions·horizon <= {_MOST_CELLS:.0e} counters, got {cells:.3g} "
+            f"({shape.states} states, {shape.actions} actions, horizon {shape.horizon}); merge "
+            f"states."
+        )
+    return vocabulary
+
+
+def _start_states(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> list[Plain]:
+    """Numbers of the states in which episodes can begin; all of them if that is not public."""
+    if given is None:
+        return list(range(len(vocabulary.states)))
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(
+            f"Expected start_states as a list of states, got start_states={given!r}."
+        )
+    numbers = vocabulary.numbers("states")
+    found = list[Plain]()
+    for state in given:
+        name = key(state)
+        if name is None or name not in numbers:
+            raise InvalidInputError(
+                f"Expected start states among the {len(numbers)} states, got {state!r}; "
+                f"{nearest(state, vocabulary.states)}"
+            )
+        found.append(numbers[name])
+    if not found:
+        raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
+    return found
+
+
+def _plain_settings(settings: Mapping[str, object]) -> dict[str, Plain]:
+    for name, value in settings.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"Expected settings as numbers, text or lists, which a file can keep, got "
+                f"{name}={value!r}."
+            ) from None
+    plain: dict[str, Plain] = json.loads(json.dumps(dict(settings)))
+    return plain
+
+
+def check_settings(kind: Any, settings: Mapping[str, object], learner: str) -> None:
+    """Refuse a setting that the learner does not have, with a suggestion."""
+    if kind is not None:
+        known = [field.name for field in dataclasses.fields(kind)]
+        for name in settings:
+            if name not in known:
+                raise UnknownNameError(f"setting of {learner!r}", name, known)

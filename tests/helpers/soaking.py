@@ -1,0 +1,190 @@
+"""Studies under strain: killed while they tell, told by several processes, with many users."""
+
+import contextlib
+import os
+import random
+import signal
+import time
+
+import numpy as np
+
+import discreet
+from discreet.errors import StudyError
+from discreet.learners.base import Batch, BatchLearner
+from discreet.learners.registry import LearnerSpec, register
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.mdp.trajectories import Trajectories
+from helpers.studies import advance, begin
+
+KINDS = {
+    "central": {"trust": discreet.Central(1, 1e-6)},
+    "local": {"trust": discreet.Local(1)},
+    "shuffle": {"trust": discreet.Shuffle(2, 1e-6)},
+    "stream": {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"},
+    "local stream": {"trust": discreet.Local(1), "learner": "dp-ucbvi"},
+}
+_MOST = 12
+"""Users per batch: kills shall meet many tells."""
+
+
+def start(path, kind):
+    return begin(path, episodes=2_000, **KINDS[kind])
+
+
+def step(study):
+    """One more batch, the same in every run that is at this point."""
+    fixed = study._course.fixed
+    if fixed and study.batch_size > _MOST:
+        study.reissue(_MOST)
+    advance(study, study.batches, users=min(_MOST, study.batch_size))
+
+
+def killed_while_telling(path, seconds):
+    """Tell in a process of its own, kill it after so long; how many batches it said it counted."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        _tell_for_ever(path, writing)
+    os.close(writing)
+    os.read(reading, 1)  # it has resumed
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as rest:
+        return len(rest.read())
+
+
+def _tell_for_ever(path, writing):
+    """Never returns."""
+    try:
+        study = discreet.resume(path)
+        os.write(writing, b"r")
+        while not study.finished:
+            step(study)
+            os.write(writing, b"t")
+        time.sleep(60)
+    finally:
+        os._exit(1)
+
+
+def check_kills(folder, kind, kills, seed=0):
+    """Kill a study again and again: every batch is counted once, and the same as without kills."""
+    draw = random.Random(f"{kind}{seed}")
+    path = folder / "killed.db"
+    start(path, kind)
+    counted = met = 0
+    for _ in range(kills):
+        said = killed_while_telling(path, draw.uniform(0.0, 0.15))
+        met += any(p.name != path.name for p in folder.iterdir())
+        study = discreet.resume(path)
+        study.verify()
+        assert [p.name for p in folder.iterdir()] == [path.name]  # no stray files
+        assert counted + said <= study.batches <= counted + said + 1
+        assert study.users == sum(entry.get("users", 0) for entry in study.ledger)
+        counted = study.batches
+    whole = start(folder / "whole.db", kind)
+    while whole.batches < counted:
+        step(whole)
+    assert whole.users == study.users
+    assert whole.ask().key == study.ask().key
+    assert str(whole.value) == str(study.value)
+    (folder / "whole.db").unlink()
+    return {"kind": kind, "kills": kills, "batches": counted, "inside a change": met}
+
+
+class Steady(BatchLearner):
+    """Asks for batches of one size and one policy: what a batch costs is what the study costs."""
+
+    statistics = ("transitions", "rewards")
+    size = 10_000
+
+    def __init__(self, problem, plan, rng, **settings):
+        super().__init__(problem, plan, rng)
+        self.told = 0
+
+    def ask(self):
+        shape = self.problem.shape
+        policy = DeterministicPolicy(np.zeros((shape.horizon, shape.states), np.int64))
+        return Batch(policy, min(self.size, self.problem.episodes - self.told))
+
+    def tell(self, counts):
+        self.told += counts.users
+
+    def state(self):
+        return {"told": self.told}
+
+    def restore(self, state):
+        self.told = state["told"]
+
+
+register(
+    LearnerSpec(
+        name="steady",
+        summary="for tests",
+        paper="none",
+        rhythm="batch",
+        trusts=("central",),
+        make=Steady,
+    )
+)
+
+
+def crowd(path, users, size, report=lambda *_: None):
+    """Tell so many users in batches of one size; bytes of the file after each batch, and seconds.
+
+    The users of a batch are drawn before the clock of the processor is read.
+    """
+    Steady.size = size
+    study = begin(path, learner="steady", episodes=users)
+    bytes_, seconds = [path.stat().st_size], []
+    while not study.finished:
+        first, number = study.users, study.batch_size
+        states = np.zeros((number, 5), np.int64)
+        data = Trajectories(states, np.zeros((number, 4), np.int64), np.zeros((number, 4)))
+        people = range(first, first + number)
+        begun = time.process_time()
+        study.tell(data, users=people)
+        seconds.append(time.process_time() - begun)
+        bytes_.append(path.stat().st_size)
+        report(study.batches, seconds[-1])
+    return study, bytes_, seconds
+
+
+def race(path, kind, seconds, processes=2):
+    """Several processes tell one study; how many batches each of them got in."""
+    start(path, kind)
+    pipes = []
+    for number in range(processes):
+        reading, writing = os.pipe()
+        if not os.fork():
+            _run(path, number, seconds, writing)
+        os.close(writing)
+        pipes.append(reading)
+    told = []
+    for reading in pipes:
+        with os.fdopen(reading, "rb") as file:
+            told.append(len(file.read()))
+    for _ in pipes:
+        os.wait()
+    return told
+
+
+def _run(path, number, seconds, writing):
+    """Never returns: asks, and tells new users of its own, until the time is over."""
+    try:
+        study, own = discreet.resume(path), 0
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not study.finished:
+            with contextlib.suppress(StudyError):  # the other was first: ask again
+                study.refresh()
+                data = _one_user(study)
+                study.tell(data, users=[f"{number}-{own}"])
+                own += 1
+                os.write(writing, b"t")
+    finally:
+        os._exit(0)
+
+
+def _one_user(study):
+    actions = np.asarray(study.ask().actions)[:, :1].T
+    return Trajectories(np.zeros((1, 5), np.int64), actions, np.zeros((1, 4)))

@@ -1,0 +1,191 @@
+"""The life of a study: prospects, drop-outs, issues, the policy and its value, the end."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.errors import InvalidInputError, StudyError
+from discreet.mdp import evaluate
+from discreet.study.promise import REHEARSED
+from helpers.studies import RIVER, advance, begin, episodes_of, names, reports_of
+
+SHUFFLE = discreet.Shuffle(epsilon=1, delta=1e-6)
+
+
+def test_a_study_says_before_it_begins_what_it_can_do(tmp_path):
+    ahead = begin(tmp_path / "a.db").prospect
+    assert ahead.guarantee.epsilon == 1
+    assert 200 < ahead.users_needed < 20_000
+    assert str(ahead.users_needed // 1_000) in str(ahead)
+    local = begin(tmp_path / "b.db", discreet.Local(0.1)).prospect
+    assert local.users_needed > 1e6
+    assert "expect to learn little" in str(local)
+
+
+@pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.Local(1)], ids=str)
+@pytest.mark.parametrize("learner", ["flow-ucb", "pe"])
+def test_fewer_users_may_come_and_that_is_written_down(tmp_path, learner, trust):
+    study = begin(tmp_path / "study.db", trust, learner=learner, episodes=300)
+    asked = study.batch_size
+    advance(study, 0, users=asked - 3)
+    assert study.users == asked - 3
+    entry = study.ledger[-1]
+    assert (entry["users"], entry["asked"]) == (asked - 3, asked)
+    while not study.finished:
+        advance(study, study.batches, users=max(1, study.batch_size - 1))
+    assert study.users == 300
+    study.verify()
+
+
+def test_under_shuffle_exactly_those_who_were_asked_for(tmp_path):
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+    few = study.batch_size - 2
+    data = episodes_of(study, 0, few)
+    with pytest.raises(StudyError, match=rf"hides among exactly .* reissue\(users={few}\)"):
+        study.tell(reports_of(study, data), users=names(study, few), token=study.token)
+    study.reissue(few)
+    assert study.batch_size == few
+    study.tell(reports_of(study, data), users=names(study, few), token=study.token)
+    assert study.users == few
+    assert study.batch_size != few or study._issue["users"] == 0
+
+
+def test_a_batch_that_is_issued_again_has_another_token(tmp_path):
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+    old, policy, reports = study.token, study.ask(), reports_of(study, episodes_of(study, 0))
+    study.reissue()
+    assert study.token != old
+    assert study.ask().key == policy.key
+    with pytest.raises(StudyError, match="another batch or under another policy"):
+        study.tell(reports, users=names(study), token=old)
+    again = discreet.resume(study.path, study.head)
+    assert again.token == study.token
+    assert again.ledger[-1]["kind"] == "reissue"
+    advance(again, 1)
+    assert again.guarantee.epsilon == 1
+
+
+@pytest.mark.parametrize(("returning", "charged"), [("nobody", 1), ("unseen", 1), ("seen", 2)])
+def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, returning, charged):
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+    before = study.guarantee
+    study.reissue(returning=returning)
+    study = discreet.resume(study.path, study.head)
+    assert study.guarantee.epsilon == charged * before.epsilon
+    assert study.guarantee.delta == charged * before.delta
+    advance(study)
+    assert study.guarantee.epsilon == charged * before.epsilon  # for ever
+    assert study.ledger[1]["returning"] == returning
+
+
+def test_what_cannot_be_issued_again(tmp_path):
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+    head = study.head
+    with pytest.raises(StudyError, match="takes at most"):
+        study.reissue(study.batch_size + 1)
+    with pytest.raises(InvalidInputError, match="returning to be one of"):
+        study.reissue(returning="everybody")
+    with pytest.raises(InvalidInputError, match="users to be an integer >= 1"):
+        study.reissue(0)
+    stream = begin(tmp_path / "stream.db", learner="dp-ucbvi")
+    with pytest.raises(StudyError, match="no batch to open again"):
+        stream.reissue()
+    assert (study.head, stream.batches) == (head, 0)
+
+
+def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):
+    study = begin(tmp_path / "study.db")
+    advance(study, 0)
+    policy = study.close()
+    again = discreet.resume(study.path, study.head)
+    for one in (study, again):
+        assert one.finished
+        np.testing.assert_array_equal(one.policy.actions, policy.actions)
+        with pytest.raises(StudyError, match=f"was closed after {study.users} users"):
+            one.ask()
+        with pytest.raises(StudyError, match="nothing more to ask or to tell"):
+            one.tell(None, users=["late"])
+    assert again.ledger[-1]["kind"] == "close"
+    head = again.head
+    again.close()
+    assert again.head == head  # closed once
+
+
+def test_the_policy_is_good_and_its_value_is_covered(tmp_path):
+    inside, share = 0, []
+    optimum = discreet.mdp.plan(RIVER).value
+    for seed in range(5):
+        study = begin(tmp_path / f"{seed}.db", episodes=10_000, seed=seed)
+        while not study.finished:
+            advance(study, 100 * seed + study.batches)
+        true = evaluate(RIVER, study.policy)
+        inside += study.value.low <= true <= study.value.high
+        share.append(true / optimum)
+    assert inside >= 4
+    assert np.mean(share) > 0.85
+
+
+def test_before_the_first_batch_nothing_is_known(tmp_path):
+    study = begin(tmp_path / "study.db")
+    assert not study.answer.known.any()
+    assert (study.value.low, study.value.high) == (0.0, 4.0)
+
+
+def test_names_of_states_actions_and_steps(tmp_path):
+    study = begin(
+        tmp_path / "study.db",
+        states=["ill", "better", "well"],
+        actions=["wait", "treat"],
+        horizon=["spring", "summer", "autumn", "winter"],
+        start_states=["ill"],
+    )
+    assert study._course.problem.start.tolist() == [True, False, False]
+    assert study.names.actions == ("wait", "treat")
+    advance(study)
+    again = discreet.resume(study.path)
+    assert again.names == study.names
+    again.save_policy(tmp_path / "policy.json")
+    again.save_policy(tmp_path / "policy.csv")
+    saved = json.loads((tmp_path / "policy.json").read_text())
+    with (tmp_path / "policy.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(saved["policy"]) == 12
+    assert (rows[4]["step"], rows[4]["state"]) == ("summer", "better")
+    for row, plain in zip(rows, saved["policy"], strict=True):
+        assert {**plain, "known": str(plain["known"])} == {k: row[k] for k in plain}
+        h, s = study.names.steps.index(row["step"]), study.names.states.index(row["state"])
+        assert row["action"] == study.names.actions[study.policy.actions[h, s]]
+
+
+def test_a_rehearsal_says_so_in_every_table(tmp_path):
+    study = begin(tmp_path / "study.db")
+    advance(study)
+    for name in ("policy.json", "policy.csv"):
+        study.save_policy(tmp_path / name)
+    rows = (tmp_path / "policy.csv").read_text().splitlines()[1:]
+    assert all(REHEARSED in row for row in rows)
+    saved = json.loads((tmp_path / "policy.json").read_text())
+    assert saved["simulated"] and REHEARSED in saved["guarantee"]
+    assert saved["head"] == study.head
+    assert all(REHEARSED in entry["guarantee"] for entry in study.ledger)
+
+
+def test_a_policy_is_saved_where_one_can_write(tmp_path):
+    study = begin(tmp_path / "study.db")
+    with pytest.raises(StudyError, match=r"ends in \.json or \.csv"):
+        study.save_policy(tmp_path / "policy.xlsx")
+    with pytest.raises(StudyError, match="Cannot write"):
+        study.save_policy(tmp_path / "missing" / "policy.csv")
+    assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
+
+
+def test_users_are_remembered_while_a_study_stays_open(tmp_path):
+    study = begin(tmp_path / "study.db")
+    first = names(study)[0]
+    for batch in range(3):
+        advance(study, batch)
+    with pytest.raises(StudyError, match="has taken part already"):
+        study.tell(episodes_of(study, 9), users=[first, *names(study)[1:]])

@@ -1,0 +1,38 @@
+"""Kills, races and crowds, small; `make soak` runs the same at full size."""
+
+import itertools
+import os
+import sys
+
+import pytest
+
+import discreet
+from helpers.soaking import KINDS, check_kills, crowd, race
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_any_moment_every_batch_counts_once(tmp_path, kind):
+    """Two kills each, ten together."""
+    assert check_kills(tmp_path, kind, kills=2)["kills"] == 2
+
+
+@pytest.mark.parametrize("kind", ["central", "stream"])
+def test_two_processes_at_once_both_make_progress(tmp_path, kind):
+    told = race(tmp_path / "study.db", kind, seconds=1.5)
+    study = discreet.resume(tmp_path / "study.db")
+    study.verify()
+    assert min(told) > 0
+    assert study.users == study.batches == sum(told)
+
+
+def test_a_crowd_costs_as_much_at_the_end_as_at_the_beginning(tmp_path):
+    """A hundred thousand users; what a batch adds to the file does not depend on the others."""
+    study, sizes, _ = crowd(tmp_path / "study.db", 100_000, 10_000)
+    assert (study.users, study.batches) == (100_000, 10)
+    grown = [after - before for before, after in itertools.pairwise(sizes)]
+    assert max(grown[1:]) <= 1.1 * min(grown[1:])
+    assert sizes[-1] / study.users < 20
+    assert len(discreet.resume(study.path, study.head)._roll) == 100_000
+    assert sys.getsizeof(study._saved) < 10_000

@@ -1,0 +1,278 @@
+"""The file of a study: whole or not there, its owner's alone, and every edit of it is noticed."""
+
+import os
+import pathlib
+import shutil
+import sqlite3
+import stat
+import sys
+import time
+
+import pytest
+
+import discreet
+from discreet._files import temporary_of
+from discreet.errors import StudyError
+from discreet.study import store, trial
+from discreet.study.store import Store
+from helpers.studies import advance, begin, everything_in, sql
+
+
+@pytest.fixture(scope="module")
+def two_batches(tmp_path_factory):
+    """The file of a study with two batches, and its head."""
+    path = tmp_path_factory.mktemp("edited") / "study.db"
+    study = begin(path)
+    advance(study, 0)
+    advance(study, 1)
+    return path.read_bytes(), study.head
+
+
+EDITS = {
+    "epsilon": "UPDATE config SET config = replace(config, '\"epsilon\":1', '\"epsilon\":9')",
+    "states": "UPDATE config SET config = replace(config, '\"states\":3', '\"states\":99')",
+    "no config": "DELETE FROM config",
+    "two configs": "INSERT INTO config SELECT 2, config, key FROM config",
+    "key": "UPDATE config SET key = zeroblob(32)",
+    "key as text": "UPDATE config SET key = 'secret'",
+    "forgotten users": "DELETE FROM users WHERE id = 2",
+    "added users": "INSERT INTO users (number, digests) VALUES (2, zeroblob(16))",
+    "users of nobody": "INSERT INTO users (number, digests) VALUES (7, zeroblob(16))",
+    "other users": "UPDATE users SET digests = zeroblob(length(digests)) WHERE id = 1",
+    "users moved": "UPDATE users SET number = 3 - number",
+    "users renumbered": "UPDATE users SET id = id + 5",
+    "users as text": "UPDATE users SET digests = 'abc'",
+    "forgotten batch": "DELETE FROM ledger WHERE number = 2",
+    "no batch": "DELETE FROM ledger WHERE number > 0",
+    "no ledger": "DELETE FROM ledger",
+    "broken entry": "UPDATE ledger SET entry = '{' WHERE number = 1",
+    "entry as a number": "UPDATE ledger SET entry = 5 WHERE number = 1",
+    "entry as bytes": "UPDATE ledger SET entry = x'ff00' WHERE number = 1",
+    "deep entry": "UPDATE ledger SET entry = replace(hex(zeroblob(99999)), '00', '[')",
+    "promise": "UPDATE ledger SET entry = replace(entry, 'SIMULATED, protects nobody: ', '')",
+    "head": "UPDATE ledger SET hash = lower(hex(zeroblob(32))) WHERE number = 2",
+    "evidence": "UPDATE evidence SET data = zeroblob(length(data)) WHERE kind = 'float64'",
+    "shape of evidence": "UPDATE evidence SET shape = '[99999999999]' WHERE kind = 'float64'",
+    "kind of evidence": "UPDATE evidence SET kind = 'object' WHERE kind = 'float64'",
+    "no evidence": "DELETE FROM evidence",
+    "more evidence": "INSERT INTO evidence VALUES ('more', 'json', '[]', x'7b7d')",
+    "a new table": "CREATE TABLE note (text TEXT)",
+    "a new column": "ALTER TABLE users ADD COLUMN note TEXT",
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON ledger BEGIN DELETE FROM users; END",
+    "a view": "CREATE VIEW seen AS SELECT * FROM users",
+    "no table": "DROP TABLE evidence",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_any_edit_is_noticed(tmp_path, two_batches, edit):
+    path = tmp_path / "study.db"
+    path.write_bytes(two_batches[0])
+    before = Store(path).read()
+    sql(path, EDITS[edit])
+    with pytest.raises(StudyError, match="was edited or damaged") as refused:
+        discreet.resume(path)
+    assert str(refused.value).count(". ") == 0  # one sentence
+    assert refused.value.__cause__ is None
+    path.write_bytes(two_batches[0])
+    assert Store(path).read() == before
+
+
+def test_every_column_of_every_table_is_covered(tmp_path, two_batches):
+    path = tmp_path / "study.db"
+    seen = []
+    for part, edit in trial.edits_of(two_batches[0], path):
+        path.write_bytes(two_batches[0])
+        edit()
+        seen.append(part)
+        with pytest.raises(StudyError, match="was edited or damaged"):
+            discreet.resume(path)
+    assert {"users.digests", "ledger.hash", "evidence.data", "config.key"} <= set(seen)
+
+
+@pytest.mark.parametrize("kept", [0.02, 0.3, 0.5, 0.9, 0.999])
+def test_a_truncated_file_is_refused(tmp_path, two_batches, kept):
+    path = tmp_path / "study.db"
+    path.write_bytes(two_batches[0][: int(kept * len(two_batches[0]))])
+    with pytest.raises(StudyError, match=r"edited or damaged|its beginning is lost"):
+        discreet.resume(path)
+
+
+def test_flipped_bits_are_noticed_or_harmless(tmp_path, two_batches):
+    """Somewhere in the file; what is no row (free space, statistics of SQLite) may change."""
+    whole, head = two_batches
+    path = tmp_path / "study.db"
+    expected, refused = None, 0
+    for place in range(16, len(whole), len(whole) // 97):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x55
+        path.write_bytes(damaged)
+        try:
+            found = Store(path).read(head)
+        except StudyError:
+            refused += 1
+        else:
+            expected = expected or found
+            assert found == expected
+    assert refused > 20
+
+
+def test_foreign_files_are_named_as_such(tmp_path):
+    path = tmp_path / "study.db"
+    for content, said in (
+        (b"", "is not a study file"),
+        (b"PK\x03\x04", "is not a study file"),
+        (b'{"format": "discreet-study-2"}', "perhaps a study of discreet 0.1"),
+        (b"SQLite format 3\x00" + b"\xff" * 500, "its beginning is lost"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(StudyError, match=said):
+            discreet.resume(path)
+        with pytest.raises(StudyError, match="exists; resume"):
+            begin(path)
+        assert path.read_bytes() == content
+    path.unlink()
+    sql(path, "CREATE TABLE patients (name TEXT)")
+    with pytest.raises(StudyError, match="database of another program"):
+        discreet.resume(path)
+    with pytest.raises(StudyError, match=r"begin one with start\(\)"):
+        discreet.resume(tmp_path / "none.db")
+    with pytest.raises(StudyError, match="a folder or no ordinary file"):
+        discreet.resume(tmp_path)
+
+
+def test_a_study_of_another_version_is_named_as_such(tmp_path):
+    path = tmp_path / "study.db"
+    begin(path)
+    sql(path, "PRAGMA user_version = 4")
+    with pytest.raises(StudyError, match="is a study of format 4"):
+        discreet.resume(path)
+
+
+def test_paths_at_which_no_study_can_be(tmp_path):
+    with pytest.raises(StudyError, match="is a folder; name a file in it"):
+        store.check_new(tmp_path)
+    with pytest.raises(StudyError, match=r"There is no folder .*missing.* make it first"):
+        store.check_new(tmp_path / "missing" / "s.db")
+    with pytest.raises(StudyError, match="name of a temporary file"):
+        store.check_new(tmp_path / ".new.8.tmp")
+
+
+def test_a_temporary_file_is_no_study(tmp_path):
+    study = begin(tmp_path / "s.db")
+    left = temporary_of(study.path, 7)
+    shutil.copyfile(study.path, left)
+    with pytest.raises(StudyError, match="name of a temporary file"):
+        discreet.resume(left)
+    assert discreet.resume(study.path).head == study.head
+    assert not left.exists()
+
+
+@pytest.fixture
+def open_umask():
+    """A umask under which a file is readable by all unless somebody asks for less."""
+    before = os.umask(0o000)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")
+def test_only_the_owner_reads_it_and_its_log(tmp_path, monkeypatch, open_umask):
+    modes, fsync = [], os.fsync
+
+    def watched(descriptor):
+        modes.extend(p.stat().st_mode for p in tmp_path.iterdir())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    study = begin(tmp_path / "study.db")
+    reader = sqlite3.connect(study.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM ledger").fetchall()
+    advance(study)
+    found = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
+    reader.close()
+    assert set(found) == {"study.db", "study.db-wal", "study.db-shm"}
+    assert {*found.values(), *map(stat.S_IMODE, modes)} == {0o600}
+
+
+def test_leftovers_of_this_study_go_and_nothing_else_does(tmp_path):
+    path = tmp_path / "s.db"
+    foreign = [
+        ".s.db.tmp", ".s.db.1x.tmp", "s.db.1.tmp", ".s.db.1.2.tmp", ".t.db.1.tmp", ".s.db.1.tmp~",
+        ".sxdb.1.tmp", ".s.db.swp",
+    ]  # fmt: skip
+    for name in foreign:
+        (tmp_path / name).write_text("of another program")
+    temporary_of(path, 4_000_000).write_text("a start that was cut short")
+    store.remove_leftovers(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(foreign)
+
+
+def test_leftovers_that_cannot_be_removed_are_named(tmp_path, monkeypatch):
+    left = temporary_of(tmp_path / "s.db", 7)
+    left.write_text("a start")
+
+    def refused(self, missing_ok=False):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(pathlib.Path, "unlink", refused)
+    with pytest.raises(StudyError, match=r"7\.tmp.*Permission denied; remove it"):
+        store.remove_leftovers(tmp_path / "s.db")
+
+
+def test_what_is_replaced_is_not_left_in_the_file(tmp_path):
+    """The evidence of before would be a second release of the same people after a rehearsal."""
+    path = tmp_path / "study.db"
+    study, seen = begin(path), []
+    for seed in range(3):
+        seen += [row[0] for row in sql(path, "SELECT data FROM evidence WHERE kind = 'float64'")]
+        advance(study, seed)
+    now = {row[0] for row in sql(path, "SELECT data FROM evidence")}
+    assert len(set(seen) - now) > 5
+    content = path.read_bytes()
+    assert not [old for old in set(seen) - now if old.strip(b"\0") and old in content]
+
+
+def test_looking_whether_it_is_a_study_opens_nothing(tmp_path, monkeypatch):
+    """To open and close the file would drop SQLite's locks on it: commits of others get lost."""
+    study = begin(tmp_path / "study.db")
+    opened = []
+    monkeypatch.setattr(pathlib.Path, "open", lambda *_: opened.append(_))
+    advance(study)
+    discreet.resume(study.path)
+    assert opened == []
+
+
+def test_one_at_a_time_in_a_folder(tmp_path):
+    pytest.importorskip("fcntl")
+    study = begin(tmp_path / "study.db")
+    soon = time.monotonic() + 0.05
+    with (
+        store.alone_in(tmp_path, soon),
+        pytest.raises(sqlite3.OperationalError, match="waited too long"),
+        store.alone_in(tmp_path, soon),
+    ):
+        pass
+    advance(study)  # and the lock ends with its owner
+    assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
+
+
+def test_a_folder_that_may_only_be_read_is_enough_to_look(tmp_path, monkeypatch):
+    study = begin(tmp_path / "study.db")
+    advance(study)
+    before = everything_in(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert Store(study.path).read(study.head).tail == study._tail
+    assert everything_in(tmp_path) == before
+
+
+def test_verify_looks_at_every_page_and_every_user(tmp_path, two_batches, monkeypatch):
+    path = tmp_path / "study.db"
+    path.write_bytes(two_batches[0])
+    study = discreet.resume(path)
+    study.verify()
+    monkeypatch.setattr(store.Store, "check_pages", lambda self: pytest.skip("never reached"))
+    sql(path, "UPDATE users SET digests = zeroblob(16) WHERE id = 1")
+    with pytest.raises(StudyError, match="edited or damaged"):
+        study.verify()

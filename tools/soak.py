@@ -1,0 +1,78 @@
+"""Studies under strain, in full: 200 kills, a minute of two processes, ten million users.
+
+python tools/soak.py [--kills 200] [--seconds 60] [--users 10000000]
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+
+import discreet
+from helpers.soaking import KINDS, check_kills, crowd, race
+
+_RATIO = 1.5
+
+
+def main() -> None:
+    """All three parts; exits with an error if one of them fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--users", type=int, default=10_000_000)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        kills(folder, chosen.kills)
+        races(folder, chosen.seconds)
+        crowds(folder, chosen.users)
+
+
+def kills(folder: pathlib.Path, number: int) -> None:
+    """So many SIGKILLs, shared among all kinds of studies."""
+    for kind in KINDS:
+        place = folder / kind
+        place.mkdir()
+        print(check_kills(place, kind, -(-number // len(KINDS))), flush=True)
+
+
+def races(folder: pathlib.Path, seconds: float) -> None:
+    """Two processes tell one study."""
+    for kind in ("central", "stream"):
+        path = folder / f"race-{kind}.db"
+        told = race(path, kind, seconds)
+        study = discreet.resume(path)
+        study.verify()
+        print({"race": kind, "seconds": seconds, "told": told, "counted": study.batches})
+        if min(told) == 0 or sum(told) != study.users:
+            raise SystemExit("One of the processes made no progress, or something was lost.")
+
+
+def crowds(folder: pathlib.Path, users: int) -> None:
+    """Ten million users in a hundred batches."""
+    path = folder / "crowd.db"
+    size = max(1, users // 100)
+    study, sizes, seconds = crowd(path, users, size)
+    ratio = sum(seconds[-5:]) / sum(seconds[1:6])
+    begun = time.process_time()
+    discreet.resume(path, study.head)
+    print(
+        {
+            "users": study.users,
+            "batches": study.batches,
+            "seconds of the first five batches after the first": sum(seconds[1:6]),
+            "of the last five": sum(seconds[-5:]),
+            "ratio": ratio,
+            "bytes per user": sizes[-1] / study.users,
+            "seconds to resume": time.process_time() - begun,
+        }
+    )
+    if ratio >= _RATIO:
+        raise SystemExit(f"Expected a ratio below {_RATIO}, got {ratio:.2f}.")
+
+
+if __name__ == "__main__":
+    main()
