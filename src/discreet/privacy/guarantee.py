@@ -30,12 +30,24 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     "LDP": ("nobody is trusted; the user's own device adds the noise honestly", _DISTINCT),
     "SDP": (
         "the shuffler does not collude with the analyser and forwards all messages of a batch",
-        "all users of a batch add their noise bits honestly",
+        "all users of a batch add their noise honestly",
         _DISTINCT,
     ),
     "none": (),
 }
 """Who is trusted, who must not collude, what users must not do, for each notion."""
+
+
+def shuffled(honest: float, noise: str) -> tuple[str, ...]:
+    """The assumptions of a shuffled release in which a fraction of users adds its ``noise``.
+
+    >>> shuffled(0.9, "noise")[1]
+    'at least 0.9 of the users of a batch add their noise honestly'
+    """
+    who = "all users" if honest == 1 else f"at least {honest:.4g} of the users"
+    share = f"{who} of a batch add their {noise} honestly"
+    return tuple(share if "honestly" in text else text for text in ASSUMPTIONS["SDP"])
+
 
 UNIT = "one user's whole episode"
 NEIGHBOURS = "replace-one"

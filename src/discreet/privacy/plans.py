@@ -104,6 +104,8 @@ class BatchPlan(ABC):
     guarantee: Guarantee
     centred: bool = False
     last_transitions: bool = True
+    least_users: ClassVar[int] = 1
+    """Of a batch that devices may encode for."""
 
     @abstractmethod
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -402,8 +404,12 @@ def batch_release(
     secure: bool,
     estimate: Debias | None = None,
     left: Mapping[str, FloatArray] | None = None,
+    noise_variance: Mapping[str, float] | None = None,
 ) -> PrivateCounts:
-    """`PrivateCounts` of a batch from its released integers by name, dense or as rows."""
+    """`PrivateCounts` of a batch from its released integers by name, dense or as rows.
+
+    ``noise_variance`` is the plan's, unless the batch has its own.
+    """
     debiased = estimate or Debias()
     values = {name: debiased(name, integers) for name, integers in released.items()}
     return PrivateCounts(
@@ -411,7 +417,7 @@ def batch_release(
         transitions=values.get("transitions"),
         visits=values.get("visits"),
         rewards=values.get("rewards"),
-        noise_variance=plan.noise_variance(users),
+        noise_variance=noise_variance or plan.noise_variance(users),
         played=played,
         guarantee=plan.guarantee.stamped(secure=secure),
         centred=plan.centred,

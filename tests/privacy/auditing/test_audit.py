@@ -32,7 +32,14 @@ def test_exact_promises_hold_and_are_not_wasteful(entry):
 
 
 @pytest.mark.parametrize(
-    "name", ["central/gaussian", "central/tree-honaker", "local/one-step", "shuffle/bits"]
+    "name",
+    [
+        "central/gaussian",
+        "central/tree-honaker",
+        "local/one-step",
+        "shuffle/bits",
+        "shuffle/classes",
+    ],
 )
 def test_mechanisms_are_fit_for_use(name):
     assert check_mechanism(name).problems == ()

@@ -68,8 +68,9 @@ def cases(chosen: list[Entry], *, quick: bool) -> Iterator[Case]:
             yield from _long(entry, quick=quick)
     yield from (case for entry in vectors(chosen) for case in _vector(entry))
     yield from (case for layered in layers(chosen) for case in _layered(layered))
-    if any(e.trust == "shuffle" and e.calibration == "exact" for e in chosen):
-        yield from _honest(next(e for e in chosen if e.trust == "shuffle"))
+    for entry in chosen:
+        if entry.trust == "shuffle" and entry.calibration == "exact":
+            yield from _honest(entry)
 
 
 def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
@@ -143,7 +144,7 @@ def _layered(layered: LayeredEntry) -> Iterator[Case]:
 def _honest(entry: Entry) -> Iterator[Case]:
     """Who is dishonest adds no noise."""
     for share, honest, users in _HONEST:
-        trust = Shuffle(*entry.claimed, honest=share)
+        trust = Shuffle(*entry.claimed, mechanism=entry.mechanism, honest=share)
         path = honest_path(trust.calibrate(TINY, statistics=("visits",)), honest, users)
         yield replace(_of(entry, "SDP", path), path=f"{REPORTS} ({path.note})")
 

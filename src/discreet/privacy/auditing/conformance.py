@@ -67,7 +67,7 @@ def check_mechanism(
     policy. It rejects noise that is shared between counters or drawn again instead of kept, noise
     of another scale than stated, outputs that are no function of integers, sizes, refusals and
     draws that depend on data, counts that were changed in place, noise or data outside `played`,
-    messages that are not single bits, and a guarantee without its assumptions.
+    messages that are not single bits or cells, and a guarantee without its assumptions.
 
     Args:
         plan: a batch, stream, vector or layered plan (small shapes are faster; streams of 200
@@ -162,7 +162,7 @@ def _noise_as_stated(plan: Plan) -> Iterator[str]:
 
 
 def _messages(plan: Plan) -> Iterator[str]:
-    """Shuffled messages are single bits, equally many from everybody, whose order is nothing."""
+    """Shuffled messages are bits or cells, equally many from everybody, whose order is nothing."""
     if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportPlan):
         return
     sampler = SimulationSampler(np.random.default_rng(3))
@@ -171,15 +171,23 @@ def _messages(plan: Plan) -> Iterator[str]:
     if any(rows.ndim != 2 or rows.shape[1] != 2 for rows in sent):
         yield "Messages are not (counter, bit): a user's counters stay linked through the shuffler."
         return
-    noise_bits = _noise_bits(probe(main_path(plan, _CROWD)).laws[0])
     received = [np.bincount(rows[:, 0]) for rows in sent]
-    bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
     if not np.array_equal(received[0], received[1]):
         yield "The number of messages per counter depends on the data."
-    elif not bits or received[0].max() != noise_bits + 1:
+    elif not _single(plan, sent, int(received[0].max())):
         yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
     elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
         yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
+
+
+def _single(plan: ReportPlan, sent: list[IntArray], received: int) -> bool:
+    """Every message is one bit of data or noise, or names a cell (see `categories`)."""
+    try:
+        noise_bits = _noise_bits(probe(main_path(plan, _CROWD)).laws[0])
+    except UnsupportedError:
+        return True
+    bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
+    return bits and received == noise_bits + 1
 
 
 def _noise_bits(law: Law) -> int:

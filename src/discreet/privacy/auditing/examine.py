@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from discreet.errors import DiscreetError, UnsupportedError
+from discreet.privacy.auditing import categories
+from discreet.privacy.auditing.categories import Categorical
 from discreet.privacy.auditing.discipline import undisciplined
 from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.paths.path import Path
@@ -11,7 +13,7 @@ from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.reports import Outcomes
 from discreet.privacy.auditing.trade import trades
 
-View = Additive | Outcomes
+View = Additive | Categorical | Outcomes
 TOLERANCE = 1e-7
 """Relative error allowed to the arithmetic of an audit."""
 LOW_BITS = (
@@ -45,7 +47,7 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
     view: View | None = None
     try:
         view = _view(path, secure, hint)
-        if isinstance(view, Additive) and not trades(path, view, secure=secure):
+        if not _trades(path, view, secure):
             problems.append(LOW_BITS)
     except TooManyError as reason:
         return Finding(path, secure, None, tuple(problems), str(reason))
@@ -63,8 +65,23 @@ def _view(path: Path, secure: bool, hint: Additive | None) -> View:
         return probe(path, secure=secure, hint=hint)
     except UnsupportedError as reason:
         try:
-            return Outcomes(path, secure=secure)
+            return _without_matrix(path, secure)
         except TooManyError:
             raise
         except UnsupportedError:
             raise reason from None
+
+
+def _without_matrix(path: Path, secure: bool) -> Categorical | Outcomes:
+    """Noise messages that are counted, or outcomes that are listed."""
+    try:
+        return categories.read(path, secure=secure)
+    except UnsupportedError:
+        return Outcomes(path, secure=secure)
+
+
+def _trades(path: Path, view: View, secure: bool) -> bool:
+    """Whether data and noise change places without changing a bit (of listed outcomes: they do)."""
+    if isinstance(view, Additive):
+        return trades(path, view, secure=secure)
+    return isinstance(view, Outcomes) or categories.trades(path, view, secure=secure)

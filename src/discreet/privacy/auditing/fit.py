@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from discreet.errors import MissingExtraError
+from discreet.privacy.auditing.categories import Categorical
 from discreet.privacy.auditing.examine import Finding
 from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.paths.path import Path
@@ -52,13 +53,12 @@ def _sampler(secure: bool, seed: int) -> Sampler | None:
         return None
 
 
-def _moments(path: Path, view: Additive, sampler: Sampler, runs: int) -> str | None:
+def _moments(path: Path, view: Additive | Categorical, sampler: Sampler, runs: int) -> str | None:
     drawn = np.array([path.base(sampler) for _ in range(runs)])
     still = path.base(PresetSampler.still(secure=sampler.secure))
-    noisy = np.abs(view.response).any(axis=1)
-    response = view.response[noisy]
-    means = response @ np.array([law.mean for law in view.laws])
-    spreads = np.sqrt(response**2 @ np.array([law.variance for law in view.laws]))
+    means, spreads = view.moments()
+    noisy = spreads > 0
+    means, spreads = means[noisy], spreads[noisy]
     standard = (drawn[:, noisy] - still[noisy] - means) / spreads
     slack = 1 / spreads.min(initial=np.inf)  # what is rounded is off by up to one
     if (np.abs(standard.mean(axis=0)) > SIGMAS / np.sqrt(runs) + slack).any():

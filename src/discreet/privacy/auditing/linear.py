@@ -58,6 +58,11 @@ class Additive:
         points = [self._point(index, epsilon, delta) for index in self._distinct]
         return max(found for found, _ in points), max(lost for _, lost in points)
 
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of the noise of all outputs."""
+        means = self.response @ np.array([law.mean for law in self.laws])
+        return means, np.sqrt(self.response**2 @ np.array([law.variance for law in self.laws]))
+
     @functools.cached_property
     def _both_ways(self) -> FloatArray:
         """All moves as columns; with noise that is not symmetric also their opposites."""

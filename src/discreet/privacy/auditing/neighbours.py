@@ -113,6 +113,8 @@ def vector(released: PrivateCounts) -> FloatArray:
 
 
 def everything(released: PrivateCounts) -> FloatArray:
-    """All that a release says: statistics, users, policy and stated noise."""
+    """All that a release says: statistics, who left, users, policy and stated noise."""
+    left = [values for _, values in sorted((released.left or {}).items())]
     stated = [released.noise_variance[name] for name in sorted(released.noise_variance)]
-    return np.concatenate([vector(released), [released.users, *stated], released.played.ravel()])
+    facts = [released.users, *stated]
+    return np.concatenate([vector(released), *left, facts, released.played.ravel()])

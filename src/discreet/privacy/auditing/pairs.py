@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray
+from discreet._types import FloatArray, IntArray
 
 _NEGLIGIBLE = 1e-30
 """Tails of unbounded noise are cut where less than this probability lies beyond."""
@@ -153,6 +153,40 @@ def table(masses: FloatArray, shift: int) -> Pair:
         masses[both],
         unseen=float(masses[(masses > 0) & (moved == 0)].sum()),
     )
+
+
+def thrown(balls: int, out: float, into: float) -> Pair:
+    """One ball in a cell hit with probability ``out``, against one in a cell hit with ``into``.
+
+    ``balls`` more are thrown. P is (1 + N_out, N_into), Q is (N_out, 1 + N_into); the loss is
+    log((1 + N_out)·into / (N_into·out)). Cells that are hit by more than 60 + 13 standard
+    deviations too many or too few count as unseen.
+    """
+    from scipy import stats
+
+    _validate.count(balls=balls)
+    _validate.probability(out=out, into=into, both=out + into)
+    if into == 0:
+        return Pair(np.zeros(0), np.zeros(0), unseen=1.0)
+    first = stats.binom(balls, out)
+    here = _around(balls * out, balls)
+    rest = stats.binom(balls - here[:, None], min(1.0, into / (1 - out)))
+    there = _around(balls * into, balls)
+    joint = first.pmf(here)[:, None] * rest.pmf(there)
+    seen = joint[:, there > 0]
+    losses = np.add.outer(
+        np.log(1.0 + here) - math.log(out), math.log(into) - np.log(there[there > 0])
+    )
+    kept = seen > 0
+    order = np.argsort(losses[kept])
+    masses = seen[kept][order]
+    return Pair(losses[kept][order], masses, unseen=max(0.0, 1 - float(masses.sum())))
+
+
+def _around(mean: float, most: int) -> IntArray:
+    """Values that a binomial of this mean takes, almost surely."""
+    reach = math.ceil(13 * math.sqrt(mean) + 60)
+    return np.arange(max(0, math.floor(mean) - reach), min(most, math.ceil(mean) + reach) + 1)
 
 
 def outcomes(first: Mapping[bytes, float], second: Mapping[bytes, float]) -> Pair:

@@ -162,6 +162,10 @@ class PresetSampler:
         masses = np.asarray(weights) / np.sum(weights)
         return self._answer(Law("table", 1.0, int(users), table=masses.tobytes()), size)
 
+    def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
+        """As prescribed; whoever wants more than the calls looks at `categories`."""
+        return self._answer(Law("scatter", float(probability), trials=int(balls)), cells)
+
     def permutation(self, length: int) -> IntArray:
         """The identity."""
         self.calls.append(("permutation", length))

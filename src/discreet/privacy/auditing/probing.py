@@ -40,6 +40,10 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
     still = PresetSampler.still(secure=secure)
     base = path.base(still)
     laws = tuple(still.laws)
+    if any(law.kind == "scatter" for law in laws):
+        raise UnsupportedError("Cells that share their noise are no counters with noise added.")
+    if _bent(path.base, laws, base, secure):
+        raise UnsupportedError(DEPENDS)
     moves = []
     for run in path.neighbours.values():
         sampler = PresetSampler.still(secure=secure)
@@ -53,6 +57,18 @@ def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> 
         raise UnsupportedError(DEPENDS)
     kept, places = _merged(laws, response)
     return Additive(kept, response[:, places], tuple(moves), tuple(places))
+
+
+def _bent(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> bool:
+    """Whether a first draw of several values does not enter as a number: it names a place."""
+    index = next((i for i, law in enumerate(laws) if law.kind == "table"), None)
+    if index is None or (laws[index].largest or 0) < 2:
+        return False
+    one, two = (
+        run(PresetSampler(np.r_[np.zeros(index, np.int64), value], secure)) - base
+        for value in (1, 2)
+    )
+    return bool((np.abs(two - 2 * one) > 1e-6).any())
 
 
 def _candidates(

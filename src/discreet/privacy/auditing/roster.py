@@ -96,7 +96,7 @@ class Entry:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
             if self.rhythm == "batch":
-                return self.model.calibrate(shape, statistics=statistics)
+                return self._batch(shape, statistics)
             return self.model.calibrate(
                 shape,
                 rhythm="stream",
@@ -104,6 +104,13 @@ class Entry:
                 episodes=episodes,
                 stationary=self.stationary,
             )
+
+    def _batch(self, shape: Shape, statistics: tuple[str, ...]) -> Plan:
+        """Classes as learners ask for them: visits come with the rewards."""
+        if self.mechanism != "classes":
+            return self.model.calibrate(shape, statistics=statistics)
+        asked = tuple(name for name in statistics if name != "visits") or statistics
+        return self.model.calibrate(shape, statistics=asked, last_transitions=False)
 
 
 def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:

@@ -11,6 +11,7 @@ import numpy as np
 from discreet import _validate
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.cases import SLOW, Case, cases
+from discreet.privacy.auditing.categories import Categorical, categorical
 from discreet.privacy.auditing.empirical import epsilon_low, watched
 from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
 from discreet.privacy.auditing.fit import misfits
@@ -123,14 +124,12 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def exact_view(plan: Plan, users: int = 1) -> Additive | Enumerated:
+def exact_view(plan: Plan, users: int = 1) -> Additive | Categorical | Enumerated:
     """The plan's exact privacy on its main path, or of its reports."""
     try:
         return additive(plan, users=users)
     except UnsupportedError:
-        if plan.guarantee.notion != "LDP":
-            raise
-        return Enumerated(plan)
+        return Enumerated(plan) if plan.guarantee.notion == "LDP" else categorical(plan, users)
 
 
 def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:

@@ -66,6 +66,7 @@ _MECHANISMS: list[Mechanism] = [
     Mechanism("local", "stream", "bounded", "local:BoundedLocalStream"),
     Mechanism("local", "stream", "one-step", "one_step:OneStepStream", pure=True),
     Mechanism("shuffle", "batch", "bits", "shuffle:ShuffleBatch"),
+    Mechanism("shuffle", "batch", "classes", "classes:ClassesBatch"),
 ]
 """The first of a trust model and rhythm is its default."""
 

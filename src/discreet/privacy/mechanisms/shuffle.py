@@ -37,7 +37,7 @@ from discreet.privacy.calibration.closed_forms import honest_users, need_delta
 from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_up
+from discreet.privacy.guarantee import Guarantee, rounded_up, shuffled
 from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells
 from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
@@ -273,14 +273,10 @@ def _guarantee(trust: "Shuffle", printed: PrintedShuffle | None, moves: int) -> 
     if printed:
         epsilon = printed.delivered_epsilon(moves, trust.delta, trust.honest)
         claimed = f"({rounded_up(trust.epsilon)}, {rounded_up(trust.delta, 3)})-SDP"
-    assumptions = ASSUMPTIONS["SDP"]
-    if trust.honest < 1:
-        share = f"at least {trust.honest:.4g} of the users of a batch add their noise bits honestly"
-        assumptions = tuple(share if "honestly" in text else text for text in assumptions)
     return Guarantee(
         notion="SDP",
         epsilon=epsilon,
         delta=float(trust.delta),
-        assumptions=assumptions,
+        assumptions=shuffled(trust.honest, "noise bits"),
         claimed=claimed,
     )

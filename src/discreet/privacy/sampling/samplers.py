@@ -68,6 +68,9 @@ class Sampler(Protocol):
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
         """Sum of ``users`` independent `table` draws."""
 
+    def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
+        """Balls per cell: each falls with ``probability``, and then into any of them alike."""
+
     def permutation(self, length: int) -> IntArray:
         """A uniformly random order of ``range(length)``."""
 
@@ -215,6 +218,12 @@ class SimulationSampler:
         index = np.arange(table.size)
         return self._rng.multinomial(users, table / table.sum(), size) @ index
 
+    def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
+        """One multinomial, in time that does not grow with ``balls``."""
+        _validate.count(cells=cells)
+        fallen = self.binomial(balls, probability, 1)[0]
+        return np.asarray(self._rng.multinomial(fallen, np.full(cells, 1 / cells)), np.int64)
+
     def permutation(self, length: int) -> IntArray:
         """A uniformly random order of ``range(length)``."""
         _validate.count(0, length=length)
@@ -287,6 +296,16 @@ class SecureSampler:
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
         """The users' draws, one by one, added up: the cost grows with ``users``."""
         return _summed(users, size, lambda shape: self.table(weights, shape))
+
+    def scatter(self, balls: int, probability: float, cells: int) -> IntArray:
+        """Each ball that falls is put into its cell: the cost grows with their number."""
+        _validate.count(cells=cells)
+        waiting, seen = int(self.binomial(balls, probability, 1)[0]), np.zeros(cells, np.int64)
+        while waiting:
+            some = min(waiting, _CHUNK)
+            seen += np.bincount(_integers(cells, some), minlength=cells)
+            waiting -= some
+        return seen
 
     def permutation(self, length: int) -> IntArray:
         """Sort by 64-bit keys, drawn again in the (unlikely) case that two of them are equal."""

@@ -19,8 +19,16 @@ from discreet.privacy.auditing.neighbours import (
 )
 from discreet.privacy.auditing.paths.path import Kind, Path
 from discreet.privacy.auditing.probes import PresetSampler
+from discreet.privacy.mechanisms._devices import ClassesEncoder
 from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan, with_counts, with_reports
+from discreet.privacy.plans import (
+    BatchPlan,
+    CountsPlan,
+    Encoder,
+    ReportPlan,
+    with_counts,
+    with_reports,
+)
 from discreet.privacy.sampling.samplers import Sampler
 
 _Way = Callable[[BatchPlan, Sequence[Episode], Sampler, BoolArray | None], FloatArray]
@@ -33,7 +41,7 @@ def batch_paths(plan: BatchPlan, users: int = 3) -> Iterator[Path]:
     for name in WAYS:
         if not _has(plan, name):
             continue
-        for size in dict.fromkeys((1, crowd)):
+        for size in dict.fromkeys((plan.least_users, crowd)):
             yield batch_path(plan, name, size)
             yield policy_path(plan, name, size)
 
@@ -143,7 +151,7 @@ def _reports(
     messages = np.concatenate(sent)
     if plan.guarantee.notion == "SDP":
         messages = shuffle(messages, sampler)
-        seen = np.concatenate([[len(rows) for rows in sent], _histogram(messages)])
+        seen = np.concatenate([[len(rows) for rows in sent], _histogram(messages, encoder)])
     else:
         seen = messages.ravel()
     released = devices.release_reports(messages, len(users), secure=sampler.secure, played=played)
@@ -154,8 +162,13 @@ _SILENT = PresetSampler.still()
 """The randomness of a user who adds no noise."""
 
 
-def _histogram(messages: IntArray) -> FloatArray:
-    """Messages and ones per counter: what is left of them after the shuffler."""
+def _histogram(messages: IntArray, encoder: Encoder) -> FloatArray:
+    """What is left of messages after the shuffler: how many of each kind there are."""
+    if isinstance(encoder, ClassesEncoder):
+        classes = encoder.device.classes
+        seen = np.zeros((len(classes), max(one.cells for one in classes) + 1))
+        np.add.at(seen, (messages[:, 0], messages[:, 1]), 1.0)
+        return seen.ravel()
     counters = int(messages[:, 0].max()) + 1
     received = np.bincount(messages[:, 0], minlength=counters)
     ones = np.bincount(messages[:, 0], messages[:, 1].astype(np.float64), counters)

@@ -1,0 +1,418 @@
+"""Shuffle by classes: one data cell and a few noise cells per class, and the same exact noise.
+
+**The protocol.** A class is a statistic at a step. Its D cells are the counters that the batch's
+public policy can touch there, and ``none``, which stands for a user who has left the policy, at
+this step or before. For every class each of n users sends one data cell and K noise cells; a noise
+cell is uniform over the D cells with probability q and ``blank`` otherwise. With lambda, the wanted
+mean of all noise on one cell, K = ceil(D·lambda/n) and q = Q/2^32 for the least integer Q that
+reaches it (`discreet.device.layout`). A message is the number of a cell inside its class. The
+shuffler permutes all messages of a class together, over all users. Cells of rewards are (s, a, 1)
+and (s, a, 0): half their difference is the sum of r - 1/2, with noise of variance lambda/2, and
+their sum is another look at the visits, of variance 2·lambda. The two are uncorrelated.
+
+**Proof.** (1) *The view is one histogram per class.* Everybody sends exactly 1 + K messages in
+every class, whatever happened; after a uniform permutation of a class the messages are a function
+of its histogram over D cells and blank, and of fresh randomness. (It would not be so if each user's
+messages were permuted by themselves: they would then travel together.) Classes are encoded with
+independent randomness and independent noise, so the view is a product over classes.
+
+(2) *A user moves one unit per class.* What a user sends in a class is a function of that user's
+episode, of the public policy and of private randomness. It is always exactly one data cell: without
+``none`` the totals of a class would say how many users had left, without any noise. Replace the
+user: in each class at most one unit moves from a cell a to a cell b. Nothing moves where a = b, and
+a pair that does not differ is a post-processing of any other. A reward in [0, 1] is rounded to a
+bit on the device; for every pair of bits the bound holds, hence for their mixtures.
+
+(3) *One class.* Let m >= floor(f·n) be the users whose noise can be relied on. The noise messages
+of the others, and all other data, are a fixed histogram that the analyser may know: it is
+subtracted. What is left of the view is e_a + N or e_b + N, with N the histogram of T = m·K noise
+messages, multinomial with probability p = q/D on each cell. So the likelihood ratio at y is
+y_a/y_b, and `calibration.classes` knows its law exactly.
+
+(4) *All of them.* H classes for rewards and for visits, H for transitions, or H - 1 where nobody
+needs those of the last step: the losses add up. `classes_mean` is the least mean that delivers
+(epsilon, delta) in the limit of many rare noise messages; T·p is at least that, because Q was
+rounded up; and that the finite T and p of a batch are no worse than the limit is checked before a
+device is told about it and before a batch is released (`check_batch`). []
+
+The noise is spread over exactly n users. A batch that is released with fewer of them has less of it
+(epsilon = 1.46 instead of 1 at half of them): the analyser refuses one that is not complete.
+Batches hold disjoint users, so all batches together deliver what one of them does.
+
+**What each party sees.** The analyser: histograms, hence (epsilon, delta). The shuffler: who sent,
+and that there are as many sealed messages as from everybody else. Both together: the episode; there
+is no local guarantee to fall back on. Somebody who lies moves a counter by at most 1 + K per class.
+
+`release` simulates a batch at the level of counts: the histogram of all noise messages is one
+multinomial draw, whatever n is. `ClassesEncoder`, `shuffle` and `release_reports` are the real
+thing.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.device.draws import WORD
+from discreet.device.layout import MessageClass, layout
+from discreet.errors import InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.classes import Trials, batch_epsilon, check_batch, classes_mean
+from discreet.privacy.calibration.closed_forms import honest_users, need_delta
+from discreet.privacy.calibration.distributions import poisson_pmf
+from discreet.privacy.calibration.routes import Route, moves_routes
+from discreet.privacy.guarantee import Guarantee, shuffled
+from discreet.privacy.mechanisms._devices import ClassesEncoder
+from discreet.privacy.plans import CountsPlan, ReportPlan, batch_release
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import (
+    Debias,
+    PrivateCounts,
+    check_played,
+    debias,
+    played_counts,
+)
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import Shuffle
+
+_layout = functools.lru_cache(maxsize=256)(layout)
+
+_LARGEST_BATCH = 10**12
+"""Users: more than there are; noise messages of a class then still are 64-bit integers."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassesBatch(CountsPlan, ReportPlan):
+    """A batch through the shuffler, a few cells from every user in every class.
+
+    Attributes:
+        epsilon: promised.
+        delta: promised.
+        mean: of the noise on one cell that honest users must add together.
+        honest: fraction of users whose noise can be relied on.
+    """
+
+    epsilon: float
+    delta: float
+    mean: Fraction
+    honest: float = 1.0
+    least_users: ClassVar[int] = 2
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "Shuffle",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
+    ) -> "ClassesBatch":
+        """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
+        need_delta(trust.delta, "Shuffle noise")
+        classes = sensitivity(shape.horizon, statistics).moves
+        classes -= "transitions" in statistics and not last_transitions
+        if not classes:
+            raise InvalidInputError(
+                "Expected something to release, got the transitions of one step without those of "
+                "the last one; ask for rewards, or for last_transitions=True."
+            )
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism="classes",
+            guarantee=_guarantee(trust),
+            centred=True,
+            last_transitions=last_transitions,
+            epsilon=float(trust.epsilon),
+            delta=float(trust.delta),
+            mean=classes_mean(classes, float(trust.epsilon), float(trust.delta)),
+            honest=float(trust.honest),
+        )
+
+    def reliable(self, users: int) -> int:
+        """How many of ``users`` users are counted on to add noise."""
+        return honest_users(self.honest, users)
+
+    def intensity(self, users: int) -> Fraction:
+        """lambda: the mean of all users' noise on one cell, so that the reliable ones suffice."""
+        _validate.count(users=users)
+        if users > _LARGEST_BATCH:
+            raise InvalidInputError(
+                f"Expected users <= {_LARGEST_BATCH:,}, got users={users}; use smaller batches."
+            )
+        return self.mean * users / self.reliable(users)
+
+    def classes(self, users: int, played: BoolArray | None = None) -> tuple[MessageClass, ...]:
+        """All classes of a batch, in the order in which devices send them."""
+        mask, mean = check_played(played, self.shape), self.intensity(users)
+        return _layout(
+            tuple(mask.sum(axis=(1, 2)).tolist()),
+            self.shape.states,
+            self.statistics,
+            last_transitions=self.last_transitions,
+            users=users,
+            mean=(mean.numerator, mean.denominator),
+        )
+
+    def trials(self, users: int, played: BoolArray | None = None) -> list[Trials]:
+        """The noise that the reliable users of a batch add, class by class, equal ones together."""
+        times: dict[tuple[int, Fraction], int] = {}
+        for one in self.classes(users, played):
+            if one.cells > 1:  # with nothing but none, nobody can move
+                key = self.reliable(users) * one.noise, Fraction(one.weight, WORD * one.cells)
+                times[key] = times.get(key, 0) + 1
+        return [
+            Trials(trials=trials, probability=probability, times=count)
+            for (trials, probability), count in times.items()
+        ]
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """Of one counter, at most: binomial noise has a variance below its mean.
+
+        Visits that were not asked for are those of the rewards' two cells. A release states the
+        variances of its own classes.
+        """
+        mean = (
+            float(self.intensity(users)) + users / 2**33
+        )  # Q was rounded up, in two cells or more
+        variance = dict.fromkeys(self.statistics, mean)
+        if "rewards" in self.statistics:
+            variance = {"visits": 2 * mean} | variance | {"rewards": mean / 2}
+        return variance
+
+    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
+        """The limit as moved Poisson counters, bounds on it, and the trinomials of this batch."""
+        parts = self.trials(users)
+        count, least = sum(part.times for part in parts), min(part.mean for part in parts)
+        noise = poisson_pmf(float(least))
+        limit = moves_routes(noise, count, count, self.delta, with_library=with_library)
+        own = Route("trinomials of the batch", batch_epsilon(parts, self.delta), kind="pessimistic")
+        return [*limit, own]
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Simulate encoders, shuffler and analyser at once: histograms with their noise."""
+        mask, users = check_played(played, self.shape), counts.users
+        kept, classes = played_counts(counts, self.shape, mask), self.classes(users, mask)
+        steps = _Steps(mask)
+        histograms = [
+            steps.histogram(one, kept)
+            + sampler.scatter(users * one.noise, one.weight / WORD, one.cells)
+            for one in classes
+        ]
+        return self._published(histograms, users, steps, secure=sampler.secure)
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> ClassesEncoder:
+        """What runs on the device of each of ``users`` users."""
+        self._check(users, played)
+        return ClassesEncoder.of(
+            self.shape,
+            self.statistics,
+            check_played(played, self.shape),
+            last_transitions=self.last_transitions,
+            users=users,
+            mean=self.intensity(users),
+        )
+
+    def release_reports(
+        self,
+        reports: IntArray,
+        users: int,
+        *,
+        secure: bool = True,
+        played: BoolArray | None = None,
+    ) -> PrivateCounts:
+        """Release a batch from the shuffled messages ``(class, cell)`` of all its users.
+
+        Nothing is released unless every class has exactly ``users·(1 + K)`` messages.
+        """
+        mask = check_played(played, self.shape)
+        histograms = self._histograms(np.asarray(reports), users, mask)
+        return self._published(histograms, users, _Steps(mask), secure=secure)
+
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """The analyser's counters, and how to take their noise's mean out."""
+        steps, classes = _Steps(played), self.classes(users, played)
+        histograms = self._histograms(np.asarray(reports), users, played)
+        return self._counters(classes, histograms, steps), self._debias(classes, users, steps)
+
+    def _check(self, users: int, played: BoolArray | None) -> None:
+        """Refuse what the proof does not cover."""
+        if users < self.least_users:
+            raise InvalidInputError(
+                f"Expected users >= 2, got users={users}: there is nobody to be mixed with; wait "
+                f"for a larger batch, or use Local."
+            )
+        check_batch(self.trials(users, played), self.mean)
+
+    def _histograms(self, messages: IntArray, users: int, mask: BoolArray) -> list[IntArray]:
+        """Messages per cell, class by class, blanks left out."""
+        self._check(users, mask)
+        classes = self.classes(users, mask)
+        _check_messages(messages, classes, users)
+        return [
+            np.bincount(messages[messages[:, 0] == i, 1], minlength=one.cells + 1)[: one.cells]
+            for i, one in enumerate(classes)
+        ]
+
+    def _published(
+        self, histograms: Sequence[IntArray], users: int, steps: "_Steps", *, secure: bool
+    ) -> PrivateCounts:
+        classes = self.classes(users, steps.played)
+        return batch_release(
+            self,
+            self._counters(classes, histograms, steps),
+            users,
+            steps.played,
+            secure=secure,
+            estimate=self._debias(classes, users, steps),
+            left=_left(classes, histograms, users),
+            noise_variance=self._variances(classes, users),
+        )
+
+    def _variances(self, classes: Sequence[MessageClass], users: int) -> dict[str, float]:
+        """Of the noise that these classes carry: T·p·(1 - p), and for both cells of a reward."""
+        found: dict[str, float] = {}
+        for one in classes:
+            mean = _noise_mean(one, users)
+            p = mean / (users * one.noise)
+            each = {one.statistic: mean * (1 - p)}
+            if one.statistic == "rewards":
+                each = {"rewards": mean / 2}
+                if "visits" not in self.statistics:
+                    each["visits"] = 2 * mean * (1 - 2 * p)
+            found |= {name: max(value, found.get(name, 0.0)) for name, value in each.items()}
+        return found
+
+    def _counters(
+        self,
+        classes: Sequence[MessageClass],
+        histograms: Sequence[IntArray],
+        steps: "_Steps",
+    ) -> dict[str, IntArray]:
+        """Integers by statistic, as rows: rewards are sums of 2r - 1."""
+        found = {name: steps.zeros(name) for name in self.statistics}
+        if "rewards" in found:
+            found.setdefault("visits", steps.zeros("visits"))
+        for one, seen in zip(classes, histograms, strict=True):
+            rows, cells = steps.rows(one.step), seen[: one.none]
+            if one.statistic != "rewards":
+                found[one.statistic][rows] = cells.reshape(found[one.statistic][rows].shape)
+                continue
+            found["rewards"][rows] = cells[1::2] - cells[::2]
+            if "visits" not in self.statistics:
+                found["visits"][rows] = cells[1::2] + cells[::2]
+        return found
+
+    def _debias(self, classes: Sequence[MessageClass], users: int, steps: "_Steps") -> Debias:
+        """The mean of the noise in every cell; it cancels in rewards, which come in halves."""
+        moves, visits = (np.zeros(steps.ends[-1]) for _ in range(2))
+        for one in classes:
+            rows, mean = steps.rows(one.step), _noise_mean(one, users)
+            if one.statistic == "transitions":
+                moves[rows] = mean
+            elif one.statistic == "visits":
+                visits[rows] = mean
+            elif "visits" not in self.statistics:
+                visits[rows] = 2 * mean
+        centres = {"transitions": moves[:, None], "visits": visits}
+        return Debias(centres=centres, scales={"rewards": 0.5})
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The rows of a batch, step by step."""
+
+    played: BoolArray
+
+    @functools.cached_property
+    def ends(self) -> list[int]:
+        """Rows up to each step, zero first."""
+        return [0, *np.cumsum(self.played.sum(axis=(1, 2))).tolist()]
+
+    def rows(self, step: int) -> slice:
+        """The rows of a step."""
+        return slice(self.ends[step], self.ends[step + 1])
+
+    def zeros(self, name: str) -> IntArray:
+        """Room for a statistic."""
+        states = self.played.shape[1]
+        shape = (self.ends[-1], states) if name == "transitions" else (self.ends[-1],)
+        return np.zeros(shape, np.int64)
+
+    def histogram(self, one: MessageClass, counts: Counts) -> IntArray:
+        """The data cells of all users in one class; who is in no row is in ``none``."""
+        rows = self.rows(one.step)
+        cells = np.zeros(one.cells, np.int64)
+        if one.statistic == "rewards":
+            cells[1:-1:2] = counts.row_rewards[rows]
+            cells[:-1:2] = counts.row_visits[rows] - counts.row_rewards[rows]
+        else:
+            cells[:-1] = getattr(counts, f"row_{one.statistic}")[rows].ravel()
+        cells[-1] = counts.users - cells.sum()
+        return cells
+
+
+def _noise_mean(one: MessageClass, users: int) -> float:
+    """n·K·q/D."""
+    return float(Fraction(users * one.noise * one.weight, WORD * one.cells))
+
+
+def _left(
+    classes: Sequence[MessageClass], histograms: Sequence[IntArray], users: int
+) -> dict[str, FloatArray]:
+    """Users who had left the policy, by statistic and step."""
+    left: dict[str, list[float]] = {}
+    for one, seen in zip(classes, histograms, strict=True):
+        estimate = debias(seen[one.none :], 1.0, _noise_mean(one, users))
+        left.setdefault(one.statistic, []).append(float(estimate[0]))
+    return {name: np.array(values) for name, values in left.items()}
+
+
+def _check_messages(messages: IntArray, classes: Sequence[MessageClass], users: int) -> None:
+    """Refuse messages that the devices of these users cannot have sent; nothing is counted."""
+    for reason in _refused(messages, classes, users):
+        raise InvalidInputError(f"{reason} Nothing was released.")
+
+
+def _refused(messages: IntArray, classes: Sequence[MessageClass], users: int) -> Iterator[str]:
+    if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
+        yield "badReport: Expected messages as integers [(class, cell), ...]."
+        return
+    kinds, cells = messages[:, 0], messages[:, 1]
+    if ((kinds < 0) | (kinds >= len(classes))).any():
+        yield f"unknownClass: Expected classes from 0 to {len(classes) - 1}."
+        return
+    most = np.array([one.cells for one in classes])
+    if ((cells < 0) | (cells > most[kinds])).any():
+        yield "cellOutOfRange: Expected the number of a cell of its class, none or blank."
+    received = np.bincount(kinds, minlength=len(classes))
+    expected = np.array([users * one.messages for one in classes])
+    if (received != expected).any():
+        i = int(np.flatnonzero(received != expected)[0])
+        yield (
+            f"wrongNumber: Expected {expected[i]} messages of class {i} from {users} users, got "
+            f"{received[i]}; some are missing or foreign, a user was counted twice, or they were "
+            f"made for another batch."
+        )
+
+
+def _guarantee(trust: "Shuffle") -> Guarantee:
+    return Guarantee(
+        notion="SDP",
+        epsilon=float(trust.epsilon),
+        delta=float(trust.delta),
+        assumptions=shuffled(trust.honest, "noise"),
+    )

@@ -1,0 +1,387 @@
+"""Shuffle by classes: layout, noise, the real messages, what is refused."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import Shuffle
+from discreet.device import load
+from discreet.errors import CalibrationError, InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.auditing.probes import PresetSampler
+from discreet.privacy.calibration.classes import classes_delta
+from discreet.privacy.mechanisms.classes import ClassesBatch
+from discreet.privacy.mechanisms.registry import load_encoder
+from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
+
+BOTH = ("transitions", "rewards")
+SHAPE = Shape(states=3, actions=2, horizon=2)
+EASY = Shuffle(epsilon=6, delta=1e-2, mechanism="classes")
+"""Little noise: few messages in tests."""
+ALARM = 1e-8
+
+
+def plan_of(shape=SHAPE, *, trust=EASY, statistics=BOTH, last=False) -> ClassesBatch:
+    return trust.calibrate(shape, statistics=statistics, last_transitions=last)
+
+
+def deterministic(shape, action=0):
+    played = np.zeros(shape.visits, np.bool_)
+    played[:, :, action] = True
+    return played
+
+
+def sampler(seed=0):
+    return SimulationSampler(np.random.default_rng(seed))
+
+
+def crowd(users, seed=0, shape=SHAPE):
+    """Random episodes and what they add up to where everything is played."""
+    rng = np.random.default_rng(seed)
+    episodes = [
+        (
+            rng.integers(0, shape.states, shape.horizon + 1),
+            rng.integers(0, shape.actions, shape.horizon),
+            rng.integers(0, 2, shape.horizon).astype(float),
+        )
+        for _ in range(users)
+    ]
+    moves = np.zeros(shape.transitions, np.int64)
+    rewards = np.zeros(shape.visits, np.int64)
+    for states, actions, bits in episodes:
+        for h in range(shape.horizon):
+            moves[h, states[h], actions[h], states[h + 1]] += 1
+            rewards[h, states[h], actions[h]] += int(bits[h])
+    return episodes, Counts(users, moves, rewards)
+
+
+def sent(plan, episodes, noise, played=None):
+    encoder = plan.encoder(len(episodes), played=played)
+    return shuffle(np.concatenate([encoder.encode(*e, noise) for e in episodes]), noise)
+
+
+@pytest.mark.parametrize(
+    ("states", "horizon", "users", "epsilon", "messages"),
+    [
+        (4, 6, 20_000, 1.0, 22),
+        (4, 6, 20_000, 2.0, 22),
+        (4, 6, 20_000, 0.1, 220),
+        (12, 5, 5_000, 1.0, 59),
+        (50, 20, 10**6, 1.0, 135),
+        (716, 20, 10**6, 1.0, 13_664),
+        (716, 20, 10**8, 1.0, 211),
+    ],
+)
+def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
+    shape = Shape(states=states, actions=1, horizon=horizon)
+    plan = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="classes"))
+    assert sum(one.messages for one in plan.classes(users)) == messages
+    if states < 716:  # the encoder of a large problem holds its policy: slow to make
+        traffic = plan.encoder(users).traffic
+        assert (traffic.messages, traffic.bytes) == (messages, 52 * messages)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("statistics", [BOTH, ("rewards",), ("visits", "transitions", "rewards")])
+def test_device_and_analyser_have_the_same_classes(statistics, last):
+    plan = plan_of(statistics=statistics, last=last)
+    played = deterministic(SHAPE)
+    played[0, 1:] = False
+    assert plan.encoder(90, played=played).device.classes == plan.classes(90, played)
+
+
+def test_classes_count_what_a_user_can_move():
+    """H for each statistic, without the last transitions if nobody asks for them."""
+    shape = Shape(states=2, actions=2, horizon=6)
+    trust = Shuffle(1.0, 1e-6, mechanism="classes")
+    for statistics, last, count in [
+        (BOTH, False, 11),
+        (BOTH, True, 12),
+        (("transitions", "visits", "rewards"), False, 17),
+        (("rewards",), False, 6),
+    ]:
+        plan = plan_of(shape, trust=trust, statistics=statistics, last=last)
+        assert len(plan.classes(100)) == count
+        assert classes_delta(float(plan.mean), count, 1.0) <= 1e-6
+        assert classes_delta(0.999 * float(plan.mean), count, 1.0) > 1e-6
+        assert plan.last_transitions is last
+        assert plan.centred
+
+
+def test_without_noise_the_analyser_finds_the_counts():
+    """Blank noise cells: every counter is its count less the mean of noise that is not there."""
+    plan = plan_of()
+    episodes, counts = crowd(40)
+    found, estimate = plan.add_up(
+        sent(plan, episodes, PresetSampler.still()), 40, np.ones(SHAPE.visits, np.bool_)
+    )
+    steps = SHAPE.states * SHAPE.actions
+    np.testing.assert_array_equal(found["transitions"][:steps], counts.row_transitions[:steps])
+    assert not found["transitions"][steps:].any()
+    np.testing.assert_array_equal(found["visits"], counts.row_visits)
+    np.testing.assert_array_equal(found["rewards"], 2 * counts.row_rewards - counts.row_visits)
+    for one in plan.classes(40):
+        mean = 40 * one.noise * one.weight / 2**32 / one.cells
+        rows = slice(one.step * steps, (one.step + 1) * steps)
+        if one.statistic == "transitions":
+            assert estimate.centres["transitions"][rows] == pytest.approx(mean)
+        else:
+            assert estimate.centres["visits"][rows] == pytest.approx(2 * mean)
+
+
+def test_who_leaves_the_policy_is_none_from_then_on():
+    """The second user leaves at the second step, the third before the first one."""
+    plan, played = plan_of(last=True), deterministic(SHAPE)
+    still = PresetSampler.still()
+    rewards = np.ones(2)
+    episodes = [
+        (np.array([0, 1, 2]), np.array([0, 0]), rewards),
+        (np.array([0, 1, 2]), np.array([0, 1]), rewards),
+        (np.array([0, 1, 2]), np.array([1, 0]), rewards),
+    ]
+    messages = sent(plan, episodes, still, played)
+    classes = plan.classes(3, played)
+    cells = {
+        (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.none]
+        for i, one in enumerate(classes)
+    }
+    assert cells == {
+        ("transitions", 0): 1,
+        ("transitions", 1): 2,
+        ("rewards", 0): 1,
+        ("rewards", 1): 2,
+    }
+    private = plan.release_reports(messages, 3, secure=False, played=played)
+    left = {name: values + _noise(classes, 3, name) for name, values in private.left.items()}
+    np.testing.assert_allclose(left["transitions"], [1, 2], atol=1e-9)
+    np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
+
+
+def _noise(classes, users, name):
+    return np.array(
+        [
+            users * one.noise * one.weight / 2**32 / one.cells
+            for one in classes
+            if one.statistic == name
+        ]
+    )
+
+
+@pytest.mark.parametrize("road", ["release", "reports"])
+def test_unbiased_with_the_stated_variances(road):
+    """Both roads; rewards and visits of a class are uncorrelated."""
+    users, repeats = 30, 200
+    plan, (episodes, counts) = plan_of(), crowd(30)
+    truth = {
+        "transitions": counts.row_transitions[:6],
+        "rewards": counts.row_rewards - counts.row_visits / 2,
+        "visits": counts.row_visits,
+        "left": np.zeros(2),
+    }
+    seen = {name: [] for name in truth}
+    for seed in range(repeats):
+        noise = sampler(seed)
+        if road == "release":
+            private = plan.release(counts, sampler=noise)
+        else:
+            messages = sent(plan, episodes, noise)
+            private = plan.release_reports(messages, users, secure=False)
+        seen["transitions"].append(private.row_transitions[:6] - truth["transitions"])
+        seen["rewards"].append(private.row_rewards - truth["rewards"])
+        seen["visits"].append(private.row_visits - truth["visits"])
+        seen["left"].append(private.left["rewards"])
+    mean = float(plan.intensity(users))
+    p = {one.statistic: one.weight / 2**32 / one.cells for one in plan.classes(users)}
+    exact = {
+        "transitions": mean * (1 - p["transitions"]),
+        "rewards": mean / 2,
+        "visits": 2 * mean * (1 - 2 * p["rewards"]),
+        "left": mean * (1 - p["rewards"]),
+    }
+    stated = plan.noise_variance(users)
+    for name, variance in exact.items():
+        noise = np.array(seen[name])
+        assert abs(noise.mean()) < 6 * math.sqrt(variance / noise.size)
+        # Errors of an estimated variance: cells of one class are slightly correlated.
+        assert noise.var() == pytest.approx(variance, rel=6 * math.sqrt(2.5 / noise.size))
+        if name in stated:  # before any data: the limit, which is more
+            assert variance < stated[name] < variance / (1 - 2 * max(p.values())) * (1 + 1e-6)
+            assert private.noise_variance[name] == pytest.approx(variance, rel=1e-6)
+    product = np.array(seen["rewards"]) * np.array(seen["visits"])
+    spread = math.sqrt(exact["rewards"] * exact["visits"] / product.size)
+    assert abs(product.mean()) < 6 * spread
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_noise_of_a_transition_has_its_exact_law(secure):
+    """Chi-square against the binomial of its class; cells of one release are not independent."""
+    if secure:
+        pytest.importorskip("opendp")
+    shape, users = Shape(states=2, actions=1, horizon=2), 400
+    repeats = 300 if secure else 1500
+    plan = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="classes"))
+    counts = Counts(users, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
+    noise = SecureSampler() if secure else sampler(3)
+    one = plan.classes(users)[0]
+    law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
+    drawn = [plan.release(counts, sampler=noise).row_transitions[0, 1] for _ in range(repeats)]
+    values = np.rint(np.array(drawn) + law.mean()).astype(int)
+    edges = np.unique(law.ppf(np.linspace(0.03, 0.97, 16)).astype(int))
+    expected = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]])) * repeats
+    observed = np.bincount(np.searchsorted(edges, values), minlength=expected.size)
+    assert stats.chisquare(observed, expected).pvalue > ALARM
+
+
+def test_bits_and_classes_of_equal_statistics_are_one_noise():
+    """Many rare noise messages: both are nearly Poisson, of the same mean."""
+    shape, users = Shape(states=2, actions=2, horizon=6), 10**6
+    classes = plan_of(shape, trust=Shuffle(1.0, 1e-6, mechanism="classes"), last=True)
+    bits = Shuffle(1.0, 1e-6, mechanism="bits").calibrate(shape, statistics=BOTH).bits(users)
+    one = classes.classes(users)[0]
+    ours = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
+    theirs = stats.binom(users * bits.bits, bits.probability)
+    assert ours.var() / theirs.var() == pytest.approx(1.0, abs=3e-3)
+    values = np.arange(900)
+    assert np.abs(ours.pmf(values) - theirs.pmf(values)).sum() / 2 < 0.02
+
+
+def test_a_trillion_users_cost_what_a_hundred_do():
+    plan, users = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes")), 10**12
+    moves = np.zeros(SHAPE.transitions, np.int64)
+    moves[:, 0, 0, 0] = users
+    counts = Counts(users, moves, moves.sum(axis=-1))
+    private = plan.release(counts, sampler=sampler())
+    spread = math.sqrt(plan.noise_variance(users)["transitions"])
+    assert private.noise_variance["transitions"] <= spread**2
+    assert private.row_transitions[0, 0] == pytest.approx(users, abs=7 * spread)
+    assert abs(private.left["rewards"]).max() < 7 * spread
+
+
+def test_visits_of_their_own_and_rewards_alone():
+    own = plan_of(statistics=("transitions", "visits", "rewards"))
+    variance = own.noise_variance(50)
+    assert variance["visits"] == variance["transitions"] == 2 * variance["rewards"]
+    _, counts = crowd(50)
+    assert own.release(counts, sampler=sampler()).row_visits is not None
+    one = plan_of(Shape(states=2, actions=2, horizon=1), statistics=("rewards",))
+    assert one.noise_variance(50)["visits"] == 4 * one.noise_variance(50)["rewards"]
+    without = plan_of(statistics=("transitions",))
+    assert without.release(counts, sampler=sampler()).row_visits is None
+    assert "visits" not in without.noise_variance(50)
+
+
+def test_nothing_to_release_is_refused():
+    with pytest.raises(InvalidInputError, match="transitions of one step"):
+        plan_of(Shape(states=2, actions=2, horizon=1), statistics=("transitions",))
+
+
+@pytest.mark.parametrize("honest", [1.0, 0.9, 0.5, 1 / 3])
+@pytest.mark.parametrize("users", [7, 100, 12_345, 10**9])
+def test_the_reliable_users_alone_add_enough(users, honest):
+    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes", honest=honest))
+    parts = plan.trials(users)
+    assert sum(part.times for part in parts) == 3
+    for part in parts:
+        assert plan.mean <= part.mean <= plan.mean + Fraction(users, 2**33) + Fraction(1, 10**6)
+    plan.encoder(users)
+    assert ("all users" in plan.guarantee.assumptions[1]) == (honest == 1)
+
+
+def test_classes_in_which_nobody_can_move_ask_for_nothing():
+    """A step that the policy cannot reach has no cell but none."""
+    plan, played = plan_of(), np.ones(SHAPE.visits, np.bool_)
+    played[1] = False
+    assert sum(part.times for part in plan.trials(20, played)) == 2
+    _, counts = crowd(20)
+    private = plan.release(counts, sampler=sampler(), played=played)
+    assert private.row_rewards.shape == (6,)
+
+
+def test_encoders_travel_as_json():
+    plan, played = plan_of(), deterministic(SHAPE)
+    encoder = plan.encoder(100, played=played)
+    text = json.dumps(encoder.to_dict())
+    assert load_encoder(json.loads(text)).traffic == encoder.traffic
+    report = load(json.loads(text)).encode(
+        {"states": [0, 1, 2], "actions": [0, 0], "rewards": [0.5, 1]}
+    )
+    assert [len(cells) for cells in report] == [one.messages for one in plan.classes(100, played)]
+
+
+def test_a_report_as_bytes_is_counted_like_its_messages():
+    plan = plan_of()
+    encoder = plan.encoder(2)
+    episode = {"states": [0, 1, 2], "actions": [0, 1], "rewards": [0.0, 1.0]}
+    data = [encoder.device.to_bytes(encoder.device.encode(episode)) for _ in range(2)]
+    messages = np.concatenate([encoder.from_bytes(each) for each in data])
+    private = plan.release_reports(messages, 2)
+    assert private.guarantee.notion == "SDP"
+    with pytest.raises(InvalidInputError, match="otherBatch"):
+        plan.encoder(3).from_bytes(data[0])
+
+
+def broken(change):
+    plan, (episodes, _) = plan_of(), crowd(5)
+    messages = sent(plan, episodes, sampler())
+    return plan, change(messages)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda m: m.astype(float), "badReport"),
+        (lambda m: m[:, 0], "badReport"),
+        (lambda m: np.hstack([m, m]), "badReport"),
+        (lambda m: m[1:], "wrongNumber"),
+        (lambda m: np.vstack([m, m[:1]]), "wrongNumber"),
+        (lambda m: m[:0], "wrongNumber"),
+        (lambda m: np.vstack([m[1:], [[m[0, 0] ^ 1, 0]]]), "wrongNumber"),
+        (lambda m: np.vstack([m[1:], [[99, 0]]]), "unknownClass"),
+        (lambda m: np.vstack([m[1:], [[-1, 0]]]), "unknownClass"),
+        (lambda m: np.vstack([m[1:], [[m[0, 0], 99]]]), "cellOutOfRange"),
+        (lambda m: np.vstack([m[1:], [[m[0, 0], -1]]]), "cellOutOfRange"),
+    ],
+)
+def test_malformed_messages_are_refused_by_name(change, reason):
+    plan, messages = broken(change)
+    with pytest.raises(InvalidInputError, match=rf"^{reason}: .*Nothing was released"):
+        plan.release_reports(messages, 5)
+
+
+def test_an_early_release_is_refused():
+    """Four of five users: their noise is not that of five, and K is that of another batch."""
+    plan, (episodes, _) = plan_of(), crowd(5)
+    encoder = plan.encoder(5)
+    messages = np.concatenate([encoder.encode(*e, sampler()) for e in episodes[:4]])
+    for users in (4, 5):
+        with pytest.raises(InvalidInputError, match="wrongNumber"):
+            plan.release_reports(messages, users)
+
+
+def test_batches_of_one_of_too_many_and_without_honest_users_are_refused():
+    plan = plan_of()
+    with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
+        plan.encoder(1)
+    with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
+        plan.release_reports(np.zeros((3, 2), np.int64), 1)
+    with pytest.raises(InvalidInputError, match="1,000,000,000,000"):
+        plan.noise_variance(10**12 + 1)
+    with pytest.raises(InvalidInputError, match="at least one honest user"):
+        plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes", honest=0.1)).encoder(9)
+    with pytest.raises(CalibrationError, match="delta"):
+        plan_of(trust=Shuffle(1.0, 0.0, mechanism="classes"))
+
+
+def test_two_accountings_agree_and_bounds_lie_above():
+    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes"))
+    routes = plan.accountings(1000)
+    close = [route.epsilon for route in routes if not route.bound]
+    assert len(close) == 2
+    assert max(close) <= 1.0 < min(route.epsilon for route in routes if route.bound)
+    assert close == pytest.approx([1.0, 1.0], abs=2e-3)
