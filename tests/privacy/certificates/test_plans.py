@@ -41,6 +41,7 @@ COVERED = {
     ("local", "stream", "randomized-response"): laws.FlippedBits,
     ("local", "stream", "one-step"): laws.OneStep,
     ("shuffle", "batch", "bits"): laws.BinomialBits,
+    ("shuffle", "batch", "classes"): laws.ClassNoise,
 }
 """What certificates say of each mechanism: its law, or None."""
 

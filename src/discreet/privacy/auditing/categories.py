@@ -293,21 +293,30 @@ def _equal(path: Path, seen: Categorical, index: int, run: Run, secure: bool) ->
     still = CategorySampler({}, secure)
     base = path.base(still)
     own = list(_owners(path.base, still.groups, base, seen, secure))
-    for trial in range(_TRIALS):
+    for trial in range(2 * _TRIALS):
         rng = np.random.default_rng(trial)
         drawn = {i: rng.multinomial(g.draws, g.probabilities) for i, g in enumerate(still.groups)}
-        moved = {i: h.copy() for i, h in drawn.items()}
-        for number, out, into in seen.units(index) or ():
-            holder = next((i for i in own[number] if drawn[i][out]), None)
-            if holder is None:
-                return True  # nothing to trade in this draw
-            moved[holder][out] -= 1
-            moved[holder][into] += 1
-        if not np.array_equal(
-            run(CategorySampler(drawn, secure)), path.base(CategorySampler(moved, secure))
-        ):
+        moved = _moved(drawn, own, seen.units(index) or ())
+        if moved is None:  # nothing to trade in this draw
+            continue
+        other = run(CategorySampler(drawn, secure))
+        if not np.array_equal(other, path.base(CategorySampler(moved, secure))):
             return False
     return True
+
+
+def _moved(
+    drawn: dict[int, IntArray], own: list[list[int]], units: tuple[tuple[int, int, int], ...]
+) -> dict[int, IntArray] | None:
+    """Histograms in which noise messages have moved like the user's units."""
+    moved = {i: histogram.copy() for i, histogram in drawn.items()}
+    for number, out, into in units:
+        holder = next((i for i in own[number] if moved[i][out]), None)
+        if holder is None:
+            return None
+        moved[holder][out] -= 1
+        moved[holder][into] += 1
+    return moved
 
 
 def _owners(

@@ -128,8 +128,13 @@ def exact_view(plan: Plan, users: int = 1) -> Additive | Categorical | Enumerate
     """The plan's exact privacy on its main path, or of its reports."""
     try:
         return additive(plan, users=users)
-    except UnsupportedError:
-        return Enumerated(plan) if plan.guarantee.notion == "LDP" else categorical(plan, users)
+    except UnsupportedError as reason:
+        if plan.guarantee.notion == "LDP":
+            return Enumerated(plan)
+        try:
+            return categorical(plan, users)
+        except UnsupportedError:
+            raise reason from None
 
 
 def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:

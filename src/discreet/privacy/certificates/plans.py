@@ -15,6 +15,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.adversarial import LayeredPlan, loss_reach
 from discreet.privacy.certificates.laws import (
     BinomialBits,
+    ClassNoise,
     FlippedBits,
     GaussianGrid,
     GaussianMoves,
@@ -23,6 +24,7 @@ from discreet.privacy.certificates.laws import (
     LayeredGaussian,
     OneStep,
     PiledGaussian,
+    PoissonNoise,
     TableNoise,
     coefficients_digest,
 )
@@ -33,6 +35,7 @@ from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms.classes import ClassesBatch, deterministic
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream
 from discreet.privacy.mechanisms.randomized_response import (
@@ -63,7 +66,8 @@ def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
 
     Args:
         plan: of a batch, of a stream, or of an adversarial learner.
-        users: of the batch; shuffle plans need it, their noise depends on it.
+        users: of the batch; shuffled bits need it, their noise depends on it. Classes are certified
+            for all batches at once if it is None.
     """
     if not isinstance(plan, BatchPlan | StreamPlan | LayeredPlan):
         raise InvalidInputError(
@@ -100,6 +104,8 @@ def law_of(plan: Plan, *, users: int | None = None) -> Law:
         return _layered(plan)
     if isinstance(plan, ShuffleBatch):
         return _shuffle(plan, users)
+    if isinstance(plan, ClassesBatch):
+        return _classes(plan, users)
     for kind, read in _READERS:
         if isinstance(plan, kind):
             return read(plan)
@@ -128,6 +134,17 @@ def _shuffle(plan: ShuffleBatch, users: int | None) -> Law:
         ups=plan.moves,
         downs=plan.moves,
     )
+
+
+def _classes(plan: ClassesBatch, users: int | None) -> Law:
+    """The messages of a batch's reliable users, or, for every batch, the limit of many rare ones.
+
+    A deterministic policy: whatever is played, only D changes, and with it K.
+    """
+    if users is None:
+        return PoissonNoise(mean=plan.mean, ups=plan.moves, downs=plan.moves)
+    parts = plan.trials(users, deterministic(plan.shape))
+    return ClassNoise(kinds=tuple((p.trials, p.probability, p.times) for p in parts))
 
 
 def _noise(law: NoiseLaw, reach: Reach, copies: int = 1) -> Law:

@@ -96,12 +96,14 @@ class ClassesBatch(CountsPlan, ReportPlan):
     Attributes:
         epsilon: promised.
         delta: promised.
+        moves: classes, in each of which one user moves a unit.
         mean: of the noise on one cell that honest users must add together.
         honest: fraction of users whose noise can be relied on.
     """
 
     epsilon: float
     delta: float
+    moves: int
     mean: Fraction
     honest: float = 1.0
     least_users: ClassVar[int] = 2
@@ -118,9 +120,9 @@ class ClassesBatch(CountsPlan, ReportPlan):
     ) -> "ClassesBatch":
         """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
         need_delta(trust.delta, "Shuffle noise")
-        classes = sensitivity(shape.horizon, statistics).moves
-        classes -= "transitions" in statistics and not last_transitions
-        if not classes:
+        moves = sensitivity(shape.horizon, statistics).moves
+        moves -= "transitions" in statistics and not last_transitions
+        if not moves:
             raise InvalidInputError(
                 "Expected something to release, got the transitions of one step without those of "
                 "the last one; ask for rewards, or for last_transitions=True."
@@ -134,7 +136,8 @@ class ClassesBatch(CountsPlan, ReportPlan):
             last_transitions=last_transitions,
             epsilon=float(trust.epsilon),
             delta=float(trust.delta),
-            mean=classes_mean(classes, float(trust.epsilon), float(trust.delta)),
+            moves=moves,
+            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)),
             honest=float(trust.honest),
         )
 
@@ -363,6 +366,13 @@ class _Steps:
             cells[:-1] = getattr(counts, f"row_{one.statistic}")[rows].ravel()
         cells[-1] = counts.users - cells.sum()
         return cells
+
+
+def deterministic(shape: Shape) -> BoolArray:
+    """What a policy with one action per state plays: its rows are as many as any other's."""
+    played = np.zeros(shape.visits, np.bool_)
+    played[:, :, 0] = True
+    return played
 
 
 def _noise_mean(one: MessageClass, users: int) -> float:

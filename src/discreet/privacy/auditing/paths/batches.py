@@ -162,7 +162,7 @@ _SILENT = PresetSampler.still()
 """The randomness of a user who adds no noise."""
 
 
-def _histogram(messages: IntArray, encoder: Encoder) -> FloatArray:
+def _histogram(messages: IntArray, encoder: Encoder | None = None) -> FloatArray:
     """What is left of messages after the shuffler: how many of each kind there are."""
     if isinstance(encoder, ClassesEncoder):
         classes = encoder.device.classes
