@@ -59,8 +59,8 @@ _ONE_SHOT = (
     Mutant(
         "gaussian-add-remove",
         "half of the moved counters are composed",
-        "sigma = discrete_gaussian_sigma(reach.units, trust.epsilon, trust.delta)",
-        "sigma = discrete_gaussian_sigma(reach.units // 2, trust.epsilon, trust.delta)",
+        "moved, singles = reach.piles, reach.singles",
+        "moved, singles = reach.piles // 2, reach.singles",
         ("test_golden_gaussian",),
     ),
     Mutant(
@@ -185,8 +185,8 @@ _STREAMS = (
     Mutant(
         "tree-grid-for-nothing",
         "discrete instead of rounded Gaussian noise in a tree costs nothing of delta",
-        "sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta - lost)",
-        "sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)",
+        "grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)",
+        "grid_sigma(reach.l2 * unit, epsilon, delta, lost=0.0, most=delta / 1000)",
         ("test_the_cost_of_the_grid_of_a_tree_is_set_aside",),
     ),
     Mutant(
@@ -255,8 +255,8 @@ _STREAMS = (
     Mutant(
         "toeplitz-free-grid",
         "the cost of the grid is not set aside",
-        "        return grid, gaussian_sigma(reach.l2, epsilon, delta - lost)",
-        "        return grid, gaussian_sigma(reach.l2, epsilon, delta)",
+        "grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)",
+        "grid_sigma(reach.l2, epsilon, delta, lost=0.0, most=delta / 100)",
         ("test_the_cost_of_the_grid_is_set_aside",),
     ),
     Mutant(
@@ -559,8 +559,8 @@ _COUNTING = (
     Mutant(
         "analytic-is-good-enough",
         "discrete Gaussian noise is not composed exactly",
-        "lambda s: worst_gaussian_delta(s, cells, epsilon, pile=pile) <= delta, start, 1e-6",
-        "lambda s: True, start, 1e-6",
+        "sigma = _least(lambda s: found(s) <= delta, start, 1e-6)",
+        "sigma = start",
         ("test_the_least_discrete_gaussian",),
     ),
     Mutant(
@@ -636,8 +636,8 @@ _ADVERSARIAL = (
     Mutant(
         "losses-without-noise",
         "observed losses are released as they are",
-        "            losses[:, self._pair] = fresh / LOSS_UNITS",
-        "            losses[:, self._pair] = 0 * fresh / LOSS_UNITS",
+        '_padded(drawn.get("losses"), self._pairs, episodes, LOSS_UNITS),',
+        '0 * _padded(drawn.get("losses"), self._pairs, episodes, LOSS_UNITS),',
         ("test_observed_losses_carry_fresh_noise_of_the_stated_size",),
     ),
     Mutant(
