@@ -71,10 +71,11 @@ def check_kills(folder, kind, kills, seed=0):
     """Kill a study again and again: every batch is counted once, and the same as without kills."""
     draw = random.Random(f"{kind}{seed}")
     path = folder / "killed.db"
+    pace = _pace(folder, kind)
     start(path, kind)
     counted = met = 0
     for _ in range(kills):
-        said = killed_while_telling(path, draw.uniform(0.0, 0.15))
+        said = killed_while_telling(path, draw.uniform(0.0, 3 * pace))
         met += any(p.name != path.name for p in folder.iterdir())
         study = discreet.resume(path)
         study.verify()
@@ -90,6 +91,17 @@ def check_kills(folder, kind, kills, seed=0):
     assert str(whole.value) == str(study.value)
     (folder / "whole.db").unlink()
     return {"kind": kind, "kills": kills, "batches": counted, "inside a change": met}
+
+
+def _pace(folder, kind):
+    """Seconds of a tell, once everything that it needs is compiled: before any process forks."""
+    study = start(folder / "pace.db", kind)
+    step(study)
+    begun = time.monotonic()
+    for _ in range(3):
+        step(study)
+    study.path.unlink()
+    return (time.monotonic() - begun) / 3
 
 
 class Steady(BatchLearner):

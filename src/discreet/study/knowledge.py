@@ -162,12 +162,13 @@ class Knowledge:
         horizon = self._problem.shape.horizon
         share = self._beginnings(policy)
         value = float(share @ first)
-        variance, lost = 0.0, 0.0
+        lost, errors = 0.0, np.zeros(self._rows.number.shape)
         for h in range(horizon):
-            variance += float(((share * error[h]) ** 2).sum())
+            layer = h if len(errors) > 1 else 0  # pooled steps share their errors: they add up
+            errors[layer, np.arange(len(share)), policy.actions[h]] += share * error[h]
             lost += float(share[~known[h]].sum()) * (horizon - h)
             share = np.where(known[h], share, 0.0) @ self._moves(h, policy)
-        reach = _NORMAL * math.sqrt(variance)
+        reach = _NORMAL * math.sqrt(float((errors**2).sum()))
         high = min(float(horizon), value + reach + lost)
         return Estimate(value, max(0.0, value - reach), high)
 
