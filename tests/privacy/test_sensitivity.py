@@ -11,8 +11,8 @@ from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms._encoders import episode_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.sensitivity import STATISTICS, sensitivity
-from discreet.privacy.statistics import flatten
+from discreet.privacy.sensitivity import STATISTICS, Form, centred_reach, sensitivity
+from discreet.privacy.statistics import flatten, half_units
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 
@@ -79,3 +79,73 @@ def test_users_who_leave_the_policy_move_no_more(stationary):
     assert moved.sum(axis=-1).max() <= bound.l1
     assert np.sqrt((moved**2).sum(axis=-1).max()) <= bound.l2 + 1e-12
     assert not every.any(axis=1).all()  # some count as nothing at all
+
+
+def centred_vectors(played, *, last_transitions):
+    """What each episode of a small problem adds to a centred release, in half units."""
+    horizon, states, actions = played.shape
+    shape, rng = Shape(states, actions, horizon), np.random.default_rng(0)
+    for path in itertools.product(range(states), repeat=horizon + 1):
+        for chosen in itertools.product(range(actions), repeat=horizon):
+            for bits in itertools.product((0.0, 1.0), repeat=horizon):
+                one = Trajectories(np.array([path]), np.array([chosen]), np.array([bits]))
+                parts = half_units(
+                    one.counts(shape, rng, played), last_transitions=last_transitions
+                )
+                yield np.concatenate([part.ravel() for part in parts.values()])
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("last_transitions", [False, True])
+@pytest.mark.parametrize(("horizon", "states", "actions"), [(1, 2, 2), (2, 2, 2), (3, 2, 1)])
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_pair_moves_a_centred_release_further(horizon, states, actions, whole, last_transitions):
+    """Every pair of episodes, where all can be played and under a policy that most of them leave.
+
+    Each move of a counters by 2 and b by 1 is covered by the worst one: by leaving counters alone,
+    and by splitting a shift of 2 into two shifts of 1.
+    """
+    played = np.ones((horizon, states, actions), np.bool_)
+    if not whole:
+        played = np.random.default_rng(1).random(played.shape) < 0.6
+        played[:, 0, 0] = True
+    every = np.unique(
+        np.array(list(centred_vectors(played, last_transitions=last_transitions))), axis=0
+    )
+    moves = np.abs(every[:, None] - every[None]).reshape(-1, every.shape[1])
+    assert moves.max() <= 2
+    twos, ones = (moves == 2).sum(axis=1), (moves == 1).sum(axis=1)
+    worst = centred_reach(horizon, last_transitions=last_transitions)
+    split = np.maximum(0, -(-(ones - worst.singles) // 2))
+    assert (twos <= worst.piles - split).all()
+    assert (moves.sum(axis=1)).max() <= worst.l1
+    reached = (twos == worst.piles) & (ones == worst.singles)
+    assert not whole or reached.any()  # and the worst one is attained
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("horizon", [1, 2, 5, 6, 20])
+def test_the_worst_move_by_the_recursion_over_same_and_different_cells(horizon):
+    """The longest sequence of same and different cells, step by step, in squared half units."""
+    same = differ = 0.0  # of the steps so far, if the cells of the next step are the same or not
+    for step in range(horizon):
+        moved = 8.0 if step < horizon - 1 else 0.0
+        stay, part, apart = same + 4, same + moved + 4, differ + moved + 2
+        same, differ = max(stay, apart), max(part, apart)
+    assert centred_reach(horizon, last_transitions=False).l2 ** 2 == pytest.approx(
+        max(same, differ)
+    )
+
+
+def test_lengths_that_the_docs_give():
+    assert centred_reach(6, last_transitions=False).l2 / 2 == pytest.approx(math.sqrt(14.5))
+    assert centred_reach(6, last_transitions=True).l2 / 2 == pytest.approx(math.sqrt(16.5))
+    assert sensitivity(6, ("transitions", "rewards")).l2 == pytest.approx(math.sqrt(24))
+
+
+def test_which_statistics_are_centred():
+    both = ("transitions", "rewards")
+    assert Form.of(6, both, last_transitions=True) == (True, True)
+    assert Form.of(1, both, last_transitions=False) == (True, True)  # else nothing tells visits
+    assert Form.of(6, STATISTICS, last_transitions=False) == (False, True)
+    assert Form().reach(6, STATISTICS) == sensitivity(6)
