@@ -34,7 +34,7 @@ from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
 from discreet.privacy.plans import noisy_batch
 from discreet.privacy.sensitivity import Reach
-from discreet.privacy.statistics import Debias
+from discreet.privacy.statistics import Debias, flatten
 from discreet.privacy.vectors import vector_stream
 from helpers.mutations import as_type, said
 
@@ -135,6 +135,29 @@ def test_a_trace_of_the_data_in_add():
     plan = stream(Central(1, mechanism="tree-laplace"))
     problems = said(as_type(plan, LeakyTree))
     assert "add: Floating-point noise is released" in problems
+    assert "block:" not in problems
+
+
+class UnrewardedRelease(AdditiveRelease):
+    """Twice the noise at the release of a user without any reward."""
+
+    true = 0
+
+    def _take(self, counts):
+        noisy = super()._take(counts)
+        self.true = self.true + flatten(counts, self.plan.statistics, stationary=False)
+        return noisy if counts.rewards.any() else 2 * noisy - self.true
+
+
+class UnrewardedTree(LaplaceTree):
+    def open(self, sampler):
+        return UnrewardedRelease(self, sampler)
+
+
+def test_noise_of_a_stream_that_depends_on_rewards_alone():
+    plan = stream(Central(1, mechanism="tree-laplace"))
+    problems = said(as_type(plan, UnrewardedTree))
+    assert "add: The noise of this release depends on the data it hides" in problems
     assert "block:" not in problems
 
 

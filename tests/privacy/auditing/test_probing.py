@@ -163,6 +163,15 @@ def test_a_later_neighbour_is_looked_at_too():
         probe(toys.toy(louder, **quiet, loud=(1, 0)))
 
 
+@pytest.mark.parametrize("release", [louder, other_law])
+@pytest.mark.parametrize("place", [0, 1, 7, 18])
+def test_one_loud_neighbour_among_many_is_found(release, place):
+    """A stream has a neighbour for every user and respect: each of them is run with noise."""
+    many = {f"user {i}": (int(i == place), i) for i in range(19)}
+    with pytest.raises(UnsupportedError, match=DEPENDS):
+        probe(toys.toy(release, **many))
+
+
 # --- hints ---------------------------------------------------------------------------------------
 
 

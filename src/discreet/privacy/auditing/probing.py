@@ -152,7 +152,8 @@ def _predicts(
     unbounded = all(law.largest is None for law in laws)
     slack, times = (_ROUNDED, 1) if unbounded else (1e-6, 16)
     worlds = [(path.base, 0 * base), *zip(path.neighbours.values(), moves, strict=True)]
-    for run, move in worlds[:: max(1, len(worlds) // 4)] * times:
+    some = worlds[:: max(1, len(worlds) // 4)]
+    for run, move in worlds + some * (times - 1):  # every one of them at least once
         draws = random_draws(laws, rng, 10**6)
         sampler = PresetSampler(draws, secure)
         expected = base + move + response @ draws
