@@ -192,6 +192,7 @@ def sums(sent, _):
         (lambda sent, _: sent[:, 1][None], "stay linked"),
         (lambda sent, _: np.c_[sent, sent[:, 1]], "stay linked"),
         (sums, "not single bits"),
+        (lambda sent, _: sent[np.unique(sent[:, 0], return_index=True)[1]], "not single bits"),
         (lambda sent, _: sent * [1, 2], "not single bits"),
         (lambda sent, actions: sent[actions[0] :], "number of messages per counter"),
     ],

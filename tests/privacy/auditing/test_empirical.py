@@ -135,7 +135,7 @@ def test_delta_is_no_evidence():
 def test_the_halves_do_not_mix():
     """A test chosen on the second half as well would convict pure chance."""
     rng = np.random.default_rng(2)
-    first, second = rng.normal(size=(2, 40, 60))  # more outputs than runs: chance separates
+    first, second = rng.normal(size=(2, 200, 250))  # more outputs than runs: chance separates
     assert epsilon_low(first, second, 0.0) == 0.0
 
 

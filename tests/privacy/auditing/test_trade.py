@@ -86,6 +86,15 @@ def test_bounded_noise_is_traded_inside_its_bounds():
     assert not traded(leaky, **many)
 
 
+def test_draws_that_cannot_occur_are_not_tried():
+    """Code may rely on bits to stay below their number."""
+
+    def looked_up(data, sampler):
+        return (data + np.arange(3)[sampler.binomial(2, 0.5, data.size)]) / 10
+
+    assert traded(looked_up, base=[0] * 6, other=[1, -1] * 3)
+
+
 # --- coarse grids: shifts are measured -----------------------------------------------------------
 
 
