@@ -12,7 +12,7 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, Plain
-from discreet.errors import InvalidInputError, StudyError, UnknownNameError
+from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem
 from discreet.mdp.vocabulary import Vocabulary, key, nearest
 from discreet.privacy import trust as trust_models
@@ -163,12 +163,3 @@ def _plain_settings(settings: Mapping[str, object]) -> dict[str, Plain]:
             ) from None
     plain: dict[str, Plain] = json.loads(json.dumps(dict(settings)))
     return plain
-
-
-def check_settings(kind: Any, settings: Mapping[str, object], learner: str) -> None:
-    """Refuse a setting that the learner does not have, with a suggestion."""
-    if kind is not None:
-        known = [field.name for field in dataclasses.fields(kind)]
-        for name in settings:
-            if name not in known:
-                raise UnknownNameError(f"setting of {learner!r}", name, known)
