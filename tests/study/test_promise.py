@@ -33,6 +33,8 @@ def test_only_a_central_study_has_an_operator_to_trust():
     local = promise(Local(1).calibrate(SHAPE).guarantee, secure=True)
     assert set(OPERATOR) <= set(central.assumptions)
     assert not set(OPERATOR) & set(local.assumptions)
+    stream = promise(Central(1).calibrate(SHAPE).guarantee, secure=True, stream=True)
+    assert not set(OPERATOR) & set(stream.assumptions)
 
 
 def test_the_assumptions_of_the_release_stay():

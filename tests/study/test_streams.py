@@ -6,6 +6,7 @@ import pytest
 import discreet
 from discreet.errors import StudyError, UnsupportedError
 from discreet.learners.registry import get_learner, learner_names
+from discreet.privacy.sampling.samplers import SimulationSampler
 from helpers.studies import RIVER, advance, begin, episodes_of, names, reports_of
 
 TRUSTS = {
@@ -93,6 +94,15 @@ def test_an_unfit_report_changes_nothing(tmp_path):
     assert (study.head, study._course.counts.users) == (head, counts)
     study.tell(good, users=["a"])
     assert study.users == 1
+
+
+def test_a_stream_that_is_resumed_draws_no_noise_of_its_own(tmp_path, monkeypatch):
+    """It would be thrown away, and secure noise is slow."""
+    study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=40)
+    advance(study)
+    monkeypatch.setattr(SimulationSampler, "discrete_gaussian", lambda *_: 1 / 0)
+    again = discreet.resume(study.path)
+    np.testing.assert_array_equal(again._course._central.open, study._course._central.open)
 
 
 def test_streams_that_would_write_exact_sums_are_refused(tmp_path):

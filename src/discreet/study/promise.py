@@ -22,25 +22,28 @@ class Rehearsal(Guarantee):
         return f"{REHEARSED}: {Guarantee.__str__(self)}"
 
 
-def promise(released: Guarantee, *, secure: bool, releases: int = 1) -> Guarantee:
+def promise(
+    released: Guarantee, *, secure: bool, releases: int = 1, stream: bool = False
+) -> Guarantee:
     """The guarantee of a study from that of one release.
 
     Args:
         released: of one release.
         secure: whether the noise protects real people.
         releases: how many a user can be in: epsilons and deltas add up.
+        stream: every step counts, whatever the policy: nobody can leave it.
     """
     kind = Guarantee if secure or released.notion == "none" else Rehearsal
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     if released.notion != "none":
-        fields["assumptions"] = (*released.assumptions, *_extra(released.notion, releases))
+        operator = OPERATOR if released.notion == "JDP" and not stream else ()
+        fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
         fields["epsilon"] = releases * released.epsilon
         fields["delta"] = min(1.0, releases * released.delta)
     return kind(**{**fields, "simulated": not secure})
 
 
-def _extra(notion: str, releases: int) -> tuple[str, ...]:
-    operator = OPERATOR if notion == "JDP" else ()
+def _extra(releases: int) -> tuple[str, ...]:
     if releases == 1:
-        return (*operator, PUBLIC)
-    return (*operator, PUBLIC, f"a user may have reported {releases} times: all are charged")
+        return (PUBLIC,)
+    return (PUBLIC, f"a user may have reported {releases} times: all are charged")

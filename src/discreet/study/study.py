@@ -214,8 +214,12 @@ class Study:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to every user, spent in the one batch each takes part in."""
-        releases = self._issue["releases"]
-        return promise(self._course.plan.guarantee, secure=self._secure, releases=releases)
+        return promise(
+            self._course.plan.guarantee,
+            secure=self._secure,
+            releases=self._issue["releases"],
+            stream=self._course.rhythm == "stream",
+        )
 
     @property
     def policy(self) -> DeterministicPolicy:

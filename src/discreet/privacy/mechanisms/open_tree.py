@@ -48,8 +48,15 @@ class OpenTree:
             )
         self._noise, self._sampler, self._cells = noise, sampler, plan.cells
         self.users = 0
-        self.open: IntArray = noise.law.draw(sampler, (noise.levels, plan.cells))
+        self._open: IntArray | None = None
         self.closed: IntArray = np.zeros((noise.levels, plan.cells), np.int64)
+
+    @property
+    def open(self) -> IntArray:
+        """Drawn when it is first needed: a tree that is restored needs no noise of its own."""
+        if self._open is None:
+            self._open = self._noise.law.draw(self._sampler, self.closed.shape)
+        return self._open
 
     def add(self, vector: IntArray) -> None:
         """Take one user's counters."""
@@ -60,7 +67,7 @@ class OpenTree:
                 f"more."
             )
         self.users += 1
-        self.open += vector
+        self.open[:] += vector
         for level in range(noise.levels):
             if self.users % (1 << level) == 0:
                 self._close(level)
@@ -83,5 +90,5 @@ class OpenTree:
     def restore(self, state: Mapping[str, IntArray], users: int) -> None:
         """Go on from `state`."""
         self.users = users
-        self.open = np.array(state["open"], np.int64).reshape(self.open.shape)
-        self.closed = np.array(state["closed"], np.int64).reshape(self.open.shape)
+        self._open = np.array(state["open"], np.int64).reshape(self.closed.shape)
+        self.closed = np.array(state["closed"], np.int64).reshape(self.closed.shape)
