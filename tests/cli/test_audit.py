@@ -5,6 +5,7 @@ import typer
 
 from discreet.cli import audit, check
 from discreet.privacy.auditing.run import AuditRow
+from helpers.audits import audit_row as row
 
 
 def test_json_for_scripts(capsys):
@@ -31,20 +32,6 @@ def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):
 def test_check_mechanism(capsys):
     check.check_mechanism("central/laplace", json=True)
     assert json.loads(capsys.readouterr().out) == {"name": "central/laplace", "problems": []}
-
-
-def row(**changes):
-    parts = {
-        "mechanism": "central/laplace",
-        "calibration": "exact",
-        "epsilon": 1.0,
-        "delta": 0.0,
-        "exact_epsilon": 1.0,
-        "empirical_epsilon_low": 0.0,
-        "exact_delta": 0.0,
-        "notion": "JDP",
-    }
-    return AuditRow(**(parts | changes))
 
 
 def shown(monkeypatch, capsys, *rows):

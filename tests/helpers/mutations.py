@@ -3,6 +3,8 @@
 import dataclasses
 
 from discreet.privacy import check_mechanism
+from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.plans import noisy_batch
 
 
 def as_type(plan, kind, **changes):
@@ -14,3 +16,19 @@ def as_type(plan, kind, **changes):
 def said(plan):
     """What `check_mechanism` holds against a plan, in one line."""
     return " ".join(check_mechanism(plan).problems)
+
+
+class LouderWithData(LaplaceBatch):
+    """The same draws, used twice where there are more than a few rewards."""
+
+    few = 0
+
+    def release(self, counts, *, sampler, played=None):
+        factor = 1 + int(counts.rewards.sum() > self.few)
+        return noisy_batch(
+            self,
+            counts,
+            lambda _, n: factor * self.law.draw(sampler, n),
+            secure=sampler.secure,
+            played=played,
+        )

@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.mdp import (
-    LayeredMDP,
-    RiverSwim,
-    TabularMDP,
-    best_response,
-    effective_support,
-    evaluate,
-    occupancy,
-    plan,
-    tabular_losses,
-    uniform_policy,
-)
+from discreet.mdp import RiverSwim, TabularMDP, uniform_policy
+from discreet.mdp.layered import LayeredMDP, effective_support, tabular_losses
+from discreet.mdp.planning import best_response, evaluate, occupancy, plan
 
 
 def diamond(**changes):

@@ -5,19 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.mdp import (
-    DeterministicPolicy,
-    LayeredMDP,
-    MixturePolicy,
-    StochasticPolicy,
-    TabularMDP,
-    best_response,
-    effective_support,
-    evaluate,
-    occupancy,
-    plan,
-    tabular_losses,
-)
+from discreet.mdp import DeterministicPolicy, MixturePolicy, StochasticPolicy, TabularMDP
+from discreet.mdp.layered import LayeredMDP, effective_support, tabular_losses
+from discreet.mdp.planning import best_response, evaluate, occupancy, plan
 
 pytest.importorskip("hypothesis")
 

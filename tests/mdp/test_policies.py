@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.mdp import (
-    DeterministicPolicy,
-    MixturePolicy,
-    Shape,
-    StochasticPolicy,
-    as_policy,
-    uniform_policy,
-)
+from discreet.mdp import DeterministicPolicy, MixturePolicy, Shape, StochasticPolicy
+from discreet.mdp.policies import as_policy, uniform_policy
 
 SHAPE = Shape(states=2, actions=3, horizon=2)
 LONGER = Shape(states=2, actions=3, horizon=5)

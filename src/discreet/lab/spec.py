@@ -20,8 +20,20 @@ from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 _VARIANT_KEYS = ("runs", "episodes")
 
 
+class Titled:
+    """What tables and legends show under a name of its own."""
+
+    name: str
+    label: str
+
+    @property
+    def title(self) -> str:
+        """The label, or the name."""
+        return self.label or self.name
+
+
 @dataclass(frozen=True, kw_only=True)
-class EnvironmentRow:
+class EnvironmentRow(Titled):
     """One environment: its registered name, its parameters, and what changes from run to run.
 
     Attributes:
@@ -37,11 +49,6 @@ class EnvironmentRow:
     relabel: bool = True
     vary: str = ""
     label: str = ""
-
-    @property
-    def title(self) -> str:
-        """The label, or the name."""
-        return self.label or self.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +83,7 @@ class TrustRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnerRow:
+class LearnerRow(Titled):
     """One learner with its settings and the trust models it runs under.
 
     Attributes:
@@ -97,11 +104,6 @@ class LearnerRow:
     max_episodes: int = 0
     lockstep: bool = False
     label: str = ""
-
-    @property
-    def title(self) -> str:
-        """The label, or the name."""
-        return self.label or self.name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from discreet.learners.elimination.absorbing_model import CountPool
 from discreet.learners.elimination.practical_explorer import (
     MOST_DECISIONS,
     ImplicitElimination,
-    certificate,
     greedy_actions,
+    numbers_of,
     shuffled_actions,
     visiting_mixture,
     with_auxiliary,
@@ -87,12 +87,12 @@ def test_printed_widths_exclude_nobody_at_this_size():
 def test_fine_exploration_reports_the_certificate_of_its_design():
     made = taught()
     made.policy("fine", np.random.default_rng(4))
-    [found] = made.certificates
+    [found] = made.designs
     assert found["tuples"] <= found["value"] <= 1.01 * found["tuples"] * (1 + 1e-9)
     assert found["value"] <= found["bound"]
     plain = taught(fine="mixture")
     plain.policy("fine", np.random.default_rng(4))
-    assert plain.certificates == []
+    assert plain.designs == []
 
 
 @pytest.mark.parametrize(("forgetting", "users"), [(False, 300), (True, 200)])
@@ -173,7 +173,7 @@ def test_the_auxiliary_mixture_joins_the_design_by_its_share():
         plain = np.tensordot(weights / weights.sum(), occupancies, axes=1)
         expected = (design.occupancy + auxiliary * plain) / (1.0 + auxiliary)
         np.testing.assert_allclose(mixed, expected, atol=1e-12)
-    assert certificate(design) == {
+    assert numbers_of(design) == {
         "tuples": design.tuples,
         "value": design.value,
         "bound": design.bound,

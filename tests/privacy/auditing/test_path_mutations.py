@@ -8,14 +8,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy import (
-    Central,
-    Local,
-    SecureSampler,
-    Shuffle,
-    SimulationSampler,
-    check_mechanism,
-)
+from discreet.privacy import Central, Local, Shuffle, check_mechanism
 from discreet.privacy.adversarial import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.cases import cases
 from discreet.privacy.auditing.examine import examine
@@ -33,10 +26,11 @@ from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBa
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
 from discreet.privacy.plans import noisy_batch
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import Debias, flatten
 from discreet.privacy.vectors import vector_stream
-from helpers.mutations import as_type, said
+from helpers.mutations import LouderWithData, as_type, said
 
 SMALL = Shape(states=1, actions=2, horizon=2)
 TINY = Shape(states=1, actions=2, horizon=1)
@@ -213,20 +207,6 @@ class OnlyWhereVisited(LaplaceBatch):
 def test_noise_only_where_data_are():
     plan = Central(1).calibrate(SMALL)
     assert "Which noise is drawn depends on the data" in said(as_type(plan, OnlyWhereVisited))
-
-
-class LouderWithData(LaplaceBatch):
-    """The same draws, used twice where there is a reward."""
-
-    def release(self, counts, *, sampler, played=None):
-        factor = 1 + int(counts.rewards.sum() > 0)
-        return noisy_batch(
-            self,
-            counts,
-            lambda _, n: factor * self.law.draw(sampler, n),
-            secure=sampler.secure,
-            played=played,
-        )
 
 
 def test_noise_that_grows_with_the_data():

@@ -11,26 +11,13 @@ from discreet.privacy import Central, Local
 from discreet.privacy.auditing.examine import TOLERANCE
 from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.run import INTEGERS, AuditRow, audit, exact_view
+from discreet.privacy.auditing.run import INTEGERS, audit, exact_view
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
 from discreet.privacy.plans import noisy_batch
-from helpers.mutations import as_type
+from helpers.audits import audit_row as row
+from helpers.mutations import LouderWithData, as_type
 
 SMALL = Shape(states=1, actions=2, horizon=2)
-
-
-def row(**changes):
-    fields = {
-        "mechanism": "central/laplace",
-        "calibration": "exact",
-        "epsilon": 1.0,
-        "delta": 0.0,
-        "exact_epsilon": 1.0,
-        "exact_delta": 0.0,
-        "empirical_epsilon_low": 0.5,
-        "notion": "JDP",
-    }
-    return AuditRow(**(fields | changes))
 
 
 @pytest.mark.parametrize(
@@ -159,16 +146,8 @@ def test_the_exact_view_of_a_plan():
 
 
 def test_a_central_plan_that_cannot_be_read_is_not_listed_as_reports():
-    class Louder(LaplaceBatch):
-        def release(self, counts, *, sampler, played=None):
-            factor = 1 + int(counts.rewards.sum() > 2)
-            return noisy_batch(
-                self,
-                counts,
-                lambda _, n: factor * self.law.draw(sampler, n),
-                secure=sampler.secure,
-                played=played,
-            )
+    class Louder(LouderWithData):
+        few = 2
 
     broken = as_type(Central(1).calibrate(Shape(2, 2, 3)), Louder)
     with pytest.raises(UnsupportedError, match="depends on the data"):

@@ -66,6 +66,13 @@ def stream(trust, shape, *, episodes, stationary=False):
     return trust.calibrate(shape, rhythm="stream", episodes=episodes, stationary=stationary)
 
 
+def streams(trust, episodes, stationary):
+    """Of every horizon, with two actions in one state."""
+    for horizon in HORIZONS:
+        shape = Shape(states=1, actions=2, horizon=horizon)
+        yield shape, stream(trust, shape, episodes=episodes, stationary=stationary)
+
+
 def outputs(release, users):
     """All values after each user, through `add`."""
     return np.array([values_of(release.add(user)) for user in users])
@@ -76,10 +83,8 @@ def outputs(release, users):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_flipped_and_unflipped_reports_agree_bit_for_bit(epsilon, stationary):
     """An action's bits unflipped are the other action's bits flipped, for every H and epsilon."""
-    for horizon in HORIZONS:
-        shape = Shape(states=1, actions=2, horizon=horizon)
-        trust = Local(epsilon, mechanism="randomized-response")
-        plan = stream(trust, shape, episodes=3, stationary=stationary)
+    trust = Local(epsilon, mechanism="randomized-response")
+    for shape, plan in streams(trust, episodes=3, stationary=stationary):
         one = outputs(plan.open(Bits(0, 1, 0)), [user_of(shape, a) for a in (0, 1, 1)])
         other = outputs(plan.open(Bits(1, 0, 1)), [user_of(shape, a) for a in (1, 0, 0)])
         assert np.array_equal(one, other)
@@ -90,11 +95,8 @@ def test_flipped_and_unflipped_reports_agree_bit_for_bit(epsilon, stationary):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_one_step_reports_agree_bit_for_bit(epsilon, stationary):
     """Reports of nothing but ones, or of nothing but zeros, whatever the user did."""
-    for horizon in HORIZONS:
-        shape = Shape(states=1, actions=2, horizon=horizon)
-        trust = Local(epsilon, mechanism="one-step")
-        plan = stream(trust, shape, episodes=2, stationary=stationary)
-        last = horizon - 1
+    for shape, plan in streams(Local(epsilon, mechanism="one-step"), 2, stationary):
+        last = shape.horizon - 1
         for bit in (0, 1):
             draws = (last, bit, bit, 0, 1 - bit, 1 - bit)  # step, false bits, kept; two users
             usual = [user_of(shape, 0), user_of(shape, 0)]

@@ -78,7 +78,7 @@ class PolicyElimination(BatchLearner):
     @property
     def extras(self) -> dict[str, Any]:
         """Numbers for the result: the coverage designs with their certificates."""
-        return {"designs": list(self.explorer.certificates)}
+        return {"designs": list(self.explorer.designs)}
 
     def ask(self) -> Batch:
         """The next batch of the script."""

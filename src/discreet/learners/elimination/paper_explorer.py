@@ -26,7 +26,7 @@ from discreet.learners.elimination.absorbing_model import (
 )
 from discreet.learners.elimination.coverage import coverage_design, merge_policies
 from discreet.learners.elimination.policy_enumeration import enumerate_policies
-from discreet.learners.elimination.practical_explorer import certificate, with_auxiliary
+from discreet.learners.elimination.practical_explorer import numbers_of, with_auxiliary
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy
 from discreet.privacy.postprocess.valid_counts import valid_counts
@@ -43,7 +43,7 @@ class PaperElimination:
         self.crude = CountPool.empty(problem.shape)
         self.refined = CountPool.empty(problem.shape)
         self.greedy: int | None = None
-        self.certificates: list[dict[str, float]] = []
+        self.designs: list[dict[str, float]] = []
 
     def policy(self, part: str, rng: np.random.Generator) -> Policy:
         """What the users of one part of a stage play: ``"layer 3"``, ``"fine"`` or ``"tail"``."""
@@ -120,7 +120,7 @@ class PaperElimination:
         visited = [policy_occupancy(model.transitions, model.initial, p) for p in policies]
         oracle = self.active.oracle(model.transitions, model.initial)
         design = coverage_design(policies, weights, np.stack(visited), oracle)
-        self.certificates.append(certificate(design))
+        self.designs.append(numbers_of(design))
         return with_auxiliary(design, policies, weights, self.settings)
 
     def _eliminate(self, length: float, rng: np.random.Generator) -> None:

@@ -38,7 +38,7 @@ class ImplicitElimination:
         self.printed = PrintedConstants(problem, settings)
         self.pool = CountPool.empty(problem.shape)
         self.length = 0.0
-        self.certificates: list[dict[str, float]] = []
+        self.designs: list[dict[str, float]] = []
 
     def policy(self, part: str, rng: np.random.Generator) -> Policy:
         """What the users of one part of a stage play."""
@@ -85,7 +85,7 @@ class ImplicitElimination:
         occupancies = np.stack([active.occupancy(policy) for policy in policies])
         oracle = active.oracle(mixed=self.settings.play == "mixture")
         design = coverage_design(policies, weights, occupancies, oracle)
-        self.certificates.append(certificate(design))
+        self.designs.append(numbers_of(design))
         return with_auxiliary(design, policies, weights, self.settings)
 
     def _weight(self, batch: CountPool) -> float:
@@ -115,7 +115,7 @@ def _check_size(problem: Problem) -> None:
         )
 
 
-def certificate(design: Design) -> dict[str, float]:
+def numbers_of(design: Design) -> dict[str, float]:
     """What a run reports about a design."""
     return {"tuples": design.tuples, "value": design.value, "bound": design.bound}
 

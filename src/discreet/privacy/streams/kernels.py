@@ -255,7 +255,7 @@ _LOOP = types.void(
 
 @numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")
 def run_block(
-    plan: Any,
+    planner: Any,
     coefficients: FloatArray,
     users: Users,
     scratch: Scratch,
@@ -280,7 +280,7 @@ def run_block(
     private = noise.shape[1] > 0
     horizon, states, _ = means.shape
     for i in range(out.size):
-        plan(coefficients[i], public_counters, scratch, policy, rng)
+        planner(coefficients[i], public_counters, scratch, policy, rng)
         if stochastic or _changed(actions, valued) or np.isnan(value[0]):
             value[0] = policy_value(
                 transitions, means, initial, actions, probabilities, stochastic, values

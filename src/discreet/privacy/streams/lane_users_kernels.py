@@ -293,7 +293,7 @@ def _add_regret(of_policy: FloatArray, totals: FloatArray, actions: IntArray, ch
 
 @numba.njit(cache=True, fastmath=False, error_model="numpy")
 def run_lanes(
-    plan: Any,
+    planner: Any,
     coefficients: FloatArray,
     users: LaneUsers,
     scratch: LaneScratch,
@@ -303,7 +303,7 @@ def run_lanes(
     """Run ``len(coefficients)`` episodes of every run.
 
     Args:
-        plan: the learner's planner.
+        planner: the learner's.
         coefficients: for it, per episode.
         users: of all runs.
         scratch: the planner's.
@@ -332,7 +332,7 @@ def run_lanes(
     sizes = (horizon, states, choices, runs)
     point = np.searchsorted(points, first + 1)
     for k in range(coefficients.shape[0]):
-        plan(coefficients[k], public, model, q, values, ties, actions)
+        planner(coefficients[k], public, model, q, values, ties, actions)
         _add_regret(of_policy, totals, actions, choices)
         draw_uniforms(w0, w1, w2, w3, flat_uniforms)
         _draw_noise(
