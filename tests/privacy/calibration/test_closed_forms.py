@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.calibration import closed_forms as cf
+from helpers.properties import given, st
 
 
 @pytest.mark.parametrize(("sigma", "l2", "epsilon"), [(3.0, 1.0, 0.5), (1.0, 2.0, 1.0), (25, 6, 1)])
@@ -113,3 +114,62 @@ class TestFlipProbability:
 
     def test_a_huge_epsilon_still_flips(self):
         assert 0 < cf.flip_probability(1e6) == cf.flip_probability(700.0)
+
+
+@given(st.integers(1, 10**6), st.floats(1e-3, 1e3))
+def test_laplace_scales_keep_their_promise_as_fractions(l1, epsilon):
+    """Whether a person means the decimal or the double: units over scale is at most epsilon."""
+    scale = Fraction(cf.laplace_scale(l1, epsilon))
+    promised = min(Fraction(repr(epsilon)), Fraction(epsilon))
+    assert l1 / scale <= promised
+    assert l1 / (scale * (1 - Fraction(1, 10**14))) > promised
+
+
+def test_laplace_scales_beyond_the_integers_are_refused():
+    with pytest.raises(CalibrationError, match=r"scale 1e\+15 .* ask for a larger epsilon"):
+        cf.laplace_scale(1.0, 1e-15)
+
+
+@given(st.fractions(min_value=0, max_value=700, max_denominator=10**4))
+def test_exponentials_from_below(x):
+    with localcontext() as context:
+        context.prec = 400
+        truth = Fraction((Decimal(x.numerator) / Decimal(x.denominator)).exp())
+    found = cf._exp_below(x)
+    assert found <= truth * (1 + Fraction(1, 10**300))
+    assert found >= truth * (1 - Fraction(1, 10**58))
+
+
+@given(st.integers(0, 1000), st.integers(1, 5000))
+def test_honest_users_are_whole_and_rounded_down(thousandths, users):
+    share = thousandths / 1000
+    expected = thousandths * users // 1000
+    if expected:
+        assert cf.honest_users(share, users) == expected
+    else:
+        with pytest.raises(InvalidInputError, match="use a larger batch"):
+            cf.honest_users(share, users)
+
+
+@given(st.floats(0.05, 20.0), st.floats(1e-9, 0.4))
+def test_the_least_epsilon_of_a_falling_curve(rate, delta):
+    """delta(e) = exp(-rate·e)/2: the answer errs upwards, by a hair."""
+    truth = max(0.0, -math.log(2 * delta) / rate)
+    found = cf.least_epsilon(lambda e: math.exp(-rate * e) / 2, delta)
+    assert truth <= found + 1e-12
+    assert found <= truth + 1e-8 + 1e-9 * truth
+
+
+def test_the_least_epsilon_at_the_ends():
+    assert cf.least_epsilon(lambda _: 0.0, 0.0) == 0.0
+    assert cf.least_epsilon(lambda e: max(0.0, 1 - e), 0.0, largest=1.0) == 1.0
+    assert cf.least_epsilon(lambda e: 0.5 if e < 3 else 0.0, 0.1, largest=7.0) <= 7.0
+
+
+def test_refusals_name_value_rule_and_remedy():
+    with pytest.raises(
+        CalibrationError, match=r"Laplace needs delta > 0, got delta=0; give a delta"
+    ):
+        cf.need_delta(0.0, "Laplace")
+    with pytest.raises(InvalidInputError, match=r"honest=0\.1 of users=3; use a larger batch"):
+        cf.honest_users(0.1, 3)
