@@ -25,6 +25,15 @@ from discreet.privacy.trust import TrustModel
 
 REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
 """No rule and no constant of `discreet.offline` was chosen by looking at these."""
+DEVELOPMENT = ("RiverSwim", "DoubleChain", "SixArms", "Random-1", "Random-2", "Drifting-1")
+"""What was looked at instead."""
+CONTRADICTIONS = {
+    "Renamed": "at one step the actions have each other's effects",
+    "Last": "at the last step rewards are turned round",
+    "Rare": "in one state at one step rewards are turned round",
+    "Slow": "rewards drift by 0.3 over the episode, up or down",
+}
+"""What is wrong with declaring these stationary: Renamed-0, Renamed-1, ..., with --stationary."""
 BEHAVIOURS = ("uniform", "half", "narrow")
 USERS = (1e3, 1e4, 1e5, 1e6, 1e7)
 DELTA = 1e-6
@@ -55,10 +64,37 @@ def environment(name: str) -> TabularMDP:
         return from_gymnasium("FrozenLake-v1", 20)
     if name == "ICU-Sepsis":
         return two_actions(discreet.make("ICU-Sepsis"))
-    if name.startswith("RandomMDP"):
-        seed = int(name.partition("-")[2] or 0)
-        return discreet.make("RandomMDP", seed=seed)
+    family, _, number = name.partition("-")
+    if family in ("Random", "Drifting"):
+        return discreet.make(
+            "RandomMDP",
+            states=5,
+            actions=3,
+            horizon=6,
+            concentration=0.5,
+            stationary=family == "Random",
+            seed=int(number),
+        )
+    if family in CONTRADICTIONS:
+        return contradiction(family, int(number))
     return discreet.make(name)
+
+
+def contradiction(kind: str, seed: int) -> TabularMDP:
+    """A random model that is stationary but for what ``kind`` says (see `CONTRADICTIONS`)."""
+    mdp = environment(f"Random-{seed}")
+    transitions, rewards = np.array(mdp.transitions), 0.2 + 0.6 * mdp.full_rewards
+    if kind == "Renamed":
+        transitions[3], rewards[3] = np.roll(transitions[3], 1, 1), np.roll(rewards[3], 1, 1)
+    elif kind == "Last":
+        rewards[-1] = 1 - rewards[-1]
+    elif kind == "Rare":
+        rewards[4, 2] = 1 - np.roll(rewards[4, 2], 1)
+    else:
+        sign = np.random.default_rng(seed).choice([-1, 1], rewards.shape[1:])
+        drift = np.linspace(-0.15, 0.15, len(rewards))[:, None, None] * sign
+        rewards = np.clip(rewards + drift, 0, 1)
+    return TabularMDP(transitions=transitions, rewards=rewards, initial=mdp.initial)
 
 
 def two_actions(mdp: TabularMDP) -> TabularMDP:
@@ -67,8 +103,8 @@ def two_actions(mdp: TabularMDP) -> TabularMDP:
     shift = np.random.default_rng(7).integers(1, mdp.shape.actions, best.shape)
     pair = np.stack([best, (best + shift) % mdp.shape.actions], axis=1)
     return TabularMDP(
-        np.take_along_axis(mdp.transitions[0], pair[:, :, None], axis=1),
-        np.take_along_axis(mdp.full_rewards[0], pair, axis=1),
+        transitions=np.take_along_axis(mdp.transitions[0], pair[:, :, None], axis=1),
+        rewards=np.take_along_axis(mdp.full_rewards[0], pair, axis=1),
         initial=mdp.initial,
         horizon=mdp.horizon,
         name=f"{mdp.name} with two actions",
@@ -165,7 +201,7 @@ def summary(cells: dict[tuple[str, str, str, float], list[Outcome]]) -> None:
     print(f"{'all':>13}{line([o for cell in cells.values() for o in cell])}")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
@@ -177,7 +213,7 @@ def main() -> None:
     parser.add_argument("--width", type=float, default=2.0)
     parser.add_argument("--stationary", action="store_true")
     parser.add_argument("--known-rewards", action="store_true")
-    summary(table(parser.parse_args()))
+    summary(table(parser.parse_args(arguments)))
 
 
 if __name__ == "__main__":

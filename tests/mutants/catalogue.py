@@ -854,6 +854,69 @@ _STUDY = (
     ),
 )
 
+_FIT = (
+    Mutant(
+        "fit-other-dropped",
+        "who takes an undeclared action is dropped instead of being counted as OTHER",
+        "            played[:, :, most] = ~declared.all(axis=2)",
+        "            played[:, :, most] = False",
+        ("test_undeclared_actions_are_released_as_other",),
+    ),
+    Mutant(
+        "fit-refuses-undeclared",
+        "a fit is refused because somebody took an undeclared action",
+        "        after = given.states\n",
+        "        after = given.states\n        if (self.action_of[steps, after[:, :-1], moved] < 0).any():\n"
+        '            raise ValueError("undeclared")\n',
+        ("test_no_episode_is_refused_and_one_user_moves_the_sums_by_no_more_than_the_plan_says",),
+    ),
+    Mutant(
+        "fit-noise-halved",
+        "the release is calibrated for twice the epsilon",
+        'trust.calibrate(shape, rhythm="batch", statistics=statistics, last_transitions=True)',
+        "type(trust)(2 * trust.epsilon, trust.delta, trust.mechanism).calibrate(\n"
+        '            shape, rhythm="batch", statistics=statistics, last_transitions=True)',
+        ("test_the_noise_is_that_of_the_plan_for_this_trust",),
+    ),
+    Mutant(
+        "fit-rewards-uncalibrated",
+        "rewards ride on the noise of transitions alone",
+        "    plan = _plan(trust, slots.shape, statistics)\n",
+        "    plan = _plan(trust, slots.shape, statistics[:1])\n"
+        '    object.__setattr__(plan, "statistics", statistics)\n',
+        ("test_the_noise_is_that_of_the_plan_for_this_trust",),
+    ),
+    Mutant(
+        "fit-rows-from-data",
+        "only rows that somebody visited are released",
+        "return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        "return plan.release(counts, sampler=randomness.sampler, played=counts.visits > 0)",
+        ("test_every_declared_counter_has_noise_whether_somebody_was_there_or_not",),
+    ),
+    Mutant(
+        "fit-counts-behind-the-release",
+        "the coverage is read off the raw data",
+        "        users=counts.users,\n        declared=declared,",
+        "        users=int(data.row_rewards.sum()) if isinstance(data, Counts) else 0,\n"
+        "        declared=declared,",
+        ("test_the_release_is_all_that_is_seen",),
+    ),
+    Mutant(
+        "fit-secure-is-seeded",
+        "secure noise comes from a seeded generator",
+        "return cls(SecureSampler(), np.random.default_rng())",
+        "return cls(SimulationSampler(np.random.default_rng(0)), np.random.default_rng())",
+        ("test_secure_noise_is_the_operating_systems",),
+    ),
+    Mutant(
+        "fit-rehearsal-looks-real",
+        "a fit with simulated noise prints its promise as if it were one",
+        'rehearsed = self.guarantee.simulated and self.guarantee.notion != "none"',
+        "rehearsed = False",
+        ("test_a_rehearsal_says_so_and_a_real_fit_does_not",),
+    ),
+)
+
 MUTANTS = (
     *_ONE_SHOT,
     *_STREAMS,
@@ -864,4 +927,5 @@ MUTANTS = (
     *_SAMPLERS,
     *_ADVERSARIAL,
     *_STUDY,
+    *_FIT,
 )

@@ -1,10 +1,12 @@
 """Do the data contradict stationary dynamics? A gate in front of pooling; post-processing only.
 
-Of every row (s, a), each component x_h of its estimated transitions (and its mean reward) has one
-value per step, with information I_h = N²/(F + M·max(x(1 - x), 0.01)) (rewards: F = G + D/4), where
-the step saw the row at all (N > sqrt D). Around their weighted mean, the sum of I_h·(x_h - mean)²
-is a chi-square if the row is stationary; Wilson and Hilferty make it a normal z. A row is pooled if
-its own z stays below 4g, all rows together below 2g, with g = 1 + 0.15·ln+(n/1e4) for the small
+Of every row (s, a), each component x_h of its estimated transitions has one value per step, with
+information I_h = N²/(F + D·x² + M·max(x, 0.01)), where the step saw the row at all (N > sqrt D).
+Around their weighted mean, the sum over steps and components of I_h·(x_h - mean)² is, if the row is
+stationary, the chi-square of multinomial counts, with one degree of freedom less than there are
+next states for each step but one. Mean rewards have N²/(G + D/4 + M·max(r(1 - r), 0.01)) and one
+degree for each step but one. Wilson and Hilferty make them normal z. A row is pooled if its own z
+stay below 4g and those of all rows together below 2g, with g = 1 + 0.15·ln+(n/1e4) for the small
 biases that many users make visible.
 
 The gate refuses what the data contradict. It cannot see a difference below the noise, or at a step
@@ -49,30 +51,37 @@ def stationary_rows(slots: Rows, users: int, tested: BoolArray) -> BoolArray:
 
 
 def _transitions(slots: Rows, tested: BoolArray) -> _Square:
-    """One state of the next ones after the other: no array of all of them is made."""
-    seen = tested & (slots.visits > np.sqrt(slots.visit_noise)) & (slots.visits > 0)
+    """One of the next states after the other: no array of all of them is made."""
+    seen = _seen(slots, tested)
     visits = np.maximum(slots.visits, 1e-9)
     total, freedom = np.zeros(tested.shape[1:]), np.zeros(tested.shape[1:])
     for state in range(slots.transitions.shape[-1]):
         shares = slots.transitions[..., state] / visits
-        square = _square(shares, slots.transition_noise, slots, seen)
+        noise = slots.transition_noise + slots.visit_noise * shares**2
+        spread = noise + slots.sampling * np.maximum(shares, _LEAST_SPREAD)
+        square = _square(shares, spread, slots.visits, seen)
         total += square.value
         freedom += square.freedom * (state > 0)  # shares add up to one
     return _Square(total, freedom)
 
 
 def _rewards(slots: Rows, tested: BoolArray) -> _Square:
-    seen = tested & (slots.drawn > 0) & (slots.visits > np.sqrt(slots.visit_noise))
-    seen &= slots.visits > 0
     means = slots.rewards / np.maximum(slots.visits, 1e-9)
-    return _square(means, slots.reward_noise + slots.visit_noise / 4, slots, seen)
-
-
-def _square(shares: FloatArray, noise: FloatArray, slots: Rows, seen: BoolArray) -> _Square:
-    """Weighted squares around the mean over steps."""
-    inside = np.clip(shares, 0, 1)
+    inside = np.clip(means, 0, 1)
+    noise = slots.reward_noise + slots.visit_noise / 4
     spread = noise + slots.sampling * np.maximum(inside * (1 - inside), _LEAST_SPREAD)
-    weight = np.where(seen, slots.visits**2 / np.maximum(spread, 1e-300), 0.0)
+    return _square(means, spread, slots.visits, _seen(slots, tested) & (slots.drawn > 0))
+
+
+def _seen(slots: Rows, tested: BoolArray) -> BoolArray:
+    """Rows that enter the test."""
+    above: BoolArray = (slots.visits > np.sqrt(slots.visit_noise)) & (slots.visits > 0)
+    return above & tested
+
+
+def _square(shares: FloatArray, spread: FloatArray, visits: FloatArray, seen: BoolArray) -> _Square:
+    """Weighted squares around the mean over steps."""
+    weight = np.where(seen, visits**2 / np.maximum(spread, 1e-300), 0.0)
     mean = (weight * shares).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
     value: FloatArray = (weight * (shares - mean) ** 2).sum(axis=0)
     freedom = np.maximum(seen.sum(axis=0) - 1.0, 0.0)

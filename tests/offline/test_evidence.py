@@ -1,0 +1,134 @@
+"""From a release to rows: flow consistency, rewards, and the variances that are stated."""
+
+import numpy as np
+import pytest
+
+from discreet import Central, NoPrivacy
+from discreet.mdp import make, sample_counts, uniform_policy
+from discreet.offline.evidence import gather, slot_factors, state_factors
+from discreet.offline.release import Randomness, release
+from discreet.offline.slots import Slots
+
+pytestmark = pytest.mark.core
+
+MDP = make("RiverSwim", states=4, horizon=4)
+BOTH = ("transitions", "rewards")
+UNKNOWN = np.full(MDP.shape.visits, np.nan)
+
+
+def released(users=100_000, trust=None, seed=0, keep_last=False, declared=None, statistics=BOTH):
+    counts = sample_counts(MDP, uniform_policy(MDP.shape), users, np.random.default_rng(seed))
+    everything = np.ones(MDP.shape.visits, bool) if declared is None else declared
+    slots = Slots.of(everything, MDP.start)
+    noisy = release(
+        counts,
+        slots,
+        trust or Central(1, 1e-6),
+        statistics=statistics,
+        keep_last=keep_last,
+        randomness=Randomness.of("simulation", seed),
+    )
+    return counts, noisy, slots
+
+
+@pytest.mark.parametrize("keep_last", [True, False])
+def test_without_noise_the_rows_are_the_counts(keep_last):
+    counts, noisy, _ = released(trust=NoPrivacy(), keep_last=keep_last)
+    found = gather(noisy, UNKNOWN, keep_last=keep_last)
+    assert np.allclose(found.slots.visits, counts.visits)
+    assert np.allclose(found.slots.rewards, counts.rewards)
+    assert np.allclose(found.slots.transitions[:-1], counts.transitions[:-1])
+    assert np.allclose(found.behaviour.visits, counts.visits.sum(axis=2))
+    assert np.allclose(found.behaviour.rewards, counts.rewards.sum(axis=2))
+    assert not found.slots.visit_noise.any()
+    assert found.initial.tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("keep_last", [True, False])
+def test_noisy_rows_obey_the_flow(keep_last):
+    _, noisy, _ = released(keep_last=keep_last)
+    found = gather(noisy, UNKNOWN, keep_last=keep_last)
+    assert (found.slots.transitions >= 0).all()
+    assert np.allclose(found.slots.visits.sum(axis=(1, 2)), 100_000)
+    inflow = found.slots.transitions[:-1].sum(axis=(1, 2))
+    assert np.allclose(inflow, found.behaviour.visits[1:], atol=0.1)
+
+
+def test_errors_of_visits_and_rewards_are_no_larger_than_stated():
+    slots, states, rewards = [], [], []
+    for seed in range(60):
+        counts, noisy, _ = released(users=1_000_000, seed=seed)
+        found = gather(noisy, UNKNOWN, keep_last=False)
+        slots.append(found.slots.visits - counts.visits)
+        states.append(found.behaviour.visits - counts.visits.sum(axis=2))
+        reward_error = found.slots.rewards - counts.rewards
+        rewards.append(reward_error - 0.5 * slots[-1])
+    busy = counts.visits > 10_000  # where no count is pushed up to zero
+    stated = found.slots.visit_noise
+    assert (np.var(slots, axis=0)[busy] < 1.6 * stated[busy]).all()
+    crowded = busy.all(axis=2)
+    assert (
+        np.var(states, axis=0)[crowded] < 1.6 * found.behaviour.visit_noise[crowded] + 1e-6
+    ).all()
+    ratio = np.var(rewards, axis=0)[busy] / found.slots.reward_noise[busy]
+    assert 0.8 < ratio.mean() < 1.25
+
+
+def test_a_collapsed_last_step_is_counted_with_the_noise_of_one_counter():
+    errors = {}
+    for keep_last in (True, False):
+        found = []
+        for seed in range(25):
+            counts, noisy, _ = released(users=1_000_000, seed=seed, keep_last=keep_last)
+            rows = gather(noisy, UNKNOWN, keep_last=keep_last).slots
+            found.append((rows.visits - counts.visits)[-1, :3])
+        errors[keep_last] = np.mean(np.square(found))
+    assert errors[False] < 0.5 * errors[True]
+
+
+def test_known_rewards_are_not_estimated():
+    known = np.array(MDP.full_rewards)
+    _, noisy, _ = released(statistics=BOTH[:1])
+    found = gather(noisy, known, keep_last=False)
+    assert np.allclose(found.slots.rewards, known * found.slots.visits)
+    assert not found.slots.reward_noise.any()
+    assert not found.slots.drawn.any()
+    assert (found.slots.anchor == known).all()
+    assert np.allclose(found.behaviour.anchor, found.behaviour.means)
+
+
+def test_known_rewards_leave_the_noise_of_who_took_which_action():
+    _, noisy, _ = released(statistics=BOTH[:1])
+    known = np.zeros(MDP.shape.visits)
+    known[..., 1] = 1.0
+    found = gather(noisy, known, keep_last=False)
+    means = found.behaviour.means
+    stated = found.slots.visit_noise * (known - means[..., None]) ** 2
+    assert np.allclose(found.behaviour.reward_noise, stated.sum(axis=2))
+    assert found.behaviour.reward_noise[1, 0] > 0
+
+
+def test_shares_are_what_behaviour_does():
+    _, noisy, _ = released(users=1_000_000)
+    found = gather(noisy, UNKNOWN, keep_last=False)
+    assert found.shares[0, 0] == pytest.approx([0.5, 0.5], abs=0.01)
+
+
+def test_rows_are_known_two_deviations_above_nothing():
+    _, noisy, _ = released(users=1_000)
+    rows = gather(noisy, UNKNOWN, keep_last=False).slots
+    assert np.array_equal(rows.known, rows.visits - 2 * np.sqrt(rows.visit_noise) > 0.5)
+    assert not rows.known[0, 1:].any()  # nobody begins there
+
+
+def test_factors_of_one_start_and_of_uneven_layers():
+    played = np.ones((3, 4, 2), bool)
+    played[0, 1:] = False
+    played[1, 0, 1] = False
+    columns = np.array([4.0, 4.0, 1.0])
+    assert state_factors(played, columns)[0].tolist() == [0, 0, 0, 0]
+    # Two rows flow in; four or eight counters flow out.
+    assert state_factors(played, columns)[1] == pytest.approx([4 / 3, 1.6, 1.6, 1.6])
+    assert slot_factors(played, columns)[1, 0].tolist() == pytest.approx([4 / 3, 0])
+    assert slot_factors(played, columns)[1, 1].tolist() == pytest.approx([2.4, 2.4])
+    assert state_factors(played, columns)[2, 0] == pytest.approx(14 / 9)

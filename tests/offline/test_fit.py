@@ -1,0 +1,304 @@
+"""`discreet.fit` as a whole: safety, deferring, bad input, privacy of what it returns."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet import Central, NoPrivacy
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp import (
+    Counts,
+    Padding,
+    Shape,
+    Trajectories,
+    Vocabulary,
+    evaluate,
+    make,
+    plan,
+    sample_counts,
+    sample_trajectories,
+    uniform_policy,
+)
+from discreet.offline.policy import DEFER
+
+pytestmark = pytest.mark.core
+
+TRUST = Central(1, 1e-6)
+MDP = make("DoubleChain")
+PEOPLE = sample_trajectories(MDP, uniform_policy(MDP.shape), 400, np.random.default_rng(0))
+TOOL = Path(__file__).parents[2] / "tools" / "fit_table.py"
+
+
+def counted(users, mdp=MDP, seed=0, policy=None):
+    rng = np.random.default_rng(seed)
+    return sample_counts(mdp, uniform_policy(mdp.shape) if policy is None else policy, users, rng)
+
+
+def rehearsed(data, trust=TRUST, seed=0, **options):
+    return discreet.fit(data, trust, sampler="simulation", seed=seed, **options)
+
+
+def value_of(found, mdp, behaviour):
+    return evaluate(mdp, found.policy.with_behaviour(behaviour, mdp.shape.actions))
+
+
+def test_with_many_users_it_finds_the_best_policy():
+    found = rehearsed(counted(10_000_000), start=MDP.start)
+    best, today = plan(MDP).value, evaluate(MDP, uniform_policy(MDP.shape))
+    value = value_of(found, MDP, uniform_policy(MDP.shape))
+    assert value == pytest.approx(best, rel=1e-3)
+    assert today < found.lower_value <= value
+    assert found.behaviour_value == pytest.approx(today, abs=4 * found.behaviour_error)
+
+
+def test_with_few_users_it_defers_everywhere():
+    found = rehearsed(counted(50), trust=Central(0.3, 1e-6))
+    assert found.policy.defers.all()
+    assert found.gain == 0
+    assert "DEFERs everywhere" in str(found)
+
+
+def test_more_privacy_never_helps_on_average():
+    gains = {
+        trust: np.mean([rehearsed(counted(20_000, seed=s), trust, s).gain for s in range(4)])
+        for trust in (NoPrivacy(), Central(1, 1e-6), Central(0.1, 1e-6))
+    }
+    none, some, more = gains.values()
+    assert none > some > more
+
+
+def random_problem(seed):
+    """A random model and a random behaviour, neither like those of the table."""
+    rng = np.random.default_rng(seed)
+    mdp = make(
+        "RandomMDP",
+        states=int(rng.integers(2, 5)),
+        actions=int(rng.integers(2, 4)),
+        horizon=int(rng.integers(1, 5)),
+        concentration=float(rng.uniform(0.1, 1)),
+        stationary=False,
+        seed=seed,
+    )
+    return mdp, rng.dirichlet(np.full(mdp.shape.actions, 0.7), mdp.shape.visits[:2])
+
+
+def test_it_is_hardly_ever_worse_than_behaviour_and_keeps_its_claims():
+    worse, missed, runs, won = 0, 0, 0, 0.0
+    for seed in range(40):
+        mdp, behaviour = random_problem(seed)
+        today = evaluate(mdp, behaviour)
+        for users in (300, 3_000, 30_000, 300_000):
+            data = counted(users, mdp, seed, behaviour)
+            found = rehearsed(data, TRUST, seed, start=mdp.start)
+            value = value_of(found, mdp, behaviour)
+            runs += 1
+            worse += value < today - 1e-9
+            missed += found.lower_value > value + 1e-9
+            won += value - today
+    assert runs == 160
+    assert worse <= 2
+    assert missed <= 8
+    assert won / runs > 0.1
+
+
+def test_undeclared_actions_are_never_recommended_and_reported():
+    declared = np.zeros(MDP.shape.visits[1:], bool)
+    declared[:, 0] = True
+    found = rehearsed(counted(1_000_000), played=declared)
+    assert set(np.unique(found.policy.actions)) <= {DEFER, 0}
+    assert found.coverage.other == pytest.approx(0.5, abs=0.01)
+    assert not found.coverage.actions[..., 1].any()
+    everything = rehearsed(counted(1_000_000))
+    assert (everything.policy.actions == 1).any()
+
+
+def test_a_state_without_declared_actions_always_defers():
+    declared = np.ones(MDP.shape.visits[1:], bool)
+    declared[0] = False
+    found = rehearsed(counted(1_000_000), played=declared)
+    assert found.policy.defers[:, 0].all()
+    assert not found.policy.defers.all()
+
+
+def test_slots_are_translated_back_to_actions():
+    renamed = make("DoubleChain", relabel=3)
+    data = counted(1_000_000, renamed)
+    declared = np.zeros(renamed.shape.visits[1:], bool)
+    best = plan(renamed).policy.actions
+    declared[np.arange(len(declared)), best[3]] = True
+    found = rehearsed(data, played=declared)
+    acting = ~found.policy.defers
+    step, state = np.nonzero(acting)
+    assert acting.any()
+    assert declared[state, found.policy.actions[step, state]].all()
+
+
+def test_known_rewards_help_and_need_no_release_of_rewards():
+    some, known = (
+        np.mean([rehearsed(counted(10_000, seed=s), seed=s, **o).gain for s in range(4)])
+        for o in ({}, {"rewards": MDP.full_rewards})
+    )
+    assert known > some
+
+
+def test_known_rewards_with_undeclared_actions():
+    declared = np.ones(MDP.shape.visits[1:], bool)
+    declared[1, 0] = False
+    found = rehearsed(counted(300_000), played=declared, rewards=MDP.full_rewards[0])
+    today = evaluate(MDP, uniform_policy(MDP.shape))
+    value = value_of(found, MDP, uniform_policy(MDP.shape))
+    assert today < found.lower_value <= value
+
+
+def test_stationary_steps_are_pooled():
+    plain, pooled = (rehearsed(counted(5_000), stationary=s) for s in (False, True))
+    assert plain.coverage.pooled is None
+    assert pooled.coverage.pooled == 1
+    assert pooled.coverage.actions.sum() > plain.coverage.actions.sum()
+
+
+def test_a_single_step_will_do():
+    mdp, behaviour = make("RandomMDP", horizon=1), np.full((1, 2, 2), 0.5)
+    for stationary in (False, True):
+        found = rehearsed(counted(100_000, mdp), start=mdp.start, stationary=stationary)
+        assert value_of(found, mdp, behaviour) >= evaluate(mdp, behaviour)
+
+
+def test_laplace_noise_will_do():
+    found = rehearsed(counted(1_000_000), Central(1))
+    assert found.guarantee.delta == 0
+    assert found.gain > 0
+
+
+def test_episodes_and_their_sums_are_one():
+    raw = PEOPLE.counts(MDP.shape, np.random.default_rng(0))
+    one = rehearsed(PEOPLE, NoPrivacy(), shape=MDP.shape)
+    two = rehearsed(raw, NoPrivacy())
+    assert np.array_equal(one.policy.actions, two.policy.actions)
+    assert one.users == two.users == 400
+
+
+def test_a_rehearsal_is_repeatable():
+    one, two, other = (rehearsed(counted(30_000), seed=s) for s in (5, 5, 6))
+    assert one.lower_value == two.lower_value
+    assert np.array_equal(one.policy.actions, two.policy.actions)
+    assert other.behaviour_value != one.behaviour_value
+
+
+def test_short_episodes_are_padded_into_an_end_state():
+    names = Vocabulary(states=["ill", "gone"], actions=["wait", "treat"], steps=[1, 2])
+    table = {
+        "user": ["a", "a", "b"],
+        "step": [1, 2, 1],
+        "state": ["ill", "ill", "ill"],
+        "action": ["wait", "treat", "treat"],
+        "reward": [0.0, 1.0, 1.0],
+    }
+    people, _ = Trajectories.from_frame(table, names, padding=Padding("gone"))
+    found = rehearsed(people, NoPrivacy(), vocabulary=names)
+    assert found.coverage.visits.tolist() == [[2, 0], [1, 1]]
+    assert found.behaviour_value == 1.0
+
+
+def test_what_comes_out_is_secure_by_default():
+    pytest.importorskip("opendp")
+    found = discreet.fit(PEOPLE, TRUST, shape=MDP.shape)
+    assert not found.guarantee.simulated
+    assert "SIMULATED" not in str(found)
+    assert (found.guarantee.epsilon, found.guarantee.delta) in ((1, 1e-6), (1, 0))
+    again = discreet.fit(PEOPLE, TRUST, shape=MDP.shape)
+    assert again.behaviour_value != found.behaviour_value
+
+
+def test_the_release_is_all_that_is_seen(monkeypatch):
+    """Other people with the same release get the same fit, to the last bit."""
+    from discreet.offline import fit as module
+
+    kept = []
+
+    def once(*arguments, **options):
+        kept.append(module_release(*arguments, **options))
+        return kept[0]
+
+    module_release = module.release
+    monkeypatch.setattr(module, "release", once)
+    one = rehearsed(counted(30_000, seed=1))
+    two = rehearsed(counted(30_000, seed=2), seed=9)
+    assert len(kept) == 2
+    assert str(one) == str(two)
+    assert one.lower_value == two.lower_value
+    assert np.array_equal(one.coverage.visits, two.coverage.visits)
+
+
+SHAPE = Shape(states=2, actions=2, horizon=2)
+TINY = Trajectories(np.zeros((3, 3), int), np.zeros((3, 2), int), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"shape": None}, "Expected the size of the problem, got neither shape nor vocabulary"),
+        ({"shape": (2, 2, 2)}, "Expected a Shape"),
+        ({"shape": Shape(2, 2, 3)}, "Expected episodes of 3 steps, got 2"),
+        ({"vocabulary": Vocabulary(states=3, actions=2, steps=2)}, "Expected one size"),
+        ({"played": np.ones((2, 2, 2))}, "Expected played to be bool"),
+        ({"played": np.ones((3, 2), bool)}, "Expected played to be bool"),
+        ({"played": np.zeros((2, 2), bool)}, "Expected at least one action in played"),
+        ({"start": np.zeros(2, bool)}, "Expected start to be bool"),
+        ({"start": [0, 1]}, "Expected start to be bool"),
+        ({"rewards": np.zeros((3, 2))}, "Expected rewards of shape"),
+        ({"rewards": np.full((2, 2), 1.5)}, "Expected rewards in"),
+        ({"rewards": np.full((2, 2), np.nan)}, "Expected finite rewards"),
+        ({"stationary": "yes"}, "Expected stationary to be True or False"),
+        ({"width": -1.0}, "Expected width >= 0, got width=-1.0"),
+        ({"width": np.inf}, "Expected width to be a finite number"),
+        ({"seed": 1, "sampler": "secure"}, "Secure noise cannot be seeded"),
+        ({"sampler": "quick"}, "Expected sampler to be one of"),
+        ({"trust": "central"}, "Expected a trust model"),
+        ({"data": [[0, 1]]}, "Expected Trajectories or Counts, got list"),
+        ({"data": TINY[:0]}, "Expected the episodes of at least one user"),
+        (
+            {"stationary": True, "played": np.arange(8).reshape(2, 2, 2) != 3},
+            "Expected the same declared actions at every step",
+        ),
+        (
+            {"data": Trajectories(np.full((1, 3), 2), np.zeros((1, 2), int), np.zeros((1, 2)))},
+            "Expected states from 0 to 1, got 2 to 2",
+        ),
+        (
+            {"data": Counts(1, np.ones((2, 2, 2, 2), int), np.zeros((2, 2, 2), int))},
+            "a user was counted twice",
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_bad_input_is_one_sentence(options, said):
+    given = {"data": TINY, "trust": TRUST, "shape": SHAPE, "sampler": "simulation", **options}
+    with pytest.raises(InvalidInputError, match=said):
+        discreet.fit(**given)
+
+
+def test_local_trust_has_a_remedy():
+    with pytest.raises(UnsupportedError, match="Logged episodes are in somebody's hands already"):
+        discreet.fit(TINY, discreet.Local(1), shape=SHAPE)
+
+
+def test_one_cell_of_the_table(capsys):
+    spec = importlib.util.spec_from_file_location("fit_table", TOOL)
+    tool = importlib.util.module_from_spec(spec)
+    sys.modules["fit_table"] = tool
+    spec.loader.exec_module(tool)
+    tool.main(["--environments", "Treatment", "--epsilons", "1", "--users", "1e5"])
+    lines = capsys.readouterr().out.splitlines()
+    total = lines[-1].split()
+    assert total[0] == "all"
+    gain, worst, worse, covered = float(total[1]), float(total[2]), total[3], total[4]
+    assert total[-1] == "60"
+    assert gain > 0.69  # the mean that the specification asks for at this size
+    assert worst > 0
+    assert worse == "0.0%"
+    assert float(covered[:-1]) >= 95

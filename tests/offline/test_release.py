@@ -1,0 +1,150 @@
+"""The one release: exactly the noise of the plan, on every declared counter, whoever was there."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from discreet import Central, Local, NoPrivacy, Shuffle
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp import Shape, Trajectories
+from discreet.offline.release import Randomness, check_trust, release
+from discreet.offline.slots import Slots
+from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
+
+pytestmark = pytest.mark.core
+
+SHAPE = Shape(states=2, actions=3, horizon=2)
+BOTH = ("transitions", "rewards")
+TRUST = Central(1, 1e-6, mechanism="gaussian")
+SOME = np.zeros(SHAPE.visits, bool)
+SOME[:, 0, :2] = True
+SOME[:, 1, 2] = True
+SLOTS = Slots.of(SOME, np.ones(2, bool))
+
+
+class Recorder(SimulationSampler):
+    """Remembers what it was asked for."""
+
+    def __init__(self, silent=False):
+        super().__init__(np.random.default_rng(0))
+        self.asked, self.silent = [], silent
+
+    def discrete_gaussian(self, sigma, size):
+        self.asked.append((sigma, size))
+        drawn = super().discrete_gaussian(sigma, size)
+        return drawn * 0 if self.silent else drawn
+
+
+def nobody_moves(users=4):
+    return Trajectories(np.zeros((users, 3), int), np.zeros((users, 2), int), np.zeros((users, 2)))
+
+
+def released(data, sampler, *, slots=SLOTS, trust=TRUST, statistics=BOTH, keep_last=False):
+    return release(
+        data,
+        slots,
+        trust,
+        statistics=statistics,
+        keep_last=keep_last,
+        randomness=Randomness(sampler, np.random.default_rng(0)),
+    )
+
+
+@pytest.mark.parametrize("statistics", [BOTH, BOTH[:1]])
+def test_the_noise_is_that_of_the_plan_for_this_trust(statistics):
+    plan = TRUST.calibrate(SLOTS.shape, statistics=statistics, last_transitions=True)
+    recorder = Recorder()
+    found = released(nobody_moves(), recorder, statistics=statistics)
+    assert {sigma for sigma, _ in recorder.asked} == {plan.law.sigma}
+    assert found.noise_variance == plan.noise_variance(4)
+    assert found.guarantee == plan.guarantee.stamped(secure=False)
+
+
+def test_every_declared_counter_has_noise_whether_somebody_was_there_or_not():
+    recorder = Recorder()
+    found = released(nobody_moves(), recorder)
+    assert np.array_equal(found.played, SLOTS.played)
+    rows = int(SLOTS.played.sum())
+    assert found.row_transitions.shape == (rows, 2)
+    assert sum(int(np.prod(size)) for _, size in recorder.asked) >= rows * 2 + rows
+    assert (found.row_transitions[1:] != 0).mean() > 0.8
+
+
+def test_no_episode_is_refused_and_one_user_moves_the_sums_by_no_more_than_the_plan_says():
+    plan = TRUST.calibrate(SLOTS.shape, statistics=BOTH, last_transitions=True)
+    silent = Recorder(silent=True)
+    vectors = []
+    for states in itertools.product(range(2), repeat=3):
+        for actions in itertools.product(range(3), repeat=2):
+            for rewards in itertools.product(range(2), repeat=2):
+                one = Trajectories(
+                    np.array([states]), np.array([actions]), np.array([rewards], float)
+                )
+                found = released(one, silent)
+                parts = [found.row_transitions.ravel(), found.row_rewards.ravel()]
+                vectors.append(np.concatenate(parts))
+    unit = 0.5 if plan.centred else 1.0
+    moves = np.array(vectors)[:, None] - np.array(vectors)[None]
+    assert (np.abs(moves).sum(axis=2)).max() <= unit * plan.reach.l1 + 1e-9
+    assert np.sqrt((moves**2).sum(axis=2)).max() <= unit * plan.reach.l2 + 1e-9
+
+
+def test_undeclared_actions_are_released_as_other():
+    people = Trajectories(np.zeros((4, 3), int), np.full((4, 2), 2), np.ones((4, 2)))
+    found = released(people, Recorder(silent=True))
+    assert found.transitions[:, 0, 2].sum() == 8
+    assert found.transitions.sum() == 8
+
+
+def test_the_sampler_says_whether_it_is_a_rehearsal():
+    assert released(nobody_moves(), Recorder()).guarantee.simulated
+    assert not Randomness.of("simulation", 3).sampler.secure
+
+
+def test_secure_noise_is_the_operating_systems():
+    pytest.importorskip("opendp")
+    sampler = Randomness.of("secure", None).sampler
+    assert isinstance(sampler, SecureSampler)
+    assert sampler.secure
+
+
+def test_a_rehearsal_is_seeded_with_streams_of_its_own():
+    one, two = Randomness.of("simulation", 3), Randomness.of("simulation", 3)
+    assert np.array_equal(
+        one.sampler.discrete_gaussian(9.0, 20), two.sampler.discrete_gaussian(9.0, 20)
+    )
+    assert one.rounding.random() == two.rounding.random()
+    other = Randomness.of("simulation", 4)
+    assert other.rounding.random() != Randomness.of("simulation", 3).rounding.random()
+
+
+@pytest.mark.parametrize(
+    ("sampler", "seed", "said"),
+    [
+        ("secure", 1, "Secure noise cannot be seeded, got seed=1"),
+        ("fast", None, "sampler to be one of 'secure', 'simulation'"),
+        ("simulation", -1, "seed to be an integer >= 0"),
+        ("simulation", 0.5, "seed to be an integer >= 0"),
+    ],
+)
+def test_bad_randomness_is_refused(sampler, seed, said):
+    with pytest.raises(InvalidInputError, match=said):
+        Randomness.of(sampler, seed)
+
+
+@pytest.mark.parametrize("trust", [Local(1), Shuffle(1, 1e-6)])
+def test_logged_episodes_have_no_local_or_shuffle_release(trust):
+    with pytest.raises(UnsupportedError, match=r"use Central\(epsilon, delta\)"):
+        check_trust(trust)
+
+
+@pytest.mark.parametrize("trust", ["central", None, Central])
+def test_what_is_no_trust_model_is_refused(trust):
+    with pytest.raises(InvalidInputError, match="Expected a trust model"):
+        check_trust(trust)
+
+
+def test_central_and_no_privacy_are_welcome():
+    assert check_trust(TRUST) is None
+    assert check_trust(NoPrivacy()) is None

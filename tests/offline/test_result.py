@@ -1,0 +1,108 @@
+"""How a fit reads."""
+
+import numpy as np
+import pytest
+
+from discreet.mdp import Vocabulary
+from discreet.offline.policy import DeferringPolicy
+from discreet.offline.result import Coverage, Fit
+from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+
+pytestmark = pytest.mark.core
+
+PROMISED = Guarantee(notion="JDP", epsilon=1.0, delta=1e-6)
+NAMES = Vocabulary(states=["ill", "well"], actions=["wait", "treat"], steps=["first", "second"])
+
+
+def fitted(actions=((1, -1), (-1, -1)), guarantee=PROMISED, pooled=None, gain=0.5, **others):
+    behaviour = np.array([[True, True], [True, False]])
+    known = np.array([[[True, True], [True, False]], [[True, True], [False, False]]])
+    coverage = Coverage(
+        visits=np.array([[60.0, 40], [90, 10]]),
+        behaviour=behaviour,
+        actions=known,
+        other=0.25,
+        pooled=pooled,
+    )
+    return Fit(
+        policy=DeferringPolicy(np.array(actions)),
+        lower_value=1.25,
+        behaviour_value=1.0,
+        behaviour_error=0.125,
+        gain=gain,
+        coverage=coverage,
+        guarantee=guarantee,
+        users=100,
+        declared=np.ones((2, 2, 2), bool),
+        width=2.0,
+        **others,
+    )
+
+
+def test_the_whole_page():
+    assert str(fitted(vocabulary=NAMES)).splitlines() == [
+        "Fit on the logged episodes of 100 people",
+        "  today           1 +- 0.12 per episode (estimate and standard error)",
+        "  this policy     1.25 or more (today less 2 standard errors, plus a cautious 0.5)",
+        "  changes         1 of 4 (step, state): 30% of all steps; elsewhere it DEFERs to today's "
+        "behaviour",
+        "  could not see   3 of 8 declared actions, and anything at all in 1 of 4 (step, state), "
+        "5% of all steps",
+        "  could compare   two actions or more in 75% of all steps",
+        "  undeclared      25% of all steps took an action that was not declared",
+        "  promise         SIMULATED, protects nobody: (1, 1e-06)-JDP, one user's whole episode, "
+        "replace-one",
+        "",
+        "What to do at each step (. = DEFER; states left out always DEFER):",
+        "state  first  second",
+        "ill    treat  .",
+    ]
+
+
+def test_a_rehearsal_says_so_and_a_real_fit_does_not():
+    assert "SIMULATED, protects nobody" in str(fitted())
+    assert "SIMULATED" not in str(fitted(guarantee=PROMISED.stamped(secure=True)))
+    assert fitted(guarantee=NO_GUARANTEE).promise == "no privacy"
+
+
+def test_without_names_there_are_numbers():
+    assert str(fitted()).endswith("state  0  1\n0      1  .")
+
+
+def test_where_nothing_was_found_it_says_so():
+    text = str(fitted(actions=((-1, -1), (-1, -1)), gain=0.0))
+    assert text.endswith("these data cannot tell a better policy from today's.")
+    assert "nothing better was found" in text
+
+
+def test_a_declaration_of_stationarity_is_reported():
+    assert "stationary" not in str(fitted())
+    assert "80% of all rows were pooled" in str(fitted(pooled=0.8))
+    assert "the data contradict it: nothing was pooled" in str(fitted(pooled=0.0))
+
+
+def test_many_states_and_long_names_are_cut_short():
+    many = fitted()
+    wide = Fit(
+        **{
+            **many.__dict__,
+            "policy": DeferringPolicy(np.ones((30, 60), int)),
+            "declared": np.ones((30, 60, 2), bool),
+            "coverage": Coverage(
+                visits=np.ones((30, 60)),
+                behaviour=np.ones((30, 60), bool),
+                actions=np.ones((30, 60, 2), bool),
+                other=0.0,
+                pooled=None,
+            ),
+        }
+    )
+    lines = str(wide).splitlines()
+    assert lines[-1] == "... and 20 more states; see policy.actions."
+    assert max(map(len, lines[-42:])) <= 103
+
+
+def test_coverage_is_by_people_not_by_cells():
+    coverage = fitted().coverage
+    assert coverage.share(np.array([[True, False], [False, False]])) == 0.3
+    assert coverage.seen == 0.75
