@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.search import NoiseBits
 from discreet.privacy.mechanisms._encoders import (
     AdditiveEncoder,
     cell_mask,
@@ -18,6 +19,7 @@ from discreet.privacy.mechanisms._encoders import (
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.registry import load_encoder
+from discreet.privacy.mechanisms.shuffle import ShuffleEncoder
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import flatten
 
@@ -119,3 +121,28 @@ def test_no_users_no_reports():
     with pytest.raises(InvalidInputError, match="users"):
         check_reports(np.zeros((0, 3), int), 0, 3)
     assert check_reports(np.zeros((2, 3), np.int32), 2, 3).dtype == np.int64
+
+
+class Silent:
+    """A law without noise: what a device would say if it said the truth."""
+
+    variance = 0.0
+
+    def draw(self, sampler, size):
+        return np.zeros(size, np.int64)
+
+
+@pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("visits",), ("rewards",)])
+def test_who_leaves_the_policy_counts_as_nothing_from_there_on(statistics):
+    """Also if a later step is one that the policy plays."""
+    played = np.ones(SHAPE.visits, np.bool_)
+    played[0, 0, 1] = False  # what EPISODE begins with
+    cells = np.flatnonzero(cell_mask(played, statistics, stationary=False))
+    report = AdditiveEncoder(SHAPE, statistics, cells, False, Silent()).encode(*EPISODE, sampler())
+    assert not report.any()
+    bits = ShuffleEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), played)
+    assert not bits.encode(*EPISODE, sampler())[:, 1].any()
+    inside = AdditiveEncoder(SHAPE, ("visits",), np.arange(12), False, Silent()).encode(
+        *EPISODE, sampler()
+    )
+    assert inside.sum() == SHAPE.horizon

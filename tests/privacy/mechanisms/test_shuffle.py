@@ -214,13 +214,14 @@ class TestRefusals:
                 np.array(states), np.array(actions), np.array(rewards), sampler()
             )
 
-    def test_an_episode_that_left_the_policy_is_reported_as_zeros_there(self, plan):
+    @pytest.mark.parametrize(("actions", "ones"), [([1, 0], 0), ([0, 1], 3), ([0, 0], 6)])
+    def test_an_episode_that_left_the_policy_is_zeros_from_there_on(self, plan, actions, ones):
         played = np.zeros(SHAPE.visits, bool)
         played[:, :, 0] = True
         encoder = plan.encoder(4, played=played)
         quiet = ShuffleEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), played)
-        rows = quiet.encode(np.array([0, 0, 0]), np.array([1, 0]), np.ones(2), sampler())
-        assert rows[:, 1].sum() == 3  # the second step only: transition, visit, reward
+        rows = quiet.encode(np.array([0, 0, 0]), np.array(actions), np.ones(2), sampler())
+        assert rows[:, 1].sum() == ones  # transition, visit and reward of each step that counts
 
     def test_delta_is_needed(self):
         with pytest.raises(CalibrationError, match="delta > 0"):

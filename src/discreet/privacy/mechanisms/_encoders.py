@@ -2,8 +2,8 @@
 
 A report is one row of integers: the user's counters in the order of the statistics, those of
 unplayed actions left out (they are zero for every user who follows the public policy; an episode
-that leaves it is reported as zeros there, which moves no report further). Rewards are rounded to
-bits on the device, before anything else.
+that leaves it is reported as zeros from there on, which moves no report further). Rewards are
+rounded to bits on the device, before anything else.
 """
 
 import math
@@ -26,9 +26,17 @@ from discreet.privacy.statistics import flatten
 
 
 def episode_counts(
-    shape: Shape, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    shape: Shape,
+    states: IntArray,
+    actions: IntArray,
+    rewards: FloatArray,
+    sampler: Sampler,
+    played: BoolArray | None = None,
 ) -> Counts:
-    """The counts of one episode, its rewards rounded to bits with the device's randomness."""
+    """The counts of one episode, its rewards rounded to bits with the device's randomness.
+
+    From the first step outside ``played`` on it counts as nothing, as on every device.
+    """
     one = Trajectories(
         np.asarray(states)[None], np.asarray(actions)[None], np.asarray(rewards, float)[None]
     )
@@ -36,7 +44,7 @@ def episode_counts(
     for step in np.flatnonzero((bits[0] > 0) & (bits[0] < 1)):
         bits[0, step] = sampler.binomial(1, float(bits[0, step]), 1)[0]
     rounded = Trajectories(one.states, one.actions, bits)
-    return rounded.counts(shape, np.random.default_rng(0))  # bits leave nothing to round
+    return rounded.counts(shape, np.random.default_rng(0), played)  # bits leave nothing to round
 
 
 def cell_mask(played: BoolArray, statistics: tuple[str, ...], *, stationary: bool) -> BoolArray:
@@ -84,9 +92,20 @@ class AdditiveEncoder:
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
         """One user's report, ``int64[1, m]``."""
-        counts = episode_counts(self.shape, states, actions, rewards, sampler)
+        counts = episode_counts(self.shape, states, actions, rewards, sampler, self._played)
         vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
         return self._perturb(vector, sampler)[None]
+
+    @property
+    def _played(self) -> BoolArray | None:
+        """The public policy, from the counters of the first statistic; None where all may be."""
+        if self.stationary:
+            return None
+        width = self.shape.states if self.statistics[0] == "transitions" else 1
+        rows = self.cells // width
+        played = np.zeros(self.shape.visits, np.bool_)
+        played.ravel()[rows[rows < played.size]] = True
+        return played
 
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters + self.law.draw(sampler, counters.size)

@@ -205,9 +205,10 @@ class ShuffleEncoder:
         """``int64[messages, 2]``: for every played counter, one data bit and ``bits`` noise bits.
 
         They are sent as separate messages; their order says nothing, since zeros follow ones. An
-        episode that left the public policy is reported as zeros there, which moves nothing further.
+        episode that left the public policy is reported as zeros from there on, which moves nothing
+        further.
         """
-        counts = episode_counts(self.shape, states, actions, rewards, sampler)
+        counts = episode_counts(self.shape, states, actions, rewards, sampler, self.played)
         counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
         own = flatten_rows(counts.at(self.played), self.statistics)
         ones = own + self.noise.draw(sampler, 1, counters.size)

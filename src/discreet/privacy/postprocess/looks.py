@@ -65,8 +65,14 @@ def _left(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray | None]:
     for name, numbers in counts.left.items():
         total[: len(numbers)] += numbers
         looks[: len(numbers)] += 1
-        spread[: len(numbers)] += counts.noise_variance[name]
+        spread[: len(numbers)] += _cell_variance(counts, name)
     return total / looks, spread / looks**2
+
+
+def _cell_variance(counts: PrivateCounts, name: str) -> float:
+    """Noise variance of one counter; a centred reward is half the difference of two."""
+    variance = counts.noise_variance[name]
+    return 2 * variance if name == "rewards" and counts.centred else variance
 
 
 def inflow_visits(transitions: FloatArray, rows: tuple[IntArray, ...], horizon: int) -> FloatArray:
