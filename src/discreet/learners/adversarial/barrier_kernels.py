@@ -63,18 +63,12 @@ def barrier_state(widths: Integers, actions: int) -> BarrierState:
     occupancy = np.ones((*pairs, width))
     occupancy /= (widths[:-1] * actions * widths[1:])[:, None, None, None]
     transitions = np.ones((*pairs, width)) / widths[1:, None, None, None]
+    policy, blocks = np.full(pairs, 1.0 / actions), np.ones((*pairs, width))
+    masses, logs = np.zeros(pairs), np.zeros(pairs)
+    potentials, trial, gradient, direction = (np.zeros(states) for _ in range(4))
     return BarrierState(
-        occupancy=occupancy,
-        policy=np.full(pairs, 1.0 / actions),
-        transitions=transitions,
-        blocks=np.ones((*pairs, width)),
-        masses=np.zeros(pairs),
-        logs=np.zeros(pairs),
-        potentials=np.zeros(states),
-        trial=np.zeros(states),
-        gradient=np.zeros(states),
-        direction=np.zeros(states),
-        system=empty_tridiagonal(horizon + 1, width),
+        *(occupancy, policy, transitions, blocks, masses, logs),
+        *(potentials, trial, gradient, direction, empty_tridiagonal(horizon + 1, width)),
     )
 
 

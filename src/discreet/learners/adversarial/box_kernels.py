@@ -50,15 +50,9 @@ def empty_columns(horizon: int, width: int, actions: int) -> Columns:
     """Room for the boxes of one problem size."""
     blocks = width * actions
     size = (horizon, width, blocks)
-    return Columns(
-        lower=np.zeros(size),
-        upper=np.zeros(size),
-        lower_entropy=np.zeros(size),
-        upper_entropy=np.zeros(size),
-        weights=np.zeros(width),
-        totals=np.zeros(blocks),
-        slopes=np.zeros(blocks),
-    )
+    low, high, low_entropy, high_entropy = (np.zeros(size) for _ in range(4))
+    weights, totals, slopes = np.zeros(width), np.zeros(blocks), np.zeros(blocks)
+    return Columns(low, high, low_entropy, high_entropy, weights, totals, slopes)
 
 
 @kernel
