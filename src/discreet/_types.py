@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = FloatArray
+Ints: TypeAlias = IntArray
+"""Short, for the signatures of kernels and of what calls them."""
 BoolArray: TypeAlias = NDArray[np.bool_]
 Int32Array: TypeAlias = NDArray[np.int32]
 """Column numbers of sparse rows: half the memory of `IntArray`."""

@@ -12,15 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, Floats, Ints
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import Policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.statistics import PrivateCounts
-
-Floats = FloatArray
-Ints = IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from discreet._seeds import RunSeeds
+from discreet._types import Floats
 from discreet.errors import UnsupportedError
-from discreet.learners.base import Floats, StreamLearner
+from discreet.learners.base import StreamLearner
 from discreet.learners.learn import learn
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result

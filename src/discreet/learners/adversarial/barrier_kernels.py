@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._jit import kernel
+from discreet._types import Floats, Ints
 from discreet.learners.adversarial.occupancy_kernels import (
     Boxes,
-    Floats,
-    Integers,
     Tridiagonal,
     empty_tridiagonal,
     rows,
@@ -56,7 +55,7 @@ class BarrierState(NamedTuple):
     system: Tridiagonal
 
 
-def barrier_state(widths: Integers, actions: int) -> BarrierState:
+def barrier_state(widths: Ints, actions: int) -> BarrierState:
     """The uniform start of the paper: q_1(x,a,x') = 1 / (X_h·A·X_{h+1})."""
     horizon, width = len(widths) - 1, int(widths.max())
     pairs, states = (horizon, width, actions), (horizon + 1, width)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._jit import kernel
-from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers, sort_descending
+from discreet._types import Floats, Ints
+from discreet.learners.adversarial.occupancy_kernels import Boxes, sort_descending
 
 LINEAR_RANGE = 600.0
 """Differences of log weights up to this size are safe in plain floating point (e^600 < 1e261)."""
@@ -263,7 +264,7 @@ def _next_breakpoint(
 
 @kernel
 def _wide_block(
-    h: int, nu: Floats, order: Integers, columns: Columns, column: int, n: int, p: Floats
+    h: int, nu: Floats, order: Ints, columns: Columns, column: int, n: int, p: Floats
 ) -> float:
     """Best ``p`` and gain of a block whose potentials span a very wide range.
 
@@ -285,9 +286,7 @@ def _wide_block(
 
 
 @kernel
-def marginal_entry(
-    h: int, order: Integers, lower: Floats, upper: Floats, column: int, n: int
-) -> int:
+def marginal_entry(h: int, order: Ints, lower: Floats, upper: Floats, column: int, n: int) -> int:
     """The entry at which the mass runs out when it is given to the best entries first."""
     spare = 1.0
     for y in range(n):

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._jit import kernel
+from discreet._types import Floats, Ints
 from discreet.learners.adversarial.box_kernels import (
     Columns,
     empty_columns,
@@ -30,8 +31,6 @@ from discreet.learners.adversarial.box_kernels import (
 )
 from discreet.learners.adversarial.occupancy_kernels import (
     Boxes,
-    Floats,
-    Integers,
     Tridiagonal,
     empty_tridiagonal,
     largest,
@@ -76,7 +75,7 @@ class EntropyState(NamedTuple):
     system: Tridiagonal
 
 
-def entropy_state(widths: Integers, actions: int) -> EntropyState:
+def entropy_state(widths: Ints, actions: int) -> EntropyState:
     """A cold start: potentials zero."""
     horizon, width = len(widths) - 1, int(widths.max())
     blocks, states = (horizon, width * actions), (horizon + 1, width)
@@ -103,7 +102,7 @@ def row_major(state: EntropyState) -> Floats:
 
 @kernel
 def dual_value(
-    costs: Floats, widths: Integers, potentials: Floats, scales: Floats, state: EntropyState
+    costs: Floats, widths: Ints, potentials: Floats, scales: Floats, state: EntropyState
 ) -> float:
     """F(nu); leaves transitions, gains, weights, mass and flow of nu in ``state``."""
     horizon, _, actions = costs.shape
@@ -115,9 +114,7 @@ def dual_value(
 
 
 @kernel
-def value_from_gains(
-    costs: Floats, widths: Integers, potentials: Floats, state: EntropyState
-) -> float:
+def value_from_gains(costs: Floats, widths: Ints, potentials: Floats, state: EntropyState) -> float:
     """F(nu), when transitions and gains are those of nu already."""
     horizon, _, actions = costs.shape
     value = 0.0
@@ -167,7 +164,7 @@ def dot(left: Floats, right: Floats, row: int, n: int) -> float:
 
 
 @kernel
-def dual_hessian(widths: Integers, actions: int, state: EntropyState) -> None:
+def dual_hessian(widths: Ints, actions: int, state: EntropyState) -> None:
     """Generalised Hessian of F into ``state.system``.
 
     Layer h adds the covariance under w of the vectors (-e_x, p(.|x,a)) plus the mean of
@@ -225,7 +222,7 @@ def _add_spread(h: int, n: int, blocks: int, state: EntropyState) -> None:
 
 @kernel
 def policy_and_gap(
-    costs: Floats, widths: Integers, potentials: Floats, value: float, state: EntropyState
+    costs: Floats, widths: Ints, potentials: Floats, value: float, state: EntropyState
 ) -> float:
     """The policy of this nu, and primal(q) + F(nu) for the occupancy q of (policy, transitions)."""
     horizon, width, actions = costs.shape
@@ -256,7 +253,7 @@ def policy_and_gap(
 
 @kernel
 def soft_backup(
-    costs: Floats, widths: Integers, potentials: Floats, scales: Floats, state: EntropyState
+    costs: Floats, widths: Ints, potentials: Floats, scales: Floats, state: EntropyState
 ) -> None:
     """A starting point: nu(x) = ln sum over a of exp(-c(x,a) + gain(x,a)), backwards.
 
@@ -278,7 +275,7 @@ def soft_backup(
 
 @kernel
 def newton(
-    costs: Floats, widths: Integers, state: EntropyState, start: float, cap: float, max_steps: int
+    costs: Floats, widths: Ints, state: EntropyState, start: float, cap: float, max_steps: int
 ) -> tuple[float, int]:
     """Damped semi-smooth Newton from ``state.potentials``, where F = ``start``; (gap, steps).
 
@@ -313,7 +310,7 @@ def newton(
 
 @kernel
 def _gap_if_flat(
-    costs: Floats, widths: Integers, gradient: Floats, value: float, state: EntropyState
+    costs: Floats, widths: Ints, gradient: Floats, value: float, state: EntropyState
 ) -> float:
     """The gap, or infinity if a derivative shows that it is too large."""
     if largest(gradient, widths, 1, costs.shape[0] - 1) > STEEP:
@@ -324,7 +321,7 @@ def _gap_if_flat(
 @kernel
 def _line_search(
     costs: Floats,
-    widths: Integers,
+    widths: Ints,
     gradient: Floats,
     direction: Floats,
     value: float,
@@ -376,7 +373,7 @@ def solve_entropy(
 
 
 @kernel
-def _start(costs: Floats, widths: Integers, state: EntropyState, warm: bool) -> float:
+def _start(costs: Floats, widths: Ints, state: EntropyState, warm: bool) -> float:
     """Potentials to start from, and F there: the soft backup's, or the last ones if better."""
     last_value = np.inf
     if warm:
@@ -392,7 +389,7 @@ def _start(costs: Floats, widths: Integers, state: EntropyState, warm: bool) -> 
 
 
 @kernel
-def _restart(costs: Floats, widths: Integers, state: EntropyState, attempt: int) -> None:
+def _restart(costs: Floats, widths: Ints, state: EntropyState, attempt: int) -> None:
     """Where to begin again: the soft backup, zero, the soft backup of halved costs."""
     state.scales[:] = 0.0
     if attempt == 1:
@@ -403,7 +400,7 @@ def _restart(costs: Floats, widths: Integers, state: EntropyState, attempt: int)
 
 
 @kernel
-def centre_costs(costs: Floats, widths: Integers) -> None:
+def centre_costs(costs: Floats, widths: Ints) -> None:
     """Subtract each layer's smallest cost, in place: no change of the solution, less rounding."""
     horizon, _, actions = costs.shape
     for h in range(horizon):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._jit import kernel
-from discreet.learners.adversarial.occupancy_kernels import Boxes, Floats, Integers
+from discreet._types import Floats, Ints
+from discreet.learners.adversarial.occupancy_kernels import Boxes
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 from discreet.privacy.streams.layered_kernels import LayeredCounters, LayeredUsers
 
@@ -75,7 +76,7 @@ def update_boxes(
 
 
 @kernel
-def expected_loss(transitions: Floats, widths: Integers, policy: Floats, losses: Floats) -> float:
+def expected_loss(transitions: Floats, widths: Ints, policy: Floats, losses: Floats) -> float:
     """V(policy, losses) in the true model, equation (2.1)."""
     horizon, width, actions = policy.shape
     reach, ahead = np.zeros(width), np.zeros(width)
@@ -96,7 +97,7 @@ def expected_loss(transitions: Floats, widths: Integers, policy: Floats, losses:
 
 
 @kernel
-def least_loss(transitions: Floats, widths: Integers, losses: Floats) -> float:
+def least_loss(transitions: Floats, widths: Ints, losses: Floats) -> float:
     """Min over policies of V(policy, losses): the best fixed policy in hindsight."""
     horizon, width, actions = losses.shape
     values, ahead = np.zeros(width), np.zeros(width)

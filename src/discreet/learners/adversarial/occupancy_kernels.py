@@ -9,23 +9,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet._jit import kernel
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from discreet._types import Floats, Ints
 
 
 class Boxes(NamedTuple):
     """Confidence boxes ``lower <= P(x'|x,a) <= upper``, one per (h, x, a, x')."""
 
-    widths: Integers
+    widths: Ints
     lower: Floats
     upper: Floats
 
 
-def open_boxes(widths: Integers, shape: tuple[int, ...]) -> Boxes:
+def open_boxes(widths: Ints, shape: tuple[int, ...]) -> Boxes:
     """Boxes that exclude nothing; ``shape`` is (H, X, A, X)."""
     return Boxes(widths.copy(), np.zeros(shape), np.ones(shape))
 
@@ -70,7 +67,7 @@ def cholesky(matrix: Floats, n: int) -> bool:
 
 @kernel
 def solve_tridiagonal(
-    widths: Integers,
+    widths: Ints,
     first: int,
     last: int,
     system: Tridiagonal,
@@ -135,7 +132,7 @@ def _eliminate_previous(m: int, n: int, h: int, system: Tridiagonal) -> None:
 
 
 @kernel
-def largest(values: Floats, widths: Integers, first: int, last: int) -> float:
+def largest(values: Floats, widths: Ints, first: int, last: int) -> float:
     """Largest absolute value over the states of layers ``first..last``."""
     peak = 0.0
     for h in range(first, last + 1):
@@ -145,9 +142,7 @@ def largest(values: Floats, widths: Integers, first: int, last: int) -> float:
 
 
 @kernel
-def state_action_occupancy(
-    transitions: Floats, policy: Floats, widths: Integers, out: Floats
-) -> None:
+def state_action_occupancy(transitions: Floats, policy: Floats, widths: Ints, out: Floats) -> None:
     """``out[h, x, a]``: probability of (x, a) at step h, rolled forward from the first layer."""
     horizon, actions = policy.shape[0], policy.shape[2]
     width = transitions.shape[3]
@@ -208,7 +203,7 @@ def upper_occupancy(boxes: Boxes, policy: Floats, out: Floats) -> None:
 
 
 @kernel
-def sort_descending(values: Floats, n: int, order: Integers) -> None:
+def sort_descending(values: Floats, n: int, order: Ints) -> None:
     """Insertion sort: ``values[order]`` decreases."""
     for j in range(n):
         k = j
@@ -220,7 +215,7 @@ def sort_descending(values: Floats, n: int, order: Integers) -> None:
 
 @kernel
 def _greedy_value(
-    values: Floats, order: Integers, lower: Floats, upper: Floats, n: int, spare: float
+    values: Floats, order: Ints, lower: Floats, upper: Floats, n: int, spare: float
 ) -> float:
     """Max of p·values over the box-simplex; ``spare`` = 1 - sum(lower)."""
     total = 0.0

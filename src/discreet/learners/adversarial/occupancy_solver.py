@@ -9,8 +9,9 @@ the same solvers for one problem at a time.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from discreet._types import Floats
 from discreet.errors import InvalidInputError, SolverError
 from discreet.learners.adversarial.barrier_kernels import barrier_state, barrier_step
 from discreet.learners.adversarial.entropy_kernels import entropy_state, row_major, solve_entropy
@@ -19,8 +20,6 @@ from discreet.learners.adversarial.occupancy_kernels import (
     state_action_occupancy,
     upper_occupancy,
 )
-
-Floats = NDArray[np.float64]
 
 GAP_LIMIT = 1e-3
 """A solve that misses its certificate by more than this is an error; most gaps are below 1e-8."""

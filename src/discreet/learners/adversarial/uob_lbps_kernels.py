@@ -3,14 +3,10 @@
 import numpy as np
 
 from discreet._jit import kernel
+from discreet._types import Floats, Ints
 from discreet.learners.adversarial.barrier_kernels import BarrierState, barrier_step
 from discreet.learners.adversarial.episode_kernels import Episodes, expected_loss, update_boxes
-from discreet.learners.adversarial.occupancy_kernels import (
-    Boxes,
-    Floats,
-    Integers,
-    upper_occupancy,
-)
+from discreet.learners.adversarial.occupancy_kernels import Boxes, upper_occupancy
 from discreet.privacy.streams.layered_kernels import add_layered_user
 
 LEAST_BOUND = 1e-12
@@ -19,7 +15,7 @@ LEAST_BOUND = 1e-12
 
 @kernel
 def estimate_losses(
-    released: Floats, bounds: Floats, widths: Integers, limit: float, centred: bool, out: Floats
+    released: Floats, bounds: Floats, widths: Ints, limit: float, centred: bool, out: Floats
 ) -> None:
     """Importance-weighted losses of one episode, from its released losses l (of visited pairs).
 

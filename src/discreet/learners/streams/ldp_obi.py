@@ -50,7 +50,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet import _validate
-from discreet.learners.base import Floats, Ints, StreamLearner
+from discreet._types import Floats, Ints
+from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.result import Result
 from discreet.learners.settings import NoisyBonusSettings

@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats
+from discreet._types import Floats
 from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
 from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet import _validate
 from discreet._seeds import RunSeeds
+from discreet._types import Floats
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.learners.base import Floats
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.learners.streams.ldp_obi import LdpObi

@@ -8,8 +8,7 @@ import numba
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import WordArray
-from discreet.learners.base import Floats, Ints
+from discreet._types import Floats, Ints, WordArray
 from discreet.learners.streams.planner_kernels import TIE
 from discreet.privacy.streams.lane_kernels import draw_uniform
 from discreet.privacy.streams.lane_users_kernels import LANE_PLANNER

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from discreet._seeds import RunSeeds
+from discreet._types import Floats
 from discreet.errors import UnsupportedError
-from discreet.learners.base import Floats, Problem, StreamLearner
+from discreet.learners.base import Problem, StreamLearner
 from discreet.learners.regret import RegretCurve, RegretRecorder
 from discreet.learners.result import Result, noise_deviations
 from discreet.mdp.planning import RegretMeter

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats, Ints
+from discreet._types import Floats, Ints
 from discreet.privacy.streams.kernels import (
     FLOATS_4,
     GENERATOR,

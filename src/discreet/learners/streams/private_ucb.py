@@ -45,7 +45,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.learners.base import Floats, Ints
+from discreet._types import Floats, Ints
 from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.learners.streams.loop import three_statistics

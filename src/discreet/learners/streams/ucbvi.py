@@ -43,7 +43,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from discreet.learners.base import Floats, Ints, StreamLearner
+from discreet._types import Floats, Ints
+from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from discreet._jit import inlined
-from discreet.learners.base import Floats
+from discreet._types import Floats
 from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
