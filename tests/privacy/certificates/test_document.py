@@ -116,16 +116,11 @@ def test_a_digest_is_no_proof(made, law):
 def test_what_the_file_says():
     data = certificate(mechanism="gaussian").to_dict()
     assert data.pop("digest") == verifier.digest(data)
-    assert data == {
-        "format": FORMAT,
-        "law": {"name": "discrete-gaussian", "sigma": "51/2"},
-        "moves": [{"shift": 1, "times": 36}],
-        "epsilon": "1",
-        "delta": "1/1000000",
-        "method": {"name": "sum"},
-        "bound": "1/2000000",
-        "about": {"mechanism": "gaussian"},
-    }
+    assert (data.pop("format"), data.pop("about")) == (FORMAT, {"mechanism": "gaussian"})
+    assert data.pop("law") == {"name": "discrete-gaussian", "sigma": "51/2"}
+    assert data.pop("moves") == [{"shift": 1, "times": 36}]
+    assert data.pop("method") == {"name": "sum"}
+    assert data == {"epsilon": "1", "delta": "1/1000000", "bound": "1/2000000"}
 
 
 def test_the_digest_covers_the_comments_too():

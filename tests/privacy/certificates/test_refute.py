@@ -6,24 +6,12 @@ import pytest
 
 pytest.importorskip("flint")
 
+from discreet.privacy.certificates import refute
 from discreet.privacy.certificates.balls import arb_poly, ball, exact
 from discreet.privacy.certificates.dots import Losses, binomial_atoms
 from discreet.privacy.certificates.laws import BinomialBits, GaussianMoves
-from discreet.privacy.certificates.refute import (
-    binomial_refutation,
-    gaussian_refutation,
-    rounded_down,
-    stick_from_below,
-)
-from helpers.curves import (
-    binomial_law,
-    delta_of_moves,
-    gaussian_law,
-    growth_of,
-    moved,
-    stick,
-    table_law,
-)
+from discreet.privacy.certificates.refute import binomial_refutation, gaussian_refutation
+from helpers import curves
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
@@ -39,7 +27,9 @@ def upper_bound(law, epsilon):
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1)])
 def test_fair_bits_against_listing_all_outputs(ups, downs, epsilon):
     trials = 10
-    truth = delta_of_moves(binomial_law(trials, HALF), [1] * ups + [-1] * downs, float(epsilon))
+    truth = curves.delta_of_moves(
+        curves.binomial_law(trials, HALF), [1] * ups + [-1] * downs, float(epsilon)
+    )
     found = binomial_refutation(trials, ups, downs, epsilon)
     # Values of infinite loss are left out: they are no part of this lower bound.
     unseen = 1 - (1 - Fraction(1, 2**trials)) ** (ups + downs)
@@ -48,7 +38,11 @@ def test_fair_bits_against_listing_all_outputs(ups, downs, epsilon):
 
 def test_a_coarse_grid_is_still_a_lower_bound():
     epsilon = Fraction(1)
-    truth = stick(binomial_law(40, HALF), moved(binomial_law(40, HALF), 1), growth_of(1))
+    truth = curves.stick(
+        curves.binomial_law(40, HALF),
+        curves.moved(curves.binomial_law(40, HALF), 1),
+        curves.growth_of(1),
+    )
     found = [binomial_refutation(40, 1, 0, epsilon, fineness=f) for f in (2, 20, 200)]
     assert found[0] < found[1] < found[2] <= truth * HAIR
     assert found[2] > truth * Fraction(98, 100)
@@ -66,10 +60,10 @@ def test_a_bracket_from_both_sides():
 def test_losses_are_rounded_down(weights, m):
     """Under P nothing changes; under Q the rounded masses weigh at least as much."""
     base = Fraction((1 << m) - 1, 1 << m)
-    law = table_law(weights)
-    there = moved(law, 1)
+    law = curves.table_law(weights)
+    there = curves.moved(law, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
-    found = rounded_down(atoms, base)
+    found = refute.rounded_down(atoms, base)
     masses = [exact(mass.mid()) for mass in found.masses.coeffs()]
     finite = sum(law[x] for x in law if x in there)
     assert abs(sum(masses) - finite) < Fraction(1, 10**40)
@@ -83,22 +77,22 @@ def test_a_loss_just_below_the_grid_is_rounded_down_to_the_next_point(place):
     """Doubles cannot tell it from the grid point itself."""
     base = Fraction(15, 16)
     ratio = base**place * (1 + Fraction(1, 10**30))
-    assert rounded_down([(ball(1), ball(ratio))], base).first == place - 1
+    assert refute.rounded_down([(ball(1), ball(ratio))], base).first == place - 1
 
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=6), st.integers(0, 8))
 def test_the_delta_of_rounded_losses_is_below_the_truth(weights, quarter):
     base, epsilon = Fraction(31, 32), Fraction(quarter, 4)
-    law = table_law(weights)
-    there = moved(law, 1)
+    law = curves.table_law(weights)
+    there = curves.moved(law, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
-    found = stick_from_below(rounded_down(atoms, base), epsilon, base)
-    assert 0 <= found <= stick(law, there, growth_of(epsilon)) + Fraction(1, 10**15)
+    found = refute.stick_from_below(refute.rounded_down(atoms, base), epsilon, base)
+    assert 0 <= found <= curves.stick(law, there, curves.growth_of(epsilon)) + Fraction(1, 10**15)
 
 
 def test_missing_mass_earns_nothing_from_below():
     losses = Losses(0, arb_poly([ball(Fraction(1, 4)), ball(Fraction(1, 4))]))
-    found = stick_from_below(losses, Fraction(0), HALF)
+    found = refute.stick_from_below(losses, Fraction(0), HALF)
     assert abs(found - Fraction(1, 8)) < Fraction(1, 10**40)
 
 
@@ -106,12 +100,12 @@ def test_a_ball_around_zero_counts_as_nothing():
     from discreet.privacy.certificates.balls import arb
 
     losses = Losses(3, arb_poly([arb(0, 1e-3)]))
-    assert stick_from_below(losses, Fraction(0), HALF) == 0
+    assert refute.stick_from_below(losses, Fraction(0), HALF) == 0
 
 
 def test_all_losses_of_a_binomial_are_placed():
     atoms = binomial_atoms(30, HALF, 1, 60.0)
-    found = rounded_down(atoms, Fraction(63, 64))
+    found = refute.rounded_down(atoms, Fraction(63, 64))
     total = sum(exact(mass.mid()) for mass in found.masses.coeffs())
     assert abs(total - (1 - Fraction(1, 2**30))) < Fraction(1, 10**20)
 
@@ -119,8 +113,8 @@ def test_all_losses_of_a_binomial_are_placed():
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2)])
 def test_gaussian_moves_against_listing_all_outputs(times, epsilon):
-    law = gaussian_law(3, 30, digits=25)
-    truth = delta_of_moves(law, [1] * times, float(epsilon))
+    law = curves.gaussian_law(3, 30, digits=25)
+    truth = curves.delta_of_moves(law, [1] * times, float(epsilon))
     found = gaussian_refutation(3, times, epsilon)
     assert truth * Fraction(4, 10) <= found <= truth * HAIR
 

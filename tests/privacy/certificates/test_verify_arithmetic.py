@@ -10,16 +10,7 @@ import pytest
 
 from discreet.privacy.certificates import verify
 from discreet.privacy.certificates.verify import ONE
-from helpers.curves import (
-    binomial_law,
-    delta_of_moves,
-    gaussian_law,
-    growth_of,
-    moved,
-    stick,
-    sum_law,
-    table_law,
-)
+from helpers import curves
 from helpers.properties import given, settings, st
 
 pytestmark = pytest.mark.core
@@ -222,7 +213,7 @@ def covers(law, truth, *, waste=Fraction(1, 10**9)):
 )
 def test_binomials_are_bounded(trials, probability, cut):
     law = verify.binomial(trials, Fraction(probability), BITS, Fraction(cut))
-    covers(law, binomial_law(trials, Fraction(probability)), waste=Fraction(1, 100))
+    covers(law, curves.binomial_law(trials, Fraction(probability)), waste=Fraction(1, 100))
 
 
 def test_a_coarse_cut_is_counted():
@@ -241,7 +232,7 @@ def test_tails_that_do_not_fall_are_refused():
 @pytest.mark.parametrize("cut", ["1e-20", "1e-3"])
 def test_discrete_gaussians_are_bounded(sigma, cut):
     law = verify.gaussian_masses(Fraction(sigma) ** 2, BITS, Fraction(cut))
-    covers(law, gaussian_law(Fraction(sigma)), waste=Fraction(1, 100))
+    covers(law, curves.gaussian_law(Fraction(sigma)), waste=Fraction(1, 100))
 
 
 @given(st.integers(1, 1000), st.integers(1, 50), st.integers(51, 100))
@@ -278,8 +269,8 @@ def dotted(first, second, base=GRID):
 
 @given(WEIGHTS, st.integers(-2, 2).filter(bool))
 def test_values_of_infinite_loss_are_lost(weights, shift):
-    law = table_law(weights)
-    there = moved(law, shift)
+    law = curves.table_law(weights)
+    there = curves.moved(law, shift)
     finite, lost = verify.atoms(law_of(law), ratios(law, there))
     assert len(finite) == sum(x in there for x in law)
     unseen = sum(p for x, p in law.items() if x not in there)
@@ -290,7 +281,7 @@ def test_values_of_infinite_loss_are_lost(weights, shift):
 def test_dots_keep_both_masses(weights, random):
     rival = weights.copy()
     random.shuffle(rival)
-    first, masses, lost = dotted(table_law(weights), table_law(rival))
+    first, masses, lost = dotted(curves.table_law(weights), curves.table_law(rival))
     under_p = Fraction(sum(masses), SCALE)
     under_q = sum(Fraction(m, SCALE) * GRID ** (first + i) for i, m in enumerate(masses))
     close = Fraction(1, 10**20)
@@ -303,22 +294,22 @@ def test_dots_keep_both_masses(weights, random):
 def test_no_delta_falls_below_the_truth(weights, random, quarter):
     rival = weights.copy()
     random.shuffle(rival)
-    first, second = table_law(weights), table_law(rival)
+    first, second = curves.table_law(weights), curves.table_law(rival)
     epsilon = Fraction(quarter, 4)
     found = verify.hockey_stick(dotted(first, second), epsilon, GRID, BITS)
-    assert Fraction(found, SCALE) >= stick(first, second, growth_of(epsilon))
+    assert Fraction(found, SCALE) >= curves.stick(first, second, curves.growth_of(epsilon))
 
 
 @settings(max_examples=15)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=4), st.integers(2, 3), st.integers(0, 6))
 def test_no_composed_delta_falls_below_the_truth(weights, times, half):
-    law = table_law(weights)
+    law = curves.table_law(weights)
     epsilon = Fraction(half, 2)
-    many = verify.repeat(dotted(law, moved(law, 1)), times, BITS, 0)
+    many = verify.repeat(dotted(law, curves.moved(law, 1)), times, BITS, 0)
     # What one move has lost is lost whenever it happens: the rest of the masses says how often.
     missing = SCALE - sum(many[1])
     found = verify.hockey_stick(many, epsilon, GRID, BITS)
-    truth = delta_of_moves(law, [1] * times, float(epsilon))
+    truth = curves.delta_of_moves(law, [1] * times, float(epsilon))
     assert Fraction(found, SCALE) >= truth - Fraction(1, 10**15)
     assert missing <= many[2] * times
 
@@ -334,7 +325,9 @@ def test_delta_of_masses_on_the_grid(epsilon):
     found = verify.hockey_stick((-40, masses, 5), Fraction(epsilon), GRID, BITS)
     assert found == 5  # negative losses cost nothing
     above = verify.hockey_stick((100, masses, 0), Fraction(epsilon), GRID, BITS)
-    truth = sum(Fraction(1, 4) * max(0, 1 - growth_of(epsilon) * GRID**i) for i in range(100, 104))
+    truth = sum(
+        Fraction(1, 4) * max(0, 1 - curves.growth_of(epsilon) * GRID**i) for i in range(100, 104)
+    )
     assert truth <= Fraction(above, SCALE) <= truth + Fraction(1, 10**14)
 
 
@@ -345,7 +338,7 @@ def test_delta_of_masses_on_the_grid(epsilon):
 @pytest.mark.parametrize(("step", "norm"), [(1, 1), (1, 2), (2, 1), (3, 2)])
 def test_directions_of_gaussian_noise_against_their_laws(step, norm, epsilon):
     sigma, epsilon = Fraction(3, 2), Fraction(epsilon)
-    law = sum_law(gaussian_law(sigma, digits=30), norm)
+    law = curves.sum_law(curves.gaussian_law(sigma, digits=30), norm)
     truth = sum(
         p * -Fraction(math.expm1(float(epsilon) - loss))
         for u, p in law.items()
@@ -353,6 +346,22 @@ def test_directions_of_gaussian_noise_against_their_laws(step, norm, epsilon):
     )
     found = verify.shifted_delta(sigma**2, norm, step, norm, epsilon, True)
     assert truth * (1 - Fraction(1, 10**12)) <= found <= truth * (1 + Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("epsilon", ["1/3", "2"])
+@pytest.mark.parametrize(("sigma", "norm", "step"), [(2, 1, 1), (3, 4, 1), (5, 2, 3)])
+def test_sums_over_the_integers_are_not_below_the_truth_by_a_hair(sigma, norm, step, epsilon):
+    """To fifty digits: the far tail, a part in 10^15, is there too."""
+    epsilon, spread = Fraction(epsilon), Fraction(sigma * sigma * norm)
+    top = math.ceil((Fraction(step * step * norm, 2) - epsilon * sigma**2) / step)
+    truth = sum(
+        decimal_exp(-u * u / (2 * spread)) * (1 - decimal_exp(epsilon - loss))
+        for u in range(top - 25 * math.ceil(sigma * math.sqrt(norm)), top)
+        if (loss := Fraction(step * step * norm - 2 * step * u, 2 * sigma**2)) > epsilon
+    )
+    root = Fraction(verify.root(spread)[1] * verify.ROOT_TWO_PI[1], ONE * ONE)
+    found = verify.lattice_sum(Fraction(sigma * sigma), norm, step, epsilon)
+    assert truth / root <= found <= truth / root * (1 + Fraction(1, 10**9))
 
 
 def test_hardly_any_noise_proves_nothing():
@@ -366,8 +375,8 @@ def test_concentrated_privacy_bounds_gaussian_noise(order):
     """zCDP of rho = 1/(2 sigma²) is no better than the truth."""
     sigma, epsilon = Fraction(2), Fraction(1)
     bound = verify.concentrated(1 / (2 * sigma**2), epsilon, Fraction(order))
-    law = gaussian_law(sigma)
-    assert bound >= stick(law, moved(law, 1), growth_of(1))
+    law = curves.gaussian_law(sigma)
+    assert bound >= curves.stick(law, curves.moved(law, 1), curves.growth_of(1))
 
 
 def test_orders_of_divergences():
