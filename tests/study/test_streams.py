@@ -29,11 +29,12 @@ def test_every_stream_learner_runs_the_same_with_and_without_restarts(tmp_path, 
         study = begin(tmp_path / name, TRUSTS[trust], learner=learner, episodes=40)
         assert study.batch_size == 1
         for user in range(5):
-            advance(study, user)
             if name == "restarted":
                 study = discreet.resume(study.path, study.head)
+            advance(study, user)
         study.verify()
-        finals.append((study.users, study.batches, study.ask().key, str(study.value)))
+        released = study._course.counts.transitions.tolist()
+        finals.append((study.users, study.batches, study.ask().key, released))
     assert finals[0] == finals[1]
     assert finals[0][:2] == (5, 5)
 

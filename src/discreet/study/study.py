@@ -411,9 +411,10 @@ class Study:
 
     def _state(self) -> dict[str, Plain]:
         """All that the study knows, as plain values."""
+        course = self._course.state()  # may draw: before the generators are written down
         generators: Any = {k: v.bit_generator.state for k, v in self._streams.items()}
         return {
-            "course": self._course.state(),
+            "course": course,
             "knowledge": self._knowledge.state(),
             "generators": generators,
             "issue": dict(self._issue),
