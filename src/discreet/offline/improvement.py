@@ -19,9 +19,19 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.offline.behaviour import (
+    Actions,
+    Behaviour,
+    Later,
+    action_rows,
+    kept_gain,
+    kept_gain_of_pool,
+    own_step,
+    with_pool,
+)
 from discreet.offline.evidence import Evidence, Rows
 from discreet.offline.slots import OTHER
-from discreet.offline.variance import next_value, row_value
+from discreet.offline.variance import row_value
 
 _TIE = 1e-9
 
@@ -38,23 +48,6 @@ class Plan(NamedTuple):
     slots: IntArray
     gain: FloatArray
     behaviour: FloatArray
-
-
-class _Behaviour(NamedTuple):
-    """Behaviour at one step: is it known, P_b, the value V_b of the row, and the row's variance."""
-
-    known: BoolArray
-    probabilities: FloatArray
-    values: FloatArray
-    variance: FloatArray
-
-
-class _Later(NamedTuple):
-    """What follows a step, ``[S]`` each: V_b, its variance, Delta."""
-
-    values: FloatArray
-    variance: FloatArray
-    gain: FloatArray
 
 
 def improve(
@@ -74,12 +67,17 @@ def improve(
     variance = np.zeros(states)
     for step in range(horizon - 1, -1, -1):
         left = horizon - step
-        later = _Later(values[step + 1], variance, gain[step + 1])
+        later = Later(values[step + 1], variance, gain[step + 1])
         rows = evidence.behaviour.layer(step)
-        behaviour = _behaviour(rows, later, left)
-        advantage = _advantage(evidence, step, behaviour, later, known_rewards[step], width)
+        actions = action_rows(evidence, step, known_rewards[step])
+        behaviour = own_step(rows, later, left)
+        deferred = kept_gain(rows, behaviour, later.gain, width)
+        if evidence.pooled is not None:
+            behaviour = with_pool(behaviour, evidence, step, actions, later, left)
+            other = kept_gain_of_pool(evidence, step, actions, later.gain, width)
+            deferred = np.maximum(deferred, other)
+        advantage = _advantage(evidence, step, actions, behaviour, later, width)
         advantage = np.where(allowed[step], advantage, -np.inf)
-        deferred = _deferred(rows, behaviour, later, width)
         best = advantage.argmax(axis=1)
         won = np.take_along_axis(advantage, best[:, None], axis=1)[:, 0]
         take = won > deferred + _TIE
@@ -89,26 +87,16 @@ def improve(
     return Plan(slots, gain, values)
 
 
-def _behaviour(rows: Rows, later: _Later, left: int) -> _Behaviour:
-    """Rewards are not clipped in the value: clipping noise would favour poor states."""
-    probabilities, means = rows.probabilities, rows.means
-    mean, variance = row_value(rows, probabilities, np.clip(means, 0, 1), later.values, float(left))
-    return _Behaviour(rows.known, probabilities, means + mean, variance)
-
-
 def _advantage(
     evidence: Evidence,
     step: int,
-    behaviour: _Behaviour,
-    later: _Later,
-    known_rewards: FloatArray,
+    actions: Actions,
+    behaviour: Behaviour,
+    later: Later,
     width: float,
 ) -> FloatArray:
     """``[S, K]``, the pessimistic value of each slot over behaviour; -inf where it is unknown."""
-    rows = evidence.at(step)
-    probabilities = rows.probabilities
-    estimated = np.clip(rows.means, 0, 1)
-    rewards = np.where(np.isnan(known_rewards), estimated, known_rewards)
+    rows, probabilities, rewards = actions
     left = float(len(evidence.played) - step)
     mean, variance = row_value(rows, probabilities, rewards, later.values + later.gain, left)
     shared = evidence.shares[step] ** 2 * variance
@@ -119,18 +107,8 @@ def _advantage(
     return np.where(rows.known & behaviour.known[:, None], lower, -np.inf)
 
 
-def _deferred(rows: Rows, behaviour: _Behaviour, later: _Later, width: float) -> FloatArray:
-    """``[S]``, what later deviations are worth if behaviour goes on here."""
-    most = float(later.gain.max())
-    if most <= 0:
-        return np.zeros(len(later.gain))
-    mean, variance = next_value(rows, behaviour.probabilities, later.gain, most)
-    kept = np.maximum(mean - width * np.sqrt(variance), 0)
-    return np.where(behaviour.known, kept, 0.0)
-
-
 def _behaviour_value(
-    rows: Rows, behaviour: _Behaviour, later: _Later, left: int
+    rows: Rows, behaviour: Behaviour, later: Later, left: int
 ) -> tuple[FloatArray, FloatArray]:
     """V_b of this step and its variance."""
     weight = rows.visits * behaviour.known
