@@ -149,6 +149,30 @@ def test_a_study_of_another_version_is_named_as_such(tmp_path):
         discreet.resume(path)
 
 
+def test_a_study_that_this_version_cannot_read_is_named_as_such(tmp_path, monkeypatch):
+    study = begin(tmp_path / "study.db")
+    monkeypatch.setattr(type(study._course.learner), "restore", lambda *_: {}["told"])
+    with pytest.raises(StudyError, match="is whole, but this version of discreet cannot"):
+        discreet.resume(study.path)
+
+
+def test_two_starts_at_once_make_one_study(tmp_path, monkeypatch):
+    """The second finds the file of the first when its turn has come."""
+    path = tmp_path / "study.db"
+    check, calls = store.check_new, []
+
+    def slow(where):
+        check(where)
+        calls.append(where)
+        if len(calls) == 1:
+            begin(path)  # another process, between the first look and the writing
+
+    monkeypatch.setattr(store, "check_new", slow)
+    with pytest.raises(StudyError, match="exists; resume"):
+        begin(path, seed=6)
+    assert discreet.resume(path).batches == 0
+
+
 def test_paths_at_which_no_study_can_be(tmp_path):
     with pytest.raises(StudyError, match="is a folder; name a file in it"):
         store.check_new(tmp_path)

@@ -26,8 +26,9 @@ from pathlib import Path
 from types import ModuleType
 
 from discreet._files import is_temporary, remove_strays, strays_of, write_atomically
+from discreet._spelling import quoted
 from discreet._types import Plain
-from discreet.errors import StudyError
+from discreet.errors import InvalidInputError, StudyError
 from discreet.study import ledger
 from discreet.study.ledger import BrokenChainError, Row, Tail
 from discreet.study.packing import packed, unpacked
@@ -111,15 +112,21 @@ class Store:
             tail = Change(memory, Tail()).append(event)
             image = bytearray(memory.serialize())
         image[18:20] = b"\x02\x02"  # the header's mark of a write-ahead log
+        deadline = time.monotonic() + PATIENCE
+        with self._sentences(), alone_in(self.path.resolve().parent, deadline):
+            check_new(self.path)
+            self._put(bytes(image))
+        return tail
+
+    def _put(self, image: bytes) -> None:
         try:
             remove_strays(self.path)
-            write_atomically(self.path, bytes(image), private=True)
+            write_atomically(self.path, image, private=True)
         except OSError as error:
             raise StudyError(
                 f"Cannot write in the folder {str(self.path.parent)!r}: {error.strerror}; nothing "
                 f"was begun. Choose a folder in which you may write."
             ) from None
-        return tail
 
     def read(
         self, head: str | None = None, on_users: Callable[[bytes], None] | None = None
@@ -312,6 +319,23 @@ class Change:
         return self.tail
 
 
+def path_of(given: str | Path) -> Path:
+    """The path, if it is one; refuses what no file can be called."""
+    if not isinstance(given, str | Path):
+        raise InvalidInputError(f"Expected the path of a study's file, got {given!r}.")
+    path = Path(given)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StudyError(
+            f"Expected a path that a file can have, got {quoted(given)}: {reason}; choose another."
+        ) from None
+    return path
+
+
 def check_new(path: Path) -> None:
     """Refuse a path at which there is something, or at which no file can be."""
     if path.is_dir():
@@ -429,7 +453,7 @@ def _follow(
     for number, text, digest in connection.execute(query, (tail.number,)):
         tail, entry = ledger.follow(tail, number, text, digest)
         heads.add(tail.head)
-        if "names" in entry:
+        if entry["kind"] == "batch":
             owner, rows = next(batches, (None, ()))
             users = b"".join(part for _, part in rows)
             whole = owner == number and len(users) == SIZE * int(str(entry["users"]))

@@ -135,13 +135,12 @@ class Study:
     @classmethod
     def begin(cls, path: str | Path, config: dict[str, Plain]) -> Self:
         """A new study with the configuration that `start` describes."""
-        where = Path(path)
+        where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
         fresh._course.ask()
         state = fresh._state()
         event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
-        store.check_new(where)
         fresh._tail = fresh._store.create(config, fresh._key, event)
         fresh._saved = state
         return fresh
@@ -156,11 +155,19 @@ class Study:
     @classmethod
     def read(cls, path: str | Path, head: str | None = None) -> Self:
         """As `resume`, for who only wants to look."""
-        where, roll = Path(path), Roll()
+        where, roll = store.path_of(path), Roll()
         content: Content = Store(where).read(head, roll.add)
-        study = cls(where, content.config, content.key)
+        try:
+            study = cls(where, content.config, content.key)
+            study._restore(content.state)
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, DiscreetError):
+                raise
+            raise StudyError(
+                f"{str(where)!r} is whole, but this version of discreet cannot go on with it: it "
+                f"was written by another one; use the version that its ledger names."
+            ) from error
         study._roll, study._tail = roll, content.tail
-        study._restore(content.state)
         return study
 
     @property
