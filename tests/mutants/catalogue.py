@@ -711,8 +711,8 @@ _STUDY = (
     Mutant(
         "study-readable-by-all",
         "everybody on the machine can read the state of the noise and the key of the names",
-        "bytes(image), private=True)",
-        "bytes(image), private=False)",
+        "self.path, image, private=True)",
+        "self.path, image, private=False)",
         ("test_only_the_owner_reads_it_and_its_log",),
     ),
     Mutant(
