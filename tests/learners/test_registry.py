@@ -9,7 +9,14 @@ from discreet.errors import DiscreetError, UnknownNameError
 from discreet.learners import registry
 from discreet.learners.adversarial import uc_o_reps
 from discreet.learners.base import Batch, BatchLearner, StreamLearner
-from discreet.learners.registry import LearnerSpec, get_learner, learner_names, register
+from discreet.learners.registry import (
+    LearnerSpec,
+    RegretBound,
+    by_name,
+    get_learner,
+    learner_names,
+    register,
+)
 from discreet.mdp import DeterministicPolicy, RiverSwim, uniform_policy
 from discreet.privacy.trust import Shuffle
 
@@ -134,3 +141,31 @@ def test_every_entry_is_complete(name):
     assert spec.bound
     if spec.bound_shape is not None:
         assert spec.bound_shape(4, 2, 6, 1e6, 1.0) > 0
+
+
+@pytest.mark.core
+def test_the_line_of_a_stream_learner_comes_from_its_class():
+    spec = LearnerSpec.of_stream(Greedy, paper="folklore")
+    assert (spec.name, spec.summary, spec.paper) == ("greedy", Greedy.summary, "folklore")
+    assert (spec.rhythm, spec.make, spec.run) == ("stream", Greedy, None)
+    assert spec.trusts == ("none", "central", "local")
+    assert (spec.bound, spec.bound_shape) == ("none proven", None)
+    assert spec.settings_type is Greedy.settings_type
+
+
+@pytest.mark.core
+def test_a_bound_is_its_text_and_its_shape():
+    bound = RegretBound("S·sqrt(K)", lambda S, A, H, K, epsilon: S * K**0.5)
+    spec = LearnerSpec.of_stream(Greedy, paper="", bound=bound, trusts=("none",))
+    assert spec.bound == "S·sqrt(K)"
+    assert spec.bound_shape(3, 2, 5, 100.0, 1.0) == 30.0
+    assert spec.trusts == ("none",)
+    assert by_name(spec) == {"greedy": spec}
+
+
+@pytest.mark.parametrize("name", ["dp-ucbvi", "private-ucb-vi", "pucb", "sdp-pe"])
+def test_privacy_costs_regret_in_the_bounds_and_the_cost_shrinks_with_epsilon(name):
+    shape = get_learner(name).bound_shape
+    costs = [shape(4, 2, 6, 1e6, epsilon) for epsilon in (0.1, 1.0, 10.0, np.inf)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[-1]
