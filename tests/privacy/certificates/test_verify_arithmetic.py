@@ -314,6 +314,17 @@ def test_no_composed_delta_falls_below_the_truth(weights, times, half):
     assert missing <= many[2] * times
 
 
+def test_losses_just_above_the_grid_are_not_rounded_down():
+    """Doubles cannot tell them from the grid point; the integers can."""
+    for place in range(-9, 60):
+        ratio = GRID**place * (1 - Fraction(1, 10**20))
+        part = (SCALE, ratio.numerator, ratio.denominator)
+        first, masses, _ = verify.dots([part], 0, GRID, BITS)
+        under_q = sum(Fraction(m, SCALE) * GRID ** (first + i) for i, m in enumerate(masses))
+        assert sum(masses) >= SCALE
+        assert under_q <= ratio * (1 + Fraction(1, 10**24))
+
+
 def test_nothing_in_common_is_lost_whole():
     assert verify.dots([], SCALE, GRID, BITS) == (0, [0], SCALE)
     assert verify.hockey_stick((0, [0], SCALE), Fraction(9), GRID, BITS) == SCALE
