@@ -183,10 +183,7 @@ def drawn(users):
     before = users.noise_states.copy()
     kind, scale, flip, *_, low, cut, other = users.law
     kernels._draw_noise(
-        kind,
-        scale,
-        flip,
-        low,
+        (kind, scale, flip, low),
         cut,
         other,
         users.noise_states,

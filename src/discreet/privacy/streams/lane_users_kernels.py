@@ -127,10 +127,7 @@ LANE_PLANNER = types.void(
 
 @inlined
 def _draw_noise(
-    kind: int,
-    scale: float,
-    flip: float,
-    low: float,
+    law: tuple[int, float, float, float],
     cut: FloatArray,
     other: FloatArray,
     state: WordArray,
@@ -142,8 +139,10 @@ def _draw_noise(
 ) -> None:
     """What every user's report adds whatever she did; ``fresh`` keeps the draws of this episode.
 
-    ``flat`` and ``total`` are ``fresh`` and ``noise`` in one dimension.
+    ``law`` is (kind, scale, flip, low); ``flat`` and ``total`` are ``fresh`` and ``noise`` in one
+    dimension.
     """
+    kind, scale, flip, low = law
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
     if kind == LAPLACE:
         add_laplace(s0, s1, s2, s3, scale, total)
@@ -314,7 +313,7 @@ def run_lanes(
     of_policy, totals, points, recorded = regret
     kind, scale, flip, keep, unit, bits, low, cut, other = users.law
     noise_states = users.noise_states
-    cumulative, flat_cumulative = users.cumulative
+    laws, flat_laws = users.cumulative
     means, flat_means = users.means
     start, flat_start = users.start
     raw, flat_raw = users.raw
@@ -329,41 +328,20 @@ def run_lanes(
     flat_actions = actions.reshape(actions.size)
     horizon, states, runs = actions.shape
     choices = means.shape[1]
-    sizes = (horizon, states, choices, runs)
+    sizes, pairs, law = (horizon, states, choices, runs), states * choices, (kind, scale, flip, low)
     point = np.searchsorted(points, first + 1)
     for k in range(coefficients.shape[0]):
         planner(coefficients[k], public, model, q, values, ties, actions)
         _add_regret(of_policy, totals, actions, choices)
         draw_uniforms(w0, w1, w2, w3, flat_uniforms)
-        _draw_noise(
-            kind,
-            scale,
-            flip,
-            low,
-            cut,
-            other,
-            noise_states,
-            fresh,
-            noise,
-            flat_fresh,
-            flat_noise,
-            states * choices,
-        )
+        _draw_noise(law, cut, other, noise_states, fresh, noise, flat_fresh, flat_noise, pairs)
         if kind in (FLIPS, ONE_STEP):
             draw_uniforms(a0, a1, a2, a3, flat_answers)
             _play_asked(
-                kind, keep, uniforms, cumulative, means, start, actions, answers, fresh, asked, raw
+                kind, keep, uniforms, laws, means, start, actions, answers, fresh, asked, raw
             )
         else:
-            _play(
-                flat_uniforms,
-                flat_cumulative,
-                flat_means,
-                flat_start,
-                flat_actions,
-                flat_raw,
-                sizes,
-            )
+            _play(flat_uniforms, flat_laws, flat_means, flat_start, flat_actions, flat_raw, sizes)
         _publish(unit, flip, bits, first + k + 1, flat_raw, flat_noise, flat_public)
         if point < points.size and points[point] == first + k + 1:
             recorded[point] = totals
