@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+import warnings
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def step(study):
 def killed_while_telling(path, seconds):
     """Tell in a process of its own, kill it after so long; how many batches it said it counted."""
     reading, writing = os.pipe()
-    child = os.fork()
+    child = _fork()
     if not child:
         _tell_for_ever(path, writing)
     os.close(writing)
@@ -52,6 +53,13 @@ def killed_while_telling(path, seconds):
     os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as rest:
         return len(rest.read())
+
+
+def _fork():
+    """Newer Pythons warn of threads; the child uses none and ends without cleaning up."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _tell_for_ever(path, writing):
@@ -168,7 +176,7 @@ def race(path, kind, seconds, processes=2):
     pipes = []
     for number in range(processes):
         reading, writing = os.pipe()
-        if not os.fork():
+        if not _fork():
             _run(path, number, seconds, writing)
         os.close(writing)
         pipes.append(reading)

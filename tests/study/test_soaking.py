@@ -20,11 +20,15 @@ def test_killed_at_any_moment_every_batch_counts_once(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["central", "stream"])
 def test_two_processes_at_once_both_make_progress(tmp_path, kind):
-    told = race(tmp_path / "study.db", kind, seconds=1.5)
-    study = discreet.resume(tmp_path / "study.db")
-    study.verify()
-    assert min(told) > 0
-    assert study.users == study.batches == sum(told)
+    for attempt in range(6):  # a busy machine may not give both of them a second and a half
+        path = tmp_path / f"{attempt}.db"
+        told = race(path, kind, seconds=1.5)
+        study = discreet.resume(path)
+        study.verify()
+        assert study.users == study.batches == sum(told)  # nothing lost, whoever was faster
+        if min(told) > 0:
+            return
+    pytest.fail("one of two processes never made progress")
 
 
 def test_a_crowd_costs_as_much_at_the_end_as_at_the_beginning(tmp_path):

@@ -7,10 +7,11 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
-from discreet.errors import InvalidInputError, StudyError, UnsupportedError
+from discreet.errors import InvalidInputError, MissingExtraError, StudyError, UnsupportedError
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.sampling import samplers
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study import store
 from helpers.studies import (
@@ -48,6 +49,16 @@ def test_secure_is_the_default_and_cannot_be_seeded(tmp_path):
     assert study.batches == 1
     ((config,),) = sql(tmp_path / "b.db", "SELECT config FROM config")
     assert json.loads(config)["sampler"] == "secure"
+
+
+def test_a_missing_extra_is_noticed_before_anybody_is_asked(tmp_path, monkeypatch):
+    def missing():
+        raise MissingExtraError("opendp", "secure")
+
+    monkeypatch.setattr(samplers, "_opendp", missing)
+    with pytest.raises(MissingExtraError, match="secure"):
+        begin(tmp_path / "study.db", sampler="secure", seed=None)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_secure_noise_does_not_follow_from_the_file(tmp_path):
