@@ -32,8 +32,11 @@ def exact(known):
 
 
 def test_every_mechanism_of_the_registry_is_audited(known):
-    found = [(e.trust, e.rhythm, e.mechanism) for e in exact(known)]
+    found = [(e.trust, e.rhythm, e.mechanism) for e in exact(known) if not e.centred]
     assert found == [(m.trust, m.rhythm, m.name) for m in KNOWN]
+    both = [e.name for e in exact(known) if e.centred]
+    assert both == ["central/gaussian-centred", "central/laplace-centred"]
+    assert all(e.plan().centred and not e.plan().last_transitions for e in known if e.centred)
 
 
 def test_a_mechanism_that_is_registered_is_audited(monkeypatch):

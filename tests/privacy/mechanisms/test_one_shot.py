@@ -14,6 +14,9 @@ from discreet.errors import (
 )
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.auditing.conformance import check_mechanism
+from discreet.privacy.auditing.run import audit
+from discreet.privacy.calibration.routes import cross_check
 from discreet.privacy.plans import with_reports
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
@@ -188,3 +191,80 @@ class TestBadInput:
         plan = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(InvalidInputError, match="users"):
             plan.simulate(counts, 0, sampler=sampler())
+
+
+BOTH = ("transitions", "rewards")
+
+
+class TestCentred:
+    """Transitions and rewards as learners ask for them."""
+
+    def test_golden_noise_is_the_same_on_both(self):
+        shape = Shape(states=4, actions=2, horizon=6)
+        for trust, std in ((Central(1, 1e-6), 16.09), (Central(1), math.sqrt(512))):
+            plan = trust.calibrate(shape, statistics=BOTH, last_transitions=False)
+            assert (plan.centred, plan.last_transitions) == (True, False)
+            for variance in plan.noise_variance(7).values():
+                assert math.sqrt(variance) == pytest.approx(std, rel=1e-3)
+        whole = Central(1, 1e-6).calibrate(shape, statistics=BOTH)
+        assert math.sqrt(whole.noise_variance(7)["rewards"]) == pytest.approx(17.16, rel=1e-3)
+
+    @pytest.mark.parametrize("last_transitions", [False, True])
+    def test_what_is_released(self, last_transitions):
+        raw, users = counts(), 50
+        plan = NoPrivacy().calibrate(SHAPE, statistics=BOTH, last_transitions=last_transitions)
+        played = np.ones(SHAPE.visits, bool)
+        played[1, 2] = False
+        released = plan.release(raw, sampler=sampler(), played=played)
+        steps = SHAPE.horizon if last_transitions else SHAPE.horizon - 1
+        inside = raw.transitions * played[..., None]
+        np.testing.assert_array_equal(released.transitions[:steps], inside[:steps])
+        assert last_transitions or not released.transitions[-1].any()
+        np.testing.assert_array_equal(released.rewards, (raw.rewards - raw.visits / 2) * played)
+        gone = users - inside.sum(axis=(1, 2, 3))
+        assert released.left["transitions"].tolist() == gone[:steps].tolist()
+        assert gone[1] > 0
+        assert released.visits is None
+
+    @pytest.mark.parametrize("trust", [Central(epsilon=1), Central(epsilon=1, delta=1e-3)])
+    def test_noise_is_as_stated_on_half_units(self, trust):
+        plan, raw = trust.calibrate(SHAPE, statistics=BOTH, last_transitions=False), counts()
+        drawn = [plan.release(raw, sampler=sampler(i)) for i in range(1000)]
+        centred = raw.rewards - raw.visits / 2
+        noise = np.array(
+            [
+                np.concatenate(
+                    [
+                        (one.transitions - raw.transitions)[:-1].ravel(),
+                        (one.rewards - centred).ravel(),
+                        one.left["transitions"],
+                    ]
+                )
+                for one in drawn
+            ]
+        )
+        assert (2 * noise == np.rint(2 * noise)).all()
+        assert (noise != np.rint(noise)).any()
+        variance = plan.noise_variance(50)["rewards"]
+        assert noise.var() == pytest.approx(variance, rel=0.05)
+        together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
+        assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
+        assert not any(one.transitions[-1].any() for one in drawn)
+
+    @pytest.mark.parametrize("epsilon", [0.2, 1.0, 10.0, 40.0])
+    def test_independent_accountings_agree(self, epsilon):
+        plan = Central(epsilon, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=BOTH)
+        assert cross_check(plan.accountings(7), at_most=epsilon) == pytest.approx(epsilon, rel=1e-3)
+
+    @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+    def test_the_audit_finds_the_promise_attained(self, mechanism):
+        for row in audit([f"central/{mechanism}-centred"], quick=True):
+            assert row.holds
+            assert row.exact_epsilon == pytest.approx(1.0, abs=1e-5)
+
+    @pytest.mark.parametrize("last_transitions", [False, True])
+    def test_conformance(self, last_transitions):
+        plan = Central(1).calibrate(
+            Shape(2, 2, 2), statistics=BOTH, last_transitions=last_transitions
+        )
+        assert check_mechanism(plan).ok

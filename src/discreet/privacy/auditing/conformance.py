@@ -340,11 +340,28 @@ def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
         return [stream.add(counts) for _ in range(last)][-1]
 
     drawn = [once() for _ in range(_RUNS)]
-    pooled = isinstance(plan, StreamPlan) and plan.stationary
-    raw = {name: last * getattr(counts, name) for name in plan.statistics}
     names = [name for name in STATISTICS if name in plan.statistics]
-    truth = np.concatenate([(raw[n].sum(axis=0) if pooled else raw[n]).ravel() for n in names])
+    truth = [last * _truth(plan, counts, name).ravel() for name in names]
     stated = plan.noise_variance(last if isinstance(plan, StreamPlan) else counts.users)
-    sizes = [np.asarray(getattr(drawn[0], name)).size for name in names]
-    variances = np.repeat([stated[name] for name in names], sizes)
-    return np.array([vector(release) for release in drawn]) - truth, variances
+    variances = np.repeat([stated[name] for name in names], [part.size for part in truth])
+    noisy = [
+        np.concatenate([_noisy(plan, np.asarray(getattr(one, name))).ravel() for name in names])
+        for one in drawn
+    ]
+    return np.array(noisy) - np.concatenate(truth), variances
+
+
+def _truth(plan: Plan, counts: Counts, name: str) -> NumberArray:
+    """What a statistic is an estimate of."""
+    raw = np.asarray(getattr(counts, name), np.float64)
+    if isinstance(plan, StreamPlan):
+        return raw.sum(axis=0) if plan.stationary else raw
+    if name == "rewards" and plan.centred:
+        raw = raw - counts.visits / 2
+    return _noisy(plan, raw)
+
+
+def _noisy(plan: Plan, values: NumberArray) -> NumberArray:
+    """Without the transitions of the last step, where they are not released."""
+    shown = isinstance(plan, StreamPlan) or plan.last_transitions or values.ndim < 4
+    return values if shown else values[:-1]

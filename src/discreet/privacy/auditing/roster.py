@@ -10,7 +10,7 @@ from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, cal
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
 from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
-from discreet.privacy.sensitivity import STATISTICS, Reach
+from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import VectorPlan, vector_stream
 
@@ -25,6 +25,9 @@ LONG = 256
 _LISTED = ("randomized-response", "one-step")
 """Mechanisms that randomise data: all their outcomes are listed."""
 
+_CENTRED = ("central/gaussian", "central/laplace")
+"""Batches that are released in two forms: as learners ask for them, and plain."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -37,12 +40,15 @@ class Entry:
     epsilon: float = 1.0
     delta: float = 1e-6
     stationary: bool = False
+    centred: bool = False
+    """Central batches as learners ask for them: centred rewards, no last transitions."""
 
     @property
     def name(self) -> str:
         """For instance ``central/gaussian``, ``local/laplace-stream``."""
         both = self.rhythm == "stream" and self.mechanism in mechanisms(self.trust, "batch")
-        return f"{self.trust}/{self.mechanism}" + ("-stream" if both else "")
+        form = "-centred" if self.centred else "-stream" if both else ""
+        return f"{self.trust}/{self.mechanism}{form}"
 
     @property
     def kind(self) -> Kind:
@@ -106,7 +112,9 @@ class Entry:
             )
 
     def _batch(self, shape: Shape, statistics: tuple[str, ...]) -> Plan:
-        """Classes as learners ask for them: visits come with the rewards."""
+        """Classes and centred batches as learners ask for them: no visits beside the rewards."""
+        if self.centred:
+            return self.model.calibrate(shape, statistics=CENTRED, last_transitions=False)
         if self.mechanism != "classes":
             return self.model.calibrate(shape, statistics=statistics)
         asked = tuple(name for name in statistics if name != "visits") or statistics
@@ -122,6 +130,8 @@ def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
             entry = Entry(known.trust, known.name, known.rhythm, calibration, epsilon, delta)  # type: ignore[arg-type]
             if calibration == "exact" or _printed(entry):
                 yield entry
+            if calibration == "exact" and entry.name in _CENTRED:
+                yield replace(entry, centred=True)
 
 
 def find(name: str, **options: float) -> list[Entry]:

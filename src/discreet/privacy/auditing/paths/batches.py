@@ -9,9 +9,11 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.neighbours import (
+    ALTERNATING,
     EVERYTHING,
     OFF_POLICY,
     Episode,
+    alternating,
     everything,
     neighbours,
     opposites,
@@ -56,6 +58,8 @@ def batch_path(plan: BatchPlan, name: str, users: int, *, kind: Kind = "batch") 
     """One user of ``users`` is replaced, in every respect."""
     usual, _ = opposites(plan.shape)
     others = neighbours(plan.shape)
+    if plan.centred:
+        others[ALTERNATING] = alternating(plan.shape)
     return _path(plan, name, users, usual, others, played=None, kind=kind)
 
 
