@@ -20,7 +20,8 @@ TRUSTS = {
     "none": discreet.NoPrivacy(),
     "gaussian": discreet.Central(1, 1e-6),
     "laplace": discreet.Central(1),
-    "shuffle": discreet.Shuffle(0.5, 1e-6),
+    "classes": discreet.Shuffle(0.5, 1e-6, mechanism="classes"),
+    "bits": discreet.Shuffle(0.5, 1e-6, mechanism="bits"),
     "local": discreet.Local(4),
 }
 BATCH_LEARNERS = [n for n in learner_names() if get_learner(n).rhythm == "batch"]

@@ -286,7 +286,10 @@ class ClassesBatch(CountsPlan, ReportPlan):
         )
 
     def _variances(self, classes: Sequence[MessageClass], users: int) -> dict[str, float]:
-        """Of the noise that these classes carry: T·p·(1 - p), and for both cells of a reward."""
+        """Of the noise that these classes carry: T·p·(1 - p), and for both cells of a reward.
+
+        Transitions of a single step may have no class: then what one would carry.
+        """
         found: dict[str, float] = {}
         for one in classes:
             mean = _noise_mean(one, users)
@@ -297,7 +300,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
                 if "visits" not in self.statistics:
                     each["visits"] = 2 * mean * (1 - 2 * p)
             found |= {name: max(value, found.get(name, 0.0)) for name, value in each.items()}
-        return found
+        return self.noise_variance(users) | found
 
     def _counters(
         self,
