@@ -388,8 +388,10 @@ _SHUFFLE = (
     Mutant(
         "everybody-honest",
         "the honest fraction is ignored",
+        "self.delta)\n\n    def reliable(self, users: int) -> int:\n"
+        '        """How many of ``users`` users are counted on to add noise."""\n'
         "        return honest_users(self.honest, users)",
-        "        return users",
+        "self.delta)\n\n    def reliable(self, users: int) -> int:\n        return users",
         ("test_one_of_two_honest_users_is_enough_noise",),
     ),
     Mutant(
