@@ -73,11 +73,11 @@ def cases() -> Iterator[Case]:
                 f"one-shot Gaussian, two statistics {name}",
                 _batch(central, horizon, statistics=TWO),
             )
-            shuffle = Shuffle(epsilon=epsilon, delta=delta)
+            shuffle = Shuffle(epsilon=epsilon, delta=delta, mechanism="bits")
             for users in (500, 20_000, 1_000_000):
                 yield Case(f"shuffle n={users:,} {name}", _batch(shuffle, horizon), users)
         name = f"H=6 eps=1 delta={delta:g}"
-        honest = Shuffle(epsilon=1.0, delta=delta, honest=0.8)
+        honest = Shuffle(epsilon=1.0, delta=delta, honest=0.8, mechanism="bits")
         yield Case(f"shuffle n=20,000 honest=0.8 {name}", _batch(honest, 6), 20_000)
         for episodes in (20_000, 1_000_000):
             for mechanism in ("tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"):
@@ -99,7 +99,7 @@ def cases() -> Iterator[Case]:
                 f"layered bandit H=6 eps={epsilon:g} delta={delta:g}", _layered(6, epsilon, delta)
             )
     for horizon in (2, 6):  # one user adds all bits: fair ones, as few as there can be
-        least = Shuffle(epsilon=1.0, delta=1e-6)
+        least = Shuffle(epsilon=1.0, delta=1e-6, mechanism="bits")
         yield Case(f"least fair bits H={horizon} eps=1 delta=1e-06", _batch(least, horizon), 1)
     for mechanism in ("laplace", "randomized-response", "one-step"):
         local = Local(epsilon=1.0, mechanism=mechanism)

@@ -19,7 +19,7 @@ def test_makes_a_file_and_verifies_it(discreet, tmp_path):
     assert "Not covered: that one user moves the counters as stated" in out
     code, out, err = discreet("certify", "--verify", path)
     assert (code, err) == (0, "")
-    assert out.startswith("Verified (binomial): delta(1) is at most ")
+    assert out.startswith("Verified (classes): delta(1) is at most ")
 
 
 def test_an_edited_file_is_refused(discreet, tmp_path):
@@ -50,8 +50,9 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--delta", "0"], "discrete-laplace"),
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
         (["--trust", "local", "--mechanism", "gaussian", *POOLED], "piled-gaussian"),
-        (["--trust", "shuffle", "--honest", "0.5"], "binomial"),
-        (["--trust", "shuffle", "--epsilon", "10"], "table"),
+        (["--trust", "shuffle", "--honest", "0.5"], "classes"),
+        (["--trust", "shuffle", "--mechanism", "bits"], "binomial"),
+        (["--trust", "shuffle", "--mechanism", "bits", "--epsilon", "10"], "table"),
         (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),
     ],
 )

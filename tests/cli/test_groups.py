@@ -33,7 +33,7 @@ def test_a_release_knows_its_size_and_its_counters():
     release = Release(states=3, actions=4, horizon=5, statistics=" visits, rewards")
     assert release.shape == Shape(states=3, actions=4, horizon=5)
     assert release.counters == ("visits", "rewards")
-    assert Release().counters == ("transitions", "visits", "rewards")
+    assert Release().counters is None
     with pytest.raises(DiscreetError, match="states"):
         _ = Release(states=0).shape
 

@@ -97,7 +97,7 @@ def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsi
         with pytest.raises(CalibrationError, match="larger epsilon"):
             Central(epsilon, mechanism=name).calibrate(shape(2), rhythm="stream", episodes=9)
     with pytest.raises(CalibrationError, match="larger epsilon"):
-        Shuffle(epsilon, 1e-6).calibrate(shape(2)).bits(100)
+        Shuffle(epsilon, 1e-6, mechanism="bits").calibrate(shape(2)).bits(100)
 
 
 def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
@@ -108,16 +108,20 @@ def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
 @pytest.mark.parametrize("honest", [0, -1, 1.5, math.nan])
 def test_fractions_that_mean_nobody_are_refused(honest):
     with pytest.raises(InvalidInputError, match="honest"):
-        Shuffle(1, 1e-6, honest=honest)
+        Shuffle(1, 1e-6, honest=honest, mechanism="bits")
 
 
 @pytest.mark.parametrize(("honest", "users"), [(1e-9, 100), (0.5, 1)])
 def test_batches_with_nobody_honest_are_refused(honest, users):
-    plan = Shuffle(10, 1e-6, honest=honest).calibrate(shape(2))
+    plan = Shuffle(10, 1e-6, honest=honest, mechanism="bits").calibrate(shape(2))
     with pytest.raises(InvalidInputError, match="at least one honest user"):
         plan.bits(users)
 
 
 def test_very_large_epsilons_have_little_noise_and_no_surprises():
-    assert 0 < Shuffle(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 0.1
+    assert (
+        0
+        < Shuffle(700, 1e-6, mechanism="bits").calibrate(shape(2)).noise_variance(100)["visits"]
+        < 0.1
+    )
     assert Central(700, 1e-6).calibrate(shape(2)).noise_variance(100)["visits"] < 1e-6

@@ -11,9 +11,11 @@ from discreet.errors import CalibrationError, InvalidInputError, UnsupportedErro
 from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
 from discreet.privacy.calibration.routes import Route
+from discreet.privacy.costs import run_traffic, usual_batch
+from discreet.privacy.mechanisms.classes import deterministic
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
-SHUFFLE = Shuffle(epsilon=1, delta=1e-6)
+SHUFFLE = Shuffle(epsilon=1, delta=1e-6, mechanism="bits")
 
 
 @pytest.mark.core
@@ -35,6 +37,43 @@ def test_integer_messages_of_the_papers():
     assert report.delta_of_integer_messages["everybody_else"] == pytest.approx(0.95, rel=1e-3)
     linked = calibrate(SHUFFLE, SHAPE, users=1000)
     assert linked.delta_of_whole_vectors == pytest.approx(0.93, abs=0.01)
+
+
+@pytest.mark.core
+def test_report_of_shuffle_by_classes():
+    report = calibrate(Shuffle(epsilon=1, delta=1e-6), SHAPE, users=20_000)
+    assert report.mechanism == "classes"
+    assert (report.messages_per_user, report.bytes_per_user) == (22, 22 * 52)
+    assert report.noise_std["transitions"] == pytest.approx(19.84, rel=1e-3)
+    assert report.noise_std["rewards"] == pytest.approx(14.03, rel=1e-3)
+    assert report.noise_std["visits"] == pytest.approx(2**0.5 * 19.84, rel=1e-3)
+    assert report.derived == ("visits",)
+    assert report.noise_cells["lambda"] == "393799/1000"
+    assert report.noise_cells["of"]["transitions"]["cells"] == 17
+    assert report.parties["if both collude"].startswith("none")
+    assert report.delivered_by_paper["epsilon"] == pytest.approx(0.055, rel=0.01)
+    asked = calibrate(
+        Shuffle(epsilon=1, delta=1e-6),
+        SHAPE,
+        users=20_000,
+        statistics=("transitions", "visits", "rewards"),
+    )
+    assert asked.derived == ()
+    assert asked.noise_std["visits"] == asked.noise_std["transitions"] > 19.9
+    assert asked.noise_cells["classes"] == 17
+
+
+def test_a_whole_run_costs_more_than_its_last_batch():
+    plan = usual_batch(Shuffle(epsilon=1, delta=1e-6), SHAPE)
+    run = run_traffic(plan, [100, 1_000, 18_900])
+    sent = [plan.traffic(n, played=deterministic(SHAPE)).messages for n in (100, 1_000, 18_900)]
+    assert run["most_messages_per_user"] == sent[0] > sent[1] > sent[2] == 22
+    assert run["users_of_the_dearest_batch"] == 100
+    mean = (100 * sent[0] + 1_000 * sent[1] + 18_900 * 22) / 20_000
+    assert run["messages_per_user"] == pytest.approx(mean)
+    assert run["bytes_in_all"] == pytest.approx(52 * 20_000 * mean)
+    assert run_traffic(usual_batch(Central(1), SHAPE), [5]) is None
+    assert run_traffic(plan, []) is None
 
 
 @pytest.mark.parametrize(
@@ -175,7 +214,7 @@ def test_golden_values_from_the_command_line(
     run, horizon, epsilon, shuffle, gaussian, laplace, paper
 ):
     size = ("--horizon", horizon, "--epsilon", epsilon, "--users", 1000, "--json")
-    answer = json.loads(run("--trust", "shuffle", *size).stdout)
+    answer = json.loads(run("--trust", "shuffle", "--mechanism", "bits", *size).stdout)
     assert answer["noise_std"]["visits"] == pytest.approx(shuffle, rel=0.01)
     assert answer["paper_noise_std"]["visits"] == pytest.approx(paper, rel=0.01)
     central = json.loads(run("--trust", "central", *size).stdout)
@@ -189,7 +228,9 @@ def test_the_table_names_guarantee_cost_and_papers(run):
     text = run("--trust", "shuffle").stdout
     for words in (
         "(1, 1e-06)-SDP, one user's whole episode, replace-one",
-        "576 messages, 29,952 bytes",
+        "22 messages, 1,144 bytes",
+        "visits (derived)      28.06",
+        "If both collude: none",
         "deliver (0.05542, 1e-06)",
         "assuming that the shuffler does not collude",
     ):

@@ -52,9 +52,13 @@ class Release:
     actions: Annotated[int, typer.Option(help="Actions.")] = 2
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
     users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000
-    statistics: Annotated[str, typer.Option(help="Counters to release, separated by commas.")] = (
-        "transitions,visits,rewards"
-    )
+    statistics: Annotated[
+        str,
+        typer.Option(
+            help="Counters to release, separated by commas. Left out: transitions,visits,rewards; "
+            "of shuffle by classes transitions,rewards, which tell visits as well."
+        ),
+    ] = ""
     stationary: Annotated[
         bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
     ] = False
@@ -67,8 +71,10 @@ class Release:
         return Shape(states=self.states, actions=self.actions, horizon=self.horizon)
 
     @property
-    def counters(self) -> tuple[str, ...]:
-        """The statistics by name."""
+    def counters(self) -> tuple[str, ...] | None:
+        """The statistics by name; None if the choice is left open."""
+        if not self.statistics:
+            return None
         return tuple(name.strip() for name in self.statistics.split(","))
 
 

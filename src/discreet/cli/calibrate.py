@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -30,6 +31,13 @@ def costs(
             "unless the mechanism is for streams only."
         ),
     ] = "",
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="With --trust: also what all users send in a whole run of this learner, whose "
+            "batches are those of a simulation with --users episodes on a random problem."
+        ),
+    ] = "",
     verify: Annotated[
         bool, typer.Option("--verify", help="Run independent accountings and compare them.")
     ] = False,
@@ -45,6 +53,8 @@ def costs(
         _show_comparison(reports, release.users, as_json=json)
         return
     report = cost(promise.trust, rhythm or _usual_rhythm(promise))
+    if learner:
+        report = replace(report, run=_run(learner, promise, release))
     if json:
         echo_json(report.to_dict())
     else:
@@ -69,6 +79,24 @@ def _cost(
         stationary=release.stationary,
         verify=verify,
     )
+
+
+def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] | None:
+    """What all users send in a run: batches are those of one simulated run."""
+    import numpy as np
+
+    from discreet.learners.learn import learn, make_batch_learner, public_facts
+    from discreet.learners.registry import get_learner
+    from discreet.mdp.environments.registry import make
+    from discreet.privacy.costs import run_traffic
+
+    sizes = {"states": release.states, "actions": release.actions, "horizon": release.horizon}
+    problem, trust = make("RandomMDP", **sizes), promise.model(promise.trust)
+    facts = public_facts(problem, release.users)
+    rng = np.random.default_rng(0)
+    plan = make_batch_learner(get_learner(learner), facts, trust, rng, {}).plan
+    result = learn(problem, learner=learner, trust=trust, episodes=release.users, seed=0)
+    return run_traffic(plan, result.extras["batches"])
 
 
 def _usual_rhythm(promise: Promise) -> "Rhythm":
@@ -137,7 +165,7 @@ def _print_report(report: "CalibrationReport") -> None:
         ("statistic", "noise std", "mean count", "noise / count", "papers' noise"),
         [
             (
-                name,
+                f"{name} (derived)" if name in report.derived else name,
                 _number(noise),
                 _number(report.expected_count[name]),
                 _share(noise, report.expected_count[name]),
@@ -162,10 +190,15 @@ def _details(report: "CalibrationReport") -> list[str]:
         lines.append(f"One user's report: noise std {_number(noise)} per counter.")
     if report.noise_bits:
         lines.append(_bits(report.noise_bits))
+    if report.noise_cells:
+        lines += _cells(report.noise_cells)
     if report.messages_per_user is not None:
         several = f"{report.messages_per_user:,} messages"
         count = "one message" if report.messages_per_user == 1 else several
         lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes.")
+    if report.run:
+        lines.append(_run_line(report.run))
+    lines += [f"{who.capitalize()}: {what}." for who, what in (report.parties or {}).items()]
     if report.delivered_by_paper:
         epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]
         lines.append(
@@ -192,6 +225,29 @@ def _bits(bits: dict[str, float]) -> str:
     return (
         f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {law} "
         f"(as good as {bits['fair_bits_in_all']:,.0f} fair bits in all)."
+    )
+
+
+def _cells(cells: dict[str, Any]) -> list[str]:
+    """How many noise cells, class by class."""
+    lines = [
+        f"Noise of mean {cells['mean_per_cell']:.6g} on every cell of {cells['classes']} classes, "
+        f"spread over all users."
+    ]
+    for name, one in cells["of"].items():
+        lines.append(
+            f"A class of {name} has {one['cells']:,} cells; noise cells from each user: "
+            f"{one['per_user']:,}, blank with probability {1 - one['probability']:.4g}."
+        )
+    return lines
+
+
+def _run_line(run: dict[str, float]) -> str:
+    return (
+        f"A whole run of {run['users']:,} users in {run['batches']:,} batches: "
+        f"{run['messages_per_user']:,.4g} messages, {run['bytes_per_user']:,.0f} bytes per user on "
+        f"average; {run['most_messages_per_user']:,} messages, {run['most_bytes_per_user']:,.0f} "
+        f"bytes in the dearest batch, of {run['users_of_the_dearest_batch']:,} users."
     )
 
 

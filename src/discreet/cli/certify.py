@@ -110,19 +110,21 @@ def _certificate(promise: Promise, release: CertifiedRelease) -> "Certificate":
 def _certified(trust: "TrustModel", release: CertifiedRelease, episodes: int) -> "Certificate":
     from discreet.errors import InvalidInputError
     from discreet.privacy.certificates.run import certify
+    from discreet.privacy.costs import usual_batch
+    from discreet.privacy.sensitivity import STATISTICS
 
     if episodes:
         stream = trust.calibrate(
             release.shape,
             rhythm="stream",
-            statistics=release.counters,
+            statistics=release.counters or STATISTICS,
             episodes=episodes,
             stationary=release.stationary,
         )
         return certify(stream, progress=_Progress())
     if release.stationary:
         raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
-    batch = trust.calibrate(release.shape, statistics=release.counters)
+    batch = usual_batch(trust, release.shape, release.counters)
     return certify(batch, users=release.users, progress=_Progress())
 
 

@@ -4,7 +4,7 @@ import contextlib
 import importlib.util
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model
 
 if TYPE_CHECKING:
+    from discreet.privacy.mechanisms.classes import ClassesBatch
     from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 
 
@@ -46,7 +47,12 @@ class CalibrationReport:
         delta_of_whole_vectors: shuffle only: the least delta if a user's transition counters
             travelled together, with the bits of this plan.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
-        bytes_per_user: their size.
+        bytes_per_user: their size. Of classes both are for a deterministic policy.
+        derived: statistics that are not released for themselves: another look at the others.
+        noise_cells: shuffle by classes only: lambda, and per kind of class its cells, the noise
+            cells of each user and the probability that one is not blank.
+        parties: shuffle by classes only: what each party sees, and both together.
+        run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.
         alternatives: noise of every mechanism that was compared, if the choice was left open.
         noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
             their number of ones comes from a table.
@@ -72,6 +78,10 @@ class CalibrationReport:
     bytes_per_user: int | None = None
     alternatives: dict[str, float] | None = None
     noise_bits: dict[str, float] | None = None
+    derived: tuple[str, ...] = ()
+    noise_cells: dict[str, Any] | None = None
+    parties: dict[str, str] | None = None
+    run: dict[str, float] | None = None
     accountings: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +100,7 @@ def calibrate(
     *,
     users: int,
     rhythm: Rhythm = "batch",
-    statistics: tuple[str, ...] = STATISTICS,
+    statistics: tuple[str, ...] | None = None,
     stationary: bool = False,
     verify: bool = False,
 ) -> CalibrationReport:
@@ -101,7 +111,8 @@ def calibrate(
         shape: states, actions, horizon.
         users: users of one batch, or episodes of the stream.
         rhythm: ``"batch"`` or ``"stream"``.
-        statistics: which counters are released.
+        statistics: which counters are released. None: all three; of shuffle by classes transitions
+            but those of the last step, and rewards, which tell visits as well.
         stationary: counters pooled over steps (streams only).
         verify: also run independent accountings and refuse to report if they disagree.
 
@@ -115,10 +126,11 @@ def calibrate(
     check_trust_model(trust)
     check_shape(shape)
     _validate.truth(stationary=stationary)
+    _validate.choice(("batch", "stream"), rhythm=rhythm)
     _validate.count(users=users)
     request = _Request(shape, rhythm, statistics, users, stationary)
     plan = request.plan(trust)
-    traffic = _traffic(plan, users)
+    traffic, noise = _traffic(plan, users), _noise(plan, users)
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
         mechanism=plan.mechanism,
@@ -127,9 +139,10 @@ def calibrate(
         users=users,
         shape=shape,
         guarantee=plan.guarantee,
-        noise_std=worst_noise(plan, users),
+        noise_std=noise,
+        derived=tuple(name for name in noise if name not in plan.statistics),
         noise_std_per_user=_noise_of_one(plan),
-        expected_count=request.expected(),
+        expected_count=request.expected(noise),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
         alternatives=_alternatives(trust, request),
@@ -145,7 +158,7 @@ class _Request:
 
     shape: Shape
     rhythm: Rhythm
-    statistics: tuple[str, ...]
+    statistics: tuple[str, ...] | None
     users: int
     stationary: bool
 
@@ -155,7 +168,7 @@ class _Request:
             return trust.calibrate(
                 self.shape,
                 rhythm="stream",
-                statistics=self.statistics,
+                statistics=self.statistics or STATISTICS,
                 episodes=self.users,
                 stationary=self.stationary,
             )
@@ -163,14 +176,24 @@ class _Request:
             raise UnsupportedError(
                 "Counters are pooled over steps in streams only; use rhythm=stream."
             )
-        return trust.calibrate(self.shape, rhythm=self.rhythm, statistics=self.statistics)
+        return usual_batch(trust, self.shape, self.statistics)
 
-    def expected(self) -> dict[str, float]:
+    def expected(self, names: Iterable[str]) -> dict[str, float]:
         """Mean counts per step if users spread evenly over states and actions."""
         shape = self.shape
         pooled = shape.horizon if self.stationary else 1
         visits = self.users / (shape.states * shape.actions) * pooled
-        return {n: visits / shape.states if n == "transitions" else visits for n in self.statistics}
+        return {n: visits / shape.states if n == "transitions" else visits for n in names}
+
+
+def usual_batch(
+    trust: TrustModel, shape: Shape, statistics: tuple[str, ...] | None = None
+) -> BatchPlan:
+    """The plan of a batch as learners ask for it; ``statistics`` as in `calibrate`."""
+    if trust.resolve("batch") == "classes":
+        asked = statistics or ("transitions", "rewards")
+        return trust.calibrate(shape, statistics=asked, last_transitions=False)
+    return trust.calibrate(shape, statistics=statistics or STATISTICS)
 
 
 def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | None:
@@ -188,8 +211,53 @@ def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | No
 
 def _traffic(plan: BatchPlan | StreamPlan, users: int) -> Traffic | None:
     if isinstance(plan, BatchPlan):
-        return plan.traffic(users)
+        return _batch_traffic(plan, users)
     return plan.encoder().traffic if isinstance(plan, ReportStreamPlan) else None
+
+
+def _noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
+    """Of what is released, and of what a release tells besides."""
+    found = worst_noise(plan, users)
+    if isinstance(plan, BatchPlan):
+        stated = plan.noise_variance(users)
+        found |= {n: math.sqrt(stated[n]) for n in STATISTICS if n in stated and n not in found}
+    return found
+
+
+def _batch_traffic(plan: BatchPlan, users: int) -> Traffic | None:
+    """What a user sends; of classes while a deterministic policy is played."""
+    from discreet.privacy.mechanisms.classes import ClassesBatch, deterministic
+
+    played = deterministic(plan.shape) if isinstance(plan, ClassesBatch) else None
+    return plan.traffic(users, played=played)
+
+
+def run_traffic(plan: BatchPlan, batches: Sequence[int]) -> dict[str, float] | None:
+    """What the users of a whole run send, batch after batch; None if they send nothing encoded.
+
+    A user takes part in one batch. Noise is shared by those of a batch, so small ones are dear.
+
+    Args:
+        plan: of the learner.
+        batches: users of every batch.
+    """
+    sent = [_batch_traffic(plan, users) for users in batches]
+    messages = [traffic.messages for traffic in sent if traffic]
+    if len(messages) < len(batches) or not messages:
+        return None
+    in_all = sum(n * users for n, users in zip(messages, batches, strict=True))
+    largest = max(range(len(batches)), key=lambda i: messages[i])
+    size = max(traffic.bytes / traffic.messages for traffic in sent if traffic)
+    return {
+        "batches": len(batches),
+        "users": sum(batches),
+        "messages_per_user": in_all / sum(batches),
+        "bytes_per_user": size * in_all / sum(batches),
+        "most_messages_per_user": messages[largest],
+        "most_bytes_per_user": size * messages[largest],
+        "users_of_the_dearest_batch": batches[largest],
+        "bytes_in_all": size * in_all,
+    }
 
 
 def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
@@ -201,7 +269,7 @@ def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
 def _shuffle_facts(
     trust: TrustModel, plan: BatchPlan | StreamPlan, users: int
 ) -> Mapping[str, Any]:
-    """The noise bits, and what other messages with the same bits would betray."""
+    """The noise of every user, and what other messages with the same bits would betray."""
     from discreet.privacy.errata import (
         integer_messages_delta,
         printed_shuffle,
@@ -210,6 +278,8 @@ def _shuffle_facts(
 
     if not isinstance(trust, Shuffle):
         return {}
+    if plan.mechanism == "classes":
+        return _classes_facts(cast("ClassesBatch", plan), users)
     each = cast("ShuffleBatch", plan).bits(users)
     printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta).bits(users)
     nobody, everybody = integer_messages_delta(printed)
@@ -222,6 +292,27 @@ def _shuffle_facts(
         },
         "delta_of_integer_messages": {"nobody_else": nobody, "everybody_else": everybody},
         "delta_of_whole_vectors": whole_vectors_delta(each, plan.shape.horizon),
+    }
+
+
+def _classes_facts(plan: "ClassesBatch", users: int) -> Mapping[str, Any]:
+    """The noise cells of every user, and who sees what."""
+    from discreet.device.draws import WORD
+    from discreet.privacy.mechanisms.classes import PARTIES, deterministic
+
+    classes = plan.classes(users, deterministic(plan.shape))
+    widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
+    return {
+        "noise_cells": {
+            "classes": len(classes),
+            "mean_per_cell": float(plan.intensity(users)),
+            "lambda": str(plan.intensity(users)),
+            "of": {
+                name: {"cells": one.cells, "per_user": one.noise, "probability": one.weight / WORD}
+                for name, one in widest.items()
+            },
+        },
+        "parties": dict(PARTIES),
     }
 
 

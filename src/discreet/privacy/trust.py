@@ -197,10 +197,10 @@ class Local(PrivateTrust):
 
 @dataclass(frozen=True)
 class Shuffle(PrivateTrust):
-    """Nobody but the user sees raw episodes; a shuffler mixes one-bit messages (SDP).
+    """Nobody but the user sees raw episodes; a shuffler mixes the messages of all users (SDP).
 
     Attributes:
-        honest: fraction of users whose noise bits can be relied on; calibrated to N/honest.
+        honest: fraction of users whose noise can be relied on; they alone add enough of it.
     """
 
     honest: float = 1.0
@@ -211,6 +211,10 @@ class Shuffle(PrivateTrust):
         super().__post_init__()
         _validate.positive(honest=self.honest)
         _validate.probability(honest=self.honest)
+
+    def _default(self, rhythm: Rhythm) -> str:
+        """The papers print noise bits."""
+        return "bits" if self.calibration == "paper" else super()._default(rhythm)
 
 
 @dataclass(frozen=True)

@@ -47,12 +47,12 @@ def test_mechanisms_are_fit_for_use(name):
 
 @pytest.mark.parametrize("users", [1, 7, 1000, 100_000])
 def test_shuffled_noise_holds_for_batches_of_all_sizes(users):
-    plan = Shuffle(epsilon=1, delta=1e-6).calibrate(Shape(1, 2, 2))
+    plan = Shuffle(epsilon=1, delta=1e-6, mechanism="bits").calibrate(Shape(1, 2, 2))
     assert 0.99 < additive(plan, users=users).epsilon(1e-6) <= 1.0
 
 
 def test_one_of_two_honest_users_is_enough_noise():
-    plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5).calibrate(Shape(1, 2, 2))
+    plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(Shape(1, 2, 2))
     assert additive(plan, users=100).epsilon(1e-6) < 0.75  # all honest: much better than promised
 
 

@@ -28,7 +28,7 @@ def pure():
 
 @pytest.fixture(scope="module")
 def bits():
-    return Shuffle(epsilon=2, delta=1e-3).calibrate(TINY)
+    return Shuffle(epsilon=2, delta=1e-3, mechanism="bits").calibrate(TINY)
 
 
 def told(check, plan):
@@ -209,7 +209,7 @@ def test_an_analyser_that_looks_at_the_order(bits):
             odd = int(reports[0, 1]) + 2 * int(reports[-1, 0])
             return spoiled(out, row_visits=out.row_visits + 100 * odd)
 
-    plan = Shuffle(epsilon=8, delta=1e-2).calibrate(TINY)
+    plan = Shuffle(epsilon=8, delta=1e-2, mechanism="bits").calibrate(TINY)
     few = len(plan.encoder(1000).encode(*episode(), sampler())) * 1000
     assert few <= 2_000_000
     assert told("_messages", plan) == []

@@ -234,7 +234,7 @@ def test_averages_betray_noise_that_is_drawn_again():
     [
         (Central(1), {}, "release"),
         (Local(1, mechanism="laplace"), {}, "release_reports"),
-        (Shuffle(1, 1e-3), {}, "release_reports"),
+        (Shuffle(1, 1e-3, mechanism="bits"), {}, "release_reports"),
         (Central(1), {"rhythm": "stream", "episodes": 3}, "block"),
         (Local(1, mechanism="one-step"), {"rhythm": "stream", "episodes": 3}, "add"),
     ],

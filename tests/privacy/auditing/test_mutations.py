@@ -238,7 +238,7 @@ def test_guarantee_about_something_else(pure):
 
 @pytest.fixture(scope="module")
 def bits():
-    return Shuffle(epsilon=2, delta=1e-3).calibrate(TINY)
+    return Shuffle(epsilon=2, delta=1e-3, mechanism="bits").calibrate(TINY)
 
 
 def test_bit_messages_pass(bits):

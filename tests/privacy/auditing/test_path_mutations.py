@@ -279,7 +279,7 @@ class ChattyShuffle(ShuffleBatch):
 
 
 def test_the_number_of_messages_depends_on_rewards():
-    plan = Shuffle(2, 1e-3).calibrate(TINY)
+    plan = Shuffle(2, 1e-3, mechanism="bits").calibrate(TINY)
     problems = said(as_type(plan, ChattyShuffle))
     assert "release_reports" in problems and "depends on the data" in problems
 
@@ -310,7 +310,7 @@ class EverybodyHonest(ShuffleBatch):
 
 
 def test_the_honest_fraction_ignored():
-    plan = Shuffle(1, 1e-6, honest=0.5).calibrate(TINY, statistics=("visits",))
+    plan = Shuffle(1, 1e-6, honest=0.5, mechanism="bits").calibrate(TINY, statistics=("visits",))
     delivered = examine(honest_path(plan, 2, 4), secure=True).view.epsilon(1e-6)
     assert delivered <= 1 + 1e-7
     broken = as_type(plan, EverybodyHonest)

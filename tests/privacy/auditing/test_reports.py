@@ -127,8 +127,8 @@ def test_the_device_of_either_rhythm():
     batch = device(trust.calibrate(SMALL))
     stream = device(trust.calibrate(SMALL, rhythm="stream", episodes=3))
     assert type(batch) is type(stream)
-    crowd = device(Shuffle(1, 1e-3).calibrate(SMALL), 50)
-    assert crowd.bits == Shuffle(1, 1e-3).calibrate(SMALL).bits(50).bits
+    crowd = device(Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL), 50)
+    assert crowd.bits == Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL).bits(50).bits
 
 
 def test_a_plan_without_devices_says_so():

@@ -214,8 +214,8 @@ def test_the_closed_form_agrees_with_the_sum():
             {"episodes": 100, "stationary": True},
             None,
         ),
-        (Shuffle(epsilon=1, delta=1e-6), {}, 20_000),
-        (Shuffle(epsilon=1, delta=1e-6, honest=0.8), {}, 1000),
+        (Shuffle(epsilon=1, delta=1e-6, mechanism="bits"), {}, 20_000),
+        (Shuffle(epsilon=1, delta=1e-6, honest=0.8, mechanism="bits"), {}, 1000),
     ],
     ids=lambda value: getattr(value, "mechanism", None),
 )
@@ -249,7 +249,7 @@ def test_pure_epsilons_hold_exactly(mechanism, epsilon):
 
 def test_one_fair_bit_less_is_refuted():
     shape = Shape(states=2, actions=2, horizon=2)
-    plan = Shuffle(epsilon=1, delta=1e-6).calibrate(shape, statistics=("visits",))
+    plan = Shuffle(epsilon=1, delta=1e-6, mechanism="bits").calibrate(shape, statistics=("visits",))
     claim = claim_of(plan, users=1)
     law = claim.law
     assert law.probability == HALF  # one user: all bits are fair
@@ -312,7 +312,7 @@ def test_what_is_not_covered_is_said():
     with pytest.raises(ValueError, match="promises nothing"):
         certify(NoPrivacy().calibrate(SHAPE))
     with pytest.raises(ValueError, match="give users="):
-        certify(Shuffle(epsilon=1, delta=1e-6).calibrate(SHAPE))
+        certify(Shuffle(epsilon=1, delta=1e-6, mechanism="bits").calibrate(SHAPE))
     with pytest.warns(UserWarning):
         printed = Local(epsilon=1, mechanism="laplace", calibration="paper").calibrate(SHAPE)
     with pytest.raises(ValueError, match="Printed constants"):

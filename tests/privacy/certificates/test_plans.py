@@ -129,7 +129,7 @@ def test_shuffled_bits_are_those_of_all_users(users):
 
 
 def test_who_is_not_honest_adds_no_noise():
-    plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5).calibrate(SHAPE)
+    plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(SHAPE)
     law = law_of(plan, users=50)
     assert law.trials == 25 * plan.bits(50).bits
     assert claim_of(plan, users=50).about["honest"] == "0.5"
@@ -137,7 +137,7 @@ def test_who_is_not_honest_adds_no_noise():
 
 def test_jumps_of_ones_are_a_table():
     shape = Shape(states=2, actions=2, horizon=2)
-    plan = Shuffle(epsilon=10, delta=1e-6).calibrate(shape)
+    plan = Shuffle(epsilon=10, delta=1e-6, mechanism="bits").calibrate(shape)
     law = law_of(plan, users=1000)
     assert type(law) is laws.TableNoise
     assert law.draws == 1000

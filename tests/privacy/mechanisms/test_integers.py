@@ -171,7 +171,9 @@ def test_vector_streams_release_multiples_of_a_grid(name):
 
 @pytest.mark.core
 @pytest.mark.parametrize(
-    "trust", [Shuffle(1, 1e-6), Local(1, mechanism="randomized-response"), Local(1)], ids=str
+    "trust",
+    [Shuffle(1, 1e-6, mechanism="bits"), Local(1, mechanism="randomized-response"), Local(1)],
+    ids=str,
 )
 def test_batches_are_a_function_of_integers(trust):
     """One more unit of data is the same as one more unit of noise, to the last bit."""

@@ -1,5 +1,6 @@
 """Bits through encoder, shuffler and analyser: same distribution as the direct binomial."""
 
+import functools
 import json
 import math
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Shuffle
+from discreet import Shuffle as AnyShuffle
 from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -18,6 +19,7 @@ from discreet.privacy.calibration.search import NoiseBits
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
+Shuffle = functools.partial(AnyShuffle, mechanism="bits")
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TRUST = Shuffle(epsilon=4, delta=1e-3)
 

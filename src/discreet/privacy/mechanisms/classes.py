@@ -60,7 +60,8 @@ from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.device.draws import WORD
 from discreet.device.layout import MessageClass, layout
-from discreet.errors import InvalidInputError
+from discreet.device.wire import ENVELOPE
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.classes import Trials, batch_epsilon, check_batch, classes_mean
@@ -69,7 +70,7 @@ from discreet.privacy.calibration.distributions import poisson_pmf
 from discreet.privacy.calibration.routes import Route, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import ClassesEncoder
-from discreet.privacy.plans import CountsPlan, ReportPlan, batch_release
+from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
@@ -82,6 +83,13 @@ from discreet.privacy.statistics import (
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import Shuffle
+
+PARTIES = {
+    "analyser": "noisy histograms: what is guaranteed",
+    "shuffler": "who sent, and as many sealed messages as from everybody else",
+    "if both collude": "none (they see the episode)",
+}
+"""What each party sees of one user."""
 
 _layout = functools.lru_cache(maxsize=256)(layout)
 
@@ -120,6 +128,10 @@ class ClassesBatch(CountsPlan, ReportPlan):
     ) -> "ClassesBatch":
         """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
         need_delta(trust.delta, "Shuffle noise")
+        if trust.calibration == "paper":
+            raise UnsupportedError(
+                "No paper prints constants for shuffle by classes; use mechanism='bits'."
+            )
         moves = sensitivity(shape.horizon, statistics).moves
         moves -= "transitions" in statistics and not last_transitions
         if not moves:
@@ -214,6 +226,11 @@ class ClassesBatch(CountsPlan, ReportPlan):
             for one in classes
         ]
         return self._published(histograms, users, steps, secure=sampler.secure)
+
+    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
+        """Every message is sealed and takes the 52 bytes of its envelope."""
+        messages = sum(one.messages for one in self.classes(users, played))
+        return Traffic(messages, ENVELOPE * messages)
 
     def encoder(self, users: int, *, played: BoolArray | None = None) -> ClassesEncoder:
         """What runs on the device of each of ``users`` users."""

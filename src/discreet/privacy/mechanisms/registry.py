@@ -65,8 +65,8 @@ _MECHANISMS: list[Mechanism] = [
     Mechanism("local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True),
     Mechanism("local", "stream", "bounded", "local:BoundedLocalStream"),
     Mechanism("local", "stream", "one-step", "one_step:OneStepStream", pure=True),
-    Mechanism("shuffle", "batch", "bits", "shuffle:ShuffleBatch"),
     Mechanism("shuffle", "batch", "classes", "classes:ClassesBatch"),
+    Mechanism("shuffle", "batch", "bits", "shuffle:ShuffleBatch"),
 ]
 """The first of a trust model and rhythm is its default."""
 

@@ -20,7 +20,7 @@ SHAPE = Shape(states=2, actions=2, horizon=2)
 TRUSTS = {
     "central": Central(1),
     "local": Local(1, mechanism="laplace"),
-    "shuffle": Shuffle(2, 1e-3),
+    "shuffle": Shuffle(2, 1e-3, mechanism="bits"),
     "one-step": Local(1, mechanism="one-step"),
 }
 
@@ -144,7 +144,7 @@ def test_runs_leave_their_data_alone():
 
 
 def test_only_honest_users_draw():
-    trust = Shuffle(2, 1e-3, honest=0.5)
+    trust = Shuffle(2, 1e-3, honest=0.5, mechanism="bits")
     plan = trust.calibrate(SHAPE)
     drawn = []
     for honest in (1, 2, 4):
@@ -159,7 +159,7 @@ def test_only_honest_users_draw():
 
 def test_the_user_who_is_replaced_is_honest():
     """Her noise is her own: she is the first of the honest ones."""
-    plan = Shuffle(2, 1e-3, honest=0.5).calibrate(SHAPE)
+    plan = Shuffle(2, 1e-3, honest=0.5, mechanism="bits").calibrate(SHAPE)
     path = honest_path(plan, 2, 4)
     gap = still(path.neighbours[EVERYTHING]) - still(path.base)
     usual, other = (user.counts(SHAPE) for user in opposites(SHAPE))

@@ -14,7 +14,7 @@ SHAPE = Shape(states=2, actions=2, horizon=1)
 
 
 @pytest.mark.parametrize("users", [1, 4])
-@pytest.mark.parametrize("trust", [Central(1), Shuffle(2, 1e-3)], ids=repr)
+@pytest.mark.parametrize("trust", [Central(1), Shuffle(2, 1e-3, mechanism="bits")], ids=repr)
 def test_batches_are_released(trust, users):
     plan = trust.calibrate(SHAPE)
     path = main_path(plan, users)
