@@ -23,7 +23,7 @@ TRUSTS = {
     "none": discreet.NoPrivacy(),
     "gaussian": discreet.Central(1, 1e-6),
     "laplace": discreet.Central(1, mechanism="laplace"),
-    "shuffle": discreet.Shuffle(1, 1e-6),
+    "shuffle": discreet.Shuffle(1, 1e-6, mechanism="bits"),
     "local": discreet.Local(1, mechanism="laplace"),
     "flips": discreet.Local(1, mechanism="randomized-response"),
 }
