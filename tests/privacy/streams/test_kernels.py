@@ -268,12 +268,10 @@ def test_a_planner_is_shown_what_was_public_before_its_user_and_nothing_raw(monk
     randomness = Randomness(noise, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT)
     users, shown = users_of(quarters(), randomness), []
 
-    def note(row, transitions, visits, rewards, *rest):
-        assert transitions is users.public.transitions
-        assert visits is users.public.visits
-        assert rewards is users.public.rewards
+    def note(row, counters, scratch, policy, rng):
+        assert counters is users.public
         shown.append((row.tolist(), users.public.everything - users.raw.everything))
-        for array in rest[:-1]:
+        for array in (*counters, *scratch, *policy):
             assert not np.shares_memory(array, users.raw.everything)
 
     play(users, next_policy(), np.random.default_rng(1), plan=note, count=3)
