@@ -7,7 +7,7 @@ import discreet
 from discreet.learners.base import Problem
 from discreet.learners.learn import public_facts
 from discreet.mdp import evaluate, plan
-from discreet.mdp.policies import uniform_policy
+from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study.knowledge import Estimate, Knowledge, of_release
@@ -95,3 +95,19 @@ def test_stationary_problems_pool_their_steps():
 
 def test_an_estimate_is_read_as_a_sentence():
     assert str(Estimate(1.0, 0.5, 1.25)) == "1.000 (95% interval 0.500 to 1.250)"
+
+
+def test_noise_does_not_add_up_to_a_value_that_is_too_high():
+    """Counts cut off at zero would: a policy that earns almost nothing seemed to earn something."""
+    policy = DeterministicPolicy(np.zeros((4, 3), np.int64))
+    true, found = evaluate(RIVER, policy), []
+    for seed in range(60):
+        knowledge = Knowledge(PROBLEM)
+        knowledge.add(release(discreet.Central(1, 1e-6), 3_000, seed, policy))
+        signed = knowledge._step(3, np.zeros(3), cut=False)
+        found.append(float(signed[0][0, 0]))
+    reward = RIVER.rewards[3, 0, 0]
+    assert abs(np.mean(found) - reward) < 5 * np.std(found) / np.sqrt(60)
+    assert min(found) < 0 < max(found) or reward > 0.05
+    assert knowledge.answer(policy).policy is policy
+    assert knowledge.answer(policy).value.low <= true

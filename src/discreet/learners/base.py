@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet._types import BoolArray, Floats, Ints
 from discreet.learners.settings import Settings, StreamSettings
-from discreet.mdp.policies import Policy
+from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.statistics import PrivateCounts
@@ -80,6 +80,13 @@ class BatchLearner(ABC):
     @abstractmethod
     def tell(self, counts: PrivateCounts) -> None:
         """The private statistics of the batch that was asked for, or of those users who came."""
+
+    def greedy(self) -> DeterministicPolicy | None:
+        """What it would play if nobody had to learn from it; None where it does not say.
+
+        Asking changes nothing: no draws.
+        """
+        return None
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

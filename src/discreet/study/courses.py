@@ -17,6 +17,7 @@ from discreet.errors import StudyError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.plans import BatchPlan, Encoder, StreamPlan, with_counts, with_reports
 from discreet.privacy.sampling.samplers import Sampler
@@ -64,6 +65,10 @@ class Course(ABC):
     @abstractmethod
     def learn(self, released: PrivateCounts) -> None:
         """Take a release in."""
+
+    def greedy(self) -> DeterministicPolicy | None:
+        """The learner's own greedy policy, where it has one."""
+        return None
 
     @abstractmethod
     def state(self) -> dict[str, Plain]:
@@ -123,6 +128,10 @@ class BatchCourse(Course):
     def learn(self, released: PrivateCounts) -> None:
         """Tell the learner."""
         self.learner.tell(released)
+
+    def greedy(self) -> DeterministicPolicy | None:
+        """The learner's own."""
+        return self.learner.greedy()
 
     def state(self) -> dict[str, Plain]:
         """The learner's own."""

@@ -4,15 +4,18 @@ It is post-processing of what was released, whatever the learner: reading it cos
 (h, s, a) keeps weighted sums of its released counters and the variance that they carry. A batch has
 the weight n/(n + variance of one counter), so that a small one adds little noise.
 
-*The greedy policy.* Backward induction over the rows that are known: those whose visits exceed
-twice their own noise. An action is worth its estimate less one standard error, so that of two
-actions that look alike the better known one is taken; where no action is known, none is preferred
-(the first one is taken, and `Answer.known` says so).
+*The greedy policy* is the learner's own where it has one (`BatchLearner.greedy`), and otherwise
+backward induction over the rows that are known: those whose visits exceed twice their own noise. An
+action is worth its estimate less one standard error, so that of two actions that look alike the
+better known one is taken; where no action is known, none is preferred (the first one is taken, and
+`Answer.known` says so).
 
-*Its value* is that of the estimated model, with the interval of plus and minus 1.96 standard errors
-by linear error propagation: the error of every row's r + P·V, times how often the policy visits it.
-Rows are taken as independent and errors as normal: an approximation, not a theorem. States in which
-nothing is known are worth 0 in the estimate and up to all remaining rewards in the upper end.
+*Its value* is estimated with the counts as they were released, below zero or not: cutting them off
+at zero would add up to a value that is too high. The interval is plus and minus 1.96 standard
+errors by linear error propagation: the error of every row's r + P·V, times how often the policy
+visits it. Rows are taken as independent, errors as normal, and the policy as if it had not been
+chosen by the same data: an approximation, not a theorem. States in which nothing is known are worth
+0 in the estimate and up to all remaining rewards in the upper end.
 """
 
 import math
@@ -117,24 +120,37 @@ class Knowledge:
         self._rows = _Rows(rows.number, *grown)
         return rows.number[index]
 
-    def answer(self) -> Answer:
-        """The greedy policy, where it is known, and its value."""
+    def answer(self, policy: DeterministicPolicy | None = None) -> Answer:
+        """A policy, by default the greedy one, where it is known, and its value."""
+        chosen = self._greedy() if policy is None else policy
         shape = self._problem.shape
-        actions = np.zeros((shape.horizon, shape.states), np.int64)
         known = np.zeros((shape.horizon, shape.states), np.bool_)
         values, error = np.zeros(shape.states), np.zeros((shape.horizon, shape.states))
         for h in reversed(range(shape.horizon)):
-            q, deviation, sure = self._step(h, values)
-            actions[h] = np.argmax(np.where(sure, q - deviation, -np.inf), axis=1)
-            known[h] = sure.any(axis=1)
-            best = (np.arange(shape.states), actions[h])
-            values = np.where(known[h], q[best], 0.0)
-            error[h] = np.where(known[h], deviation[best], 0.0)
-        policy = DeterministicPolicy(actions)
-        return Answer(policy, known, self._value(policy, known, values, error))
+            step = self._step(h, values, cut=False)
+            q, deviation, sure = (part[np.arange(shape.states), chosen.actions[h]] for part in step)
+            known[h] = sure
+            values, error[h] = np.where(sure, q, 0.0), np.where(sure, deviation, 0.0)
+        return Answer(chosen, known, self._value(chosen, known, values, error))
 
-    def _step(self, h: int, ahead: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-        """Values, their standard errors, and where they are known: ``[S, A]`` each."""
+    def _greedy(self) -> DeterministicPolicy:
+        shape = self._problem.shape
+        actions = np.zeros((shape.horizon, shape.states), np.int64)
+        values = np.zeros(shape.states)
+        for h in reversed(range(shape.horizon)):
+            q, deviation, sure = self._step(h, values, cut=True)
+            actions[h] = np.argmax(np.where(sure, q - deviation, -np.inf), axis=1)
+            best = (np.arange(shape.states), actions[h])
+            values = np.where(sure[best], q[best], 0.0)
+        return DeterministicPolicy(actions)
+
+    def _step(
+        self, h: int, ahead: FloatArray, *, cut: bool
+    ) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Values, their standard errors, and where they are known: ``[S, A]`` each.
+
+        ``cut``: probabilities and rewards are brought into their range, for planning.
+        """
         rows, horizon = self._rows, self._problem.shape.horizon
         place = rows.number[h if len(rows.number) > 1 else 0]
         if not len(rows.visits):
@@ -144,8 +160,10 @@ class Knowledge:
         n, doubt = rows.visits[at], np.sqrt(rows.visit_noise[at])
         sure = (place >= 0) & (n > np.maximum(_SURE * doubt, 0.5))
         n = np.where(sure, n, 1.0)
-        mean = np.clip(rows.rewards[at] / n, 0.0, 1.0)
-        following = _probabilities(rows.transitions[at])
+        mean, following = (
+            np.clip(rows.rewards[at] / n, 0.0, 1.0),
+            _probabilities(rows.transitions[at]),
+        )
         next_value = following @ ahead
         spread = np.maximum(following @ ahead**2 - next_value**2, 0.0)
         far = ((ahead - next_value[..., None]) ** 2).sum(axis=-1)
@@ -153,14 +171,17 @@ class Knowledge:
         variance += rows.transition_noise[at] * far + (doubt * mean) ** 2
         lower_order = (horizon - h) * rows.sampling[at] / n
         deviation = np.sqrt(variance + lower_order**2) / n
-        return mean + next_value, deviation, sure
+        value = mean + next_value
+        if not cut:
+            value = rows.rewards[at] / n + (rows.transitions[at] @ ahead) / n
+        return value, deviation, sure
 
     def _value(
         self, policy: DeterministicPolicy, known: BoolArray, first: FloatArray, error: FloatArray
     ) -> Estimate:
         """The value from the start states, and how far it can be off."""
         horizon = self._problem.shape.horizon
-        share = self._beginnings(policy)
+        share = self._beginnings()
         value = float(share @ first)
         lost, errors = 0.0, np.zeros(self._rows.number.shape)
         for h in range(horizon):
@@ -169,8 +190,8 @@ class Knowledge:
             lost += float(share[~known[h]].sum()) * (horizon - h)
             share = np.where(known[h], share, 0.0) @ self._moves(h, policy)
         reach = _NORMAL * math.sqrt(float((errors**2).sum()))
-        high = min(float(horizon), value + reach + lost)
-        return Estimate(value, max(0.0, value - reach), high)
+        value, low, high = np.clip([value, value - reach, value + reach + lost], 0.0, horizon)
+        return Estimate(float(value), float(low), float(high))
 
     def _moves(self, h: int, policy: DeterministicPolicy) -> FloatArray:
         """``[S, S]``: from state to state under the policy."""
@@ -181,7 +202,7 @@ class Knowledge:
         at = np.maximum(place[np.arange(states), policy.actions[h]], 0)
         return _probabilities(rows.transitions[at])
 
-    def _beginnings(self, policy: DeterministicPolicy) -> FloatArray:
+    def _beginnings(self) -> FloatArray:
         """How often episodes begin in each state: as seen, or evenly where nothing was."""
         rows, start = self._rows, self._problem.start.astype(np.float64)
         if len(rows.visits) and len(rows.number) > 1:

@@ -243,7 +243,7 @@ class Study:
         """`policy`, where it rests on data, and `value`."""
         if isinstance(self._course, StreamCourse):
             return of_release(self._course.problem, self._course.counts).answer()
-        return self._knowledge.answer()
+        return self._knowledge.answer(self._course.greedy())
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:

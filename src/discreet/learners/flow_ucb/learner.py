@@ -250,12 +250,24 @@ class FlowUCB(BatchLearner):
         growth = self.settings["growth"]
         return float(self.settings["confidence"] * math.log(self._told + rows) ** growth)
 
-    def _next_request(self) -> Request:
+    def greedy(self) -> DeterministicPolicy:
+        """The best policy of the model; actions that are not known are shunned."""
+        nobody = np.zeros(self.problem.shape.visits)
+        return DeterministicPolicy(self._plan(self._model(), 0.0, nobody)[0])
+
+    def _model(self) -> FloatArray:
+        """Transition probabilities of the rows that are known."""
         from discreet.learners.flow_ucb import kernels
 
         evidence = self._evidence
         probabilities = np.empty_like(evidence.known)
         kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
+        return probabilities
+
+    def _next_request(self) -> Request:
+        from discreet.learners.flow_ucb import kernels
+
+        evidence, probabilities = self._evidence, self._model()
         tie = self.rng.random(self.problem.shape.visits)
         width = self._width()
         actions, occupancy, values, bonus, moments = self._plan(probabilities, width, tie)
