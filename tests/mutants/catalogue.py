@@ -919,11 +919,92 @@ _FIT = (
     ),
 )
 
+_CLASSES = (
+    Mutant(
+        "classes-lambda-halved",
+        "classes carry half of the noise that was calibrated",
+        "            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)),",
+        "            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)) / 2,",
+        ("test_classes_count_what_a_user_can_move",),
+    ),
+    Mutant(
+        "classes-one-class-free",
+        "the last step's transitions are released and not paid for",
+        '        moves -= "transitions" in statistics and not last_transitions',
+        '        moves -= "transitions" in statistics',
+        ("test_classes_count_what_a_user_can_move",),
+    ),
+    Mutant(
+        "classes-fewer-noise-cells-in-the-mean",
+        "the analyser takes out the mean of K - 1 noise cells",
+        "Fraction(users * one.noise * one.weight, WORD * one.cells)",
+        "Fraction(users * (one.noise - 1) * one.weight, WORD * one.cells)",
+        ("test_without_noise_the_analyser_finds_the_counts",),
+    ),
+    Mutant(
+        "classes-without-none",
+        "who left the policy is in no cell: totals say how many, without noise",
+        "        cells[-1] = counts.users - cells.sum()",
+        "        cells[-1] = 0",
+        ("test_a_release_counts_who_left",),
+    ),
+    Mutant(
+        "classes-half-of-the-rate",
+        "noise cells fall with half of their probability",
+        "sampler.scatter(users * one.noise, one.weight / WORD, one.cells)",
+        "sampler.scatter(users * one.noise, one.weight / WORD / 2, one.cells)",
+        ("test_unbiased_with_the_stated_variances",),
+    ),
+    Mutant(
+        "classes-zeros-not-sent",
+        "a reward of zero has no cell: class totals are sums of rewards",
+        "            cells[:-1:2] = counts.row_visits[rows] - counts.row_rewards[rows]",
+        "            cells[:-1:2] = 0",
+        ("test_unbiased_with_the_stated_variances",),
+    ),
+    Mutant(
+        "classes-early-release",
+        "a batch is released before all its users came",
+        "    if (received != expected).any():\n        i =",
+        "    if (received > expected).any():\n        i =",
+        ("test_an_early_release_is_refused",),
+    ),
+    Mutant(
+        "classes-everybody-honest",
+        "the noise of dishonest users is counted on",
+        "return self.mean * users / self.reliable(users)",
+        "return self.mean",
+        ("test_the_reliable_users_alone_add_enough",),
+    ),
+    Mutant(
+        "classes-batch-not-checked",
+        "a batch is taken to be covered by its limit",
+        "        check_batch(self.trials(users, played), self.mean)",
+        "        self.trials(users, played)",
+        ("test_a_batch_that_its_limit_does_not_cover_is_refused",),
+    ),
+    Mutant(
+        "classes-infinite-loss-forgotten",
+        "an empty cell, which no neighbour can have, costs nothing",
+        "return float(self.deltas[-1]) + self.outside",
+        "return self.outside",
+        ("test_large_epsilons_need_something_in_every_cell",),
+    ),
+    Mutant(
+        "classes-certificate-forgets-empty-cells",
+        "the verifier drops views that no neighbour has",
+        "lost += sum(joint) - sum(m for m, _, _ in finite)",
+        "lost += 0",
+        ("test_the_verifier_counts_empty_cells",),
+    ),
+)
+
 MUTANTS = (
     *_ONE_SHOT,
     *_STREAMS,
     *_LOCAL,
     *_SHUFFLE,
+    *_CLASSES,
     *_DEVICE,
     *_COUNTING,
     *_SAMPLERS,

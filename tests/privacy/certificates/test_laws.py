@@ -130,6 +130,14 @@ def test_the_verifier_finds_the_bound_of_classes_again():
     assert certificate.bound * Fraction(999_999, 10**6) < recomputed <= certificate.bound
 
 
+def test_the_verifier_counts_empty_cells():
+    """At a large epsilon delta is the probability that nothing falls into the other cell."""
+    law = ClassNoise(kinds=((8, Fraction(1, 4), 1),))
+    empty = Fraction(3, 4) ** 8
+    claim = Claim(law=law, epsilon=Fraction(20), delta=Fraction(1, 9), about={})
+    assert empty <= verify(certify_claim(claim, check=False)) <= empty * Fraction(1001, 1000)
+
+
 def test_the_limit_of_classes_needs_no_batch():
     law = PoissonNoise(mean=Fraction("1393.03"), ups=39, downs=39)
     certificate = certify_claim(

@@ -163,6 +163,28 @@ def test_who_leaves_the_policy_is_none_from_then_on():
     np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
 
 
+def test_a_release_counts_who_left():
+    """Counts hold steps outside the policy: their users are in none."""
+    plan, played = plan_of(last=True), deterministic(SHAPE)
+    _, counts = crowd(50)
+    private = plan.release(counts, sampler=PresetSampler.still(), played=played)
+    inside = [counts.visits[h][:, 0].sum() for h in range(2)]
+    for name, values in private.left.items():
+        found = values + _noise(plan.classes(50, played), 50, name)
+        np.testing.assert_allclose(found, [50 - inside[0], 50 - inside[1]], atol=1e-9)
+
+
+def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
+    plan, (episodes, _) = plan_of(), crowd(5)
+    messages = sent(plan, episodes, sampler())
+    home = "discreet.privacy.calibration.classes._dominated"
+    monkeypatch.setattr(home, lambda *_: False)
+    with pytest.raises(CalibrationError, match="not covered by their limit"):
+        plan.encoder(5)
+    with pytest.raises(CalibrationError, match="not covered by their limit"):
+        plan.release_reports(messages, 5)
+
+
 def _noise(classes, users, name):
     return np.array(
         [

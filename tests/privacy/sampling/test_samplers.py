@@ -248,3 +248,27 @@ def test_draws_of_one_call_are_independent_of_each_other(make, kind):
         values[lag:] @ values[:-lag] / (values.var() * np.sqrt(values.size - lag)) for lag in lags
     ]
     assert np.abs(scores).max() < 7  # standard normal, 800 of them
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_scattered_balls_fall_as_stated(secure):
+    """Every cell is binomial, the cells together a multinomial; sums over many throws are exact."""
+    if secure:
+        pytest.importorskip("opendp")
+    sampler, balls, cells, throws = SecureSampler() if secure else simulation(), 40, 3, 400
+    drawn = np.array([sampler.scatter(balls, 0.75, cells) for _ in range(throws)])
+    fallen = np.bincount(drawn.sum(axis=1), minlength=balls + 1)
+    _, pmf = binomial_pmf(balls, 0.75)
+    often = pmf * throws > 8
+    observed, expected = (np.append(x[often], x[~often].sum()) for x in (fallen, pmf * throws))
+    assert stats.chisquare(observed, expected).pvalue > ALARM
+    assert stats.chisquare(drawn.sum(axis=0)).pvalue > ALARM
+    covariance = np.cov(drawn.T)
+    assert covariance[0, 1] == pytest.approx(-balls * 0.25**2, abs=2.5)
+    assert covariance[0, 0] == pytest.approx(balls * 0.25 * 0.75, rel=0.5)
+
+
+def test_nothing_scattered_and_no_cells():
+    assert simulation().scatter(0, 0.5, 2).tolist() == [0, 0]
+    with pytest.raises(InvalidInputError, match="cells"):
+        simulation().scatter(5, 0.5, 0)
