@@ -1,7 +1,7 @@
 """A study with real users: ask for a policy, collect private reports, tell, survive a restart.
 
-This is a rehearsal: the users are simulated and the noise is seeded. For real users leave out
-``sampler`` and ``seed``; then the noise comes from the operating system (extra ``secure``).
+This is a rehearsal: the users are simulated and their messages are mixed by a seeded shuffler. For
+real users leave out ``sampler`` and ``seed``; devices always draw from the operating system.
 """
 
 import json
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import discreet
+from discreet import device
 from discreet.mdp.simulation import sample_trajectories
-from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
 
@@ -36,22 +36,25 @@ rng = np.random.default_rng(1)
 noise = SimulationSampler(rng)
 while not study.finished:
     policy, count, token = study.ask(), study.batch_size, study.token
-    settings = json.dumps(study.encoder().to_dict())  # what is sent to every device
+    encoder = study.encoder()
+    settings = json.dumps(encoder.to_dict())  # what is sent to every device
 
-    # on the devices: each user acts, encodes, and sends nothing but single noisy bits
-    encoder = load_encoder(json.loads(settings))
+    # on the devices: each user acts, encodes, and sends one data cell among noise cells per class
+    phone = device.load(json.loads(settings))  # the standard library alone
     lives = sample_trajectories(world, policy, count, rng)
     reports = [
-        encoder.encode(lives.states[i], lives.actions[i], lives.rewards[i], noise)
-        for i in range(count)
+        phone.encode({"states": states, "actions": actions, "rewards": rewards})
+        for states, actions, rewards in zip(
+            lives.states.tolist(), lives.actions.tolist(), lives.rewards.tolist(), strict=True
+        )
     ]
-    # at the shuffler: all bits of all users are mixed
-    mixed = shuffle(np.concatenate(reports), noise)
+    # at the shuffler: all messages of a class are mixed, over all users
+    mixed = shuffle(np.concatenate([encoder.rows(report) for report in reports]), noise)
 
     # at the analyst: count the batch, all of it, once
     first = study.users
     study.tell(mixed, users=[f"user-{first + i}" for i in range(count)], token=token)
-    print(f"batch {study.batches}: {count} users, {len(mixed):,} bits")
+    print(f"batch {study.batches}: {count} users, {len(mixed):,} messages")
     study = discreet.resume(file)  # a restart between any two batches changes nothing
 
 print(
