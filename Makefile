@@ -11,7 +11,7 @@ STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests docs bench soak experiments clean help
+.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests docs bench soak study experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -76,6 +76,11 @@ bench: $(VENV)/.dev  ## speed against peers, as ratios
 
 soak: $(VENV)/.dev   ## studies under strain: 200 kills, two processes, ten million users (minutes)
 	@$(BIN)/python tools/soak.py
+
+study: $(VENV)/.dev  ## the tables of discreet.fit in full: per step, pooled, known rewards (hours)
+	@$(BIN)/python tools/fit_table.py
+	@$(BIN)/python tools/fit_table.py --stationary
+	@$(BIN)/python tools/fit_table.py --known-rewards
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done

@@ -9,6 +9,7 @@ Usage: python tools/fit_table.py [--seeds 20] [--first-seed 0] [--environments .
 """
 
 import argparse
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,7 +140,7 @@ def run(
     mdp: TabularMDP, played: np.ndarray, users: float, trust: TrustModel, seed: int, how: Options
 ) -> Outcome:
     """Draw users, fit, and look at the truth."""
-    rng = np.random.default_rng([seed, int(users), 67])
+    rng = np.random.default_rng([seed, 67])
     found = discreet.fit(
         sample_counts(mdp, played, int(users), rng),
         trust,
@@ -174,7 +175,7 @@ HEADER = f"{'gain':>8}{'worst':>9}{'worse':>8}{'covered':>9}{'deferred':>10}{'ru
 
 
 def table(options: argparse.Namespace) -> dict[tuple[str, str, str, float], list[Outcome]]:
-    """All runs, one printed line per cell."""
+    """All runs, one printed line per cell; every cell has people and noise of its own."""
     how = Options(options.stationary, options.known_rewards, options.width)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     cells: dict[tuple[str, str, str, float], list[Outcome]] = {}
@@ -185,7 +186,9 @@ def table(options: argparse.Namespace) -> dict[tuple[str, str, str, float], list
             played = behaviour(mdp, kind)
             for epsilon in options.epsilons:
                 for users in options.users:
-                    cell = [run(mdp, played, users, trust_of(epsilon), s, how) for s in seeds]
+                    trust = trust_of(epsilon)
+                    own = zlib.crc32(f"{name} {kind} {epsilon} {users:g}".encode()) << 20
+                    cell = [run(mdp, played, users, trust, own + seed, how) for seed in seeds]
                     cells[name, kind, epsilon, users] = cell
                     print(f"{name:<16}{kind:<10}{epsilon:>5}{users:>8.0e}{line(cell)}", flush=True)
     return cells
