@@ -897,10 +897,10 @@ _FIT = (
     ),
     Mutant(
         "fit-counts-behind-the-release",
-        "the coverage is read off the raw data",
-        "        users=counts.users,\n        declared=declared,",
-        "        users=int(data.row_rewards.sum()) if isinstance(data, Counts) else 0,\n"
-        "        declared=declared,",
+        "a value is read off the raw data, behind the release",
+        "    return _fitted(counts, slots, known, stationary, float(width), vocabulary)",
+        "    width = width + float(data.row_rewards.mean())\n"
+        "    return _fitted(counts, slots, known, stationary, float(width), vocabulary)",
         ("test_the_release_is_all_that_is_seen",),
     ),
     Mutant(

@@ -19,7 +19,7 @@ from discreet.offline.pooling import pooled
 from discreet.offline.release import Episodes, Randomness, check_trust, release
 from discreet.offline.result import Coverage, Fit
 from discreet.offline.slots import Slots
-from discreet.privacy.statistics import check_counts
+from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import TrustModel
 
 BOTH = ("transitions", "rewards")
@@ -41,18 +41,14 @@ def fit(
 ) -> Fit:
     """A policy that is better than what produced the data, or DEFERs to it, by one release.
 
-    Nothing needs to be known about how the logged actions were chosen, except that the state is
-    all it depended on: what else a person deciding could see is not in the data, and can make an
-    action look better than it is. All arguments but ``data`` are public; choose them before
-    looking at the data.
+    How the logged actions were chosen need not be known, if it depended on the state alone. All
+    arguments but ``data`` are public: choose them before looking at the data.
 
     >>> from discreet import Central
-    >>> from discreet.mdp import Treatment, sample_trajectories, uniform_policy
+    >>> from discreet.mdp import Treatment, sample_counts, uniform_policy
     >>> mdp = Treatment()
-    >>> people = sample_trajectories(mdp, uniform_policy(mdp.shape), 20_000,
-    ...                              np.random.default_rng(0))
-    >>> found = fit(people, Central(epsilon=1, delta=1e-6), shape=mdp.shape,
-    ...             sampler="simulation", seed=0)  # a rehearsal: the secure sampler is the default
+    >>> people = sample_counts(mdp, uniform_policy(mdp.shape), 20_000, np.random.default_rng(0))
+    >>> found = fit(people, Central(epsilon=1, delta=1e-6), sampler="simulation", seed=0)
     >>> found.lower_value > found.behaviour_value
     True
 
@@ -75,13 +71,10 @@ def fit(
     """
     check_trust(trust)
     _validate.truth(stationary=stationary)
-    _validate.real(width=width)
-    if width < 0:
-        raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
+    _check_width(width)
     size = _size(data, shape, vocabulary)
-    declared, means = _declared(played, size, stationary), _rewards(rewards, size)
-    slots = Slots.of(declared, _start(start, size))
-    known = _in_slots(means, slots)
+    slots = Slots.of(_declared(played, size, stationary), _start(start, size))
+    known = _in_slots(_rewards(rewards, size), slots)
     counts = release(
         data,
         slots,
@@ -90,11 +83,23 @@ def fit(
         keep_last=stationary,
         randomness=Randomness.of(sampler, seed),
     )
-    evidence = gather(counts, known, keep_last=stationary)
+    return _fitted(counts, slots, known, stationary, float(width), vocabulary)
+
+
+def _fitted(
+    counts: PrivateCounts,
+    slots: Slots,
+    known_rewards: FloatArray,
+    stationary: bool,
+    width: float,
+    vocabulary: Vocabulary | None,
+) -> Fit:
+    """All that follows from the release and from public choices."""
+    evidence = gather(counts, known_rewards, keep_last=stationary)
     if stationary:
         evidence = pooled(evidence, slots.named)
-    plan = improve(evidence, slots.named, known, width)
-    today = behaviour_value(counts, known, keep_last=stationary)
+    plan = improve(evidence, slots.named, known_rewards, width)
+    today = behaviour_value(counts, known_rewards, keep_last=stationary)
     gain = gain_at_start(evidence, plan.gain[0], width)
     return Fit(
         policy=_policy(plan, slots),
@@ -105,8 +110,8 @@ def fit(
         coverage=_coverage(evidence, slots),
         guarantee=counts.guarantee,
         users=counts.users,
-        declared=declared,
-        width=float(width),
+        declared=slots.declared,
+        width=width,
         vocabulary=vocabulary,
     )
 
@@ -132,6 +137,12 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
         other=float(other),
         pooled=None if alike is None else float(alike[slots.named.any(axis=0)].mean()),
     )
+
+
+def _check_width(width: float) -> None:
+    _validate.real(width=width)
+    if width < 0:
+        raise InvalidInputError(f"Expected width >= 0, got width={width!r}; the default is 2.")
 
 
 def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
