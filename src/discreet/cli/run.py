@@ -4,9 +4,10 @@ import os
 import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer.models import OptionInfo
 
 from discreet.cli._console import compact, echo_json, print_table, say, warn
 from discreet.cli._options import Json, grouped
@@ -19,25 +20,22 @@ if TYPE_CHECKING:
     from discreet.lab.tasks import Outcome
 
 
+def _beside_learner(text: str) -> OptionInfo:
+    """An option that means something beside --learner only."""
+    return cast(OptionInfo, typer.Option(help=f"With --learner: {text}"))
+
+
 @dataclass(frozen=True)
 class OneLearner:
     """Options that describe one learner instead of an experiment file."""
 
     learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None
-    environment: Annotated[
-        str | None, typer.Option(help="With --learner: the environment (RiverSwim).")
-    ] = None
-    trust: Annotated[
-        str | None, typer.Option(help="With --learner: none, central, local or shuffle (none).")
-    ] = None
-    epsilon: Annotated[float | None, typer.Option(help="With --learner.")] = None
-    delta: Annotated[float | None, typer.Option(help="With --learner (0).")] = None
-    mechanism: Annotated[
-        str | None, typer.Option(help="With --learner (the best for the trust model).")
-    ] = None
-    calibration: Annotated[
-        str | None, typer.Option(help="With --learner: exact or paper (exact).")
-    ] = None
+    environment: Annotated[str | None, _beside_learner("the environment (RiverSwim).")] = None
+    trust: Annotated[str | None, _beside_learner("none, central, local or shuffle (none).")] = None
+    epsilon: Annotated[float | None, _beside_learner("of the guarantee.")] = None
+    delta: Annotated[float | None, _beside_learner("of the guarantee (0).")] = None
+    mechanism: Annotated[str | None, _beside_learner("of the release (the best one).")] = None
+    calibration: Annotated[str | None, _beside_learner("exact or paper (exact).")] = None
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="With --learner: a setting, name=value; env.name=value."),
