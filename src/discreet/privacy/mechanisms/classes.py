@@ -99,7 +99,7 @@ _LARGEST_BATCH = 10**12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassesBatch(CountsPlan, ReportPlan):
-    """A batch through the shuffler, a few cells from every user in every class.
+    """One data cell among a few noise cells per class: kilobytes per user, exact noise.
 
     Attributes:
         epsilon: promised.

@@ -59,7 +59,7 @@ _LARGEST_BATCH = 10**12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShuffleBatch(CountsPlan, ReportPlan):
-    """A batch through the shuffler.
+    """One message per bit and noise bit of every counter: what the papers' constants are for.
 
     Attributes:
         moves: counters that one user can raise (and lower) by one.
