@@ -122,6 +122,51 @@ _ONE_SHOT = (
     ),
 )
 
+_CENTRED = (
+    Mutant(
+        "centred-reach-halved",
+        "a moved transition is counted once, not where it leaves and where it enters",
+        "units=4 * steps + 2 * horizon",
+        "units=2 * steps + 2 * horizon",
+        ("test_no_pair_moves_a_centred_release_further",),
+    ),
+    Mutant(
+        "centred-singles-forgotten",
+        "counters that move by one half unit are not composed",
+        "moved, singles = reach.piles, reach.singles",
+        "moved, singles = reach.piles, 0",
+        ("test_golden_noise_is_the_same_on_both",),
+    ),
+    Mutant(
+        "plain-rewards-as-centred",
+        "sums of rewards take the noise that is enough for centred ones",
+        '"rewards": 2 * counts.row_rewards - visits',
+        '"rewards": 2 * counts.row_rewards',
+        ("test_no_pair_moves_a_centred_release_further",),
+    ),
+    Mutant(
+        "last-transitions-bare",
+        "transitions of the last step are released, without noise",
+        "np.where((steps < kept)[:, None], 2 * counts.row_transitions, 0)",
+        "2 * counts.row_transitions",
+        ("test_what_is_released",),
+    ),
+    Mutant(
+        "who-left-exactly",
+        "how many users left the policy is released without noise",
+        'left + draw("left", left.size)',
+        'left + 0 * draw("left", left.size)',
+        ("test_noise_is_as_stated_on_half_units",),
+    ),
+    Mutant(
+        "back-on-the-policy",
+        "a device counts steps after the first one off the policy",
+        "np.random.default_rng(0), played)  # bits leave nothing to round",
+        "np.random.default_rng(0))  # bits leave nothing to round",
+        ("test_who_leaves_the_policy_counts_as_nothing_from_there_on",),
+    ),
+)
+
 _STREAMS = (
     Mutant(
         "low-bits-of-data",
@@ -1001,6 +1046,7 @@ _CLASSES = (
 
 MUTANTS = (
     *_ONE_SHOT,
+    *_CENTRED,
     *_STREAMS,
     *_LOCAL,
     *_SHUFFLE,
