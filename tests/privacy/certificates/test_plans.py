@@ -12,7 +12,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle
 from discreet.privacy.adversarial import LayeredSize, calibrate_layered
-from discreet.privacy.certificates import laws
+from discreet.privacy.certificates import certify, laws, verify
 from discreet.privacy.certificates.plans import claim_of, law_of, promised, toeplitz_law
 from discreet.privacy.mechanisms._laws import BoundedLaw
 from discreet.privacy.mechanisms.registry import everything
@@ -273,3 +273,31 @@ def test_what_a_claim_says_besides():
 def test_batches_that_are_none(users):
     with pytest.raises(InvalidInputError, match="users"):
         claim_of(plan_of("shuffle", "batch", "bits"), users=users)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "method"),
+    [(1.0, "sum"), (4.0, "sum"), (10.0, "convolution"), (40.0, "convolution")],
+)
+def test_centred_batches_are_certified_for_moves_by_two_and_by_one(epsilon, method):
+    plan = Central(epsilon, 1e-6, mechanism="gaussian").calibrate(
+        SHAPE, statistics=("transitions", "rewards"), last_transitions=False
+    )
+    found = certify(plan).to_dict()
+    assert found["moves"] == [{"shift": 2, "times": 6}, {"shift": 1, "times": 2}]
+    assert found["method"]["name"] == method
+    recomputed = verify.check(found)
+    assert Fraction("0.8e-6") < recomputed <= Fraction(found["bound"]) <= Fraction("1e-6")
+    weaker = found | {"law": found["law"] | {"sigma": str(Fraction(plan.law.sigma) * 98 / 100)}}
+    weaker.pop("digest", None)
+    with pytest.raises(verify.Refused):
+        verify.check(weaker)
+
+
+def test_centred_laplace_batches_are_pure():
+    plan = Central(1).calibrate(
+        SHAPE, statistics=("transitions", "rewards"), last_transitions=False
+    )
+    law = law_of(plan)
+    assert law == laws.LaplaceMoves(scale=Fraction(14), units=14)
+    assert verify.check(certify(plan).to_dict()) == 0
