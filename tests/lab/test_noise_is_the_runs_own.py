@@ -16,6 +16,7 @@ from discreet.lab.summary import summarise
 from discreet.learners.registry import get_learner, learner_names
 from discreet.privacy.trust import TrustModel
 from helpers.experiments import experiment
+from helpers.roster import learners_and_trusts
 
 EPISODES = 40
 CASES = [
@@ -60,12 +61,7 @@ def test_noise_and_mechanism_are_those_of_the_only_plan(learner, trust, plans, t
         assert noise_of(stated) in _noise_table([row])
 
 
-ADVERSARIAL = [
-    (name, trust)
-    for name in learner_names()
-    for trust in get_learner(name).trusts
-    if get_learner(name).rhythm == "adversarial"
-]
+ADVERSARIAL = learners_and_trusts("adversarial")
 
 
 @pytest.mark.parametrize(("learner", "trust"), ADVERSARIAL)

@@ -91,11 +91,13 @@ def test_no_deterministic_policy_beats_the_plan(problem):
     assert max(values) == pytest.approx(plan(mdp).value, rel=1e-12, abs=1e-12)
 
 
+expansions = problems().map(lambda problem: (problem[0], LayeredMDP.from_tabular(problem[0])))
+
+
 @settings(max_examples=40, deadline=None)
-@given(problems())
-def test_stage_expansion_keeps_the_optimum(problem):
-    mdp, _ = problem
-    layered = LayeredMDP.from_tabular(mdp)
+@given(expansions)
+def test_stage_expansion_keeps_the_optimum(expansion):
+    mdp, layered = expansion
     losses = tabular_losses(mdp)
     best = -best_response(layered.tabular, -losses).value
     assert mdp.horizon - best == pytest.approx(plan(mdp).value, abs=1e-12)
@@ -103,11 +105,10 @@ def test_stage_expansion_keeps_the_optimum(problem):
 
 
 @settings(max_examples=40, deadline=None)
-@given(problems())
-def test_effective_support_stays_below_its_bounds(problem):
+@given(expansions)
+def test_effective_support_stays_below_its_bounds(expansion):
     """C_{x,a} <= width of the next layer - 1 and C_M <= X sqrt(A)."""
-    mdp, _ = problem
-    layered = LayeredMDP.from_tabular(mdp)
+    mdp, layered = expansion
     support = effective_support(layered)
     bound = (layered.widths[1:] - 1)[:, None, None]
     assert (support.pairs <= bound + 1e-9).all()

@@ -5,8 +5,8 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError, UnsupportedError
-from discreet.learners.registry import get_learner, learner_names
 from discreet.privacy.sampling.samplers import SimulationSampler
+from helpers.roster import learners_and_trusts
 from helpers.studies import RIVER, advance, begin, episodes_of, names, reports_of
 
 TRUSTS = {
@@ -14,12 +14,7 @@ TRUSTS = {
     "local": discreet.Local(1),
     "none": discreet.NoPrivacy(),
 }
-STREAMS = [
-    (name, trust)
-    for name in learner_names()
-    for trust in get_learner(name).trusts
-    if get_learner(name).rhythm == "stream"
-]
+STREAMS = learners_and_trusts("stream")
 
 
 @pytest.mark.parametrize(("learner", "trust"), STREAMS)

@@ -7,6 +7,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 _SHORT = 18  # a cell as short as a guarantee stays on one line
@@ -122,3 +123,14 @@ def print_table(
     console.print(table)
     if caption:
         console.print(Text(caption, style="italic"))
+
+
+def show_files(name: str, written: Path | list[Path], *, as_json: bool) -> None:
+    """Where a command wrote: a line per file, or JSON under a name."""
+    files = written if isinstance(written, list) else [written]
+    texts = [str(path) for path in files]
+    if as_json:
+        echo_json({name: texts if isinstance(written, list) else texts[0]})
+        return
+    for text in texts:
+        say(text)

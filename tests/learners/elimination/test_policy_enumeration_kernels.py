@@ -30,21 +30,15 @@ def test_only_decision_points_are_written():
     assert policy.tolist() == [[7, 7], [7, 7], [1, 7]]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "step"),
-    [
-        (0b000000, 0b000000, H),
-        (0b000000, 0b000001, 2),
-        (0b000001, 0b000010, 2),
-        (0b000011, 0b000100, 1),
-        (0b001111, 0b010000, 0),
-        (0b101010, 0b001010, 0),
-    ],
-)
-def test_the_first_step_that_changed_is_known(before, after, step):
-    policy = decoded(before)
-    assert kernels._decode(after, A, POINTS, policy) == step
-    assert np.array_equal(policy, decoded(after))
+def test_the_first_step_that_changed_is_known_for_every_pair_of_policies():
+    everyone = [decoded(index) for index in range(A ** len(POINTS))]
+    for before in everyone[::3]:
+        for index, after in enumerate(everyone):
+            policy = before.copy()
+            differ = np.flatnonzero((before != after).any(axis=1))
+            first = differ[0] if len(differ) else H
+            assert kernels._decode(index, A, POINTS, policy) == first
+            assert np.array_equal(policy, after)
 
 
 def test_one_step_forward_moves_the_mass_of_the_chosen_actions():

@@ -1,0 +1,9 @@
+"""Who is on the roster, for tests that go through all of it."""
+
+from discreet.learners.registry import get_learner, learner_names
+
+
+def learners_and_trusts(rhythm):
+    """Every learner of a rhythm with the name of every trust model it can use."""
+    specs = [get_learner(name) for name in learner_names()]
+    return [(spec.name, trust) for spec in specs if spec.rhythm == rhythm for trust in spec.trusts]
