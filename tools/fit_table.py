@@ -25,7 +25,7 @@ from discreet.mdp import (
 from discreet.privacy.trust import TrustModel
 
 REPORTED = ("Treatment", "Recommender", "DemandResponse", "GridWorld", "FrozenLake")
-"""No rule and no constant of `discreet.offline` was chosen by looking at these."""
+"""No constant of `discreet.offline` was chosen by looking at these; see docs/fit.md."""
 DEVELOPMENT = ("RiverSwim", "DoubleChain", "SixArms", "Random-1", "Random-2", "Drifting-1")
 """What was looked at instead."""
 CONTRADICTIONS = {
