@@ -19,7 +19,8 @@ default from print:
    constraints live in other models and are dropped;
 4. random actions where the model has no evidence;
 5. the last stage, whose data nobody would use, is replaced by an exploit tail;
-6. transitions and rewards are released, visits are their sums: two statistics instead of three.
+6. transitions and rewards are released, visits are their sums (with a second look at them where the
+   mechanism gives one): two statistics instead of three.
 
 Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
 are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
