@@ -22,6 +22,7 @@ from discreet.privacy.certificates.layered import layered_refutation
 from discreet.privacy.certificates.plans import Claim, Plan, claim_of
 from discreet.privacy.certificates.refute import binomial_refutation
 from discreet.privacy.certificates.run import certify_claim
+from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import TrustModel
 
 DELTAS = (1e-6, 1e-9)
@@ -44,8 +45,15 @@ def _shape(horizon: int) -> Shape:
     return Shape(states=4, actions=2, horizon=horizon)
 
 
-def _batch(trust: TrustModel, horizon: int, **options: tuple[str, ...]) -> Callable[[], Plan]:
-    return lambda: trust.calibrate(_shape(horizon), rhythm="batch", **options)
+def _batch(
+    trust: TrustModel,
+    horizon: int,
+    *,
+    statistics: tuple[str, ...] = STATISTICS,
+    last_transitions: bool = True,
+) -> Callable[[], Plan]:
+    shape = _shape(horizon)
+    return lambda: trust.calibrate(shape, statistics=statistics, last_transitions=last_transitions)
 
 
 def _stream(
@@ -73,6 +81,11 @@ def cases() -> Iterator[Case]:
                 f"one-shot Gaussian, two statistics {name}",
                 _batch(central, horizon, statistics=TWO),
             )
+            classes = Shuffle(epsilon=epsilon, delta=delta)
+            batch = _batch(classes, horizon, statistics=TWO, last_transitions=False)
+            if epsilon >= 0.5:  # millions of atoms below it: minutes
+                yield Case(f"classes n=20,000 {name}", batch, 20_000)
+            yield Case(f"classes in their limit {name}", batch, quick=horizon == 6)
             shuffle = Shuffle(epsilon=epsilon, delta=delta, mechanism="bits")
             for users in (500, 20_000, 1_000_000):
                 yield Case(f"shuffle n={users:,} {name}", _batch(shuffle, horizon), users)
