@@ -21,6 +21,7 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.privacy.postprocess import network_kernels as kernels
+from discreet.privacy.postprocess.dual_steps import conjugate_gradients, search
 from discreet.privacy.postprocess.network_kernels import Edges
 
 DIRECT_NODES = 400
@@ -104,7 +105,7 @@ def _climb(
         step = dual.newton(u, g)
         rise = network.rise(step)
         most = (margin - network.rise(u - centre)) / rise if rise > 0 else np.inf
-        length, g = dual.search(u, step, float(g @ step), min(most, 1.0))
+        length, g = search(dual.gradient, u, step, float(g @ step), min(most, 1.0))
         u += length * step
         steps, at_border = steps + 1, length == most
     return steps, at_border
@@ -132,49 +133,16 @@ class _Dual:
         ridge = 1e-10 * scale + 1e-8
         if g.size <= DIRECT_NODES:
             return self._factorised(g, ridge)
-        return self._conjugate(g, scale + ridge, ridge)
+
+        def apply(v: FloatArray, out: FloatArray) -> None:
+            kernels.laplacian(self.edges, self._flow, v, out)
+
+        step = conjugate_gradients(apply, g, scale + ridge, ridge)
+        step[-1] = 0.0
+        return step
 
     def _factorised(self, g: FloatArray, ridge: FloatArray) -> FloatArray:
         matrix = np.empty((g.size - 1, g.size - 1))
         kernels.dense_laplacian(self.edges, self._flow, matrix)
         matrix[np.diag_indices_from(matrix)] += ridge[:-1]
         return np.append(np.linalg.solve(matrix, g[:-1]), 0.0)
-
-    def _conjugate(self, g: FloatArray, scale: FloatArray, ridge: FloatArray) -> FloatArray:
-        step, residual, product = np.zeros_like(g), g.copy(), np.empty_like(g)
-        direction = residual / scale
-        rho = float(residual @ direction)
-        goal = 1e-4 * rho
-        for _ in range(_MOST_ITERATIONS):
-            if rho <= goal:
-                break
-            kernels.laplacian(self.edges, self._flow, direction, product)
-            product += ridge * direction
-            alpha = rho / float(direction @ product)
-            step += alpha * direction
-            residual -= alpha * product
-            scaled = residual / scale
-            fresh = float(residual @ scaled)
-            direction = scaled + (fresh / rho) * direction
-            rho = fresh
-        step[-1] = 0.0
-        return step
-
-    def search(
-        self, u: FloatArray, step: FloatArray, slope: float, most: float
-    ) -> tuple[float, FloatArray]:
-        """A length up to ``most`` where the slope has almost fallen to zero, and the gradient."""
-        low, high, length = 0.0, most, most
-        slope_low, slope_high = slope, -1.0
-        for _ in range(40):
-            g = self.gradient(u + length * step)
-            here = float(g @ step)
-            if abs(here) <= 0.1 * slope or (length == most and here >= 0.0):
-                return length, g
-            if here > 0.0:
-                low, slope_low = length, here
-            else:
-                high, slope_high = length, here
-            guess = low + (high - low) * slope_low / (slope_low - slope_high)
-            length = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-        return low, self.gradient(u + low * step)  # still uphill: the dual has grown

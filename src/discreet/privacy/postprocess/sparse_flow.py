@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.privacy.postprocess import sparse_flow_kernels as kernels
+from discreet.privacy.postprocess.dual_steps import conjugate_gradients, search
 from discreet.privacy.postprocess.flow_kernels import flows, imbalance
 from discreet.privacy.postprocess.sparse_flow_kernels import Cells, Rows
 
@@ -67,7 +68,7 @@ def _climb(dual: "_Dual", u: FloatArray, goal: float, margin: float) -> tuple[in
         step = dual.newton(u, g)
         rise = _rise(step)
         most = (margin - _rise(u - center)) / rise if rise > 0 else np.inf
-        length, g = dual.search(u, step, float((g * step).sum()), min(most, 1.0))
+        length, g = search(dual.gradient, u, step, float((g * step).sum()), min(most, 1.0))
         u += length * step
         steps, at_border = steps + 1, length == most
     return steps, at_border
@@ -95,43 +96,11 @@ class _Dual:
     def newton(self, u: FloatArray, g: FloatArray) -> FloatArray:
         """Solve (Laplacian of the active cells + a little) step = g, to a percent."""
         active = kernels.active(self.cells, self.rows, self.floor, u)
-        scale, product = np.empty_like(g), np.empty_like(g)
+        scale = np.empty_like(g)
         kernels.diagonal(active, self.rows, scale)
         ridge = 1e-10 * scale + 1e-8 * self.rows.variance.max()
-        scale += ridge
-        step, residual = np.zeros_like(g), g.copy()
-        direction = residual / scale
-        rho = float((residual * direction).sum())
-        goal = 1e-4 * rho
-        for _ in range(500):
-            if rho <= goal:
-                break
-            kernels.laplacian(active, self.rows, direction, product)
-            product += ridge * direction
-            alpha = rho / float((direction * product).sum())
-            step += alpha * direction
-            residual -= alpha * product
-            scaled = residual / scale
-            fresh = float((residual * scaled).sum())
-            direction = scaled + (fresh / rho) * direction
-            rho = fresh
-        return step
 
-    def search(
-        self, u: FloatArray, step: FloatArray, slope: float, most: float
-    ) -> tuple[float, FloatArray]:
-        """A length up to ``most`` where the slope has almost fallen to zero, and the gradient."""
-        low, high, length = 0.0, most, most
-        slope_low, slope_high = slope, -1.0
-        for _ in range(40):
-            g = self.gradient(u + length * step)
-            here = float((g * step).sum())
-            if abs(here) <= 0.1 * slope or (length == most and here >= 0.0):
-                return length, g
-            if here > 0.0:
-                low, slope_low = length, here
-            else:
-                high, slope_high = length, here
-            guess = low + (high - low) * slope_low / (slope_low - slope_high)
-            length = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-        return low, self.gradient(u + low * step)  # still uphill: the dual has grown
+        def apply(v: FloatArray, out: FloatArray) -> None:
+            kernels.laplacian(active, self.rows, v, out)
+
+        return conjugate_gradients(apply, g, scale + ridge, ridge)
