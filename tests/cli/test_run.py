@@ -105,6 +105,16 @@ def test_one_learner_with_settings(discreet, here):
         (["--learner", "ucbvi", "--quick"], "--quick belongs to shipped experiments"),
         (["--learner", "ucbvi", "--environment", "River"], "Unknown environment"),
         (["--learner", "ucbvi", "--trust", "shuffle", "--epsilon", "1"], "cannot run under"),
+        (
+            ["--learner", "flow-ucb", "--trust", "none", "--epsilon", "1"],
+            "no --epsilon without pri",
+        ),
+        (
+            ["--learner", "flow-ucb", "--trust", "none", "--delta", "0"],
+            "got --delta 0.0 with --tru",
+        ),
+        (["--learner", "flow-ucb", "--mechanism", "laplace"], "leave it out, or choose --trust"),
+        (["--learner", "flow-ucb", "--calibration", "paper"], "no --calibration without privacy"),
         (["tiny.toml", "--episodes", "1.5"], "whole numbers such as 2e5"),
         (["tiny.toml", "--episodes", "inf"], "whole numbers such as 2e5"),
         (["tiny.toml", "--episodes", "0"], "integer >= 1"),

@@ -134,6 +134,20 @@ def test_no_privacy_is_one_model_and_takes_no_epsilon():
     assert [len(list(row.models())) for row in rows] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("line", "got"),
+    [
+        ("epsilon = [1.0]", r"epsilon=\(1.0,\)"),
+        ("delta = 1e-6", "delta=1e-06"),
+        ('mechanism = "laplace"', "mechanism='laplace'"),
+        ('calibration = "paper"', "calibration='paper'"),
+    ],
+)
+def test_an_option_beside_no_privacy_is_refused(line, got):
+    with pytest.raises(InvalidInputError, match=f"promises nothing, got {got}; leave it out"):
+        parse_experiment(MINIMAL + f'[[trusts]]\nmodel = "none"\n{line}\n')
+
+
 def test_missing_file_and_unknown_name():
     with pytest.raises(InvalidInputError, match="no such file"):
         load_experiment("nowhere.toml")

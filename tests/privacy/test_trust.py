@@ -114,13 +114,26 @@ def test_auto_takes_the_least_noise_of_its_candidates(epsilon):
 
 @pytest.mark.parametrize("name", TRUST_MODELS)
 def test_short_names_go_both_ways(name):
-    assert trust_name(make_trust(name, epsilon=1, delta=1e-6)) == name
+    options = {} if name == "none" else {"epsilon": 1, "delta": 1e-6}
+    assert trust_name(make_trust(name, **options)) == name
 
 
 def test_an_unknown_trust_model_is_answered_with_the_right_one():
     with pytest.raises(UnknownNameError, match="did you mean 'central'"):
         make_trust("centrall", epsilon=1)
-    assert make_trust("none", epsilon=3, honest=2) == NoPrivacy()
+
+
+@pytest.mark.parametrize("options", [{"epsilon": 3}, {"delta": 0}, {"bogus": 1}])
+def test_no_privacy_takes_no_option(options):
+    ((name, value),) = options.items()
+    with pytest.raises(InvalidInputError, match=f"got {name}={value}; leave it out, or choose"):
+        make_trust("none", **options)
+    assert make_trust("none") == NoPrivacy()
+
+
+def test_a_misspelt_option_is_answered_with_the_right_one():
+    with pytest.raises(UnknownNameError, match=r"option of Shuffle.*did you mean 'honest'"):
+        make_trust("shuffle", epsilon=1, delta=1e-6, honnest=0.5)
 
 
 @pytest.mark.parametrize("trust", [Central, Local, Shuffle])

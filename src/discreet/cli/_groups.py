@@ -34,6 +34,8 @@ class Promise:
         """The trust model of a name with this promise."""
         from discreet.privacy.trust import make_trust
 
+        if trust == "none":
+            return make_trust(trust)
         return make_trust(
             trust,
             epsilon=self.epsilon,

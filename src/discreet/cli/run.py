@@ -189,6 +189,10 @@ def _failure(outcome: "Outcome") -> str:
     )
 
 
+_PROMISE = ("epsilon", "delta", "mechanism", "calibration")
+"""Options that say what a trust model promises, and how."""
+
+
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
     """No option is ever ignored."""
     if one.learner is None:
@@ -204,6 +208,18 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
     if quick:
         raise InvalidInputError(
             "--quick belongs to shipped experiments; with --learner choose --episodes and --runs."
+        )
+    _refuse_promises_of_none(one)
+
+
+def _refuse_promises_of_none(one: OneLearner) -> None:
+    """Without privacy there is nothing for these options to say."""
+    promises = [name for name in _PROMISE if name in one.given]
+    if promises and one.trust in (None, "none"):
+        raise InvalidInputError(
+            f"Expected no --{promises[0]} without privacy, got --{promises[0]} "
+            f"{getattr(one, promises[0])} with --trust none (the default): leave it out, or choose "
+            f"--trust central, local or shuffle."
         )
 
 

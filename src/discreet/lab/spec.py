@@ -69,10 +69,23 @@ class TrustRow:
                 f"Expected at least one epsilon for trust model {self.model!r}, got none; "
                 f"give one: --epsilon 1, or epsilon = [1.0] in a file."
             )
+        self._refuse_options_of_none()
+
+    def _refuse_options_of_none(self) -> None:
+        """No privacy promises nothing: an option beside it would be ignored."""
+        for item in fields(self) if self.model == "none" else ():
+            value = getattr(self, item.name)
+            if item.name != "model" and value != item.default:
+                raise InvalidInputError(
+                    f"Expected no options beside trust model 'none', which promises nothing, got "
+                    f"{item.name}={value!r}; leave it out, or choose central, local or shuffle."
+                )
 
     def models(self) -> Iterator[TrustModel]:
         """One configured trust model per epsilon."""
-        for epsilon in self.epsilon if self.model != "none" else (0.0,):
+        if self.model == "none":
+            yield make_trust(self.model)
+        for epsilon in self.epsilon:
             yield make_trust(
                 self.model,
                 epsilon=epsilon,

@@ -4,7 +4,7 @@ A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `
 for one problem size, into a plan with its noise and its guarantee.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self, overload
 
 from discreet import _validate
@@ -232,14 +232,24 @@ TRUST_MODELS: dict[str, type[TrustModel]] = {
 
 
 def make_trust(name: str, **options: Any) -> TrustModel:
-    """The trust model of a short name; no privacy has no options, and takes any.
+    """The trust model of a short name; no privacy has no options.
 
     >>> make_trust("local", epsilon=1)
     Local(epsilon=1, delta=0.0, mechanism='auto', calibration='exact')
     """
     if name not in TRUST_MODELS:
         raise UnknownNameError("trust model", name, TRUST_MODELS)
-    return NoPrivacy() if name == "none" else TRUST_MODELS[name](**options)
+    model = TRUST_MODELS[name]
+    known = [item.name for item in fields(model)]
+    for option, value in options.items():
+        if not known:
+            raise InvalidInputError(
+                f"Expected no options for trust model {name!r}, which promises nothing, got "
+                f"{option}={value!r}; leave it out, or choose central, local or shuffle."
+            )
+        if option not in known:
+            raise UnknownNameError(f"option of {model.__name__}", option, known)
+    return model(**options)
 
 
 def check_trust_model(trust: object) -> None:
