@@ -1,5 +1,7 @@
 """The roster: one file registers a learner of any rhythm; every learner says what it is."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from discreet.learners.registry import (
     learner_names,
     register,
 )
-from discreet.mdp import DeterministicPolicy, RiverSwim, uniform_policy
+from discreet.mdp import DeterministicPolicy, RiverSwim, TabularMDP, uniform_policy
 from discreet.privacy.trust import Shuffle
 
 MDP = RiverSwim(states=3, horizon=3)
@@ -82,6 +84,34 @@ def test_a_batch_learner_of_ones_own():
     assert result.learner == "uniform"
     assert result.extras["batches"] == [50]
     assert set(result.noise) == {"rewards"}
+
+
+class Means(Uniform):
+    """Keeps the mean reward of every action; knows nothing of centred rewards."""
+
+    statistics = ("transitions", "rewards")
+
+    def tell(self, counts):
+        self.means = (counts.rewards / counts.transitions.sum(axis=-1)).ravel()
+
+    @property
+    def extras(self):
+        return {"means": self.means.tolist()}
+
+
+@pytest.mark.parametrize("trust", [NoPrivacy(), Central(1, 1e-6), Shuffle(1, 1e-6)])
+def test_who_knows_nothing_of_centring_is_told_sums_of_rewards(trust):
+    """With all rewards below one half, sums of r - 1/2 would turn the order around."""
+    rewards = [0.1, 0.4, 0.2]
+    mdp = TabularMDP(
+        transitions=np.ones((1, 1, 3, 1)),
+        rewards=np.array([[rewards]]),
+        initial=np.array([1.0]),
+    )
+    own = entry("means", "batch", make=Means)
+    register(dataclasses.replace(own, trusts=("none", "central", "shuffle")))
+    result = learn(mdp, learner="means", trust=trust, episodes=30_000)
+    assert result.extras["means"] == pytest.approx(rewards, abs=0.03)
 
 
 @pytest.mark.parametrize("stationary", [False, True])

@@ -175,3 +175,41 @@ def test_one_statistic_can_have_a_scale_of_its_own():
 def test_last_transitions_are_asked_for_with_a_truth_value(wrong):
     with pytest.raises(InvalidInputError, match="last_transitions"):
         TRUSTS["gaussian"].calibrate(MDP.shape, last_transitions=wrong)
+
+
+@pytest.mark.parametrize("mechanism", ["classes", "gaussian", "none"])
+def test_centred_sums_become_plain_sums_with_their_noise(mechanism):
+    """The sums of r that a learner reads are right, and spread as their variance says."""
+    trust = {
+        "classes": discreet.Shuffle(1, 1e-6),
+        "gaussian": discreet.Central(1, 1e-6),
+        "none": discreet.NoPrivacy(),
+    }[mechanism]
+    plan = trust.calibrate(MDP.shape, rhythm="batch", statistics=STATISTICS)
+    counts = sample_counts(MDP, POLICY, 5000, np.random.default_rng(1)).at(PLAYED)
+    sampler = SimulationSampler(np.random.default_rng(2))
+    released = [plan.release(counts, sampler=sampler, played=PLAYED) for _ in range(400)]
+    plain = [one.plain() for one in released]
+    assert all(one.centred for one in released)
+    assert not any(one.centred for one in plain)
+    off = np.array([one.row_rewards for one in plain]) - counts.row_rewards
+    variance = plain[0].noise_variance["rewards"]
+    assert abs(off.mean()) <= 6 * np.sqrt(variance / off.size)
+    assert abs(off.var() - variance) <= 0.06 * variance
+    assert plain[0].plain() is plain[0]
+
+
+def test_plain_sums_need_a_look_at_the_visits():
+    counts = PrivateCounts(
+        1,
+        np.zeros((1, 1, 1, 1)),
+        None,
+        np.zeros((1, 1, 1)),
+        {"transitions": 1.0, "rewards": 1.0},
+        np.ones((1, 1, 1), bool),
+        NO_GUARANTEE,
+        centred=True,
+        last_transitions=False,
+    )
+    with pytest.raises(InvalidInputError, match="last_transitions=True"):
+        counts.plain()

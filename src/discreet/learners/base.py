@@ -59,6 +59,8 @@ class BatchLearner(ABC):
     last_transitions: ClassVar[bool] = True
     """Whether it needs the transitions of the last step in a problem that is not stationary; in a
     stationary one, where steps are pooled, they are released anyway."""
+    centred: ClassVar[bool] = False
+    """Whether it reads sums of r - 1/2 where they are released; others are told sums of r."""
     settings_type: ClassVar[type[Settings] | None] = None
     """What may be set, where that is declared."""
 
@@ -80,6 +82,10 @@ class BatchLearner(ABC):
     @abstractmethod
     def tell(self, counts: PrivateCounts) -> None:
         """The private statistics of the batch that was asked for, or of those users who came."""
+
+    def reading(self, counts: PrivateCounts) -> PrivateCounts:
+        """A release in the form that this learner reads: what it is to be told."""
+        return counts if self.centred else counts.plain()
 
     def greedy(self) -> DeterministicPolicy | None:
         """What it would play if nobody had to learn from it; None where it does not say.

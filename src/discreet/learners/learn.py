@@ -181,7 +181,7 @@ def run_batches(mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Batc
         batch = learner.ask()
         _check_size(batch, learner.problem.episodes - recorder.episode)
         recorder.add(batch.users, expected_regret(meter, batch.policy))
-        learner.tell(_release(mdp, learner, batch, rng, sampler))
+        learner.tell(learner.reading(_release(mdp, learner, batch, rng, sampler)))
         batches.append(batch.users)
     return BatchOutcome(recorder.curve(), batch.policy, batches)
 

@@ -99,6 +99,41 @@ class PrivateCounts:
         """``[H, S, A]`` or None."""
         return _as_dense(self.row_rewards, self.played)
 
+    def plain(self) -> "PrivateCounts":
+        """The same with sums of r where there are sums of r - 1/2, and the noise that these have.
+
+        R = C + N/2 with the look N at the visits, or else with the sums of the transitions. Free:
+        post-processing of what is released.
+        """
+        if not self.centred or self.row_rewards is None:
+            return self
+        visits, variance = self._visits_seen()
+        noise = dict(self.noise_variance)
+        noise["rewards"] += variance / 4
+        return PrivateCounts(
+            self.users,
+            self.row_transitions,
+            self.row_visits,
+            self.row_rewards + visits / 2,
+            noise,
+            self.played,
+            self.guarantee,
+            last_transitions=self.last_transitions,
+            left=self.left,
+        )
+
+    def _visits_seen(self) -> tuple[FloatArray, float]:
+        """Visits ``[R]`` and the variance of their noise."""
+        if self.row_visits is not None:
+            return self.row_visits, self.noise_variance["visits"]
+        if self.row_transitions is None or not self.last_transitions:
+            raise InvalidInputError(
+                "Expected visits, or the transitions of every step, to make sums of rewards of "
+                "centred ones; ask for last_transitions=True, or read the centred rewards."
+            )
+        states = self.row_transitions.shape[1]
+        return self.row_transitions.sum(axis=-1), states * self.noise_variance["transitions"]
+
 
 def _as_rows(values: FloatArray | None, played: BoolArray, axes: int) -> FloatArray | None:
     """Rows ``[R, ...]`` with ``axes`` more axes, from rows or from a dense array."""

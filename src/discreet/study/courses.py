@@ -127,7 +127,7 @@ class BatchCourse(Course):
 
     def learn(self, released: PrivateCounts) -> None:
         """Tell the learner."""
-        self.learner.tell(released)
+        self.learner.tell(self.learner.reading(released))
 
     def greedy(self) -> DeterministicPolicy | None:
         """The learner's own."""

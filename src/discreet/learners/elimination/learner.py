@@ -56,6 +56,7 @@ class PolicyElimination(BatchLearner):
 
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
     last_transitions: ClassVar[bool] = True
+    centred: ClassVar[bool] = True
     """Its batches mix policies: nothing else tells in every trust model who played what last."""
     settings_type = EliminationSettings
 

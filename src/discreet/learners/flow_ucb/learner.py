@@ -137,6 +137,7 @@ class FlowUCB(BatchLearner):
 
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
     last_transitions: ClassVar[bool] = False
+    centred: ClassVar[bool] = True
     settings_type = FlowSettings
 
     def __init__(
