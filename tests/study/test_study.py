@@ -89,6 +89,17 @@ def test_the_file_holds_no_names_and_says_what_happened(tmp_path):
     assert {"discreet", "numpy", "python", "sqlite", "opendp"} == set(batch["software"])
 
 
+def test_a_note_stands_in_the_ledger_under_its_hash(tmp_path):
+    study = begin(tmp_path / "study.db")
+    study.tell(episodes_of(study, 1), users=names(study), note={"manifest": "ab12"})
+    advance(study, 2)
+    notes = [entry.get("note") for entry in discreet.resume(tmp_path / "study.db").ledger]
+    assert notes == [None, {"manifest": "ab12"}, None]
+    sql(tmp_path / "study.db", "UPDATE ledger SET entry = replace(entry, 'ab12', 'ab13')")
+    with pytest.raises(StudyError):
+        discreet.resume(tmp_path / "study.db")
+
+
 def test_resumes_with_the_same_question(tmp_path):
     path = tmp_path / "study.db"
     study = begin(path)

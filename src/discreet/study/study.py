@@ -282,6 +282,7 @@ class Study:
         users: Sequence[str | int],
         token: str | None = None,
         left_out: Callable[[int], object] | None = None,
+        note: Mapping[str, str] | None = None,
     ) -> None:
         """Count the pending batch: all of it, once, or not at all.
 
@@ -300,6 +301,8 @@ class Study:
                 counted (not with reports, which do not show it, nor in streams, which count every
                 step). It is raw data of the trusted operator of a central study, for the eyes only:
                 the study keeps it nowhere, and neither should the callback.
+            note: public facts that the ledger's entry shall hold besides (of a service: the hash of
+                the manifest under which these users took part).
 
         Raises:
             StudyError: refused, with the reason; nothing was counted.
@@ -315,7 +318,7 @@ class Study:
             if isinstance(data, Trajectories):
                 left = self._left(data)
             released = self._release(data, len(people))
-            self._count(released, people, batch, change)
+            self._count(released, people, batch, change, note or {})
         if left_out is not None and isinstance(data, Trajectories):
             left_out(left)
 
@@ -393,7 +396,12 @@ class Study:
         self._catch_up(change)
 
     def _count(
-        self, released: PrivateCounts, people: Mapping[bytes, str], batch: Batch, change: Change
+        self,
+        released: PrivateCounts,
+        people: Mapping[bytes, str],
+        batch: Batch,
+        change: Change,
+        note: Mapping[str, str],
     ) -> None:
         """Learn, ask the next question and write both: the file never lacks its question."""
         facts: dict[str, Plain] = {
@@ -402,6 +410,8 @@ class Study:
             "asked": batch.users,
             "policy": hashlib.blake2b(batch.policy.key, digest_size=16).hexdigest(),
         }
+        if note:
+            facts["note"] = dict(note)
         self._course.learn(released)
         if self._course.rhythm == "batch":
             self._knowledge.add(released)
