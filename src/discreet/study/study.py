@@ -24,12 +24,12 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._types import Plain
 from discreet.errors import DiscreetError, StudyError
-from discreet.learners.base import Batch
+from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import Encoder
+from discreet.privacy.plans import BatchPlan, Encoder, StreamPlan
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
@@ -186,6 +186,16 @@ class Study:
         plan, problem = self._course.plan, self._course.problem
         needed = users_needed(problem.shape, plan, problem.episodes)
         return Prospect(self.guarantee, needed, problem.episodes)
+
+    @property
+    def problem(self) -> Problem:
+        """What the learner may know: public facts."""
+        return self._course.problem
+
+    @property
+    def plan(self) -> BatchPlan | StreamPlan:
+        """The calibrated release."""
+        return self._course.plan
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
