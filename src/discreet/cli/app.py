@@ -18,6 +18,7 @@ _COMMANDS: dict[str, str] = {
     "certify": "discreet.cli.certify",
     "check": "discreet.cli.check",
     "bench": "discreet.cli.bench",
+    "service": "discreet.cli.service",
 }
 """Command name -> module that defines the function ``command``, or a typer app ``app``."""
 

@@ -1,0 +1,266 @@
+"""`discreet service`: private learning from real devices, one command per role."""
+
+import importlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli._console import echo_json, print_table, say
+from discreet.cli._options import Json, grouped
+from discreet.errors import InvalidInputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from discreet.service.charter import Charter
+
+app = typer.Typer(
+    help="Private learning from real devices: shuffler, analyser, device, enroller.",
+    no_args_is_help=True,
+)
+
+Folder = Annotated[Path, typer.Argument(help="The folder that `init` made.")]
+ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file.")]
+Rehearsal = Annotated[
+    bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
+]
+
+
+@dataclass(frozen=True)
+class Promised:
+    """Options on what is promised."""
+
+    epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
+    delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
+    honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
+    least_users: Annotated[
+        int, typer.Option(help="No batch is smaller; 0: a quarter of the first batch.")
+    ] = 0
+    patience: Annotated[int, typer.Option(help="Seconds for which a batch may stay open.")] = (
+        7 * 86_400
+    )
+    purpose: Annotated[str, typer.Option(help="In words for participants.")] = (
+        "a study with discreet"
+    )
+
+
+@dataclass(frozen=True)
+class Studied:
+    """Options on what is learnt."""
+
+    learner: Annotated[str, typer.Option(help="A batch learner.")] = "flow-ucb"
+    states: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "4"
+    actions: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "2"
+    steps: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "6"
+    start: Annotated[str, typer.Option(help="Start states with commas, if that is public.")] = ""
+    episodes: Annotated[int, typer.Option(help="How many users will take part in all.")] = 10_000
+
+
+def found(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
+    promised: Promised,
+    studied: Studied,
+    url: Annotated[str, typer.Option(help="Where the shuffler will be.")] = "http://127.0.0.1:8700",
+    store: Annotated[str, typer.Option(help="A file, or postgresql://...")] = "shuffler.db",
+    rehearsal: Rehearsal = False,
+    json: Json = False,
+) -> None:
+    """Begin a study, prove its promise, write charter, keys and a file per role."""
+    _need_extra()
+    from discreet.privacy.trust import Shuffle
+    from discreet.service.founding import Terms
+    from discreet.service.founding import found as begin
+
+    terms = Terms(
+        purpose=promised.purpose,
+        least_users=promised.least_users,
+        patience=promised.patience,
+        rehearsal=rehearsal,
+    )
+    founded = begin(
+        folder,
+        terms,
+        trust=Shuffle(promised.epsilon, promised.delta, honest=promised.honest),
+        url=url,
+        store=store,
+        learner=studied.learner,
+        states=_names(studied.states),
+        actions=_names(studied.actions),
+        horizon=_names(studied.steps),
+        start_states=_starts(studied.start),
+        episodes=studied.episodes,
+    )
+    if json:
+        echo_json({"study": founded.charter.id.hex(), "folder": str(folder)})
+        return
+    _show_charter(founded.charter)
+    say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
+
+
+app.command("init")(grouped(found))
+
+
+@app.command()
+def tickets(
+    folder: Folder,
+    count: Annotated[int, typer.Option(help="How many more.")],
+    json: Json = False,
+) -> None:
+    """Make tickets for the enroller, and their digests for the shuffler."""
+    _need_extra()
+    from discreet.service.founding import make_tickets
+
+    path = make_tickets(folder, count)
+    if json:
+        echo_json({"tickets": str(path), "count": count})
+    else:
+        say(f"{count} more tickets in {path}; the shuffler has their digests when it starts next.")
+
+
+@app.command()
+def shuffler(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+    """Run the shuffler until it is told to end."""
+    _need_extra()
+    from discreet.service.configs import ShufflerConfig
+    from discreet.service.roles import serve
+
+    serve(ShufflerConfig.read(config), rehearsal=rehearsal)
+
+
+@app.command()
+def analyser(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+    """Run the analyser until the study is finished, or it is told to end."""
+    _need_extra()
+    from discreet.service.configs import AnalyserConfig
+    from discreet.service.roles import analyse
+
+    say(f"The analyser ended: {analyse(AnalyserConfig.read(config), rehearsal=rehearsal)}.")
+
+
+@app.command()
+def device(
+    config: ConfigFile,
+    ticket: Annotated[str, typer.Option(help="64 hexadecimal digits.")] = "",
+    episode: Annotated[
+        Path | None,
+        typer.Option(help="JSON with states, actions and rewards; without it, show the policy."),
+    ] = None,
+    rehearsal: Rehearsal = False,
+) -> None:
+    """Show the policy to play; with an episode: encode, seal and send it."""
+    _need_extra()
+    from discreet.service.configs import DeviceConfig
+    from discreet.service.roles import make_participant
+
+    settings = DeviceConfig.read(config)
+    chain, participant = make_participant(settings, time.sleep, own=ticket, rehearsal=rehearsal)
+    if episode is None:
+        manifest = chain.current().manifest
+        echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy})
+        return
+    data = _episode(episode)
+    state = participant.attempt(lambda _: data)
+    echo_json({"state": state})
+    if state not in ("accepted", "ticketSpent"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(
+    url: Annotated[str, typer.Option(help="Of the shuffler.")] = "http://127.0.0.1:8700",
+    json: Json = False,
+) -> None:
+    """What a shuffler says in public: the promise, and totals."""
+    _need_extra()
+    from discreet.service.charter import Charter
+    from discreet.service.client import Client
+
+    with Client(url) as client:
+        charter, totals = Charter.from_bytes(client.charter()), client.metrics()
+    if json:
+        echo_json({"study": charter.id.hex(), "promise": charter.promise, "totals": totals})
+        return
+    _show_charter(charter)
+    rows = [[name.replace("_", " "), f"{value:,}"] for name, value in totals.items()]
+    print_table("Totals", ["what", "number"], rows, right=[1])
+
+
+@app.command()
+def verify(
+    charter: Annotated[Path, typer.Argument(help="charter.json.")],
+    manifests: Annotated[
+        Path | None, typer.Option(help="The analyser's folder of manifests.")
+    ] = None,
+    study: Annotated[Path | None, typer.Option(help="The analyser's study file.")] = None,
+    json: Json = False,
+) -> None:
+    """Check a charter's certificate, the chain of manifests, and the ledger."""
+    _need_extra()
+    from discreet.service.roles import read_charter
+
+    read = read_charter(charter)
+    found: dict[str, Any] = {"study": read.id.hex(), "promise": read.promise}
+    found["delta_proven"] = float(read.verify())
+    found |= _verified(read, manifests, study)
+    if json:
+        echo_json(found)
+        return
+    rows = [[name.replace("_", " "), str(value)] for name, value in found.items()]
+    print_table("Verified", ["what", "value"], rows)
+
+
+def _verified(charter: "Charter", manifests: Path | None, study: Path | None) -> dict[str, Any]:
+    from discreet.service import verification
+    from discreet.study.study import Study
+
+    if manifests is None:
+        if study is not None:
+            raise InvalidInputError("A ledger is checked against manifests: give --manifests too.")
+        return {}
+    chain = verification.check_chain(charter, verification.read_manifests(manifests))
+    found: dict[str, Any] = {"manifests": len(chain)}
+    if study is not None:
+        found["batches_counted"] = verification.check_ledger(Study.read(study), chain)
+    return found
+
+
+def _show_charter(charter: "Charter") -> None:
+    rows = [
+        ["study", charter.id.hex()],
+        ["purpose", charter.purpose],
+        ["promise", charter.promise],
+        ["noise per cell", f"{float(charter.mean):g} (certified)"],
+        ["least batch", f"{charter.least_users} users"],
+        ["if shuffler and analyser collude", "no protection: together they see every episode"],
+    ]
+    print_table("Charter", ["what", "value"], rows)
+
+
+def _names(text: str) -> int | list[str]:
+    return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
+
+
+def _starts(text: str) -> list[int | str] | None:
+    return [name.strip() for name in text.split(",")] if text else None
+
+
+def _episode(path: Path) -> dict[str, Any]:
+    import json
+
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"Cannot read the episode {str(path)!r}: {error}.") from None
+    if not isinstance(data, dict):
+        raise InvalidInputError(f"Expected states, actions and rewards in {str(path)!r}.")
+    return data
+
+
+def _need_extra() -> None:
+    """All checks before the first long step."""
+    for package in ("cryptography", "starlette", "uvicorn", "httpx"):
+        try:
+            importlib.import_module(package)
+        except ImportError:
+            raise MissingExtraError(package, "service") from None

@@ -1,0 +1,97 @@
+"""How analyser and devices speak to the shuffler."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Self
+
+import httpx
+
+from discreet.errors import DiscreetError
+from discreet.service.problems import PROBLEMS, Refusal, code_of
+
+PATIENCE = 60.0
+"""Seconds for one request."""
+
+
+class UnreachableError(DiscreetError):
+    """The shuffler did not answer; the request may have arrived or not, so send it again."""
+
+
+class Client:
+    """Requests to one shuffler.
+
+    Args:
+        url: of the shuffler.
+        token: the analyser's; devices have none.
+        http: makes the connections (of tests: without a network).
+    """
+
+    def __init__(self, url: str, token: str = "", http: httpx.Client | None = None) -> None:
+        self._url = url.rstrip("/")
+        self._http = http or httpx.Client(timeout=PATIENCE)
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    def charter(self) -> bytes:
+        """The charter's bytes; compare their hash with the study's name."""
+        return self._ask("GET", "/v1/charter")
+
+    def manifest(self) -> bytes:
+        """Of the open batch."""
+        return self._ask("GET", "/v1/manifest")
+
+    def manifest_at(self, number: int) -> bytes:
+        """Of any batch there ever was."""
+        return self._ask("GET", f"/v1/manifests/{number}")
+
+    def send(self, report: bytes) -> None:
+        """One device's report."""
+        self._ask("POST", "/v1/reports", report)
+
+    def announce(self, number: int, signed: bytes) -> None:
+        """Open a batch."""
+        self._ask("PUT", f"/v1/batches/{number}", signed)
+
+    def messages(self, number: int, place: int) -> bytes:
+        """All envelopes of a class."""
+        return self._ask("GET", f"/v1/batches/{number}/messages/{place}")
+
+    def done(self, number: int) -> None:
+        """The batch is counted: the shuffler may forget it."""
+        self._ask("POST", f"/v1/batches/{number}/done")
+
+    def metrics(self) -> dict[str, int]:
+        """Public totals."""
+        lines = self._ask("GET", "/metrics").decode().splitlines()
+        pairs = (line.removeprefix("discreet_").split() for line in lines)
+        return {name: int(value) for name, value in pairs}
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, method: str, path: str, content: bytes = b"") -> bytes:
+        with _reached(self._url):
+            answer = self._http.request(
+                method, self._url + path, content=content, headers=self._headers
+            )
+            body = answer.content
+        if answer.is_success:
+            return body
+        code = code_of(body)
+        if code == "broken" and answer.status_code != PROBLEMS["broken"].status:
+            raise UnreachableError(f"{self._url} answers with status {answer.status_code}.")
+        raise Refusal(code)
+
+
+@contextlib.contextmanager
+def _reached(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise UnreachableError(f"Cannot reach {url}: {type(error).__name__}.") from None

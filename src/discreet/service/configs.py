@@ -1,0 +1,157 @@
+"""One TOML file per role, with comments; paths in it are relative to the file."""
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from discreet.errors import InvalidInputError, UnknownNameError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What all roles share.
+
+    Attributes:
+        folder: where the file lies.
+    """
+
+    folder: Path = Path()
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """From a file; every key must be known and of its kind."""
+        try:
+            values = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(f"Cannot read {str(path)!r}: {error}.") from None
+        fields = {field.name: field for field in dataclasses.fields(cls) if field.name != "folder"}
+        for name, value in values.items():
+            if name not in fields:
+                raise UnknownNameError("setting", name, fields)
+            if not _fits(value, fields[name].type):
+                raise InvalidInputError(
+                    f"Expected {name} of type {fields[name].type} in {str(path)!r}, got {value!r}."
+                )
+        missing = [n for n, f in fields.items() if n not in values and _required(f)]
+        if missing:
+            raise InvalidInputError(f"Expected {missing[0]} in {str(path)!r}, which lacks it.")
+        return cls(folder=path.resolve().parent, **values)
+
+    def path(self, name: str) -> Path:
+        """A path of the file, which is relative to it."""
+        return self.folder / name
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflerConfig(Config):
+    """Of the shuffler."""
+
+    charter: str
+    tickets: str
+    analyser_token_sha256: str
+    store: str = "shuffler.db"
+    host: str = "127.0.0.1"
+    port: int = 8700
+
+    @property
+    def where(self) -> str:
+        """The store: an address, or a path beside the file."""
+        return self.store if "://" in self.store else str(self.path(self.store))
+
+    @property
+    def token(self) -> bytes:
+        """SHA-256 of the analyser's token."""
+        try:
+            digest = bytes.fromhex(self.analyser_token_sha256)
+        except ValueError:
+            digest = b""
+        if len(digest) != 32:
+            raise InvalidInputError("Expected analyser_token_sha256 in 64 hexadecimal digits.")
+        return digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyserConfig(Config):
+    """Of the analyser."""
+
+    charter: str
+    study: str
+    signing_key: str
+    token_file: str
+    url: str
+    jobs: int = 1
+    engine: str = "processes"
+    ray_address: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceConfig(Config):
+    """Of a device."""
+
+    study: str
+    url: str
+    ticket: str = ""
+    outbox: str = "outbox"
+    delay: float = 60.0
+
+
+SHUFFLER = """\
+# The shuffler of a discreet service: the only server. It cannot read what it holds.
+
+# What the study promises; public.
+charter = "{charter}"
+# SHA-256 of every ticket that may take part, from the enroller; read at every start.
+tickets = "{tickets}"
+# SHA-256 of the token with which the analyser names itself. The token itself is not kept here.
+analyser_token_sha256 = "{token}"
+# A SQLite file beside this one, or "postgresql://user@host/database" for several processes.
+store = "{store}"
+# Where it listens. TLS belongs to a reverse proxy before it.
+host = "127.0.0.1"
+port = {port}
+"""
+
+ANALYSER = """\
+# The analyser of a discreet service: a worker without an inbound port.
+
+# What the study promises; public.
+charter = "{charter}"
+# The study's file: keep it in backups. Keep the folder "keys" beside it out of them.
+study = "study.db"
+# Signs manifests; its public half stands in the charter.
+signing_key = "signing.key"
+# The token with which it names itself to the shuffler.
+token_file = "token"
+# Where the shuffler is.
+url = "{url}"
+# Processes that open envelopes; engine = "ray" (with ray_address) takes a cluster.
+jobs = 1
+engine = "processes"
+"""
+
+DEVICE = """\
+# One participant's device.
+
+# The study's name: the SHA-256 of its charter, from whoever handed out the ticket.
+study = "{study}"
+# Where the shuffler is.
+url = "{url}"
+# This participant's ticket, 64 hexadecimal digits, or given with --ticket.
+ticket = ""
+# Sealed reports wait here until they are taken; the same bytes are sent again after an error.
+outbox = "outbox"
+# The most seconds before a report is sent; the number is random.
+delay = 60.0
+"""
+
+
+def _required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING
+
+
+def _fits(value: object, kind: object) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is kind

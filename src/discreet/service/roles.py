@@ -1,0 +1,140 @@
+"""The roles as processes: from a file of settings to what runs until it is told to end."""
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from discreet.errors import InvalidInputError
+from discreet.service import ticket
+from discreet.service.analyser import Analyser
+from discreet.service.charter import Charter
+from discreet.service.client import Client
+from discreet.service.clock import Clock
+from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
+from discreet.service.keys import read_signing_key
+from discreet.service.opening import Opener, in_processes, on_ray
+from discreet.service.participant import Chain, FileOutbox, Participant, fetch_charter
+from discreet.service.shuffler import Shuffler
+from discreet.service.stores import open_store
+from discreet.service.stores.base import At, Store, nothing_happens
+from discreet.study.study import resume
+
+
+def read_charter(path: Path) -> Charter:
+    """A charter's file."""
+    try:
+        return Charter.from_bytes(path.read_bytes())
+    except OSError as error:
+        raise InvalidInputError(f"Cannot read {str(path)!r}: {error}.") from None
+
+
+def make_shuffler(
+    config: ShufflerConfig,
+    *,
+    rehearsal: bool = False,
+    clock: Clock | None = None,
+    at: At = nothing_happens,
+) -> Shuffler:
+    """The shuffler of a file, with the tickets of the file admitted."""
+    charter = read_charter(config.path(config.charter))
+    digests = ticket.read(config.path(config.tickets))
+
+    def make_store() -> Store:
+        store = open_store(config.where, charter, at)
+        store.admit(digests)
+        return store
+
+    return Shuffler(charter, make_store, token=config.token, clock=clock, rehearsal=rehearsal)
+
+
+def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> None:
+    """Run the shuffler until SIGTERM or SIGINT."""
+    from discreet.service.server import make_server, set_up_logging
+    from discreet.service.web import make_app
+
+    set_up_logging()
+    app = make_app(make_shuffler(config, rehearsal=rehearsal, at=at))
+    make_server(app, config.host, config.port).run()
+
+
+def make_analyser(
+    config: AnalyserConfig,
+    *,
+    rehearsal: bool = False,
+    clock: Clock | None = None,
+    at: At = nothing_happens,
+) -> Analyser:
+    """The analyser of a file."""
+    charter = read_charter(config.path(config.charter))
+    if charter.rehearsal and not rehearsal:
+        raise InvalidInputError(
+            "This charter is of a rehearsal and protects nobody; say --rehearsal to run it."
+        )
+    token = config.path(config.token_file).read_text("utf-8").strip()
+    return Analyser(
+        charter,
+        resume(config.path(config.study)),
+        Client(config.url, token),
+        read_signing_key(config.path(config.signing_key)),
+        config.folder,
+        opener=_opener(config),
+        clock=clock,
+        at=at,
+    )
+
+
+def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> str:
+    """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
+    from discreet.service.server import set_up_logging
+
+    set_up_logging()
+    ended = threading.Event()
+    on_signals(ended.set)
+    analyser = make_analyser(config, rehearsal=rehearsal, at=at)
+    try:
+        return analyser.run(ended.wait, ended.is_set)
+    finally:
+        analyser.close()
+
+
+def make_participant(
+    config: DeviceConfig,
+    pause: Callable[[float], object],
+    *,
+    own: str = "",
+    rehearsal: bool = False,
+) -> tuple[Chain, Participant]:
+    """The device of a file.
+
+    Args:
+        config: the file.
+        pause: waits for so many seconds.
+        own: the ticket, if the file holds none.
+        rehearsal: take part although nobody is protected.
+    """
+    try:
+        pass_ = bytes.fromhex(own or config.ticket)
+        study = bytes.fromhex(config.study)
+    except ValueError:
+        raise InvalidInputError("Expected ticket and study in hexadecimal digits.") from None
+    if len(pass_) != ticket.SIZE:
+        raise InvalidInputError("Expected a ticket of 64 hexadecimal digits; give --ticket.")
+    client = Client(config.url)
+    chain = Chain(fetch_charter(client, study, rehearsal=rehearsal), client)
+    outbox = FileOutbox(config.path(config.outbox))
+    return chain, Participant(chain, client, pass_, outbox, delay=config.delay, pause=pause)
+
+
+def on_signals(do: Callable[[], object]) -> None:
+    """Let SIGTERM and SIGINT end things in order."""
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: do())
+
+
+def _opener(config: AnalyserConfig) -> Opener:
+    if config.engine == "processes":
+        return in_processes(config.jobs)
+    if config.engine == "ray":
+        return on_ray(config.ray_address or None, config.jobs)
+    raise InvalidInputError(f"Expected engine 'processes' or 'ray', got {config.engine!r}.")

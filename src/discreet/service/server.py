@@ -1,0 +1,85 @@
+"""The shuffler as a process: uvicorn, with slow clients cut and a bounded end."""
+
+import asyncio
+import logging
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEADER_SECONDS = 10.0
+"""In which a request's first line and headers must have arrived."""
+_CONNECTIONS = 1000
+_GRACE = 5
+"""Seconds for requests that are under way when the process is asked to end."""
+
+
+class PromptProtocol(HttpToolsProtocol):
+    """HTTP for clients that say what they want in time: who opens a connection has to use it."""
+
+    header_seconds = HEADER_SECONDS
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Somebody is there."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Something arrived: perhaps the last of the headers."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop()
+        elif self._timer is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Somebody has gone."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """The next request of this connection has its own time."""
+        super().on_response_complete()
+        self._stop()
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(self.header_seconds, self._cut)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _cut(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def make_server(app: Starlette, host: str, port: int, **options: Any) -> uvicorn.Server:
+    """A server for the application; it writes down nothing about requests."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=PromptProtocol,
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE,
+        **options,
+    )
+    return uvicorn.Server(config)
+
+
+def set_up_logging() -> None:
+    """Our own lines, and the server's warnings, on standard error. No request stands in them."""
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("discreet").setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

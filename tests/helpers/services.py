@@ -1,0 +1,176 @@
+"""A small service: its charter, its manifests, reports with and without real envelopes."""
+
+import contextlib
+import json
+import secrets
+import threading
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from discreet.mdp import make
+from discreet.service import manifest as manifests
+from discreet.service import report, ticket
+from discreet.service.charter import Charter, layout_of
+from discreet.service.clock import ManualClock
+from discreet.service.manifest import Manifest
+from discreet.service.server import make_server
+from discreet.service.shuffler import Shuffler
+from discreet.service.stores import open_store
+from discreet.service.web import make_app
+
+GOLDEN = Path(__file__).parents[1] / "service" / "golden"
+SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+TOKEN = "the analyser's"
+WORLD = make("RiverSwim", states=2, horizon=2, relabel=1)
+CERTIFICATE = json.loads((GOLDEN / "certificate.json").read_text())
+"""For S=2, A=2, H=2 at (4, 1e-4): three classes."""
+NOW = 1_000_000_000.0
+
+
+def charter(**changes):
+    """The small charter, its certificate whole unless something else is asked for."""
+    fields = {
+        "purpose": "a test",
+        "names": {"states": ("0", "1"), "actions": ("0", "1"), "steps": ("0", "1")},
+        "start": (0,),
+        "statistics": ("transitions", "rewards"),
+        "last_transitions": False,
+        "epsilon": Fraction(4),
+        "delta": Fraction(1, 10_000),
+        "honest": Fraction(1),
+        "mean": Fraction(CERTIFICATE["law"]["mean"]),
+        "certificate": CERTIFICATE,
+        "least_users": 3,
+        "patience": 1000,
+        "signing_key": SIGNER.public_key().public_bytes_raw(),
+        "rehearsal": False,
+    }
+    return Charter(**(fields | changes))
+
+
+def batch_key(number):
+    """The analyser's key of a manifest."""
+    return X25519PrivateKey.from_private_bytes(bytes([number + 1]) * 32)
+
+
+def manifest(of, number=0, *, before=None, batch=None, users=3, **changes):
+    """A manifest that follows ``before``."""
+    policy = changes.pop("policy", [[0, 1], [1, 0]])
+    layout = layout_of(of.device(policy, users).classes)
+    fields = {
+        "study": of.id,
+        "number": number,
+        "batch": number if batch is None else batch,
+        "token": f"token-{number}",
+        "previous": of.id if before is None else before.hash,
+        "users": users,
+        "policy": policy,
+        "layout": layout,
+        "key": batch_key(number).public_key().public_bytes_raw(),
+        "deadline": int(NOW) + 500,
+    }
+    return Manifest(**(fields | changes))
+
+
+def announced(of, number=0, **changes):
+    """The same, signed and read."""
+    return manifests.read(manifest(of, number, **changes).signed(SIGNER), of)
+
+
+def fake_report(of, pass_, mark=b""):
+    """A report of the right length whose envelopes nobody can open; each holds the mark."""
+    envelopes = [
+        (secrets.token_bytes(12) + bytes([place]) + mark).ljust(52, b".")[:52]
+        for place, size in enumerate(of.sizes)
+        for _ in range(size)
+    ]
+    return bytes([report.VERSION]) + pass_ + of.hash + b"".join(envelopes)
+
+
+def real_report(of, pass_, episode=None):
+    """What a device sends."""
+    episode = episode or {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
+    return report.seal(of.device.encode(episode), of, pass_)
+
+
+def submissions(of, passes, mark=b""):
+    return [report.read(fake_report(of, one, mark)) for one in passes]
+
+
+def new_store(where, of, tickets=(), at=lambda _: None):
+    """A store with some tickets, bound to its charter without checking the certificate again."""
+    store = open_store(str(where), of, at)
+    store.adopt(on_new=lambda: None)
+    store.admit([ticket.digest(one) for one in tickets])
+    return store
+
+
+def filled(store, of, number=0, **changes):
+    """Announce a batch and fill it with tickets of its own; the manifest and the tickets."""
+    one = announced(of, number, **changes)
+    passes = ticket.make(one.manifest.users)
+    store.admit([ticket.digest(x) for x in passes])
+    store.announce(one)
+    codes = store.submit(submissions(one, passes))
+    assert codes == ["accepted"] * len(passes)
+    return one, passes
+
+
+def messages(store, number, sizes):
+    """All classes of a sealed batch."""
+    return [
+        b"".join(store.part(number, place, part) for part in store.parts(number, place))
+        for place in range(len(sizes))
+    ]
+
+
+def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
+    """A shuffler on a store."""
+    from discreet.service.canonical import sha256
+
+    return Shuffler(
+        of,
+        lambda: new_store(where, of, tickets),
+        token=sha256(TOKEN.encode()),
+        clock=clock or ManualClock(NOW),
+        **options,
+    )
+
+
+@contextlib.contextmanager
+def serving(shuffler, **options):
+    """The shuffler on a loopback port; its address."""
+    server = make_server(make_app(shuffler, **options), "127.0.0.1", 0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def study_arguments(**changes):
+    """Of a study that fits `charter` and `WORLD`."""
+    fields = {
+        "learner": "flow-ucb",
+        "states": 2,
+        "actions": 2,
+        "horizon": 2,
+        "start_states": [0],
+        "episodes": 40,
+    }
+    return fields | changes
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)

@@ -1,0 +1,62 @@
+"""All roles on loopback: a whole study through the real thing, every user counted once."""
+
+import threading
+import time
+
+import pytest
+
+import discreet
+from discreet.service import roles, ticket, verification
+from discreet.service.client import Client
+from discreet.service.configs import AnalyserConfig, ShufflerConfig
+from discreet.service.crowd import Crowd
+from discreet.service.founding import Terms, found, make_tickets
+from discreet.service.participant import Chain, fetch_charter
+from helpers.services import WORLD, rng, serving, study_arguments
+
+
+@pytest.fixture(scope="module")
+def founded(tmp_path_factory):
+    """A rehearsal with forty users and their tickets."""
+    folder = tmp_path_factory.mktemp("service") / "all"
+    terms = Terms(rehearsal=True, least_users=2)
+    one = found(folder, terms, trust=discreet.Shuffle(4, 1e-4), seed=3, **study_arguments())
+    make_tickets(folder, 40)
+    return one
+
+
+def test_a_whole_study_through_all_roles(founded):
+    shuffler = roles.make_shuffler(ShufflerConfig.read(founded.config("shuffler")), rehearsal=True)
+    ended = threading.Event()
+    with serving(shuffler) as url:
+        text = founded.config("analyser").read_text().replace("http://127.0.0.1:8700", url)
+        founded.config("analyser").write_text(text)
+        analyser = roles.make_analyser(
+            AnalyserConfig.read(founded.config("analyser")), rehearsal=True
+        )
+
+        def work():
+            try:
+                analyser.run(lambda _: ended.wait(0.01), ended.is_set)
+            finally:
+                ended.set()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        client = Client(url)
+        chain = Chain(fetch_charter(client, founded.charter.id, rehearsal=True), client)
+        crowd = Crowd(WORLD, chain, client, rng(), lambda _: time.sleep(0.01))
+        passes = ticket.read(founded.folder / "enroller" / "tickets.txt")
+        states = list(crowd.send(passes, ended.is_set))
+        thread.join()
+        totals = client.metrics()
+        client.close()
+        analyser.close()
+    assert states == ["accepted"] * 40
+    assert totals["tickets_spent"] == 40 and totals["batches_done"] == analyser.study.batches > 1
+    study = discreet.resume(founded.folder / "analyser" / "study.db")
+    assert study.finished and study.users == 40
+    signed = verification.read_manifests(founded.folder / "analyser" / "manifests")
+    known = verification.check_chain(founded.charter, signed)
+    assert verification.check_ledger(study, known) == study.batches
+    assert not list((founded.folder / "analyser" / "keys").iterdir())
