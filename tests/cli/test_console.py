@@ -53,6 +53,29 @@ def test_a_table_fits_and_no_number_is_broken(terminal, width):
     assert "…" not in text
 
 
+@pytest.mark.parametrize("width", [30, 44, 58])
+def test_where_a_table_does_not_fit_its_rows_are_lines_and_nothing_is_cut_off(terminal, width):
+    lines = terminal(width)
+    print_table("Title", COLUMNS, ROWS, right=(2, 3), caption="A caption.")
+    shown = lines()
+    assert shown[0] == "Title" and shown[-1] == "A caption."
+    assert max(map(len, shown)) <= width
+    assert {"learner: flow-ucb", "noise of a count: 100,000,000", "regret so far: 2"} <= {*shown}
+    assert "…" not in "".join(shown)
+
+
+def test_redirected_output_is_a_table_however_wide(capsys):
+    print_table("Title", [f"column{i}" for i in range(20)], [["1,234,567"] * 20])
+    assert capsys.readouterr().out.count("1,234,567") == 20
+
+
+def test_an_indented_sentence_stays_indented(terminal):
+    lines = terminal(30)
+    say("  assuming that nobody tells anybody else what they saw")
+    assert len(lines()) == 2
+    assert all(line.startswith("  ") and line[2] != " " for line in lines())
+
+
 def test_a_wide_table_keeps_rows_and_headings_on_one_line(terminal):
     lines = terminal(160)
     print_table("Title", COLUMNS, ROWS)

@@ -8,7 +8,10 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _SHORT = 18  # a cell as short as a guarantee stays on one line
 
@@ -73,7 +76,11 @@ def _fitted(text: str, stream: TextIO) -> str:
     if not stream.isatty():
         return text
     return textwrap.fill(
-        text, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False
+        text,
+        shutil.get_terminal_size().columns,
+        subsequent_indent=text[: len(text) - len(text.lstrip())],
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -95,34 +102,67 @@ def print_table(
     right: Sequence[int] = (),
     caption: str | None = None,
 ) -> None:
-    """A table a person likes to read; ``right`` lists the numeric columns."""
-    from rich import box
+    """A table a person likes to read; ``right`` lists the numeric columns.
+
+    Where it would not fit without cutting numbers off, each row is a few lines, one per column.
+    """
     from rich.console import Console
+    from rich.text import Text
+
+    # Redirected output has no width of its own; 120 columns keep most rows on one line.
+    least, console = _least_width(columns, rows), Console()
+    console = Console(width=None if console.is_terminal else max(120, least))
+    console.print(Text(title, style="bold"))
+    if least > console.width:
+        console.print(Text(_as_lines(columns, rows)))
+    else:
+        console.print(_as_table(columns, rows, right, console.width))
+    if caption:
+        console.print(Text(caption, style="italic"))
+
+
+def _as_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
+) -> "Table":
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    # Redirected output has no width of its own; 120 columns keep rows on one line.
-    console = Console()
-    console = Console(width=None if console.is_terminal else 120)
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-    narrow = sum(widths) + 2 * len(widths) > console.width
+    narrow = sum(widths) + 2 * len(widths) > width
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for index, name in enumerate(columns):
         cells = [row[index] for row in rows]
         longest = max(map(len, cells), default=0)
-        words = [len(word) for cell in cells for word in cell.split()]
         table.add_column(
             name.replace(" ", "\n") if narrow and len(name) > longest else name,
             justify="right" if index in right else "left",
-            min_width=max(words, default=None),  # wrap between words, never inside
+            min_width=_longest_word(cells) or None,  # wrap between words, never inside
             no_wrap=longest <= _SHORT,
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.print(Text(title, style="bold"))
-    console.print(table)
-    if caption:
-        console.print(Text(caption, style="italic"))
+    return table
+
+
+def _as_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A paragraph per row."""
+    named = [[f"{n}: {cell}" for n, cell in zip(columns, row, strict=True) if cell] for row in rows]
+    return "\n" + "".join("\n".join(lines) + "\n\n" for lines in named).rstrip("\n") + "\n"
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Of a table whose short cells and words are whole."""
+    needed = 0
+    for name, *cells in zip(columns, *rows, strict=True):
+        longest = max(map(len, cells), default=0)
+        whole = longest if longest <= _SHORT else _longest_word(cells)
+        needed += max(whole, _longest_word([name])) + 2
+    return needed
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def show_files(name: str, written: Path | list[Path], *, as_json: bool) -> None:
