@@ -53,6 +53,16 @@ def test_a_mechanism_of_your_own_is_chosen_by_its_name():
 
 
 @pytest.mark.core
+@pytest.mark.usefixtures("empty_place")
+def test_a_mechanism_of_a_script_is_its_class():
+    class Mine(LaplaceBatch):
+        """In no module that could be named."""
+
+    registry.register(registry.Mechanism("central", "batch", "mine", Mine, pure=True))
+    assert type(Central(1, mechanism="mine").calibrate(SHAPE)) is Mine
+
+
+@pytest.mark.core
 def test_defaults_come_first_and_unknown_names_get_a_suggestion():
     assert [
         next(iter(registry.mechanisms(*key)))

@@ -28,21 +28,21 @@ class Mechanism:
         trust: central, local, shuffle or none.
         rhythm: batch or stream.
         name: what a trust model calls it.
-        home: ``"module:Class"``, inside this package unless the module has a dot. The class has a
-            classmethod ``calibrate(trust, shape, *, statistics, episodes, stationary)``, of the
-            batch rhythm with ``last_transitions`` too.
+        home: the class of its plans, or ``"module:Class"``, inside this package unless the module
+            has a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
+            stationary)``, of the batch rhythm with ``last_transitions`` too.
         pure: it delivers delta = 0, whatever delta is asked for.
     """
 
     trust: str
     rhythm: Rhythm
     name: str
-    home: str
+    home: str | type
     pure: bool = False
 
     def load(self) -> Any:
         """The class of its plans."""
-        return _load(self.home)
+        return _load(self.home) if isinstance(self.home, str) else self.home
 
 
 _MECHANISMS: list[Mechanism] = [
