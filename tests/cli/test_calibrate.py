@@ -52,6 +52,27 @@ def test_shuffle_by_classes_says_cells_parties_and_what_a_run_costs(discreet):
     assert (report["mechanism"], report["derived"], report["run"]) == ("classes", ["visits"], None)
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--learner", "flow-ucb"], "give --trust too"),
+        (["--learner", "flow-ucb", "--trust", "central"], "they hand over raw episodes"),
+        (["--trust", "local", "--honest", "0.5"], "--honest belongs to --trust shuffle"),
+        (["--trust", "local", "--users", "many"], "Expected --users to be whole numbers"),
+        (["--trust", "local", "--users", "2.5"], "got '2.5'"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(discreet, options, sentence):
+    code, out, err = discreet("calibrate", *options)
+    assert (code, out) == (2, "")
+    assert sentence in err
+
+
+def test_users_are_written_as_in_other_commands(discreet):
+    _, out, _ = discreet("calibrate", "--trust", "shuffle", "--users", "2e4", "--json")
+    assert json.loads(out)["users"] == 20_000
+
+
 def test_local_says_what_one_report_carries(discreet):
     _, out, _ = discreet("calibrate", *SMALL, "--trust", "local")
     assert "One user's report: noise std " in out

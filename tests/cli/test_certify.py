@@ -13,12 +13,12 @@ POOLED = ["--episodes", "9", "--stationary"]
 def test_makes_a_file_and_verifies_it(discreet, tmp_path):
     path = str(tmp_path / "certificate.json")
     code, out, err = discreet("certify", *SMALL, "--output", path)
-    assert (code, err) == (0, "")
+    assert (code, "Error" in err) == (0, False)  # progress may be told there
     assert "Certified: delta(1) <= " in out
     assert "bound / delta" in out
     assert "Not covered: that one user moves the counters as stated" in out
     code, out, err = discreet("certify", "--verify", path)
-    assert (code, err) == (0, "")
+    assert (code, "Error" in err) == (0, False)
     assert out.startswith("Verified (classes): delta(1) is at most ")
 
 

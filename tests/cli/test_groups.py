@@ -24,6 +24,12 @@ def test_the_printed_constants_are_asked_for_by_name():
     assert Promise(mechanism="gaussian").model("central").mechanism == "gaussian"
 
 
+@pytest.mark.parametrize("trust", ["central", "local", "none"])
+def test_honest_users_belong_to_shuffle(trust):
+    with pytest.raises(DiscreetError, match=f"--honest belongs to --trust shuffle.*{trust}"):
+        Promise(trust=trust, honest=0.5).model(trust)
+
+
 def test_a_trust_model_that_does_not_exist_is_refused():
     with pytest.raises(DiscreetError, match="Unknown trust model 'nobody'"):
         Promise().model("nobody")

@@ -25,8 +25,8 @@ def test_shuffle_report():
     assert report.expected_count == {"transitions": 625.0, "visits": 2500.0, "rewards": 2500.0}
     assert report.delivered_by_paper["epsilon"] == pytest.approx(0.055, rel=0.01)
     assert report.claimed_by_paper == "(1, 1e-06)-SDP"
-    assert report.messages_per_user == 576
-    assert report.bytes_per_user == 576 * 52
+    assert report.messages_per_user == 288  # of one action per state
+    assert report.bytes_per_user == 288 * 52
     assert report.noise_bits["fair_bits_in_all"] == pytest.approx(2574, rel=0.01)
 
 
@@ -74,6 +74,11 @@ def test_a_whole_run_costs_more_than_its_last_batch():
     assert run["bytes_in_all"] == pytest.approx(52 * 20_000 * mean)
     assert run_traffic(usual_batch(Central(1), SHAPE), [5]) is None
     assert run_traffic(plan, []) is None
+
+
+def test_both_shuffles_are_compared_under_the_same_policy():
+    bits = calibrate(SHUFFLE, SHAPE, users=20_000, statistics=("transitions", "rewards"))
+    assert (bits.messages_per_user, bits.bytes_per_user) == (240, 240 * 52)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli._options import users_option
+
 if TYPE_CHECKING:
     from discreet.mdp.shape import Shape
     from discreet.privacy.trust import TrustModel
@@ -32,8 +34,13 @@ class Promise:
 
     def model(self, trust: str, calibration: str = "exact") -> "TrustModel":
         """The trust model of a name with this promise."""
+        from discreet.errors import InvalidInputError
         from discreet.privacy.trust import make_trust
 
+        if self.trust not in ("", "shuffle") and self.honest != 1:
+            raise InvalidInputError(
+                f"--honest belongs to --trust shuffle, got --trust {self.trust}; leave it out."
+            )
         if trust == "none":
             return make_trust(trust)
         return make_trust(
@@ -53,7 +60,7 @@ class Release:
     states: Annotated[int, typer.Option(help="States.")] = 4
     actions: Annotated[int, typer.Option(help="Actions.")] = 2
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
-    users: Annotated[int, typer.Option(help="Users of a batch, or episodes of a stream.")] = 20_000
+    users: Annotated[int, users_option("Users of a batch, or episodes of a stream.")] = 20_000
     statistics: Annotated[
         str,
         typer.Option(

@@ -5,12 +5,38 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
 ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
+
+
+def whole(text: str | int, option: str) -> int:
+    """A whole number as people write it.
+
+    >>> whole("2e5", "--users"), whole("20_000", "--users")
+    (200000, 20000)
+    """
+    from discreet.errors import InvalidInputError
+
+    try:
+        number = float(str(text).replace("_", ""))
+    except ValueError:
+        number = float("nan")
+    if not number.is_integer():
+        raise InvalidInputError(f"Expected {option} to be whole numbers such as 2e5, got {text!r}.")
+    return int(number)
+
+
+def _users(text: str | int) -> int:
+    return whole(text, "--users")
+
+
+def users_option(description: str) -> Any:
+    """``--users``, which takes 20000 and 1e6 alike."""
+    return typer.Option(help=description, parser=_users, metavar="<int>")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

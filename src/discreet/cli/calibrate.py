@@ -48,6 +48,7 @@ def costs(
     def cost(trust: str, rhythm: str) -> "CalibrationReport":
         return _cost(release, promise.model(trust, calibration), rhythm, verify=verify)
 
+    _check_learner(learner, promise.trust)
     if not promise.trust:
         reports = _compared(promise, rhythm, cost)
         _show_comparison(reports, release.users, as_json=json)
@@ -79,6 +80,19 @@ def _cost(
         stationary=release.stationary,
         verify=verify,
     )
+
+
+def _check_learner(learner: str, trust: str) -> None:
+    """What users send in a run is asked where they send something."""
+    from discreet.errors import InvalidInputError
+
+    if learner and not trust:
+        raise InvalidInputError("--learner prints a run under one trust model: give --trust too.")
+    if learner and trust in ("central", "none"):
+        raise InvalidInputError(
+            f"--learner prints what users send encoded, got --trust {trust}, where they hand over "
+            f"raw episodes; take shuffle or local, or leave it out."
+        )
 
 
 def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] | None:
@@ -195,7 +209,8 @@ def _details(report: "CalibrationReport") -> list[str]:
     if report.messages_per_user is not None:
         several = f"{report.messages_per_user:,} messages"
         count = "one message" if report.messages_per_user == 1 else several
-        lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes.")
+        played = ", while a deterministic policy is played" if report.trust == "shuffle" else ""
+        lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes{played}.")
     if report.run:
         lines.append(_run_line(report.run))
     lines += [f"{who.capitalize()}: {what}." for who, what in (report.parties or {}).items()]

@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli._console import echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
-from discreet.cli._options import Json, grouped
+from discreet.cli._options import Json, grouped, users_option
 
 if TYPE_CHECKING:
     from discreet.privacy.certificates.document import Certificate
@@ -39,8 +39,8 @@ class CertifiedRelease(Release):
 
     users: Annotated[
         int,
-        typer.Option(
-            help="Users of a batch; without --episodes also the length of a stream, where the "
+        users_option(
+            "Users of a batch; without --episodes also the length of a stream, where the "
             "mechanism exists only as one (toeplitz, tree-*)."
         ),
     ] = 20_000

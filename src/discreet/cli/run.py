@@ -10,7 +10,7 @@ import typer
 from typer.models import OptionInfo
 
 from discreet.cli._console import compact, echo_json, print_table, say, warn
-from discreet.cli._options import Json, grouped
+from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -243,25 +243,13 @@ def _offer() -> str:
 def _changed(chosen: "Experiment", changes: Changes) -> "Experiment":
     episodes = chosen.episodes
     if changes.episodes is not None:
-        episodes = tuple(_whole(part) for part in changes.episodes.split(","))
+        episodes = tuple(whole(part, "--episodes") for part in changes.episodes.split(","))
     return replace(
         chosen,
         runs=chosen.runs if changes.runs is None else changes.runs,
         seed=chosen.seed if changes.seed is None else changes.seed,
         episodes=episodes,
     )
-
-
-def _whole(text: str) -> int:
-    try:
-        number = float(text.replace("_", ""))
-    except ValueError:
-        number = float("nan")
-    if not number.is_integer():
-        raise InvalidInputError(
-            f"Expected --episodes to be whole numbers such as 2e5, got {text!r}."
-        )
-    return int(number)
 
 
 def _single(one: OneLearner) -> "Experiment":

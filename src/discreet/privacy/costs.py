@@ -47,7 +47,7 @@ class CalibrationReport:
         delta_of_whole_vectors: shuffle only: the least delta if a user's transition counters
             travelled together, with the bits of this plan.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
-        bytes_per_user: their size. Of classes both are for a deterministic policy.
+        bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
         derived: statistics that are not released for themselves: another look at the others.
         noise_cells: shuffle by classes only: lambda, and per kind of class its cells, the noise
             cells of each user and the probability that one is not blank.
@@ -225,10 +225,10 @@ def _noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
 
 
 def _batch_traffic(plan: BatchPlan, users: int) -> Traffic | None:
-    """What a user sends; of classes while a deterministic policy is played."""
-    from discreet.privacy.mechanisms.classes import ClassesBatch, deterministic
+    """What a user sends; through a shuffler while a deterministic policy is played."""
+    from discreet.privacy.mechanisms.classes import deterministic
 
-    played = deterministic(plan.shape) if isinstance(plan, ClassesBatch) else None
+    played = deterministic(plan.shape) if plan.guarantee.notion == "SDP" else None
     return plan.traffic(users, played=played)
 
 
