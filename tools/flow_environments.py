@@ -1,83 +1,191 @@
-"""The environment table of docs/learners/flow-ucb.md: what remains of the uniform policy's regret.
+"""The tables of docs/learners/flow-ucb.md: flow-ucb, its first generation, explore-then-commit.
 
-Usage: python tools/flow_environments.py [--seed 0] [--runs 10] [--names DoubleChain ...]
-                                         [--counts per-step stationary] [--trusts none shuffle ...]
+    python -m tools.flow_environments run rows.csv --trusts central shuffle --runs 20 --jobs 2
+    python -m tools.flow_environments table rows.csv
+    python -m tools.flow_environments locks rows.csv
 
-Prints Markdown rows, mean (largest) over runs with relabelled actions; eps=1, delta=1e-6 (local:
-pure, one-step encoding). Work can be split by names, counts and trusts.
+``run`` appends one row per run to a file as it ends, and goes on where it stopped. ``table`` prints
+means, paired ratios with 95% intervals and the number of batches; ``locks`` counts the runs whose
+last tenth of users loses more than 1% of the uniform policy's regret. Problems are fixed in
+`benchmarks.flow_problems`, relabelled or drawn anew in every run; nothing is tuned on them.
 """
 
 import argparse
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from benchmarks.flow_problems import LARGE, PROBLEMS
+from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
 
-import discreet
-from discreet.mdp import TabularMDP, uniform_policy
-from discreet.mdp.planning import RegretMeter
-
-NAMES = ("DoubleChain", "GridWorld", "Treatment", "Recommender", "DemandResponse", "RandomMDP")
-RANDOM = {"states": 8, "actions": 4, "horizon": 8, "concentration": 0.5}
-SIZES = (10**5, 10**6, 10**7)
-TRUSTS = {
-    "none": discreet.NoPrivacy(),
-    "shuffle": discreet.Shuffle(1, 1e-6),
-    "central": discreet.Central(1, 1e-6),
-    "local": discreet.Local(1),
-}
+LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
+LOCKED = 0.01
+"""Share of the uniform policy's regret per user that the last users may lose."""
+DRAWS = 4000
+"""Bootstrap samples of runs behind an interval."""
 
 
-def problem(name: str, relabel: int | None = None) -> TabularMDP:
-    """An environment with its default parameters (the default random MDP is too small)."""
-    return discreet.make(name, relabel=relabel, **(RANDOM if name == "RandomMDP" else {}))
+class Cell(NamedTuple):
+    """What is compared: one problem under one promise with one number of users."""
+
+    problem: str
+    trust: str
+    epsilon: float
+    episodes: int
 
 
-def shares(name: str, trust: str, episodes: int, pooled: bool, seed: int, runs: int) -> np.ndarray:
-    """Final regret of each run as a share of the uniform policy's."""
-    found = []
-    for run in range(runs):
-        mdp = problem(name, relabel=seed + run)
-        uniform = RegretMeter(mdp).regret(uniform_policy(mdp.shape)) * episodes
-        result = discreet.learn(
-            mdp,
-            learner="flow-ucb",
-            trust=TRUSTS[trust],
-            episodes=episodes,
-            seed=seed,
-            run=run,
-            stationary=pooled,
+class Ratio(NamedTuple):
+    """A ratio of mean regrets over the same runs, with its 95% interval."""
+
+    point: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.point:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def by_cell(rows: list[Row], learner: str) -> dict[Cell, dict[tuple[int, int], Row]]:
+    """The runs of one learner in each cell, by seed and run."""
+    cells: dict[Cell, dict[tuple[int, int], Row]] = defaultdict(dict)
+    for row in rows:
+        if row.learner == learner:
+            cell = Cell(row.problem, row.trust, row.epsilon, row.episodes)
+            cells[cell][row.seed, row.run] = row
+    return dict(cells)
+
+
+def regrets(runs: dict[tuple[int, int], Row], keys: list[tuple[int, int]]) -> np.ndarray:
+    """Regret of each run, in the order of ``keys``."""
+    return np.array([runs[key].regret for key in keys])
+
+
+def hindsight(
+    rows: list[Row], cell: Cell, keys: list[tuple[int, int]]
+) -> tuple[int, np.ndarray] | None:
+    """The length of uniform exploration with the least mean regret over these runs, and its runs.
+
+    Picked for this cell with the regret in view: a baseline that nobody could run.
+    """
+    best = None
+    for length, runs in by_cell(rows, "uniform-etc").items():
+        fits = length[:3] == cell[:3] and length.episodes <= cell.episodes
+        if not fits or not all(key in runs for key in keys):
+            continue
+        left = cell.episodes - length.episodes
+        found = np.array([runs[key].regret + left * runs[key].last for key in keys])
+        if best is None or found.mean() < best[1].mean():
+            best = length.episodes, found
+    return best
+
+
+def ratio(ours: np.ndarray, theirs: np.ndarray) -> Ratio:
+    """Of the means, with a bootstrap over pairs of runs."""
+    picks = np.random.default_rng(0).integers(len(ours), size=(DRAWS, len(ours)))
+    drawn = ours[picks].mean(axis=1) / theirs[picks].mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Ratio(float(ours.mean() / theirs.mean()), float(low), float(high))
+
+
+def print_table(rows: list[Row], learner: str, old: str) -> None:
+    """Means, shares of the uniform policy's regret, ratios; then their geometric means."""
+    ours, theirs = by_cell(rows, learner), by_cell(rows, old)
+    print(
+        f"| problem | trust, eps | K | uniform | {learner} | share | {old} | uniform ETC in "
+        f"hindsight (n) | new/old | new/better | batches, most |\n{'|---' * 11}|"
+    )
+    points: dict[tuple, list[float]] = defaultdict(list)
+    for cell, runs in ours.items():
+        keys = sorted(runs)
+        new = regrets(runs, keys)
+        before = theirs.get(cell, {})
+        first = regrets(before, keys) if all(key in before for key in keys) else None
+        etc = hindsight(rows, cell, keys)
+        rivals = [x for x in (first, etc[1] if etc else None) if x is not None]
+        better = str(ratio(new, min(rivals, key=np.mean))) if rivals else ""
+        if first is not None:
+            points[cell[1:]].append(float(new.mean() / first.mean()))
+        uniform = np.mean([run.uniform for run in runs.values()]) * cell.episodes
+        print(
+            f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
+            f"| {uniform:,.0f} | {new.mean():,.0f} | {new.mean() / uniform:.2%} "
+            f"| {'' if first is None else f'{first.mean():,.0f}'} "
+            f"| {f'{etc[1].mean():,.0f} ({etc[0]:.0e})' if etc else ''} "
+            f"| {'' if first is None else ratio(new, first)} | {better} "
+            f"| {max(run.batches for run in runs.values())} |"
         )
-        found.append(result.final_regret / uniform)
-    return np.array(found)
+    print(f"\n| trust, eps | K | geometric mean of {learner}/{old} | problems |\n|---|---|---|---|")
+    for (trust, epsilon, episodes), found in sorted(points.items()):
+        mean = np.exp(np.mean(np.log(found)))
+        print(f"| {trust}, {epsilon:g} | {episodes:.0e} | {mean:.3f} | {len(found)} |")
 
 
-def uniform_row(name: str) -> str:
-    """Regret of the uniform policy itself, for each size."""
-    mdp = problem(name)
-    each = RegretMeter(mdp).regret(uniform_policy(mdp.shape))
-    return f"| {name} | | uniform | " + " | ".join(f"{each * k:,.0f}" for k in SIZES) + " |"
+def print_locks(rows: list[Row], learners: list[str]) -> None:
+    """Runs whose last users lose too much, by cell; the largest share; share of all regret."""
+    print("| problem | trust, eps | K | learner | locked in | worst last share | share of regret |")
+    print("|---" * 7 + "|")
+    for learner in (name for name in learners if name != "uniform-etc"):
+        for cell, runs in by_cell(rows, learner).items():
+            shares = np.array([run.last / run.uniform for run in runs.values()])
+            spent = np.mean([run.regret / run.uniform / cell.episodes for run in runs.values()])
+            print(
+                f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
+                f"| {learner} | {(shares > LOCKED).sum()} of {len(shares)} "
+                f"| {shares.max():.3%} | {spent:.4%} |"
+            )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fill the file, with a line of progress for every task."""
+    wanted = tasks(
+        options.problems,
+        options.trusts,
+        options.epsilons,
+        options.learners,
+        [int(size) for size in options.episodes],
+        options.seed,
+        options.runs,
+    )
+    count, began = len(missing(wanted, read_rows(options.file))), time.monotonic()
+    print(f"{count} of {len(wanted)} runs to do", file=sys.stderr)
+    for number, (task, rows) in enumerate(run_all(wanted, options.file, options.jobs), 1):
+        minutes = (time.monotonic() - began) / number * (count - number) / 60
+        print(
+            f"{number}/{count}, about {minutes:.0f} min left: {task.problem} {task.trust} "
+            f"{task.learner} K={task.episodes:.0e} run {task.run}: {rows[-1].regret:,.0f}",
+            file=sys.stderr,
+        )
 
 
 def main() -> None:
-    """Print the rows asked for; environments that change with the step are never pooled."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Read the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=["run", "table", "locks"])
+    parser.add_argument("file", type=Path)
+    parser.add_argument(
+        "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
+    )
+    trusts = ["none", "central", "shuffle", "local"]
+    parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=trusts)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
+    parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e6, 1e7])
+    parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--names", nargs="*", default=list(NAMES), choices=NAMES)
-    parser.add_argument("--counts", nargs="*", default=["per-step", "stationary"])
-    parser.add_argument("--trusts", nargs="*", default=list(TRUSTS), choices=list(TRUSTS))
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--old", default="flow-ucb-first", help="what `table` divides by")
     options = parser.parse_args()
-    for name in options.names:
-        print(uniform_row(name), flush=True)
-        for counts in options.counts:
-            if counts == "stationary" and not problem(name).stationary:
-                continue
-            for trust in options.trusts:
-                cells = [
-                    shares(name, trust, k, counts == "stationary", options.seed, options.runs)
-                    for k in SIZES
-                ]
-                text = " | ".join(f"{c.mean():.2%} ({c.max():.2%})" for c in cells)
-                print(f"| {name} | {counts.replace('-', ' ')} | {trust} | {text} |", flush=True)
+    if options.command == "run":
+        run(options)
+    elif options.command == "table":
+        print_table(read_rows(options.file), options.learners[0], options.old)
+    else:
+        print_locks(read_rows(options.file), options.learners)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ _MODULES: dict[str, str] = {
     "ucbvi": "discreet.learners.streams.ucbvi",
     "pe": "discreet.learners.elimination.learner",
     "sdp-pe": "discreet.learners.elimination.learner",
+    "etc": "discreet.learners.etc.learner",
     "flow-ucb": "discreet.learners.flow_ucb.learner",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""

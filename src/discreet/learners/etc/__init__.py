@@ -1,0 +1,1 @@
+"""etc: explore with designed coverage, then commit."""

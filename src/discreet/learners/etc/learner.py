@@ -1,0 +1,171 @@
+"""etc: explore with designed coverage, then commit. The baseline that every learner should beat.
+
+**Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
+composition), and all else is post-processing of releases. **No regret bound is claimed** (with a
+known gap, or with n ~ K^(2/3), the textbook analysis of explore-then-commit applies without
+privacy).
+
+1. *Explore* with n users (`exploration.exploration_users`: from public facts, or ``length``), in
+   ``rounds`` batches, each as large as all before it together. The first plays every action with
+   the same probability; the others play the policy whose visits cover, in the model so far, every
+   (step, state, action) that some policy can visit more often than noise pretends
+   (`exploration.designed_policy`). With ``exploration="uniform"`` all n users are one batch of
+   random actions: the textbook.
+2. *Commit*: all other users play the best policy of the model, which shuns what it does not know.
+
+Every batch is projected onto consistent flows; sums over batches have equal weights. Pooled over
+steps if the problem is declared stationary.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from discreet import _validate
+from discreet.errors import InvalidInputError
+from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.etc.exploration import check_size, designed_policy, exploration_users
+from discreet.learners.etc.model import ExploredModel
+from discreet.learners.registry import LearnerSpec
+from discreet.learners.settings import ConstantSet, Settings
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
+from discreet.privacy.plans import BatchPlan
+from discreet.privacy.statistics import PrivateCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtcSettings(Settings):
+    """What may be chosen of etc.
+
+    Attributes:
+        exploration: ``"designed"`` for coverage, ``"uniform"`` for random actions.
+        length: users who explore; None: `exploration_users`.
+        rounds: batches of a designed exploration.
+    """
+
+    constants: ConstantSet = "practical"
+    exploration: Literal["designed", "uniform"] = "designed"
+    length: int | None = None
+    rounds: int = 3
+
+    def check(self) -> None:
+        """Somebody explores, in at least one round; there are no printed constants."""
+        if self.constants == "theory":
+            raise InvalidInputError(
+                "Expected constants='practical', got constants='theory': etc has no printed "
+                "constants; drop the setting."
+            )
+        _validate.count(rounds=self.rounds)
+        if self.length is not None:
+            _validate.count(length=self.length)
+
+
+class ExploreThenCommit(BatchLearner):
+    """Explore, then commit; see the module.
+
+    Args:
+        problem: public facts.
+        plan: a calibrated batch release of transitions and rewards.
+        rng: breaks ties.
+        settings: see `EtcSettings`.
+    """
+
+    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    last_transitions: ClassVar[bool] = False
+    centred: ClassVar[bool] = True
+    settings_type = EtcSettings
+
+    def __init__(
+        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
+    ) -> None:
+        super().__init__(problem, plan, rng)
+        self.chosen = EtcSettings.choose(settings, learner="etc")
+        if self.chosen.exploration == "designed":
+            check_size(problem)
+        length = self.chosen.length or exploration_users(problem, plan)
+        self._ends = _round_ends(min(length, problem.episodes), self._rounds())
+        self.settings = {**self.chosen.to_dict(), "length": self._ends[-1]}
+        del self.settings["constants"]  # there is one set: it needs no name
+        self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
+        self._seed = int(rng.integers(2**62))
+        self._told = 0
+        self._pending: Batch | None = None
+
+    def ask(self) -> Batch:
+        """The next round of exploration, or all users who are left."""
+        if self._pending is None:
+            self._pending = self._next()
+        return self._pending
+
+    def tell(self, counts: PrivateCounts) -> None:
+        """Add the batch to the model, if it explored."""
+        policy = self.ask().policy
+        if isinstance(policy, StochasticPolicy):
+            start, per_visit = self.problem.start, self.plan.visit_variance
+            self._model.add(counts, policy, start, per_visit)
+        self._told += counts.users
+        self._pending = None
+
+    def greedy(self) -> DeterministicPolicy:
+        """The best policy of the model so far."""
+        luck = np.random.default_rng(self._seed).random(self.problem.shape.visits)
+        return self._model.greedy(self.problem.shape.horizon, luck)
+
+    def _next(self) -> Batch:
+        for position, end in enumerate(self._ends):
+            if self._told < end:
+                return Batch(self._explore(position, end), end - self._told)
+        return Batch(self.greedy(), self.problem.episodes - self._told)
+
+    def _explore(self, position: int, end: int) -> StochasticPolicy:
+        """The policy of a round of exploration."""
+        problem, users = self.problem, end - self._told
+        if position == 0:
+            return uniform_policy(problem.shape)
+        noise = self.plan.noise_variance(users)["transitions"]
+        return designed_policy(
+            problem,
+            self._model.probabilities(problem.shape.horizon),
+            problem.start / problem.start.sum(),
+            min(1.0, np.sqrt(1.0 + noise * problem.shape.states / 2) / users),
+            np.random.default_rng((self._seed, position)),
+        )
+
+    def _rounds(self) -> int:
+        return self.chosen.rounds if self.chosen.exploration == "designed" else 1
+
+    def state(self) -> dict[str, Any]:
+        """Progress and evidence; what is pending follows from them."""
+        return {"told": self._told, "seed": self._seed, "model": self._model.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from `state` of a learner with the same problem and settings."""
+        self._told, self._seed = int(state["told"]), int(state["seed"])
+        self._model = ExploredModel.from_dict(state["model"])
+        self._pending = None
+
+
+def _round_ends(length: int, rounds: int) -> list[int]:
+    """Users told by the end of each round, each round as large as all before it.
+
+    >>> _round_ends(1000, 3)
+    [250, 500, 1000]
+    >>> _round_ends(1, 3)
+    [1]
+    """
+    ends = {max(1, length >> (rounds - 1 - i)) for i in range(rounds)}
+    return sorted(ends)
+
+
+SPECS = {
+    "etc": LearnerSpec(
+        name="etc",
+        summary="explore with designed coverage, then commit: the baseline",
+        paper="textbook; the design is policy elimination's (001, equation 3)",
+        rhythm="batch",
+        trusts=("shuffle", "central", "local", "none"),
+        bound="none proven",
+        make=ExploreThenCommit,
+    )
+}
