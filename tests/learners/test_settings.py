@@ -14,7 +14,7 @@ from discreet.learners.settings import Settings, failure_probability, not_negati
 pytestmark = pytest.mark.core
 
 LEARNERS = learner_names()
-WITHOUT_THEORY = {"flow-ucb"}
+WITHOUT_THEORY = {"etc", "flow-ucb"}
 PRINTED = [name for name in LEARNERS if name not in WITHOUT_THEORY]
 
 
@@ -102,6 +102,10 @@ def test_a_misspelt_setting_gets_a_suggestion(learner):
         ("dp-ucbvi", {"clip": "yes"}, "clip to be True or False"),
         ("dp-ucbvi", {"stationary": "yes"}, "stationary to be True or False"),
         ("flow-ucb", {"constants": "theory"}, "no bound is proven"),
+        ("etc", {"constants": "theory"}, "no printed constants"),
+        ("etc", {"rounds": 0}, "rounds"),
+        ("etc", {"length": 0}, "length"),
+        ("etc", {"exploration": "greedy"}, "exploration"),
         ("flow-ucb", {"shrink": 1.5}, "shrink"),
         ("flow-ucb", {"confidence": -1.0}, "confidence > 0"),
         ("pe", {"shares": [1.0, 1.0]}, "shares to have 3 values"),

@@ -1,0 +1,114 @@
+"""Explore, then commit: who plays when, what is told, states, and what it is worth."""
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet._seeds import RunSeeds
+from discreet.learners.learn import make_batch_learner, public_facts, run_batches
+from discreet.learners.registry import get_learner
+from discreet.mdp.planning import RegretMeter
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
+from discreet.mdp.simulation import sample_counts
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.trust import Central, NoPrivacy
+
+MDP = discreet.make("RiverSwim", states=3, horizon=4)
+
+
+def learner(episodes=20_000, trust=None, *, mdp=MDP, stationary=False, **settings):
+    problem = public_facts(mdp, episodes, stationary=stationary)
+    rng = np.random.default_rng(5)
+    return make_batch_learner(get_learner("etc"), problem, trust or NoPrivacy(), rng, settings)
+
+
+def told(one, batch, users, mdp=MDP):
+    """The release of ``users`` of the users that were asked for."""
+    rng = np.random.default_rng(users)
+    played = batch.policy.played(mdp.shape, one.problem.start)
+    counts = one.plan.simulate(
+        lambda n: sample_counts(mdp, batch.policy, n, rng),
+        users,
+        sampler=SimulationSampler(rng),
+        played=played,
+    )
+    one.tell(counts)
+
+
+def test_rounds_double_and_the_rest_commits():
+    one = learner(length=1000)
+    outcome = run_batches(MDP, one, RunSeeds(0, 0))
+    assert outcome.batches == [250, 250, 500, 19_000]
+    assert isinstance(outcome.policy, DeterministicPolicy)
+    assert one.settings == {"exploration": "designed", "length": 1000, "rounds": 3}
+
+
+def test_uniform_exploration_is_one_batch():
+    one = learner(exploration="uniform", length=1000)
+    first = one.ask()
+    assert np.array_equal(first.policy.probabilities, uniform_policy(MDP.shape).probabilities)
+    assert run_batches(MDP, one, RunSeeds(0, 0)).batches == [1000, 19_000]
+
+
+def test_later_rounds_are_designed():
+    one = learner(length=4000, trust=Central(1, 1e-6))
+    told(one, one.ask(), 1000)
+    second = one.ask()
+    assert isinstance(second.policy, StochasticPolicy) and second.users == 1000
+    assert not np.allclose(second.policy.probabilities, 0.5)
+    assert one.ask() is second
+
+
+def test_who_does_not_come_is_asked_for_again():
+    one = learner(length=1000)
+    told(one, one.ask(), 100)
+    assert one.ask().users == 150
+    told(one, one.ask(), 150)
+    assert one.ask().users == 250
+    for users in (250, 500):
+        told(one, one.ask(), users)
+    assert one.ask().users == 19_000
+    told(one, one.ask(), 9_000)
+    assert one.ask().users == 10_000 and isinstance(one.ask().policy, DeterministicPolicy)
+
+
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened():
+    one, other = learner(length=1000), learner(length=1000)
+    for users in (250, 250):
+        told(one, one.ask(), users)
+        other = learner(length=1000)
+        other.restore(one.state())
+        assert other.ask().users == one.ask().users
+        assert other.ask().policy.key == one.ask().policy.key
+        assert other.greedy().key == one.greedy().key
+
+
+@pytest.mark.parametrize("trust", [None, Central(1, 1e-6)])
+@pytest.mark.parametrize("stationary", [False, True])
+def test_it_learns(trust, stationary):
+    meter = RegretMeter(MDP)
+    uniform = meter.regret(uniform_policy(MDP.shape))
+    result = discreet.learn(
+        MDP, learner="etc", trust=trust, episodes=300_000, stationary=stationary
+    )
+    assert meter.regret(result.policy) < 0.02 * uniform
+    assert result.final_regret < 0.2 * 300_000 * uniform
+    assert sum(result.extras["batches"]) == 300_000
+
+
+def test_a_design_finds_what_random_actions_do_not():
+    """The far end of a longer river, with as many users exploring."""
+    mdp = discreet.make("RiverSwim", states=6, horizon=12)
+    meter = RegretMeter(mdp)
+
+    def loss(how):
+        settings = {"learner": "etc", "exploration": how, "length": 8000, "episodes": 10_000}
+        runs = [discreet.learn(mdp, run=run, **settings) for run in range(6)]
+        return np.mean([meter.regret(run.policy) for run in runs])
+
+    assert loss("designed") < 0.7 * loss("uniform")
+
+
+def test_one_user_is_enough():
+    result = discreet.learn(MDP, learner="etc", trust=Central(1, 1e-6), episodes=1)
+    assert result.extras["batches"] == [1]
