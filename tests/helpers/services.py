@@ -105,8 +105,12 @@ def submissions(of, passes, mark=b""):
 def new_store(where, of, tickets=(), at=lambda _: None):
     """A store with some tickets, bound to its charter without checking the certificate again."""
     store = open_store(str(where), of, at)
-    store.adopt(on_new=lambda: None)
-    store.admit([ticket.digest(one) for one in tickets])
+    try:
+        store.adopt(on_new=lambda: None)
+        store.admit([ticket.digest(one) for one in tickets])
+    except BaseException:
+        store.close()
+        raise
     return store
 
 

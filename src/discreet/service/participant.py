@@ -102,10 +102,17 @@ class Chain:
         charter: of the study.
         client: gives manifests that were missed.
         seen: the last one that was checked, if any.
+        keep: called with the bytes of every manifest that was checked.
     """
 
-    def __init__(self, charter: Charter, client: Client, seen: Manifest | None = None) -> None:
-        self.charter, self._client, self.seen = charter, client, seen
+    def __init__(
+        self,
+        charter: Charter,
+        client: Client,
+        seen: Manifest | None = None,
+        keep: Callable[[bytes], object] = lambda _: None,
+    ) -> None:
+        self.charter, self._client, self.seen, self._keep = charter, client, seen, keep
 
     def current(self) -> Announced:
         """The open batch's manifest, checked against charter and chain."""
@@ -124,6 +131,7 @@ class Chain:
             self.seen = missed
         manifests.check_follows(manifest, self.seen)
         self.seen = manifest
+        self._keep(announced.signed)
         return announced
 
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from discreet._files import write_atomically
 from discreet.errors import InvalidInputError
 from discreet.service import ticket
 from discreet.service.analyser import Analyser
@@ -13,6 +14,8 @@ from discreet.service.client import Client
 from discreet.service.clock import Clock
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
 from discreet.service.keys import read_signing_key
+from discreet.service.manifest import Manifest
+from discreet.service.manifest import read as read_manifest
 from discreet.service.opening import Opener, in_processes, on_ray
 from discreet.service.participant import Chain, FileOutbox, Participant, fetch_charter
 from discreet.service.shuffler import Shuffler
@@ -120,10 +123,16 @@ def make_participant(
         raise InvalidInputError("Expected ticket and study in hexadecimal digits.") from None
     if len(pass_) != ticket.SIZE:
         raise InvalidInputError("Expected a ticket of 64 hexadecimal digits; give --ticket.")
-    client = Client(config.url)
-    chain = Chain(fetch_charter(client, study, rehearsal=rehearsal), client)
-    outbox = FileOutbox(config.path(config.outbox))
+    client, folder = Client(config.url), config.path(config.outbox)
+    charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), FileOutbox(folder)
+    chain = Chain(charter, client, *_remembered(folder / "seen.manifest", charter))
     return chain, Participant(chain, client, pass_, outbox, delay=config.delay, pause=pause)
+
+
+def _remembered(path: Path, charter: Charter) -> tuple[Manifest | None, Callable[[bytes], object]]:
+    """The last manifest that a device has checked, and how it keeps the next one."""
+    seen = read_manifest(path.read_bytes(), charter).manifest if path.exists() else None
+    return seen, lambda signed: write_atomically(path, signed)
 
 
 def on_signals(do: Callable[[], object]) -> None:

@@ -64,7 +64,12 @@ class Shuffler:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._queue: asyncio.Queue[tuple[Submission, asyncio.Future[str]]] | None = None
         self._store = self._thread.submit(make_store).result()
-        self._thread.submit(self._store.adopt, on_new=charter.verify).result()
+        try:
+            self._thread.submit(self._store.adopt, on_new=charter.verify).result()
+        except BaseException:
+            self._thread.submit(self._store.close).result()
+            self._thread.shutdown()
+            raise
 
     async def run(self, job: Callable[..., T], *arguments: object) -> T:
         """Run a store's method in the thread that owns the store."""

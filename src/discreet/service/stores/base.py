@@ -123,7 +123,7 @@ class Store(ABC):
             self._at(f"{name}.before")
             self._end("COMMIT")
         except BaseException:
-            self._end("ROLLBACK")
+            self._roll_back()
             raise
         self._at(f"{name}.after")
 
@@ -133,6 +133,10 @@ class Store(ABC):
         try:
             yield
         finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(StoreBusyError):  # a lost connection has rolled back by itself
             self._end("ROLLBACK")
 
     # --- the charter

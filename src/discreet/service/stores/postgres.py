@@ -20,19 +20,19 @@ except ImportError:
     raise MissingExtraError("psycopg", "postgres") from None
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS about (
+CREATE TABLE about (
     id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, charter BYTEA NOT NULL);
-CREATE TABLE IF NOT EXISTS batch (
+CREATE TABLE batch (
     number BIGINT PRIMARY KEY, manifest BYTEA NOT NULL, hash BYTEA NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'done', 'expired')),
     received BIGINT NOT NULL, live INTEGER UNIQUE CHECK (live = 1));
-CREATE TABLE IF NOT EXISTS ticket (hash BYTEA PRIMARY KEY, number BIGINT);
-CREATE TABLE IF NOT EXISTS report (
+CREATE TABLE ticket (hash BYTEA PRIMARY KEY, number BIGINT);
+CREATE TABLE report (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body BYTEA NOT NULL);
-CREATE TABLE IF NOT EXISTS piece (
+CREATE TABLE piece (
     class INTEGER NOT NULL, bucket INTEGER NOT NULL, body BYTEA NOT NULL);
-CREATE INDEX IF NOT EXISTS pieces ON piece (class, bucket);
-CREATE TABLE IF NOT EXISTS sealed (
+CREATE INDEX pieces ON piece (class, bucket);
+CREATE TABLE sealed (
     class INTEGER NOT NULL, bucket INTEGER NOT NULL, body BYTEA NOT NULL,
     PRIMARY KEY (class, bucket));
 ALTER TABLE report ALTER body SET STORAGE EXTERNAL;
@@ -58,27 +58,34 @@ class PostgresStore(Store):
         self._db: psycopg.Connection[tuple[Any, ...]] | None = None
         try:
             with self._sentences():
-                self._connected().execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-                self._prepare()
+                self._prepare(self._connected())
         except StoreBusyError as error:
             raise InvalidInputError(f"Cannot open the store in PostgreSQL: {error}") from None
 
-    def _prepare(self) -> None:
-        db = self._connected()
-        try:
-            db.execute(_SCHEMA)
-        finally:
-            db.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+    @staticmethod
+    def _prepare(db: "psycopg.Connection[tuple[Any, ...]]") -> None:
+        with db.transaction():
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            if db.execute("SELECT to_regclass('about')").fetchone() == (None,):
+                db.execute(_SCHEMA)
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        """A connection, a new one if the last was lost: only between transactions."""
         if self._db is None or self._db.closed:
             self._db = psycopg.connect(self._address, autocommit=True)
             self._db.execute("SET client_min_messages = warning")
         return self._db
 
+    @property
+    def _inside(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        """The connection of the transaction that is under way."""
+        if self._db is None or self._db.closed:
+            raise StoreBusyError("PostgreSQL: the connection was lost")
+        return self._db
+
     def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         with self._sentences():
-            found = self._connected().execute(sql.replace("?", "%s"), values, binary=True)  # type: ignore[call-overload]
+            found = self._inside.execute(sql.replace("?", "%s"), values, binary=True)  # type: ignore[call-overload]
             return found.fetchall() if found.description else []
 
     def _begin(self, *, writing: bool) -> None:
@@ -90,9 +97,7 @@ class PostgresStore(Store):
 
     def _end(self, how: str) -> None:
         with self._sentences():
-            if self._db is None or self._db.closed:
-                raise StoreBusyError("The connection was lost.")
-            self._db.execute(how.encode())
+            self._inside.execute(how.encode())
 
     def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
         query = "UPDATE ticket SET number = ? WHERE hash = ANY(?) AND number IS NULL RETURNING hash"
@@ -107,7 +112,7 @@ class PostgresStore(Store):
             query = "INSERT INTO ticket (hash) SELECT unnest(?::bytea[]) ON CONFLICT DO NOTHING"
             self._execute(query, [row[0] for row in rows])
             return
-        with self._sentences(), self._connected().cursor().copy(_COPY[table].encode()) as copy:
+        with self._sentences(), self._inside.cursor().copy(_COPY[table].encode()) as copy:
             copy.set_types(_TYPES.get(table, _TYPES["piece"]))
             for row in rows:
                 copy.write_row(row)
