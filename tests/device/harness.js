@@ -23,7 +23,19 @@ function encoded(device, vector) {
   return { report, bytes: toHex(bytes), again, left: source.left };
 }
 
+/** What JSON cannot hold, but JavaScript can: lists with holes. */
+function holed(value, path) {
+  const copy = structuredClone(value);
+  const list = path.slice(0, -1).reduce((part, key) => part[key], copy);
+  delete list[path.at(-1)];
+  return copy;
+}
+
 const attempts = {
+  hole: (device, { description, path }) => device.load(holed(description, path)),
+  holes: (device, { description, report, path }) =>
+    device.load(description).toBytes(holed(report, path)),
+  seal: (device, { data }) => device.cellToBytes(data),
   load: (device, { description }) => device.load(description),
   encode: (device, { description, episode }) => device.load(description).encode(episode),
   read: (device, { description, bytes }) => device.load(description).fromBytes(fromHex(bytes)),
@@ -60,6 +72,16 @@ export function run(device, work) {
     noise: counted(draws.noise(cells, weight, count), cells + 1),
     rewards: counted(draws.rewards(new Array(count).fill(0.3)), 2),
     bits: counted(draws.bits(BigInt(numerator), BigInt(denominator), count), 2),
+    reports: work.reports.map(({ description, episode }) => {
+      const loaded = device.load(description);
+      return [0, 1].map(() => JSON.stringify(loaded.encode(episode)));
+    }),
+    kept: work.reports.map(({ description }) => {
+      const changed = structuredClone(description);
+      const loaded = device.load(changed);
+      changed.policy[0][0] = 1;
+      return toHex(loaded.batch) === toHex(device.load(description).batch);
+    }),
     twice: [0, 1].map(() => toHex(device.systemBytes(16))),
     classes: work.layouts.map((description) => device.load(description).classes),
     digest: toHex(device.sha256(new TextEncoder().encode("a".repeat(1000)))),

@@ -1,5 +1,6 @@
 """The device alone: no NumPy, nothing else of discreet, no data kept."""
 
+import copy
 import subprocess
 import sys
 
@@ -48,6 +49,18 @@ def test_a_device_needs_the_standard_library_alone():
         "randomized-response True",
         "['discreet._import_hook', 'discreet._lazy']",  # what `import discreet` itself takes
     ]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_who_changes_a_description_afterwards_changes_no_device(name):
+    """Else the bytes of a report would name another batch than the one it was made for."""
+    description = copy.deepcopy(ALL[name])
+    device, batch = load(description), load(ALL[name]).batch
+    for known in (description, device.to_dict()):
+        known["policy"][0][0] = 1
+        known["horizon"] = 1
+        known.get("lambda", known.get("flip"))[0] = 1
+    assert device.batch == batch and device.to_dict() == ALL[name]
 
 
 @pytest.mark.parametrize("name", ALL)

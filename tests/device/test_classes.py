@@ -91,21 +91,25 @@ def test_a_start_that_is_known_leaves_fewer_cells():
 def test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise(
     users, noise
 ):
-    tiny = {"states": 1, "actions": 1, "horizon": 1, "policy": [[0]], "statistics": ["rewards"]}
+    tiny = {"states": 1, "actions": 2, "horizon": 1, "policy": [[0]], "statistics": ["rewards"]}
     device = ClassesDevice(classes(users=users, **(tiny | {"lambda": [3, 1]})))
     (one,) = device.classes
     assert (one.cells, one.noise) == (3, noise)
     q = Fraction(one.weight, 2**32)
     assert q == min(1, Fraction(-(-(2**32) * 9 // (users * noise)), 2**32))
     chance = [q / 3] * 3 + [1 - q]  # of one noise cell
-    for reward, bits in ((0, {0: 1}), (0.75, {0: Fraction(1, 4), 1: Fraction(3, 4)})):
+    for reward, action, own in (
+        (0, 0, {0: 1}),
+        (0.75, 0, {0: Fraction(1, 4), 1: Fraction(3, 4)}),
+        (0, 1, {one.none: 1}),  # she left the policy
+    ):
         expected = Counter()
         for cells in itertools.product(range(4), repeat=1 + noise):
-            for place, (bit, likely) in itertools.product(range(1 + noise), bits.items()):
-                others = [chance[cell] for i, cell in enumerate(cells) if i != place]
-                hit = cells[place] == bit
+            for place, (cell, likely) in itertools.product(range(1 + noise), own.items()):
+                others = [chance[other] for i, other in enumerate(cells) if i != place]
+                hit = cells[place] == cell
                 expected[(cells,)] += hit * likely * math.prod(others) / (1 + noise)
-        seen = law(device, {"states": [0, 0], "actions": [0], "rewards": [reward]})
+        seen = law(device, {"states": [0, 0], "actions": [action], "rewards": [reward]})
         assert +seen == +expected
 
 
@@ -173,3 +177,6 @@ def test_a_cell_takes_four_bytes():
         with pytest.raises(DeviceError) as caught:
             cell_from_bytes(data, one)
         assert caught.value.code == code
+    for cell in (-1, 2**32, 0.5, "7", None, True):
+        with pytest.raises(DeviceError, match="cellOutOfRange"):
+            cell_to_bytes(cell)

@@ -100,6 +100,13 @@ def vectors():
     return found
 
 
+def edges():
+    """Coins that equal a reward to the last of 53 bits; words that are just too large."""
+    rewards = {"rewards": [3 * 2.0**-53] * 3}
+    given = (bytes(6) + b"\x18") * 3 + b"\xff" * 64
+    return [vector(description, FOLLOWS | rewards, given) for description in ALL.values()]
+
+
 def without_none(changes, base):
     return {key: value for key, value in (base | changes).items() if value is not None}
 
@@ -129,6 +136,17 @@ def refusals():
         found.append(({"kind": "load", "description": data}, "badDescription"))
     for bytes_, code in (("0000000a", "cellOutOfRange"), ("000007", "wrongLength")):
         found.append(({"kind": "cell", "cells": 9, "bytes": bytes_}, code))
+    for path in (["policy", 0, 1], ["policy", 0], ["statistics", 0], ["lambda", 0]):
+        found.append(({"kind": "hole", "description": classes(), "path": path}, "badDescription"))
+    description = classes(policy=None, played=[0, 3, 5])
+    attempt = {"kind": "hole", "description": description, "path": ["played", 1]}
+    found.append((attempt, "badDescription"))
+    report = load(classes()).encode(FOLLOWS)
+    for path in ([0], [0, 0]):
+        attempt = {"kind": "holes", "description": classes(), "report": report, "path": path}
+        found.append((attempt, "badReport"))
+    for data in (-1, 2**32, 0.5, "7", None):
+        found.append(({"kind": "seal", "data": data}, "cellOutOfRange"))
     large = classes(users=1, **{"lambda": [10**9, 1]})
     found.append(({"kind": "encode", "description": large, "episode": FOLLOWS}, "tooLarge"))
     return found
@@ -162,7 +180,8 @@ LAYOUTS = [
 @functools.cache
 def work():
     return {
-        "vectors": [*GOLDEN, *vectors()],
+        "vectors": [*GOLDEN, *edges(), *vectors()],
+        "reports": [{"description": each, "episode": FOLLOWS} for each in ALL.values()],
         "refusals": [attempt for attempt, _ in refusals()],
         "draws": DRAWS,
         "layouts": LAYOUTS,
@@ -264,6 +283,16 @@ def test_every_bad_input_is_refused_by_the_same_name(said):
     ]
     assert wrong == []
     assert len({code for _, code in refusals()}) >= 11
+
+
+def test_reports_come_from_the_engines_own_randomness_unless_a_test_brings_its_own(said):
+    assert len(said["reports"]) == len(ALL)
+    for one, other in said["reports"]:
+        assert one != other
+
+
+def test_a_device_keeps_its_own_description(said):
+    assert said["kept"] == [True] * len(ALL)
 
 
 def deviations(counts, expected):

@@ -50,7 +50,7 @@ class Copy:
     def apply(self, mutant: Mutant) -> pathlib.Path:
         """Change the one place; returns the changed file."""
         where = place(mutant, self.folder / "src")
-        where.write_text(changed(where.read_text(encoding="utf-8"), mutant), encoding="utf-8")
+        where.write_text(changed(where, mutant), encoding="utf-8")
         self._forget_compiled(where)
         return where
 
@@ -91,7 +91,8 @@ class Copy:
 
 def place(mutant: Mutant, source: pathlib.Path) -> pathlib.Path:
     """The one file that holds the text to change, once."""
-    found = [p for p in sorted(source.rglob("*.py")) if mutant.find in p.read_text("utf-8")]
+    files = [path for ending in ("py", "js") for path in sorted(source.rglob(f"*.{ending}"))]
+    found = [path for path in files if mutant.find in path.read_text("utf-8")]
     if len(found) != 1 or found[0].read_text("utf-8").count(mutant.find) != 1:
         raise SystemExit(
             f"Mutant {mutant.name!r}: expected its text once in the source, found it in "
@@ -100,10 +101,11 @@ def place(mutant: Mutant, source: pathlib.Path) -> pathlib.Path:
     return found[0]
 
 
-def changed(text: str, mutant: Mutant) -> str:
-    """The source with the bug in it; it must still be Python."""
-    after = text.replace(mutant.find, mutant.replace)
-    ast.parse(after)
+def changed(where: pathlib.Path, mutant: Mutant) -> str:
+    """The source with the bug in it; what was Python must still be Python."""
+    after = where.read_text(encoding="utf-8").replace(mutant.find, mutant.replace)
+    if where.suffix == ".py":
+        ast.parse(after)
     return after
 
 

@@ -30,7 +30,7 @@ def test_there_are_enough_mutants_with_names_of_their_own():
 def test_every_mutant_can_be_planted(mutant):
     where = run.place(mutant, run.ROOT / "src")
     text = where.read_text("utf-8")
-    assert run.changed(text, mutant) != text
+    assert run.changed(where, mutant) != text
     assert run.files_of(mutant.tests)
 
 

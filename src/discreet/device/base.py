@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
-from discreet.device.description import Description, Plain, Problem, digest
+from discreet.device.description import Description, Plain, Problem, digest, plain_copy
 from discreet.device.draws import ByteDraws, Draws
 from discreet.device.episode import Episode, read_episode
 from discreet.device.errors import DeviceError
@@ -29,7 +29,7 @@ class Device(ABC):
     """In the sixth byte of a report."""
 
     def __init__(self, description: Description, problem: Problem) -> None:
-        self._description = dict(description)
+        self._description = plain_copy(description)
         self.problem = problem
 
     @cached_property
@@ -39,7 +39,7 @@ class Device(ABC):
 
     def to_dict(self) -> dict[str, Plain]:
         """The description, for JSON."""
-        return dict(self._description)
+        return plain_copy(self._description)
 
     def encode(self, episode: Mapping[str, object], draws: Draws | None = None) -> Report:
         """One user's report; call it once per batch, and send the same bytes again after an error.

@@ -121,6 +121,8 @@ def _hidden(cell: int, one: MessageClass, draws: Draws) -> list[int]:
 
 def cell_to_bytes(cell: int) -> bytes:
     """What is sealed in one envelope."""
+    if type(cell) is not int or not 0 <= cell < WORD:
+        raise DeviceError("cellOutOfRange", "Expected a cell from 0 to 2^32 - 1.")
     return pack_words([cell])
 
 

@@ -170,6 +170,15 @@ def read_statistics(value: object) -> list[str]:
     return list(value)
 
 
+def plain_copy(data: Description) -> dict[str, Plain]:
+    """A description of its own: who changes one does not change the other."""
+    return {key: _copied(value) for key, value in data.items()}
+
+
+def _copied(value: Plain) -> Plain:
+    return [_copied(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 def digest(data: Description) -> bytes:
     """SHA-256 of the description as JSON in ASCII, keys sorted, no spaces: names a batch."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))

@@ -34,6 +34,9 @@ export class DeviceError extends Error {
 
 const bad = (sentence) => new DeviceError("badDescription", sentence);
 
+/** A list without holes, which most methods of a list pass over. */
+const isList = (value) => Array.isArray(value) && Object.keys(value).length === value.length;
+
 // ---------------------------------------------------------------- randomness (device/draws.py)
 
 /** Bytes of the operating system; a call gives at most 65,536 of them. */
@@ -118,7 +121,7 @@ function integer(value, name, least = 1, most = Number.MAX_SAFE_INTEGER) {
 }
 
 function fraction(value, name) {
-  if (!Array.isArray(value) || value.length !== 2) {
+  if (!isList(value) || value.length !== 2) {
     throw bad(`Expected ${name} as [numerator, denominator].`);
   }
   return value.map((part) => {
@@ -139,7 +142,7 @@ function flipOf(value) {
 }
 
 function readStatistics(value) {
-  const known = Array.isArray(value) && value.every((name) => STATISTICS.includes(name));
+  const known = isList(value) && value.every((name) => STATISTICS.includes(name));
   if (!known || value.length === 0) {
     throw bad(`Expected statistics among ${STATISTICS.join(", ")}.`);
   }
@@ -148,7 +151,7 @@ function readStatistics(value) {
 }
 
 function ascending(value, name, size) {
-  if (!Array.isArray(value)) throw bad(`Expected ${name} to be a list.`);
+  if (!isList(value)) throw bad(`Expected ${name} to be a list.`);
   value.forEach((number) => integer(number, name, 0, size - 1));
   if (value.some((number, i) => i > 0 && value[i - 1] >= number)) {
     throw bad(`Expected ${name} in ascending order.`);
@@ -183,8 +186,8 @@ function pairsOfRows(data, width, horizon) {
 }
 
 function pairsOfPolicy(data, states, actions, horizon) {
-  const fits = (rows) => rows.every((row) => Array.isArray(row) && row.length === states);
-  if (!Array.isArray(data.policy) || data.policy.length !== horizon || !fits(data.policy)) {
+  const fits = (rows) => rows.every((row) => isList(row) && row.length === states);
+  if (!isList(data.policy) || data.policy.length !== horizon || !fits(data.policy)) {
     throw bad("Expected policy as H lists of S actions.");
   }
   const all = Array.from({ length: states }, (_, s) => s);
@@ -208,6 +211,12 @@ function readProblem(data) {
     ? pairsOfPolicy(data, states, actions, horizon)
     : pairsOfRows(data, states * actions, horizon);
   return { states, actions, horizon, pairs, rows: pairs.map((step) => step.length) };
+}
+
+/** A description of its own: who changes one does not change the other. */
+function plainCopy(data) {
+  const copied = (value) => (Array.isArray(value) ? value.map(copied) : value);
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, copied(value)]));
 }
 
 /** JSON with sorted keys and no spaces: the same text as in Python. */
@@ -319,9 +328,9 @@ function bodyOf(data, kind, batch, length) {
 
 function checkLists(report, lengths) {
   const fits =
-    Array.isArray(report) &&
+    isList(report) &&
     report.length === lengths.length &&
-    report.every((part, i) => Array.isArray(part) && part.length === lengths[i]) &&
+    report.every((part, i) => isList(part) && part.length === lengths[i]) &&
     report.every((part) => part.every((number) => Number.isSafeInteger(number)));
   if (!fits) {
     throw new DeviceError("badReport", `Expected ${lengths.length} lists of integers of this batch.`);
@@ -331,7 +340,7 @@ function checkLists(report, lengths) {
 class Device {
   constructor(data, kind, more) {
     check(data, this.constructor.encoder, more);
-    this.description = structuredClone(data);
+    this.description = plainCopy(data);
     this.problem = readProblem(data);
     this.kind = kind;
   }
@@ -468,6 +477,9 @@ export class ClassesDevice extends Device {
 
 /** What is sealed in one envelope. */
 export function cellToBytes(cell) {
+  if (!Number.isSafeInteger(cell) || cell < 0 || cell >= WORD) {
+    throw new DeviceError("cellOutOfRange", "Expected a cell from 0 to 2^32 - 1.");
+  }
   return packWords([cell]);
 }
 
