@@ -581,6 +581,65 @@ _DEVICE = (
     ),
 )
 
+_WEB = (
+    Mutant(
+        "page-without-randomness",
+        "in JavaScript a report is made of zeros unless a test brings its own source",
+        "encode(episode, draws = new ByteDraws()) {",
+        "encode(episode, draws = new ByteDraws((n) => new Uint8Array(n))) {",
+        ("test_reports_come_from_the_engines_own_randomness_unless_a_test_brings_its_own",),
+    ),
+    Mutant(
+        "page-noise-in-part",
+        "in JavaScript random bytes end after the first call",
+        "for (let at = 0; at < length; at += 65536) {",
+        "for (let at = 0; at < Math.min(1, length); at += 65536) {",
+        ("test_draws_from_the_engines_own_randomness_are_uniform",),
+    ),
+    Mutant(
+        "page-biased-uniform",
+        "in JavaScript a word at the last multiple is kept",
+        "if (word < limit) kept.push",
+        "if (word <= limit) kept.push",
+        ("test_a_thousand_vectors_give_the_same_bytes",),
+    ),
+    Mutant(
+        "page-reward-at-the-edge",
+        "in JavaScript a reward is rounded up too often",
+        "Number(coin < reward * 2 ** 53)",
+        "Number(coin <= reward * 2 ** 53)",
+        ("test_a_thousand_vectors_give_the_same_bytes",),
+    ),
+    Mutant(
+        "page-reward-of-48-bits",
+        "in JavaScript the last bits of a reward's coin are left out",
+        "coin = coin * 32 + (block[7 * step + 6] >> 3);",
+        "coin = coin * 32;",
+        ("test_a_thousand_vectors_give_the_same_bytes",),
+    ),
+    Mutant(
+        "page-one-noise-cell-less",
+        "in JavaScript K is rounded down",
+        "const noise = (above + below - 1n) / below;",
+        "const noise = above / below || 1n;",
+        ("test_classes_are_computed_alike",),
+    ),
+    Mutant(
+        "page-none-not-absorbing",
+        "in JavaScript a user who left the policy counts again when she is back",
+        "inside = inside && row >= 0;",
+        "inside = row >= 0;",
+        ("test_a_thousand_vectors_give_the_same_bytes",),
+    ),
+    Mutant(
+        "page-other-batch-accepted",
+        "in JavaScript a report made for another batch is taken",
+        "same(report.subarray(5, HEADER), [kind, ...batch])",
+        "same(report.subarray(5, 6), [kind])",
+        ("test_every_bad_input_is_refused_by_the_same_name",),
+    ),
+)
+
 _COUNTING = (
     Mutant(
         "smallest-route",
@@ -1022,6 +1081,13 @@ _CLASSES = (
         ("test_the_reliable_users_alone_add_enough",),
     ),
     Mutant(
+        "classes-devices-all-honest",
+        "devices are not told that the noise of dishonest users is missing",
+        "            mean=self.intensity(users),\n        )",
+        "            mean=self.mean,\n        )",
+        ("test_device_and_analyser_have_the_same_classes",),
+    ),
+    Mutant(
         "classes-batch-not-checked",
         "a batch is taken to be covered by its limit",
         "        check_batch(self.trials(users, played), self.mean)",
@@ -1052,6 +1118,7 @@ MUTANTS = (
     *_SHUFFLE,
     *_CLASSES,
     *_DEVICE,
+    *_WEB,
     *_COUNTING,
     *_SAMPLERS,
     *_ADVERSARIAL,

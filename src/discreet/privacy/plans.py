@@ -104,12 +104,15 @@ class BatchPlan(ABC):
     guarantee: Guarantee
     centred: bool = False
     last_transitions: bool = True
-    least_users: ClassVar[int] = 1
-    """Of a batch that devices may encode for."""
 
     @abstractmethod
     def noise_variance(self, users: int) -> dict[str, float]:
         """Noise variance on one counter of each released statistic, for a batch of ``users``."""
+
+    @property
+    def least_users(self) -> int:
+        """Of a batch that can be released."""
+        return 1
 
     @property
     def visit_variance(self) -> float:

@@ -99,6 +99,18 @@ def test_resumes_exactly_from_its_json_state(stationary):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("mechanism", ["classes", "bits"])
+@pytest.mark.parametrize(("honest", "least"), [(1.0, 2), (0.9, 2), (0.3, 4)])
+def test_no_batch_is_too_small_for_its_honest_users(mechanism, honest, least):
+    trust = discreet.Shuffle(1, 1e-6, mechanism=mechanism, honest=honest)
+    mdp = make("RiverSwim", states=4, horizon=6)
+    for episodes in (13, 2000):
+        result = discreet.learn(mdp, learner="flow-ucb", trust=trust, episodes=episodes, seed=2)
+        batches = result.extras["batches"]
+        assert sum(batches) == episodes
+        assert (mechanism == "bits" and honest == 1) or min(batches) >= least
+
+
 def test_asking_twice_returns_the_same_batch():
     learner = learner_of(river(0), 1000)
     one, two = learner.ask(), learner.ask()

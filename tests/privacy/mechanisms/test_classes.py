@@ -94,6 +94,8 @@ def test_device_and_analyser_have_the_same_classes(statistics, last):
     played = deterministic(SHAPE)
     played[0, 1:] = False
     assert plan.encoder(90, played=played).device.classes == plan.classes(90, played)
+    few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
+    assert few.encoder(90, played=played).device.classes == few.classes(90, played)
 
 
 def test_classes_count_what_a_user_can_move():
@@ -398,6 +400,23 @@ def test_batches_of_one_of_too_many_and_without_honest_users_are_refused():
         plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes", honest=0.1)).encoder(9)
     with pytest.raises(CalibrationError, match="delta"):
         plan_of(trust=Shuffle(1.0, 0.0, mechanism="classes"))
+
+
+@pytest.mark.parametrize("users", ["5", None, 5.0, True, -1, 0])
+def test_users_are_counted_in_integers(users):
+    plan = plan_of()
+    for use in (plan.encoder, lambda n: plan.release_reports(np.zeros((3, 2), np.int64), n)):
+        with pytest.raises(InvalidInputError, match=r"Expected users"):
+            use(users)
+
+
+@pytest.mark.parametrize(("honest", "least"), [(1.0, 2), (0.9, 2), (0.5, 2), (0.3, 4), (0.01, 100)])
+def test_the_least_batch_has_an_honest_user(honest, least):
+    plan = plan_of(trust=Shuffle(6, 1e-2, honest=honest))
+    assert plan.least_users == least
+    assert plan.encoder(least).traffic.messages > 0
+    with pytest.raises(InvalidInputError, match=r"honest user|nobody to be mixed with"):
+        plan.encoder(least - 1)
 
 
 def test_two_accountings_agree_and_bounds_lie_above():

@@ -293,8 +293,9 @@ class FlowUCB(BatchLearner):
 
         goal = self._goal(unknown, promised)
         left = self.problem.episodes - self._told
-        users = _rounded(self._size(shrunk, left), left)
-        if left - users < users / 2:
+        users = max(self._size(shrunk, left), self.plan.least_users)
+        users = _rounded(users, left)
+        if left - users < max(users / 2, self.plan.least_users):
             actions, occupancy, *_ = self._plan(probabilities, self._last_width(width), tie)
             users = left
         return Request(actions, users, occupancy)
@@ -346,7 +347,7 @@ class FlowUCB(BatchLearner):
 
     def _noise_at(self, power: int) -> tuple[float, float]:
         if power not in self._noise_table:
-            noise = self.plan.noise_variance(2**power)
+            noise = self.plan.noise_variance(max(2**power, self.plan.least_users))
             self._noise_table[power] = noise["transitions"], noise["rewards"]
         return self._noise_table[power]
 
@@ -428,7 +429,7 @@ def visit_noise_factors(
 
 def _second_look(plan: BatchPlan) -> float:
     """Variance of transitions over that of visits that are released besides, if they are."""
-    noise = plan.noise_variance(1)
+    noise = plan.noise_variance(plan.least_users)
     return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0
 
 

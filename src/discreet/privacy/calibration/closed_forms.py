@@ -227,6 +227,16 @@ def honest_users(honest: float, users: int) -> int:
     return count
 
 
+def least_crowd(honest: float) -> int:
+    """How many users it takes until `honest_users` counts on one of them.
+
+    >>> least_crowd(1.0), least_crowd(0.9), least_crowd(0.3)
+    (1, 2, 4)
+    """
+    _validate.positive(honest=honest)
+    return math.ceil(1 / _validate.exact(honest))
+
+
 def need_delta(delta: float, what: str) -> None:
     """Refuse delta = 0 where a mechanism cannot deliver it."""
     check_delta(delta)

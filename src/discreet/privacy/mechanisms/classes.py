@@ -52,7 +52,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.classes import Trials, batch_epsilon, check_batch, classes_mean
-from discreet.privacy.calibration.closed_forms import honest_users, need_delta
+from discreet.privacy.calibration.closed_forms import honest_users, least_crowd, need_delta
 from discreet.privacy.calibration.distributions import poisson_pmf
 from discreet.privacy.calibration.routes import Route, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
@@ -114,7 +114,6 @@ class ClassesBatch(CountsPlan, ReportPlan):
     moves: int
     mean: Fraction
     honest: float = 1.0
-    least_users: ClassVar[int] = 2
 
     @classmethod
     def calibrate(
@@ -152,6 +151,11 @@ class ClassesBatch(CountsPlan, ReportPlan):
             mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)),
             honest=float(trust.honest),
         )
+
+    @property
+    def least_users(self) -> int:
+        """Two, because nobody is hidden alone, and so many that one of them is honest."""
+        return max(2, least_crowd(self.honest))
 
     def reliable(self, users: int) -> int:
         """How many of ``users`` users are counted on to add noise."""
@@ -270,7 +274,8 @@ class ClassesBatch(CountsPlan, ReportPlan):
 
     def _check(self, users: int, played: BoolArray | None) -> None:
         """Refuse what the proof does not cover."""
-        if users < self.least_users:
+        _validate.count(users=users)
+        if users < 2:
             raise InvalidInputError(
                 f"Expected users >= 2, got users={users}: there is nobody to be mixed with; wait "
                 f"for a larger batch, or use Local."

@@ -33,7 +33,7 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import honest_users, need_delta
+from discreet.privacy.calibration.closed_forms import honest_users, least_crowd, need_delta
 from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
@@ -119,6 +119,11 @@ class ShuffleBatch(CountsPlan, ReportPlan):
     def reliable(self, users: int) -> int:
         """How many of ``users`` users are counted on to add noise."""
         return honest_users(self.honest, users)
+
+    @property
+    def least_users(self) -> int:
+        """So many that one of them is honest."""
+        return least_crowd(self.honest)
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Variance of all users' noise bits on one counter."""
