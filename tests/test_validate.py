@@ -55,6 +55,16 @@ def test_the_first_bad_value_is_named():
         _validate.positive(a=1, b=-2, c=-3)
 
 
+def test_what_is_too_much_is_told_with_a_remedy():
+    _validate.at_most(1e6, "use fewer", a=1e6, b=-5, c=Fraction(1, 3))
+    with pytest.raises(
+        InvalidInputError, match=r"Expected b <= 1e\+06, got b=1000001; use fewer\."
+    ):
+        _validate.at_most(1e6, "use fewer", a=1, b=10**6 + 1)
+    with pytest.raises(InvalidInputError, match="finite number"):
+        _validate.at_most(1e6, "use fewer", a=float("nan"))
+
+
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, np.float64(2)], ids=repr)
 def test_a_count_is_a_positive_integer(value):
     with pytest.raises(InvalidInputError, match="n to be an integer >= 1"):

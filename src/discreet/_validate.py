@@ -9,8 +9,8 @@ from typing import Any
 from discreet.errors import InvalidInputError
 
 
-def _fail(name: str, value: object, rule: str) -> InvalidInputError:
-    return InvalidInputError(f"Expected {rule}, got {name}={value!r}.")
+def _fail(name: str, value: object, rule: str, remedy: str = "") -> InvalidInputError:
+    return InvalidInputError(f"Expected {rule}, got {name}={value!r}{remedy}.")
 
 
 def real(**values: object) -> None:
@@ -61,6 +61,19 @@ def count(minimum: int = 1, /, **values: object) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
             raise _fail(name, value, f"{name} to be an integer >= {minimum}")
+
+
+def at_most(limit: float, remedy: str, /, **values: object) -> None:
+    """No value is above ``limit``; ``remedy`` ends the sentence.
+
+    >>> at_most(100, "use smaller batches", users=101)
+    Traceback (most recent call last):
+    ...
+    discreet.errors.InvalidInputError: Expected users <= 100, got users=101; use smaller batches.
+    """
+    for name, value in _reals(values):
+        if value > limit:
+            raise _fail(name, value, f"{name} <= {limit:g}", f"; {remedy}")
 
 
 def choice(allowed: Mapping[str, object] | tuple[str, ...], **values: object) -> None:

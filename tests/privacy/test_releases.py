@@ -7,14 +7,10 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.releases import ReportRelease
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 def user(users=1):

@@ -10,12 +10,9 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
 from discreet.privacy.vectors import round_to_bits, vector_stream
+from helpers.sampling import sampler
 
 SIZES = {"counts": 3, "losses": 8}
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(

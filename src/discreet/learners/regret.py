@@ -10,7 +10,6 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
-from discreet.errors import InvalidInputError
 
 _MOST = 10**15  # counts and episode numbers stay exact in double precision
 
@@ -22,8 +21,7 @@ def record_points(episodes: int, per_decade: int = 20) -> IntArray:
     [1, 2, 5, 10]
     """
     _validate.count(episodes=episodes, per_decade=per_decade)
-    if episodes > _MOST:
-        raise InvalidInputError(f"Expected episodes <= {_MOST:.0e}, got episodes={episodes:.3g}.")
+    _validate.at_most(_MOST, "more would not be counted exactly", episodes=episodes)
     decades = np.log10(episodes)
     grid = np.logspace(0, decades, int(np.ceil(decades * per_decade)) + 1)
     return np.unique(np.append(np.rint(grid).astype(np.int64), episodes))

@@ -176,16 +176,7 @@ def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> S
 def _declared(played: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
     if played is None:
         return np.ones(size.visits, np.bool_)
-    mask = np.asarray(played)
-    if mask.dtype != np.bool_ or mask.shape not in (size.visits, size.visits[1:]):
-        raise InvalidInputError(
-            f"Expected played to be bool{list(size.visits)} or bool{list(size.visits[1:])}, got "
-            f"{mask.dtype}{list(mask.shape)}."
-        )
-    if not mask.any():
-        raise InvalidInputError(
-            "Expected at least one action in played, got none; leave it out to declare all."
-        )
+    mask = _mask("played", played, size.visits, size.visits[1:])
     declared = np.broadcast_to(mask, size.visits).copy()
     if stationary and (declared != declared[:1]).any():
         raise InvalidInputError(
@@ -198,11 +189,20 @@ def _declared(played: ArrayLike | None, size: Shape, stationary: bool) -> BoolAr
 def _start(start: ArrayLike | None, size: Shape) -> BoolArray:
     if start is None:
         return np.ones(size.states, np.bool_)
-    mask = np.asarray(start)
-    if mask.dtype != np.bool_ or mask.shape != (size.states,) or not mask.any():
+    return _mask("start", start, (size.states,))
+
+
+def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
+    """Marks of one of these shapes, of which some are True."""
+    mask = np.asarray(given)
+    if mask.dtype != np.bool_ or mask.shape not in shapes:
+        wanted = " or ".join(f"bool{list(shape)}" for shape in shapes)
         raise InvalidInputError(
-            f"Expected start to be bool[{size.states}] with at least one True, got "
-            f"{mask.dtype}{list(mask.shape)}."
+            f"Expected {name} to be {wanted}, got {mask.dtype}{list(mask.shape)}."
+        )
+    if not mask.any():
+        raise InvalidInputError(
+            f"Expected at least one True in {name}, got none; leave it out to mark everything."
         )
     return mask
 

@@ -181,9 +181,16 @@ class ReportPlan(BatchPlan):
             secure: False if the devices drew simulated noise.
             played: marks the (h, s, a) that the batch's public policy can reach.
         """
-        mask = check_played(played, self.shape)
-        released, estimate = self.add_up(np.asarray(reports), users, mask)
-        return batch_release(self, released, users, mask, secure=secure, estimate=estimate)
+        return self._from_reports(
+            np.asarray(reports), users, check_played(played, self.shape), secure
+        )
+
+    def _from_reports(
+        self, reports: IntArray, users: int, played: BoolArray, secure: bool
+    ) -> PrivateCounts:
+        """What `add_up` found, without its bias."""
+        released, estimate = self.add_up(reports, users, played)
+        return batch_release(self, released, users, played, secure=secure, estimate=estimate)
 
     @abstractmethod
     def add_up(
@@ -325,10 +332,14 @@ def with_reports(plan: BatchPlan | StreamPlan) -> ReportPlan | ReportStreamPlan:
     )
 
 
+NoiseOf = Callable[[str, int], IntArray]
+"""``draw(statistic, n)`` returns n independent integers of mean zero."""
+
+
 def noisy_batch(
     plan: BatchPlan,
     counts: Counts,
-    draw: Callable[[str, int], IntArray],
+    draw: NoiseOf,
     *,
     secure: bool,
     played: BoolArray | None,
@@ -338,12 +349,12 @@ def noisy_batch(
     Args:
         plan: carries the statistics and the guarantee.
         counts: the raw counts of the batch.
-        draw: ``draw(statistic, n)`` returns n independent integers of mean zero.
+        draw: the noise.
         secure: whether ``draw`` protects real people.
         played: ``bool[H, S, A]`` or None for everything.
     """
     if plan.centred:
-        return _centred_batch(plan, counts, draw, secure=secure, played=played)
+        return _centred_batch(plan, counts, draw, check_played(played, plan.shape), secure)
     return randomised_batch(
         plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, played=played
     )
@@ -354,15 +365,9 @@ HALF = Debias(scale=0.5)
 
 
 def _centred_batch(
-    plan: BatchPlan,
-    counts: Counts,
-    draw: Callable[[str, int], IntArray],
-    *,
-    secure: bool,
-    played: BoolArray | None,
+    plan: BatchPlan, counts: Counts, draw: NoiseOf, mask: BoolArray, secure: bool
 ) -> PrivateCounts:
     """As `noisy_batch`, in half units; rows without transitions carry no noise either."""
-    mask = check_played(played, plan.shape)
     raw = half_units(
         played_counts(counts, plan.shape, mask), last_transitions=plan.last_transitions
     )

@@ -100,11 +100,7 @@ def generators(config: Mapping[str, Any]) -> dict[str, np.random.Generator]:
 
 def _check_episodes(episodes: int) -> None:
     _validate.count(episodes=episodes)
-    if episodes > _MOST_EPISODES:
-        raise InvalidInputError(
-            f"Expected at most {_MOST_EPISODES:.0e} episodes, got episodes={episodes}; there are "
-            f"not so many people."
-        )
+    _validate.at_most(_MOST_EPISODES, "there are not so many people", episodes=episodes)
 
 
 def _plain_names(given: Names) -> Plain:

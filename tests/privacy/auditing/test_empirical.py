@@ -8,12 +8,13 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy import Central, Local, Shuffle, SimulationSampler
+from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.auditing import empirical
 from discreet.privacy.auditing.empirical import epsilon_low, samples, target_path, watched
 from helpers import toys
 from helpers.curves import binomial_law
 from helpers.properties import given, st
+from helpers.sampling import sampler
 
 TINY = Shape(states=1, actions=2, horizon=1)
 
@@ -25,10 +26,6 @@ def fired(times, total):
 def rng_samples(seed, runs, shift, scale=1.0):
     rng = np.random.default_rng(seed)
     return rng.normal(0, scale, (runs, 1)), rng.normal(shift, scale, (runs, 1))
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 # --- Clopper-Pearson -----------------------------------------------------------------------------

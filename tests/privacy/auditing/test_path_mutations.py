@@ -55,14 +55,19 @@ class RewardedStep(OneStepEncoder):
             del sampler.table
 
 
-class RewardedSteps(OneStepBatch):
-    def encoder(self, users, *, played=None):
-        return as_type(super().encoder(users, played=played), RewardedStep)
+def one_step_of(device):
+    """One-step batches with this encoder on devices."""
+
+    class Batch(OneStepBatch):
+        def encoder(self, users, *, played=None):
+            return as_type(super().encoder(users, played=played), device)
+
+    return Batch
 
 
 def test_the_step_of_one_step_depends_on_rewards():
     plan = Local(1, mechanism="one-step").calibrate(SMALL)
-    problems = said(as_type(plan, RewardedSteps))
+    problems = said(as_type(plan, one_step_of(RewardedStep)))
     assert "release_reports: Which noise is drawn depends on the data" in problems
     assert "release_reports: The release delivers epsilon=1." in problems
     assert "simulate:" not in problems  # only devices are broken
@@ -75,6 +80,16 @@ def test_randomised_response_with_half_the_units_when_stationary():
     problems = said(dataclasses.replace(plan, flip=twice.flip))
     for path in ("add", "add_report", "block"):
         assert f"{path}: The release delivers epsilon=2" in problems
+
+
+def tree_of(release):
+    """A Laplace tree that runs this release."""
+
+    class Tree(LaplaceTree):
+        def open(self, sampler):
+            return release(self, sampler)
+
+    return Tree
 
 
 class ForgetfulRun(_TreeRun):
@@ -95,15 +110,10 @@ class ForgetfulRelease(AdditiveRelease):
         self._run = ForgetfulRun(plan.noise, plan.cells, sampler)
 
 
-class ForgetfulTree(LaplaceTree):
-    def open(self, sampler):
-        return ForgetfulRelease(self, sampler)
-
-
 def test_a_node_redrawn_every_64_releases_on_the_secure_stream():
     trust = Central(1, mechanism="tree-laplace")
     plan = stream(trust, TINY, episodes=256, statistics=("visits",))
-    broken = as_type(plan, ForgetfulTree)
+    broken = as_type(plan, tree_of(ForgetfulRelease))
     hint = probe(long_path(broken, "block", secure=False))
     assert hint.epsilon(0.0) == pytest.approx(1.0)  # simulations are fine
     finding = examine(long_path(broken, "add", secure=True), secure=True, hint=hint)
@@ -120,14 +130,9 @@ class LeakyRelease(AdditiveRelease):
         return super()._take(counts) + trace
 
 
-class LeakyTree(LaplaceTree):
-    def open(self, sampler):
-        return LeakyRelease(self, sampler)
-
-
 def test_a_trace_of_the_data_in_add():
     plan = stream(Central(1, mechanism="tree-laplace"))
-    problems = said(as_type(plan, LeakyTree))
+    problems = said(as_type(plan, tree_of(LeakyRelease)))
     assert "add: Floating-point noise is released" in problems
     assert "block:" not in problems
 
@@ -143,14 +148,9 @@ class UnrewardedRelease(AdditiveRelease):
         return noisy if counts.rewards.any() else 2 * noisy - self.true
 
 
-class UnrewardedTree(LaplaceTree):
-    def open(self, sampler):
-        return UnrewardedRelease(self, sampler)
-
-
 def test_noise_of_a_stream_that_depends_on_rewards_alone():
     plan = stream(Central(1, mechanism="tree-laplace"))
-    problems = said(as_type(plan, UnrewardedTree))
+    problems = said(as_type(plan, tree_of(UnrewardedRelease)))
     assert "add: The noise of this release depends on the data it hides" in problems
     assert "block:" not in problems
 
@@ -177,14 +177,9 @@ class SharedInBlocks(AdditiveRelease):
         return np.repeat(super().noise_block(episodes)[:, :1], self.plan.cells, axis=1)
 
 
-class SharedTree(LaplaceTree):
-    def open(self, sampler):
-        return SharedInBlocks(self, sampler)
-
-
 def test_noise_shared_in_blocks_only():
     plan = stream(Central(1, mechanism="tree-laplace"))
-    problems = said(as_type(plan, SharedTree))
+    problems = said(as_type(plan, tree_of(SharedInBlocks)))
     assert "block: The release delivers epsilon=inf" in problems
     assert "add:" not in problems
 
@@ -293,14 +288,9 @@ class RefusingEncoder(OneStepEncoder):
         return super().encode(states, actions, rewards, sampler)
 
 
-class RefusingDevices(OneStepBatch):
-    def encoder(self, users, *, played=None):
-        return as_type(super().encoder(users, played=played), RefusingEncoder)
-
-
 def test_a_refusal_off_the_policy_on_devices():
     plan = Local(1, mechanism="one-step").calibrate(SMALL)
-    problems = said(as_type(plan, RefusingDevices))
+    problems = said(as_type(plan, one_step_of(RefusingEncoder)))
     assert "release_reports: An episode that leaves the policy is refused" in problems
 
 

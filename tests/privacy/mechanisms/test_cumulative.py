@@ -17,9 +17,9 @@ from discreet.privacy.mechanisms._cumulative import (
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, TreeNoise
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
+from helpers.sampling import sampler
 
 CUTS = st.lists(st.integers(0, 5), max_size=6).filter(lambda cuts: sum(cuts) <= 20)
 NOISES = {
@@ -29,10 +29,6 @@ NOISES = {
     "averaged": HonakerNoise(episodes=20, law=LaplaceLaw(4.0)),
     "padded": PaddedTreeNoise(episodes=20, law=LaplaceLaw(4.0)),
 }
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)

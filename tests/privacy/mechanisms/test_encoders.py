@@ -20,8 +20,8 @@ from discreet.privacy.mechanisms._encoders import (
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import flatten
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
 THREE = ("transitions", "visits", "rewards")
@@ -32,10 +32,6 @@ ENCODERS = [
     AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, GaussianLaw(2.0)),
     AdditiveEncoder(SHAPE, ("rewards",), np.array([1, 5]), False, BoundedLaw(9)),
 ]
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from discreet.privacy.mechanisms._laws import (
     law_from_dict,
     lower_envelope,
 )
-from discreet.privacy.sampling.samplers import SimulationSampler
+from helpers.sampling import sampler
 
 LAWS = [LaplaceLaw(0.3), LaplaceLaw(7.5), GaussianLaw(0.4), GaussianLaw(6.0), BoundedLaw(40)]
 SCALES = st.floats(0.2, 200.0)
@@ -36,10 +36,6 @@ def table(law):
         case GaussianLaw():
             return discrete_gaussian_pmf(law.sigma)
     return table_pmf(law.weights, -law.largest)
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

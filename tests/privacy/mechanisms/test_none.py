@@ -7,14 +7,10 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.plans import CountsPlan, ReportPlan, ReportStreamPlan
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import NoPrivacy
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
-
-
-def sampler():
-    return SimulationSampler(np.random.default_rng(0))
 
 
 def one_user(state=0):

@@ -18,13 +18,10 @@ from discreet.privacy.auditing.conformance import check_mechanism
 from discreet.privacy.auditing.run import audit
 from discreet.privacy.calibration.routes import cross_check
 from discreet.privacy.plans import with_reports
-from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
+from discreet.privacy.sampling.samplers import SecureSampler
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 def counts(users=50, seed=0):

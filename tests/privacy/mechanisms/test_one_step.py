@@ -22,17 +22,13 @@ from discreet.privacy.mechanisms.one_step import (
     false_bit,
 )
 from discreet.privacy.plans import CountsPlan, ReportPlan
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
 THREE = ("transitions", "visits", "rewards")
 EPISODE = (np.array([0, 1, 0, 1]), np.array([1, 0, 0]), np.array([1.0, 0.0, 1.0]))
 TRUST = Local(1.5, mechanism="one-step")
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @given(st.floats(0.01, 30.0))

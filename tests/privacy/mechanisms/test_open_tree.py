@@ -8,6 +8,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.open_tree import MECHANISMS, OpenTree
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local
+from helpers.sampling import sampler
 
 SHAPE = Shape(2, 2, 1)
 
@@ -15,10 +16,6 @@ SHAPE = Shape(2, 2, 1)
 def plan(episodes, mechanism="tree-gaussian", epsilon=1.0):
     trust = Central(epsilon, 1e-6, mechanism=mechanism)
     return trust.calibrate(SHAPE, rhythm="stream", episodes=episodes)
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 class Silent(SimulationSampler):

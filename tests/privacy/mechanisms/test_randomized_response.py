@@ -11,16 +11,12 @@ from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms.randomized_response import debias_scale, flip_probability
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Local
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 TRUST = Local(4, mechanism="randomized-response")
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @given(st.floats(0.05, 40.0), st.integers(1, 36))

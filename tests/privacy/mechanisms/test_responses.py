@@ -8,8 +8,8 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._encoders import episode_counts
 from discreet.privacy.plans import ReportStreamPlan, with_reports
 from discreet.privacy.releases import ReportRelease
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 EPISODE = (np.array([0, 1, 1]), np.array([1, 0]), np.array([1.0, 0.0]))
@@ -18,10 +18,6 @@ KINDS = [
     for name in ("randomized-response", "one-step")
     for stationary in (False, True)
 ]
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: f"{kind[0]}-{'pooled' if kind[1] else 'per step'}")

@@ -13,16 +13,12 @@ from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.calibration.grids import grid_delta
 from discreet.privacy.mechanisms._kernels import decode_rows
 from discreet.privacy.mechanisms.toeplitz import Grid, ToeplitzNoise, factors
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 TINY = Shape(states=2, actions=1, horizon=1)
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 def plan(episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):

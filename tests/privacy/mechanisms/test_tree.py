@@ -20,15 +20,11 @@ from discreet.privacy.mechanisms.tree import (
     revealed,
     tree_levels,
 )
-from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central
+from helpers.sampling import sampler
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 TREES = ("tree-laplace", "tree-gaussian", "tree-honaker", "tree-iid")
-
-
-def sampler(seed=0):
-    return SimulationSampler(np.random.default_rng(seed))
 
 
 def plan(name, episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):

@@ -19,8 +19,5 @@ def check_delta(delta: float) -> None:
 def check_epsilon(epsilon: float) -> None:
     """An epsilon is positive, and small enough for the arithmetic of every mechanism."""
     _validate.positive(epsilon=epsilon)
-    if epsilon > _LARGEST_EPSILON:
-        raise InvalidInputError(
-            f"Expected epsilon <= {_LARGEST_EPSILON:g}, got epsilon={float(epsilon)!r}, which "
-            f"protects nobody; use a smaller epsilon, or trust 'none' to learn without privacy."
-        )
+    remedy = "that protects nobody: use a smaller one, or trust 'none' to learn without privacy"
+    _validate.at_most(_LARGEST_EPSILON, remedy, epsilon=epsilon)

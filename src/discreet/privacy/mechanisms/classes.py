@@ -164,10 +164,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
     def intensity(self, users: int) -> Fraction:
         """lambda: the mean of all users' noise on one cell, so that the reliable ones suffice."""
         _validate.count(users=users)
-        if users > _LARGEST_BATCH:
-            raise InvalidInputError(
-                f"Expected users <= {_LARGEST_BATCH:,}, got users={users}; use smaller batches."
-            )
+        _validate.at_most(_LARGEST_BATCH, "use smaller batches", users=users)
         return self.mean * users / self.reliable(users)
 
     def classes(self, users: int, played: BoolArray | None = None) -> tuple[MessageClass, ...]:
@@ -200,9 +197,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
         Visits that were not asked for are those of the rewards' two cells. A release states the
         variances of its own classes.
         """
-        mean = (
-            float(self.intensity(users)) + users / 2**33
-        )  # Q was rounded up, in two cells or more
+        mean = float(self.intensity(users)) + users / 2**33  # Q is rounded up, in two cells or more
         variance = dict.fromkeys(self.statistics, mean)
         if "rewards" in self.statistics:
             variance = {"visits": 2 * mean} | variance | {"rewards": mean / 2}
@@ -248,21 +243,15 @@ class ClassesBatch(CountsPlan, ReportPlan):
             mean=self.intensity(users),
         )
 
-    def release_reports(
-        self,
-        reports: IntArray,
-        users: int,
-        *,
-        secure: bool = True,
-        played: BoolArray | None = None,
+    def _from_reports(
+        self, reports: IntArray, users: int, played: BoolArray, secure: bool
     ) -> PrivateCounts:
         """Release a batch from the shuffled messages ``(class, cell)`` of all its users.
 
         Nothing is released unless every class has exactly ``users·(1 + K)`` messages.
         """
-        mask = check_played(played, self.shape)
-        histograms = self._histograms(np.asarray(reports), users, mask)
-        return self._published(histograms, users, _Steps(mask), secure=secure)
+        histograms = self._histograms(reports, users, played)
+        return self._published(histograms, users, _Steps(played), secure=secure)
 
     def add_up(
         self, reports: IntArray, users: int, played: BoolArray

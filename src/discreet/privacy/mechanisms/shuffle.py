@@ -106,11 +106,8 @@ class ShuffleBatch(CountsPlan, ReportPlan):
     def bits(self, users: int) -> NoiseBits:
         """The noise bits of each of ``users`` users, for one counter."""
         _validate.count(users=users)
-        if users > _LARGEST_BATCH:
-            raise InvalidInputError(
-                f"Expected users <= {_LARGEST_BATCH:,}, got users={users}: noise bits that rare "
-                f"have no probability in double precision; use smaller batches."
-            )
+        rare = "noise bits that rare have no probability in double precision; use smaller batches"
+        _validate.at_most(_LARGEST_BATCH, rare, users=users)
         reliable = self.reliable(users)
         if self.printed:
             return self.printed.bits(users)

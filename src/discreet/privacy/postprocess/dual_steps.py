@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet._types import FloatArray
+from discreet.privacy.postprocess.flow_kernels import next_length
 
 Apply = Callable[[FloatArray, FloatArray], None]
 """``apply(v, out)`` writes the product of a Laplacian and v."""
@@ -52,6 +53,5 @@ def search(
             low, slope_low = length, here
         else:
             high, slope_high = length, here
-        guess = low + (high - low) * slope_low / (slope_low - slope_high)
-        length = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        length = next_length(low, high, slope_low, slope_high)
     return low, gradient(u + low * step)  # still uphill: the dual has grown

@@ -213,6 +213,13 @@ def project_rows(
 
 
 @kernel
+def next_length(low: float, high: float, slope_low: float, slope_high: float) -> float:
+    """Where a line through both slopes is zero, at least a tenth away from both ends."""
+    guess = low + (high - low) * slope_low / (slope_low - slope_high)
+    return min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+
+
+@kernel
 def _line_search(
     y: FloatArray,
     variance: FloatArray,
@@ -244,6 +251,5 @@ def _line_search(
             low, slope_low = length, here
         else:
             high, slope_high = length, here
-        guess = low + (high - low) * slope_low / (slope_low - slope_high)
-        length = min(max(guess, low + 0.1 * (high - low)), high - 0.1 * (high - low))
+        length = next_length(low, high, slope_low, slope_high)
     return low

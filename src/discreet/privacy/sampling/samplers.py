@@ -82,12 +82,7 @@ def _many(size: Size) -> bool:
 def check_scale(**values: float) -> None:
     """Each noise scale is positive and small enough for integers in double precision."""
     _validate.positive(**values)
-    for name, value in values.items():
-        if value > _LARGEST_SCALE:
-            raise InvalidInputError(
-                f"Expected {name} <= {_LARGEST_SCALE:g}, got {name}={value!r}; "
-                f"use a larger epsilon or a shorter horizon."
-            )
+    _validate.at_most(_LARGEST_SCALE, "use a larger epsilon or a shorter horizon", **values)
 
 
 def check_trials(trials: int | IntArray) -> None:
