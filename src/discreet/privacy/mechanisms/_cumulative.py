@@ -226,9 +226,9 @@ class _IndependentRun(NoiseRun):
             fresh = noise.law.draw(self.sampler, size)
         else:
             fresh = noise.law.draw_sum(self.sampler, noise.copies, size)
-        out = np.empty(size, np.int64)
+        out = np.empty(size)  # whole numbers below 2^53, summed as such
         running_sums(fresh, self._total, out)
-        return out.astype(np.float64)
+        return out
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

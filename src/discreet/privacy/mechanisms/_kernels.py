@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet._jit import kernel
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, NumberArray
 
 
 @kernel
@@ -18,7 +18,7 @@ def closing_level(time: int, levels: int) -> int:
 
 @kernel
 def tree_prefix(
-    fresh: IntArray, first: int, nodes: IntArray, total: IntArray, out: IntArray
+    fresh: IntArray, first: int, nodes: IntArray, total: IntArray, out: NumberArray
 ) -> None:
     """Noise of the prefix sums after ``first + 1, first + 2, ...`` leaves.
 
@@ -116,7 +116,7 @@ def factored_prefix(
 
 
 @kernel
-def running_sums(fresh: IntArray, total: IntArray, out: IntArray) -> None:
+def running_sums(fresh: IntArray, total: IntArray, out: FloatArray) -> None:
     """Sums of independent noise after each time; ``total`` carries over."""
     for i in range(fresh.shape[0]):
         for c in range(total.size):

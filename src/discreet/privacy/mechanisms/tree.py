@@ -74,7 +74,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
 from discreet.privacy.calibration.grids import grid_delta, grid_sigma
@@ -188,16 +188,16 @@ class _TreeRun(NoiseRun):
         self._total = np.zeros(cells, np.int64)
 
     def _next(self, first: int, rows: int) -> FloatArray:
-        return self._prefix(first, rows, self._noise.law).astype(np.float64)
+        out = np.empty((rows, self.cells))
+        self._fill(first, self._noise.law, out)
+        return out
 
-    def _prefix(self, first: int, rows: int, law: NoiseLaw) -> IntArray:
+    def _fill(self, first: int, law: NoiseLaw, out: NumberArray) -> None:
+        """Whole numbers, summed as such and below 2^53: floats hold them exactly."""
         from discreet.privacy.mechanisms._kernels import tree_prefix
 
         # Exactly one node that prefixes use closes at each time.
-        fresh = law.draw(self.sampler, (rows, self.cells))
-        out = np.empty((rows, self.cells), np.int64)
-        tree_prefix(fresh, first, self._nodes, self._total, out)
-        return out
+        tree_prefix(law.draw(self.sampler, out.shape), first, self._nodes, self._total, out)
 
 
 _GRIDS = (16, 24, 32)
@@ -279,7 +279,8 @@ class _PaddedTreeRun(_TreeRun):
 
     def _next(self, first: int, rows: int) -> FloatArray:
         noise = self._noise
-        out = self._prefix(first, rows, noise.steps(1.0) if noise.gridded else noise.law)
+        out = np.empty((rows, self.cells), np.int64)
+        self._fill(first, noise.steps(1.0) if noise.gridded else noise.law, out)
         times = range(first + 1, first + rows + 1)
         missing = np.array([noise.padded - len(prefix_levels(t, noise.levels)) for t in times])
         for terms in np.unique(missing[missing > 0]):
