@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
+from discreet.privacy.streams.kernels import NextPolicy, Scratch
 
 
 def scratch_of(plan, shape):
@@ -32,7 +32,6 @@ def planned(planner, row, counts, *, memory, seed=0):
     transitions, visits, rewards = (np.ascontiguousarray(part, np.float64) for part in counts)
     states, choices = visits.shape[1:]
     horizon = memory.shape[1]
-    everything = np.concatenate([transitions.ravel(), visits.ravel(), rewards.ravel()])
     scratch = Scratch(
         np.array(memory, np.float64),
         np.zeros((len(visits), states, choices, states + 3)),
@@ -44,9 +43,8 @@ def planned(planner, row, counts, *, memory, seed=0):
         np.zeros((horizon, states), np.int64),
         np.zeros(1),
     )
-    public = Counters(everything, transitions, visits, rewards)
-    rng = np.random.default_rng(seed)
-    planner(np.array(row, np.float64), public, scratch, policy, rng)
+    row, rng = np.array(row, np.float64), np.random.default_rng(seed)
+    planner(row, transitions, visits, rewards, *scratch, *policy[:2], rng)
     return Planned(policy.actions, policy.probabilities, *scratch)
 
 

@@ -30,7 +30,7 @@ TRUSTS = [
 
 
 @planner
-def keep(row, public, scratch, policy, rng):
+def keep(row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng):
     """A planner that leaves the policy as it is."""
 
 

@@ -268,10 +268,10 @@ def test_a_planner_is_shown_what_was_public_before_its_user_and_nothing_raw(monk
     randomness = Randomness(noise, nothing, np.zeros(0, np.int64), nothing, 1.0, UNIT)
     users, shown = users_of(quarters(), randomness), []
 
-    def note(row, counters, scratch, policy, rng):
-        assert counters is users.public
+    def note(row, *arrays):
+        assert all(a is b for a, b in zip(arrays[:3], users.public[1:], strict=True))
         shown.append((row.tolist(), users.public.everything - users.raw.everything))
-        for array in (*counters, *scratch, *policy):
+        for array in arrays[:-1]:  # the last is the generator
             assert not np.shares_memory(array, users.raw.everything)
 
     play(users, next_policy(), np.random.default_rng(1), plan=note, count=3)

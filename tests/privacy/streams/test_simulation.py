@@ -25,9 +25,9 @@ TRUSTS = [
 
 
 @planner
-def keep(row, public, scratch, policy, rng):
+def keep(row, transitions, visits, rewards, memory, model, values, actions, probabilities, rng):
     """A planner that leaves the policy as it is, and notes the visits that it was shown."""
-    scratch.memory[0, 0, 0, 0] = public.visits.sum()
+    memory[0, 0, 0, 0] = visits.sum()
 
 
 def plan_of(trust, episodes, stationary):

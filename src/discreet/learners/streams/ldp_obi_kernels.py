@@ -3,17 +3,17 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats
+from discreet._types import Floats, Ints
 from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
-from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 
 
 @inlined
-def _estimate(row: Floats, public: Counters, model: Floats) -> None:
+def _estimate(
+    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
+) -> None:
     """``model[g,s,a]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
-    _, transitions, visits, rewards = public
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -36,9 +36,18 @@ def _estimate(row: Floats, public: Counters, model: Floats) -> None:
 
 @planner
 def signed_values(
-    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
 ) -> None:
     """Optimistic backward induction with signed estimates; no step is worth more than one."""
-    _estimate(row, public, scratch.model)
-    if backward_induction(scratch, policy, 1.0):
-        break_ties(scratch.memory, policy.actions, rng)
+    _estimate(row, transitions, visits, rewards, model)
+    if backward_induction(memory, model, values, actions, 1.0):
+        break_ties(memory, actions, rng)

@@ -3,9 +3,8 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats
+from discreet._types import Floats, Ints
 from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
-from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 
 @inlined
@@ -21,9 +20,15 @@ def _draw_reward(n: float, total: float, rng: np.random.Generator) -> float:
 
 
 @inlined
-def _draw_model(row: Floats, public: Counters, model: Floats, rng: np.random.Generator) -> None:
+def _draw_model(
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    model: Floats,
+    rng: np.random.Generator,
+) -> None:
     """``model[g,s,a]`` = p, then r, then nothing that every step ahead would add."""
-    _, transitions, visits, rewards = public
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -45,9 +50,18 @@ def _draw_model(row: Floats, public: Counters, model: Floats, rng: np.random.Gen
 
 @planner
 def sampled_values(
-    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
 ) -> None:
     """The optimal policy of one drawn model, whose rewards are not bounded."""
-    _draw_model(row, public, scratch.model, rng)
-    if backward_induction(scratch, policy, np.inf):
-        break_ties(scratch.memory, policy.actions, rng)
+    _draw_model(row, transitions, visits, rewards, model, rng)
+    if backward_induction(memory, model, values, actions, np.inf):
+        break_ties(memory, actions, rng)

@@ -14,10 +14,9 @@ from enum import IntEnum
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats
+from discreet._types import Floats, Ints
 from discreet.learners.streams.planner_kernels import break_ties, greedy, planner
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-from discreet.privacy.streams.kernels import Counters, NextPolicy, Scratch
 
 
 class Column(IntEnum):
@@ -163,12 +162,19 @@ def _fill_q(
 
 @planner
 def optimistic_values(
-    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
 ) -> None:
     """Greedy for optimistic Q values; ``memory[0]`` holds Q (start it at H)."""
-    memory, model, values = scratch
-    actions = policy.actions
-    estimate(row, public.transitions, public.visits, public.rewards, model)
+    estimate(row, transitions, visits, rewards, model)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
     close = False
@@ -182,12 +188,19 @@ def optimistic_values(
 
 @planner
 def optimistic_policy(
-    row: Floats, public: Counters, scratch: Scratch, policy: NextPolicy, rng: np.random.Generator
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    memory: Floats,
+    model: Floats,
+    values: Floats,
+    actions: Ints,
+    probabilities: Floats,
+    rng: np.random.Generator,
 ) -> None:
     """Play the policy in ``memory[1]`` (start it uniform), then move it by mirror ascent."""
-    memory, model, values = scratch
-    probabilities = policy.probabilities
-    estimate(row, public.transitions, public.visits, public.rewards, model)
+    estimate(row, transitions, visits, rewards, model)
     horizon, states, choices = probabilities.shape
     values[horizon, :] = 0.0
     for h in range(horizon - 1, -1, -1):

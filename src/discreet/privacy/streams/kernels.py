@@ -6,8 +6,8 @@ are passed as first-class functions: the loop is compiled once, whatever the lea
 
 Arrays that belong together travel together, up to the loop: taking an array out of a tuple counts a
 reference, which inside the loop cost 40% of the time of an episode (measured, S=4, H=6). So the
-loop takes the tuples apart once, and what it calls has the arrays as parameters. ``G`` is H, or 1
-for counters pooled over steps.
+loop takes the tuples apart once, and what it calls, planners too, has the arrays as parameters.
+``G`` is H, or 1 for counters pooled over steps.
 """
 
 from typing import Any, NamedTuple
@@ -118,8 +118,12 @@ _USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS), Users)
 _SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_4, FLOATS_2), Scratch)
 _POLICY = types.NamedTuple((INTEGERS_2, FLOATS_3, INTEGERS_2, FLOATS_1), NextPolicy)
 
-PLANNER = types.void(FLOATS_1, _COUNTERS, _SCRATCH, _POLICY, GENERATOR)
-"""coefficients, public counters, scratch, next policy, the learner's generator."""
+PLANNER = types.void(
+    *(FLOATS_1, FLOATS_4, FLOATS_3, FLOATS_3),
+    *(FLOATS_4, FLOATS_4, FLOATS_2, INTEGERS_2, FLOATS_3, GENERATOR),
+)
+"""Coefficients; public transitions, visits and rewards; memory, model and values of `Scratch`;
+actions and probabilities of `NextPolicy`; the learner's generator."""
 
 
 @inlined
@@ -275,12 +279,23 @@ def run_block(
     raw, raw_transitions, raw_visits, raw_rewards = raw_counters
     public, seen_transitions, seen_visits, seen_rewards = public_counters
     noise, gains, steps, centres, scale, response = randomness
-    values = scratch.values
+    memory, estimates, values = scratch
     actions, probabilities, valued, value = policy
     private = noise.shape[1] > 0
     horizon, states, _ = means.shape
     for i in range(out.size):
-        planner(coefficients[i], public_counters, scratch, policy, rng)
+        planner(
+            coefficients[i],
+            seen_transitions,
+            seen_visits,
+            seen_rewards,
+            memory,
+            estimates,
+            values,
+            actions,
+            probabilities,
+            rng,
+        )
         if stochastic or _changed(actions, valued) or np.isnan(value[0]):
             value[0] = policy_value(
                 transitions, means, initial, actions, probabilities, stochastic, values
