@@ -64,4 +64,5 @@ def sql(path, statement, *values):
 
 
 def everything_in(folder):
-    return {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.iterdir()}
+    files = (p for p in folder.rglob("*") if p.is_file())
+    return {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in files}

@@ -106,3 +106,18 @@ def test_coverage_is_by_people_not_by_cells():
     coverage = fitted().coverage
     assert coverage.share(np.array([[True, False], [False, False]])) == 0.3
     assert coverage.seen == 0.75
+
+
+def test_rows_and_plain_values_say_what_the_table_says(tmp_path):
+    found = fitted(vocabulary=NAMES)
+    assert [row["action"] for row in found.rows()] == ["treat", "DEFER", "DEFER", "DEFER"]
+    assert found.rows()[1] == {"step": "first", "state": "well", "action": "DEFER"}
+    plain = found.to_dict()
+    assert plain["guarantee"] == found.promise
+    assert plain["simulated"]
+    assert plain["changed_steps"] == pytest.approx(0.3)
+    found.save_policy(tmp_path / "policy.csv")
+    lines = (tmp_path / "policy.csv").read_text().splitlines()
+    assert lines[0] == "step,state,action,guarantee"
+    assert all("SIMULATED, protects nobody" in line for line in lines[1:])
+    assert fitted().names.actions == ("0", "1")

@@ -101,8 +101,8 @@ class LastBatchOnly(Study):
 
 
 class ForgetfulFile(Study):
-    def _count(self, released, people, batch, change):
-        super()._count(released, people, batch, change)
+    def _count(self, released, people, batch, change, note):
+        super()._count(released, people, batch, change, note)
         change._connection.execute("DELETE FROM users WHERE number < ?", (change.tail.number,))
 
 

@@ -7,7 +7,9 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError
-from discreet.study.promise import REHEARSED
+from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy
+from discreet.privacy.guarantee import REHEARSED
+from discreet.study.policy_file import how, question_rows
 from helpers.studies import advance, begin
 
 
@@ -57,3 +59,35 @@ def test_a_policy_is_saved_where_one_can_write(tmp_path):
     with pytest.raises(StudyError, match="Cannot write"):
         study.save_policy(tmp_path / "missing" / "policy.csv")
     assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
+
+
+def test_questions_of_every_kind_of_policy():
+    names = discreet.mdp.Vocabulary(states=["a", "b"], actions=["x", "y"], steps=1)
+    plain = DeterministicPolicy([[0, 1]])
+    drawn = StochasticPolicy([[[0.5, 0.5], [1.0, 0.0]]])
+    assert question_rows(plain, names) == [
+        {"step": "0", "state": "a", "action": "x", "probability": 1.0},
+        {"step": "0", "state": "b", "action": "y", "probability": 1.0},
+    ]
+    assert [(r["state"], r["action"], r["probability"]) for r in question_rows(drawn, names)] == [
+        ("a", "x", 0.5),
+        ("a", "y", 0.5),
+        ("b", "x", 1.0),
+    ]
+    mixed = MixturePolicy((plain, drawn, plain), [0.25, 0.75, 0.0])
+    rows = question_rows(mixed, names)
+    assert [row["component"] for row in rows] == [0, 0, 1, 1, 1]
+    assert rows[0]["weight"] == 0.25
+    assert "before the first step" in how(mixed)
+
+
+def test_a_question_as_a_file(tmp_path):
+    study = begin(tmp_path / "study.db")
+    study.save_question(tmp_path / "question.json")
+    saved = json.loads((tmp_path / "question.json").read_text())
+    assert saved["format"] == "discreet-question-1"
+    assert (saved["users"], saved["token"]) == (study.batch_size, study.token)
+    assert saved["guarantee"].startswith(REHEARSED)
+    assert len(saved["policy"]) == 12
+    with pytest.raises(StudyError, match=r"ends in \.json or \.csv"):
+        study.save_question(tmp_path / "question")

@@ -37,8 +37,10 @@ class Progress:
     What is quick says nothing. A step that takes long is named while it runs.
     """
 
-    def __init__(self, *, quiet: bool = False, patience: float = 2.0) -> None:
-        self._quiet, self._patience = quiet, patience
+    def __init__(
+        self, *, quiet: bool = False, patience: float = 2.0, verb: str = "checking"
+    ) -> None:
+        self._quiet, self._patience, self._verb = quiet, patience, verb
         self._said = time.monotonic()
         self._timer: threading.Timer | None = None
 
@@ -57,7 +59,7 @@ class Progress:
 
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
-        warn(f"checking {text} ...")
+        warn(f"{self._verb} {text} ...")
 
     def _stop(self) -> None:
         if self._timer is not None:

@@ -16,6 +16,8 @@ _COMMANDS: dict[str, str] = {
     "audit": "discreet.cli.audit",
     "calibrate": "discreet.cli.calibrate",
     "certify": "discreet.cli.certify",
+    "study": "discreet.cli.study",
+    "fit": "discreet.cli.fit",
     "check": "discreet.cli.check",
     "bench": "discreet.cli.bench",
     "service": "discreet.cli.service",

@@ -19,6 +19,7 @@ from discreet.offline.pooling import pooled
 from discreet.offline.release import Episodes, Randomness, check_trust, release
 from discreet.offline.result import Coverage, Fit
 from discreet.offline.slots import Slots
+from discreet.privacy.guarantee import said
 from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import TrustModel
 
@@ -108,7 +109,7 @@ def _fitted(
         behaviour_error=today.error,
         gain=gain,
         coverage=_coverage(evidence, slots),
-        guarantee=counts.guarantee,
+        guarantee=said(counts.guarantee),
         users=counts.users,
         declared=slots.declared,
         width=width,

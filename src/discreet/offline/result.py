@@ -1,15 +1,17 @@
 """`Fit`: what `discreet.fit` returns, and how it reads."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray
+from discreet._tables import write_rows
+from discreet._types import BoolArray, FloatArray, Plain
 from discreet.mdp.vocabulary import Vocabulary
-from discreet.offline.policy import DeferringPolicy
-from discreet.privacy.guarantee import Guarantee
+from discreet.offline.policy import DEFER, DeferringPolicy
+from discreet.privacy.guarantee import Guarantee, said
 
-_SIMULATED = "SIMULATED, protects nobody"
+FORMAT = "discreet-fit-1"
 _WIDEST = 100
 _MOST_STATES = 40
 
@@ -77,9 +79,47 @@ class Fit:
     @property
     def promise(self) -> str:
         """The guarantee in one line that nobody mistakes if the noise was simulated."""
-        text = str(self.guarantee)
-        rehearsed = self.guarantee.simulated and self.guarantee.notion != "none"
-        return f"{_SIMULATED}: {text}" if rehearsed and _SIMULATED not in text else text
+        return str(said(self.guarantee))
+
+    @property
+    def names(self) -> Vocabulary:
+        """What states, actions and steps are called; numbers if nobody named them."""
+        horizon, states = self.policy.actions.shape
+        return self.vocabulary or Vocabulary(
+            states=states, actions=self.declared.shape[2], steps=horizon
+        )
+
+    def rows(self) -> list[dict[str, Plain]]:
+        """One row per step and state: an action, or DEFER."""
+        names, chosen = self.names, self.policy.actions
+        return [
+            {"step": step, "state": state, "action": _action(int(chosen[h, s]), names)}
+            for h, step in enumerate(names.steps)
+            for s, state in enumerate(names.states)
+        ]
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON, the policy left out: see `rows`."""
+        cover, acts = self.coverage, ~self.policy.defers
+        return {
+            "format": FORMAT,
+            "guarantee": self.promise,
+            "simulated": self.guarantee.simulated,
+            "users": self.users,
+            "behaviour_value": self.behaviour_value,
+            "behaviour_error": self.behaviour_error,
+            "lower_value": self.lower_value,
+            "gain": self.gain,
+            "width": self.width,
+            "changed_steps": cover.share(acts),
+            "seen_steps": cover.seen,
+            "undeclared_steps": cover.other,
+            "pooled": cover.pooled,
+        }
+
+    def save_policy(self, path: str | Path) -> None:
+        """Write the policy with names, as JSON or CSV by the ending of ``path``."""
+        write_rows(path, self.rows(), self.to_dict())
 
     def __str__(self) -> str:
         """Two tables: what may be said, and what to do."""
@@ -112,10 +152,7 @@ class Fit:
         return f"today less {self.width:g} standard errors: nothing better was found"
 
     def _table(self) -> list[str]:
-        horizon, states = self.policy.actions.shape
-        names = self.vocabulary or Vocabulary(
-            states=states, actions=self.declared.shape[2], steps=horizon
-        )
+        names, horizon = self.names, len(self.policy.actions)
         acting = np.flatnonzero((~self.policy.defers).any(axis=0))
         if not acting.size:
             return ["It DEFERs everywhere: these data cannot tell a better policy from today's."]
@@ -134,6 +171,10 @@ class Fit:
         more = acting.size - shown.size
         end = [f"... and {more} more states; see policy.actions."] if more else []
         return ["What to do at each step (. = DEFER; states left out always DEFER):", *lines, *end]
+
+
+def _action(number: int, names: Vocabulary) -> str:
+    return "DEFER" if number == DEFER else names.actions[number]
 
 
 def _pooled(share: float) -> str:

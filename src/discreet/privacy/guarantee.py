@@ -5,7 +5,7 @@ rounded to something smaller: `rounded_up` writes every epsilon and delta that t
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, Literal
 
@@ -50,6 +50,8 @@ def shuffled(honest: float, noise: str) -> tuple[str, ...]:
 
 
 UNIT = "one user's whole episode"
+REHEARSED = "SIMULATED, protects nobody"
+"""What a rehearsal says wherever it prints a promise."""
 NEIGHBOURS = "replace-one"
 
 
@@ -126,6 +128,23 @@ class Guarantee:
     def stamped(self, *, secure: bool) -> "Guarantee":
         """The same promise, marked by the sampler that drew the noise."""
         return replace(self, simulated=not secure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsal(Guarantee):
+    """The promise of a rehearsal: what the same thing with secure noise would promise."""
+
+    def __str__(self) -> str:
+        """One line that nobody takes for a promise."""
+        return f"{REHEARSED}: {Guarantee.__str__(self)}"
+
+
+def said(guarantee: Guarantee) -> Guarantee:
+    """The guarantee, as a `Rehearsal` if its noise was simulated."""
+    if not guarantee.simulated or guarantee.notion == "none":
+        return guarantee
+    values = {item.name: getattr(guarantee, item.name) for item in fields(guarantee)}
+    return Rehearsal(**values)
 
 
 NO_GUARANTEE = Guarantee(notion="none", epsilon=math.inf, delta=0.0)

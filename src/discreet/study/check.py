@@ -25,9 +25,9 @@ from discreet._types import FloatArray
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
+from discreet.privacy.guarantee import REHEARSED
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study import trial
-from discreet.study.promise import REHEARSED
 from discreet.study.store import Store
 from discreet.study.study import Study
 from discreet.study.trial import Log, Trial

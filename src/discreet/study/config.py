@@ -14,6 +14,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, Plain
 from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem
+from discreet.mdp.onramp.table_format import TableFormat
 from discreet.mdp.vocabulary import Vocabulary, key, nearest
 from discreet.privacy import trust as trust_models
 from discreet.privacy.trust import TrustModel
@@ -38,6 +39,7 @@ def make_config(
     sampler: SamplerName,
     seed: int | None,
     settings: Mapping[str, object],
+    table: Mapping[str, Any] | None = None,
 ) -> dict[str, Plain]:
     """Plain values of everything that `start` takes; refuses what cannot be."""
     _validate.choice(("secure", "simulation"), sampler=sampler)
@@ -60,17 +62,23 @@ def make_config(
         "trust": {"model": type(trust).__name__, **dataclasses.asdict(trust)},
         "names": given,
         "episodes": int(episodes),
-        "start_states": _start_states(start_states, vocabulary),
+        "start_states": list[Plain](start_numbers(start_states, vocabulary)),
         "stationary": stationary,
         "sampler": sampler,
         "seed": secrets.randbits(63) if seed is None else int(seed),
         "settings": _plain_settings(settings),
+        **({} if table is None else {"table": _plain_table(table, vocabulary)}),
     }
 
 
 def vocabulary_of(config: Mapping[str, Any]) -> Vocabulary:
     """The names of states, actions and steps."""
     return Vocabulary(**config["names"])
+
+
+def table_of(config: Mapping[str, Any]) -> TableFormat:
+    """How tables of episodes are read; as usual if `start` was not told."""
+    return TableFormat.from_dict(config.get("table", {}))
 
 
 def trust_of(config: Mapping[str, Any]) -> TrustModel:
@@ -125,7 +133,7 @@ def _vocabulary(given: Mapping[str, Plain]) -> Vocabulary:
     return vocabulary
 
 
-def _start_states(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> list[Plain]:
+def start_numbers(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> list[int]:
     """Numbers of the states in which episodes can begin; all of them if that is not public."""
     if given is None:
         return list(range(len(vocabulary.states)))
@@ -134,7 +142,7 @@ def _start_states(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> 
             f"Expected start_states as a list of states, got start_states={given!r}."
         )
     numbers = vocabulary.numbers("states")
-    found = list[Plain]()
+    found = list[int]()
     for state in given:
         name = key(state)
         if name is None or name not in numbers:
@@ -146,6 +154,13 @@ def _start_states(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> 
     if not found:
         raise InvalidInputError("Expected at least one start state, got none; name one, or None.")
     return found
+
+
+def _plain_table(table: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Plain]:
+    """Checked now, with the names, and not at the first table."""
+    form = TableFormat.from_dict(table)
+    form.layout(vocabulary)
+    return _plain_settings(form.to_dict())
 
 
 def _plain_settings(settings: Mapping[str, object]) -> dict[str, Plain]:

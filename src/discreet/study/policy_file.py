@@ -1,18 +1,26 @@
-"""A policy as a file that people and programs read: JSON or CSV, with names."""
+"""A study's policies as files: what it has learnt, and what it asks the next users to do."""
 
-import csv
-import io
-import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from discreet._files import write_atomically
+import numpy as np
+
+from discreet._tables import write_rows
 from discreet._types import Plain
-from discreet.errors import StudyError
+from discreet.errors import InvalidInputError, StudyError
+from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.privacy.guarantee import Guarantee
 from discreet.study.knowledge import Answer
 
 FORMAT = "discreet-policy-1"
+QUESTION = "discreet-question-1"
+_HOW = {
+    DeterministicPolicy: "at each step, take the action of the state",
+    StochasticPolicy: "at each step, draw the action of the state by its probability",
+    MixturePolicy: "draw one component by its weight before the first step, and follow it to the "
+    "end",
+}
 
 
 def rows_of(answer: Answer, names: Vocabulary) -> list[dict[str, Plain]]:
@@ -24,6 +32,33 @@ def rows_of(answer: Answer, names: Vocabulary) -> list[dict[str, Plain]]:
             known = bool(answer.known[h, s])
             rows.append({"step": step, "state": state, "action": action, "known": known})
     return rows
+
+
+def question_rows(policy: Policy, names: Vocabulary) -> list[dict[str, Plain]]:
+    """One row per step, state and action that a policy takes; of a mixture, per component."""
+    if not isinstance(policy, MixturePolicy):
+        return list(_steps(policy, names))
+    weighed = zip(policy.components, policy.weights, strict=True)
+    parts = [(i, float(weight), part) for i, (part, weight) in enumerate(weighed) if weight > 0]
+    return [
+        {"component": i, "weight": weight, **row}
+        for i, weight, part in parts
+        for row in _steps(part, names)
+    ]
+
+
+def how(policy: Policy) -> str:
+    """How a user follows a policy, in one sentence."""
+    return _HOW[type(policy)]
+
+
+def _steps(
+    policy: DeterministicPolicy | StochasticPolicy, names: Vocabulary
+) -> Iterator[dict[str, Plain]]:
+    chances = policy.distribution(names.shape)
+    for h, s, a in np.argwhere(chances > 0).tolist():
+        row = {"step": names.steps[h], "state": names.states[s], "action": names.actions[a]}
+        yield {**row, "probability": float(chances[h, s, a])}
 
 
 def save(
@@ -38,33 +73,36 @@ def save(
         guarantee: what was promised to those it was learnt from.
         head: of the study.
     """
-    where = Path(path)
-    writers = {".json": _as_json, ".csv": _as_csv}
-    if where.suffix.lower() not in writers:
-        raise StudyError(
-            f"Expected a file that ends in .json or .csv, got {str(where)!r}; nothing was written."
-        )
-    text = writers[where.suffix.lower()](rows_of(answer, names), answer, guarantee, head)
+    about = {**_promise(FORMAT, guarantee), "head": head, "value": answer.value._asdict()}
+    _write(path, rows_of(answer, names), about)
+
+
+def save_question(
+    path: str | Path,
+    policy: Policy,
+    names: Vocabulary,
+    guarantee: Guarantee,
+    about: dict[str, Plain],
+) -> None:
+    """Write what the next users are asked to do; the ending of ``path`` says how.
+
+    Args:
+        path: ends in .json or .csv.
+        policy: of the pending batch.
+        names: of states, actions and steps.
+        guarantee: what is promised to them.
+        about: which batch it is.
+    """
+    said = {**_promise(QUESTION, guarantee), **about, "how": how(policy)}
+    _write(path, question_rows(policy, names), said)
+
+
+def _promise(form: str, guarantee: Guarantee) -> dict[str, Plain]:
+    return {"format": form, "guarantee": str(guarantee), "simulated": guarantee.simulated}
+
+
+def _write(path: str | Path, rows: list[dict[str, Plain]], about: dict[str, Plain]) -> None:
     try:
-        write_atomically(where, text.encode())
-    except OSError as error:
-        raise StudyError(
-            f"Cannot write {str(where)!r}: {error.strerror}; choose a folder in which you may "
-            f"write."
-        ) from None
-
-
-def _as_json(rows: list[dict[str, Plain]], answer: Answer, guarantee: Guarantee, head: str) -> str:
-    value = answer.value._asdict()
-    about = {"format": FORMAT, "guarantee": str(guarantee), "simulated": guarantee.simulated}
-    content = {**about, "head": head, "value": value, "policy": rows}
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def _as_csv(rows: list[dict[str, Plain]], answer: Answer, guarantee: Guarantee, head: str) -> str:
-    """Every row says what was promised: rows get copied into other tables."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*rows[0], "guarantee"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**row, "guarantee": str(guarantee)} for row in rows)
-    return text.getvalue()
+        write_rows(path, rows, about)
+    except InvalidInputError as error:
+        raise StudyError(str(error)) from None

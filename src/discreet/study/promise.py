@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, said
 
 OPERATOR = (
     "any well-formed episode has a release: who leaves the policy counts as nothing from there on",
@@ -10,16 +10,6 @@ OPERATOR = (
 )
 """What a central study assumes of who runs it."""
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
-REHEARSED = "SIMULATED, protects nobody"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Rehearsal(Guarantee):
-    """The promise of a rehearsal: what a study with secure noise would promise."""
-
-    def __str__(self) -> str:
-        """One line that nobody takes for a promise."""
-        return f"{REHEARSED}: {Guarantee.__str__(self)}"
 
 
 def promise(
@@ -33,14 +23,13 @@ def promise(
         releases: how many a user can be in: epsilons and deltas add up.
         stream: every step counts, whatever the policy: nobody can leave it.
     """
-    kind = Guarantee if secure or released.notion == "none" else Rehearsal
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     if released.notion != "none":
         operator = OPERATOR if released.notion == "JDP" and not stream else ()
         fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
         fields["epsilon"] = releases * released.epsilon
         fields["delta"] = min(1.0, releases * released.delta)
-    return kind(**{**fields, "simulated": not secure})
+    return said(Guarantee(**{**fields, "simulated": not secure}))
 
 
 def _extra(releases: int) -> tuple[str, ...]:

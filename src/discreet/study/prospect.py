@@ -32,9 +32,11 @@ class Prospect:
 
     def __str__(self) -> str:
         """Two sentences."""
-        return f"Promised: {self.guarantee}. {self._needed()}"
+        return f"Promised: {self.guarantee}. {self.needed}"
 
-    def _needed(self) -> str:
+    @property
+    def needed(self) -> str:
+        """How many users it takes, in a sentence."""
         if self.users_needed is None:
             return "No number of users is enough to learn anything."
         about = f"Roughly {self.users_needed:,} users are needed to tell actions apart everywhere"

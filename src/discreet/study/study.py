@@ -13,6 +13,7 @@ is in the file: keep it as you keep the list of participants.
 """
 
 import contextlib
+import copy
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import Plain
+from discreet._types import IntArray, Plain
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
@@ -34,7 +35,7 @@ from discreet.privacy.sampling.samplers import Sampler, SecureSampler, Simulatio
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 from discreet.study import config as configs
-from discreet.study import policy_file, store
+from discreet.study import intake, policy_file, store
 from discreet.study.config import Names, SamplerName
 from discreet.study.courses import check_reports_or_episodes, make_course
 from discreet.study.knowledge import Answer, Estimate, Knowledge, of_release
@@ -62,6 +63,7 @@ def start(
     stationary: bool = False,
     sampler: SamplerName = "secure",
     seed: int | None = None,
+    table: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> "Study":
     """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
@@ -80,6 +82,8 @@ def start(
         stationary: the dynamics are known not to depend on the step.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal; a secure study cannot be seeded.
+        table: how tables of episodes are read (`Study.read_table`), as
+            `discreet.mdp.onramp.table_format.TableFormat` keeps it; public, like the names.
         settings: the learner's own.
     """
     names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}
@@ -93,6 +97,7 @@ def start(
         sampler=sampler,
         seed=seed,
         settings=settings,
+        table=table,
     )
     return Study.begin(path, config)
 
@@ -110,7 +115,14 @@ def resume(path: str | Path, head: str | None = None) -> "Study":
 
 
 class Study:
-    """A running study; make one with `start` or `resume`. Reading it writes nothing."""
+    """A running study; make one with `start` or `resume`. Reading it writes nothing.
+
+    Programs that run studies for others (a service) need no more than its public names: `ask`,
+    `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
+    `answer`, `guarantee`, `prospect`, `plan`, `config`, `names`; `users`, `episodes`, `batches`,
+    `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects of one file may live
+    in two processes; in one process keep one object per file.
+    """
 
     def __init__(self, path: Path, config: Mapping[str, Any], key: bytes) -> None:
         self.path = path
@@ -194,7 +206,7 @@ class Study:
 
     @property
     def plan(self) -> BatchPlan | StreamPlan:
-        """The calibrated release."""
+        """The calibrated release: its mechanism, its noise and its own guarantee, without data."""
         return self._course.plan
 
     def ask(self) -> Policy:
@@ -224,9 +236,24 @@ class Study:
         return self._tail.users
 
     @property
+    def episodes(self) -> int:
+        """Users in all, as the study was designed."""
+        return self._course.problem.episodes
+
+    @property
+    def encoded(self) -> bool:
+        """Whether users send reports (local, shuffle) and never episodes."""
+        return self._course.encoded
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What `start` was told, as plain values; the seed of a secure study breaks ties only."""
+        return copy.deepcopy(dict(self._config))
+
+    @property
     def finished(self) -> bool:
         """True when all episodes have been told, or the study was closed."""
-        return self._tail.closed or self.users >= self._course.problem.episodes
+        return self._tail.closed or self.users >= self.episodes
 
     @property
     def guarantee(self) -> Guarantee:
@@ -264,6 +291,24 @@ class Study:
         """Write `policy` with names, as JSON or CSV by the ending of ``path``."""
         policy_file.save(path, self.answer, self.names, self.guarantee, self.head)
 
+    def save_question(self, path: str | Path) -> None:
+        """Write what the next users are asked to do, as JSON or CSV by the ending of ``path``."""
+        batch = self._batch
+        about: dict[str, Plain] = {"batch": self.batches, "users": batch.users, "token": self.token}
+        policy_file.save_question(path, batch.policy, self.names, self.guarantee, about)
+
+    def read_table(self, path: str | Path) -> tuple[Trajectories, list[str]]:
+        """Episodes and users of a CSV or Parquet file, as `tell` takes them (central studies).
+
+        Who ended early stays at the end by the pending policy, if the table's format has padding.
+        """
+        policy = None if self.finished else self.ask()
+        return configs.table_of(self._config).read(path, self.names, policy)
+
+    def read_reports(self, path: str | Path) -> IntArray:
+        """Reports of the pending batch from a folder or a file, as `tell` takes them."""
+        return intake.read_reports(path, self.encoder())
+
     def verify(self) -> None:
         """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
         seen = Roll()
@@ -277,7 +322,7 @@ class Study:
         about = "finished" if self.finished else f"next batch {self.batch_size} users"
         return (
             f"{self._config['learner']}, {self.guarantee}\n"
-            f"{self.users} of {self._course.problem.episodes} users in {self.batches} batches, "
+            f"{self.users} of {self.episodes} users in {self.batches} batches, "
             f"{about}\nvalue of the policy so far: {self.value}\nhead {self.head}"
         )
 
@@ -425,7 +470,7 @@ class Study:
         self._course.learn(released)
         if self._course.rhythm == "batch":
             self._knowledge.add(released)
-        if self.users + len(people) < self._course.problem.episodes:
+        if self.users + len(people) < self.episodes:
             self._course.ask()
         self._issue = {**self._issue, "number": 0, "users": 0}
         self._write("batch", facts, change, b"".join(people))
@@ -482,10 +527,8 @@ class Study:
         return digests_of(users, self._key)
 
     def _check_number(self, users: int, batch: Batch) -> None:
-        if self._course.rhythm == "stream":
-            most = self._course.problem.episodes - self.users
-        else:
-            most = batch.users
+        left = self.episodes - self.users
+        most = left if self._course.rhythm == "stream" else batch.users
         if self._course.fixed and users != most:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "

@@ -127,6 +127,11 @@ class DeviceEncoder(ABC, Generic[D]):
         with refusals():
             return self.rows(self.device.encode(episode, SamplerDraws(sampler)))
 
+    @property
+    def length(self) -> int:
+        """Bytes of one report, header included."""
+        return HEADER + self.device.body
+
     def from_bytes(self, data: bytes) -> IntArray:
         """A report that came as bytes, as the analyser takes it; refused if of another batch."""
         with refusals():
@@ -203,7 +208,7 @@ class LocalEncoder(DeviceEncoder[L]):
     @property
     def traffic(self) -> Traffic:
         """One report, with its header (`discreet.device.wire`)."""
-        return Traffic(1, HEADER + self.device.body)
+        return Traffic(1, self.length)
 
 
 class OneStepEncoder(LocalEncoder[OneStepDevice]):

@@ -1,0 +1,74 @@
+"""What the commands of a study share: its options, its opening, its facts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli._console import echo_json, print_table
+
+if TYPE_CHECKING:
+    from discreet.privacy.guarantee import Guarantee
+    from discreet.study.study import Study
+
+StudyFile = Annotated[Path, typer.Argument(help="The study's file.", show_default=False)]
+Head = Annotated[
+    str | None,
+    typer.Option(help="The study's head that you noted last: an older copy is refused."),
+]
+
+
+def opened(file: Path, head: str | None, *, to_read: bool = False) -> "Study":
+    """A study, to go on with or only to look at."""
+    from discreet.study.study import Study
+
+    return Study.read(file, head) if to_read else Study.resume(file, head)
+
+
+def promise_of(guarantee: "Guarantee") -> dict[str, Any]:
+    """What every JSON answer says first: nobody takes a rehearsal for a promise."""
+    return {"guarantee": str(guarantee), "simulated": guarantee.simulated}
+
+
+def facts_of(study: "Study") -> dict[str, Any]:
+    """Where a study stands, in plain values."""
+    value = study.value
+    return {
+        "study": str(study.path),
+        **promise_of(study.guarantee),
+        "epsilon": study.guarantee.to_dict()["epsilon"],
+        "delta": study.guarantee.delta,
+        "notion": study.guarantee.notion,
+        "assumptions": list(study.guarantee.assumptions),
+        "users": study.users,
+        "episodes": study.episodes,
+        "batches": study.batches,
+        "finished": study.finished,
+        "next_batch": None if study.finished else study.batch_size,
+        "value": {"estimate": value.value, "low": value.low, "high": value.high},
+        "head": study.head,
+    }
+
+
+def policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:
+    """A policy for people; the promise stands below it, whoever copies it."""
+    columns = list(rows[0])
+    cells = [[_cell(row[name]) for name in columns] for row in rows]
+    print_table(title, columns, cells, caption=str(study.guarantee))
+
+
+def answer(
+    plain: dict[str, Any], title: str, rows: Sequence[tuple[str, str]], *, json: bool
+) -> None:
+    """Facts as JSON, or as a table of two columns."""
+    if json:
+        echo_json(plain)
+    else:
+        print_table(title, ("what", "value"), rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

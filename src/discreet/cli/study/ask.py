@@ -1,0 +1,90 @@
+"""`discreet study ask`: the policy for the next users, and what their devices run."""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli._console import echo_json, say
+from discreet.cli._options import Json
+from discreet.cli.study._shared import Head, StudyFile, opened, policy_table, promise_of
+
+if TYPE_CHECKING:
+    from discreet.study.study import Study
+
+
+def command(
+    file: StudyFile,
+    policy: Annotated[
+        Path | None, typer.Option(help="Write the policy here, .json or .csv.")
+    ] = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(help="Local and shuffle: write what devices need here, .json."),
+    ] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """What the next users are asked to do; the same until they have been told."""
+    study = opened(file, head, to_read=True)
+    _check(study, encoder)
+    if policy is not None:
+        study.save_question(policy)
+    if encoder is not None:
+        from discreet._tables import write_text
+
+        described = study.encoder().to_dict()
+        write_text(encoder, json_text.dumps(described, indent=1) + "\n")
+    if json:
+        echo_json(_plain(study, policy, encoder))
+    else:
+        _show(study, policy, encoder)
+
+
+def _check(study: "Study", encoder: Path | None) -> None:
+    """Nothing is written before everything can be."""
+    from discreet.errors import StudyError
+
+    study.ask()
+    if encoder is not None and not study.encoded:
+        raise StudyError(
+            "This study is central: its users hand over episodes and need no encoder; leave out "
+            "--encoder."
+        )
+
+
+def _plain(study: "Study", policy: Path | None, encoder: Path | None) -> dict[str, Any]:
+    from discreet.study.policy_file import how, question_rows
+
+    asked = study.ask()
+    written = {"policy": policy, "encoder": encoder}
+    return {
+        "study": str(study.path),
+        **promise_of(study.guarantee),
+        "batch": study.batches,
+        "users": study.batch_size,
+        "token": study.token,
+        "how": how(asked),
+        "policy": question_rows(asked, study.names),
+        "encoder": dict(study.encoder().to_dict()) if study.encoded else None,
+        "written": {name: str(path) for name, path in written.items() if path is not None},
+        "head": study.head,
+    }
+
+
+def _show(study: "Study", policy: Path | None, encoder: Path | None) -> None:
+    from discreet.study.policy_file import how, question_rows
+
+    asked, users = study.ask(), study.batch_size
+    rows = question_rows(asked, study.names)
+    title = f"Batch {study.batches} of {study.path}: {users:,} {'users' if users > 1 else 'user'}"
+    if policy is None:
+        policy_table(title, study, rows)
+    else:
+        say(f"{title}. Policy: {policy}. {study.guarantee}")
+    say(f"How: {how(asked)}.")
+    if encoder is not None:
+        say(f"Encoder for their devices: {encoder}")
+    if study.encoded:
+        say(f"Token, to be told with the reports: {study.token}")

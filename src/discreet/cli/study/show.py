@@ -1,0 +1,45 @@
+"""`discreet study show`: where a study stands, and its ledger."""
+
+from typing import TYPE_CHECKING, Any
+
+from discreet.cli._console import print_table
+from discreet.cli._options import Json
+from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+
+if TYPE_CHECKING:
+    from discreet.study.study import Study
+
+_SHOWN = 40
+"""Entries of the ledger in a table; --json has all of them."""
+
+
+def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
+    """Where a study stands: promise, users, value, head, and every entry of its ledger."""
+    study = opened(file, head, to_read=True)
+    entries = study.ledger
+    answer({**facts_of(study), "ledger": entries}, f"Study {file}", _rows(study), json=json)
+    if not json:
+        print_table(
+            "Ledger" if len(entries) <= _SHOWN else f"Ledger, last {_SHOWN} of {len(entries):,}",
+            ("number", "what", "users", "asked", "policy"),
+            [_entry(entry) for entry in entries[-_SHOWN:]],
+            right=(0, 2, 3),
+            caption=str(study.guarantee),
+        )
+
+
+def _rows(study: "Study") -> list[tuple[str, str]]:
+    state = "finished" if study.finished else f"next batch {study.batch_size:,} users"
+    return [
+        ("promised to every user", str(study.guarantee)),
+        *(("assumed" if not i else "", t) for i, t in enumerate(study.guarantee.assumptions)),
+        ("users", f"{study.users:,} of {study.episodes:,} in {study.batches:,} batches"),
+        ("state", state),
+        ("value of the policy so far", str(study.value)),
+        ("head", study.head),
+    ]
+
+
+def _entry(entry: dict[str, Any]) -> tuple[str, ...]:
+    names = ("number", "kind", "users", "asked", "policy")
+    return tuple(str(entry.get(name, "")) for name in names)

@@ -1,0 +1,90 @@
+"""`discreet study tell`: what the users of a batch sent, counted once or not at all."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli._console import Progress, say, warn
+from discreet.cli._options import Json
+from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+from discreet.errors import StudyError
+
+if TYPE_CHECKING:
+    from discreet.study.study import Study
+
+
+def command(
+    file: StudyFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Central: a CSV or Parquet file. Local and shuffle: a folder of reports, a file "
+            "of reports, or an array of integers (.npy).",
+            show_default=False,
+        ),
+    ],
+    users: Annotated[
+        Path | None,
+        typer.Option(help="With reports: a text file of the users' names, one per line."),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="With reports: the token that `study ask` printed.")
+    ] = None,
+    show_left_out: Annotated[
+        bool,
+        typer.Option(
+            "--show-left-out",
+            help="Central: how many left the policy, on the screen. Raw data: write it nowhere.",
+        ),
+    ] = False,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Count the pending batch: all of it, once, or not at all."""
+    study = opened(file, head)
+    with Progress(quiet=json, verb="reading") as progress:
+        progress(str(data))
+        told, people = _told(study, data, users)
+    with Progress(quiet=json, verb="counting") as progress:
+        progress(f"{len(people):,} users")
+        study.tell(told, users=people, token=token, left_out=_look if show_left_out else None)
+    _show(study, len(people), json=json)
+
+
+def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str]]:
+    """What `Study.tell` takes, from files."""
+    if not study.encoded:
+        if users is not None:
+            raise StudyError(
+                "In a central study the table names its users; leave out --users. Nothing was "
+                "counted."
+            )
+        return study.read_table(data)
+    if users is None:
+        raise StudyError(
+            "Reports do not say whose they are; name the users with --users FILE, one per line. "
+            "Nothing was counted."
+        )
+    from discreet.study.intake import read_names
+
+    return study.read_reports(data), read_names(users)
+
+
+def _look(left: int) -> None:
+    """For the eyes of the trusted operator: never on standard output, which scripts keep."""
+    warn(f"{left:,} users left the policy (raw data: do not write it down).")
+
+
+def _show(study: "Study", users: int, *, json: bool) -> None:
+    rows = [
+        ("counted now", f"{users:,} users"),
+        ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
+        ("promised to each", str(study.guarantee)),
+        ("value of the policy so far", str(study.value)),
+        ("head", study.head),
+    ]
+    answer({**facts_of(study), "counted": users}, f"Study {study.path}", rows, json=json)
+    if not json:
+        next_ = "report" if study.finished else "ask"
+        say(f"Note the head, away from the file. Next: discreet study {next_} {study.path}")

@@ -1,0 +1,174 @@
+"""The design of a study as a TOML file: what `start` is told, written down before anybody is asked.
+
+::
+
+    learner = "flow-ucb"
+    episodes = 20000                    # users in all
+    states = ["ill", "well"]            # or a number
+    actions = ["wait", "treat"]         # or a number
+    steps = 8                           # or names
+    start_states = ["ill"]              # if that is public
+    stationary = false
+
+    [trust]
+    model = "central"                   # central, local, shuffle or none
+    epsilon = 1.0
+    delta = 1e-6
+
+    [settings]                          # the learner's own
+
+    [table]                             # how tables are read: see `TableFormat`
+    columns = {user = "patient", step = "visit"}
+    reward_range = [0, 10]
+    padding = {end = "lost"}
+
+With ``[[table.cuts]]`` the states are those of the cut points, and ``states`` lists others besides.
+`discreet.fit` reads the same file: names, trust, start states and the table.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from discreet._spelling import quoted
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.mdp.onramp.table_format import TableFormat
+from discreet.mdp.vocabulary import Vocabulary
+from discreet.privacy.trust import TrustModel, make_trust
+
+_LEARNER = "flow-ucb"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What a design file says; None: nothing.
+
+    Attributes:
+        states: number or names.
+        actions: number or names.
+        steps: number or names.
+        trust: ``model`` and the options of `make_trust`.
+        learner: of the roster.
+        episodes: users in all.
+        start_states: where episodes can begin.
+        stationary: the dynamics do not depend on the step.
+        settings: the learner's own.
+        table: how tables are read.
+    """
+
+    states: Any = None
+    actions: Any = None
+    steps: Any = None
+    trust: Mapping[str, Any] = field(default_factory=dict)
+    learner: str = _LEARNER
+    episodes: Any = None
+    start_states: Any = None
+    stationary: Any = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """States, actions and steps, all of them given."""
+        found = {"states": self._states(), "actions": self.actions, "steps": self.steps}
+        for kind, value in found.items():
+            if value is None:
+                raise InvalidInputError(
+                    f"Expected the {kind} of the problem, got none; they are public and never read "
+                    f"off the data: write {kind} = 4, or {kind} = [names], or --{kind}."
+                )
+        return found
+
+    def _states(self) -> Any:
+        cut = self.format.discretizer
+        if cut is None:
+            return self.states
+        if self.states is None:
+            return list(cut.names)
+        if not isinstance(self.states, list):
+            raise InvalidInputError(
+                f"Expected states as a list of names beside those of the cuts, got "
+                f"{quoted(self.states)}."
+            )
+        return [*cut.names, *self.states]
+
+    @property
+    def format(self) -> TableFormat:
+        """How tables are read."""
+        return TableFormat.from_dict(self.table)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names of states, actions and steps."""
+        return Vocabulary(**self.names)
+
+    @property
+    def trust_model(self) -> TrustModel:
+        """Who sees raw episodes, with which (epsilon, delta)."""
+        options = dict(self.trust)
+        model = options.pop("model", None)
+        if not isinstance(model, str):
+            raise InvalidInputError(
+                f"Expected a trust model by name, got {quoted(model)}; choose central, local, "
+                f"shuffle or none."
+            )
+        if model != "none" and "epsilon" not in options:
+            raise InvalidInputError(
+                f"Expected an epsilon for trust model {model!r}, got none; give one: epsilon = 1, "
+                f"or --epsilon 1."
+            )
+        return make_trust(model, **options)
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of `start`, without those of the sampler."""
+        if self.episodes is None:
+            raise InvalidInputError(
+                "Expected how many users will take part in all, got nothing; write "
+                "episodes = 20000, or --episodes 20000."
+            )
+        names = self.names
+        given = {
+            "learner": self.learner,
+            "trust": self.trust_model,
+            "states": names["states"],
+            "actions": names["actions"],
+            "horizon": names["steps"],
+            "episodes": self.episodes,
+            "start_states": self.start_states,
+            "stationary": self.stationary,
+            "table": self.format.to_dict() or None,
+        }
+        taken = [*given, "sampler", "seed"]
+        for name in self.settings:
+            if name in taken:
+                raise InvalidInputError(
+                    f"Expected the learner's own settings in [settings], got {name!r}, which "
+                    f"belongs outside of it."
+                )
+        return {**dict(self.settings), **given}
+
+
+def read_design(path: str | Path) -> Design:
+    """The design in a TOML file; an unknown key is refused with a suggestion."""
+    where = Path(path)
+    try:
+        plain = tomllib.loads(where.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidInputError(f"Cannot read {str(where)!r}: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeError) as error:
+        raise InvalidInputError(f"Expected TOML in {str(where)!r}, got: {error}.") from None
+    return design_of(plain)
+
+
+def design_of(plain: Mapping[str, Any]) -> Design:
+    """The design that plain values describe."""
+    known = [item.name for item in fields(Design)]
+    for key in plain:
+        if key not in known:
+            raise UnknownNameError("key of a design", str(key), known)
+    for key in ("trust", "settings", "table"):
+        if not isinstance(plain.get(key, {}), Mapping):
+            raise InvalidInputError(f"Expected a table [{key}], got {quoted(plain[key])}.")
+    return Design(**plain)

@@ -1,0 +1,79 @@
+"""Design files: what `start` is told, in TOML."""
+
+import pytest
+
+import discreet
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.study.design import design_of, read_design
+
+PLAIN = {
+    "states": ["ill", "well"],
+    "actions": 2,
+    "steps": 3,
+    "episodes": 100,
+    "trust": {"model": "shuffle", "epsilon": 1.0, "delta": 1e-6, "honest": 0.9},
+    "settings": {"shrink": 0.5},
+}
+
+
+def test_every_argument_of_start(tmp_path):
+    arguments = design_of(PLAIN).arguments()
+    assert arguments["trust"] == discreet.Shuffle(1.0, 1e-6, honest=0.9)
+    assert arguments["learner"] == "flow-ucb"
+    assert (arguments["horizon"], arguments["shrink"], arguments["table"]) == (3, 0.5, None)
+    study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
+    assert study.config["settings"] == {"shrink": 0.5}
+    assert study.names == design_of(PLAIN).vocabulary
+
+
+def test_cut_points_make_the_states():
+    cuts = {"table": {"cuts": [{"column": "pressure", "points": [90]}]}}
+    both = design_of({**PLAIN, **cuts, "states": ["dead"]})
+    assert both.vocabulary.states == ("pressure < 90", "pressure >= 90", "dead")
+    alone = design_of({**{k: v for k, v in PLAIN.items() if k != "states"}, **cuts})
+    assert alone.vocabulary.states == ("pressure < 90", "pressure >= 90")
+    with pytest.raises(InvalidInputError, match="beside those of the cuts"):
+        _ = design_of({**PLAIN, **cuts, "states": 3}).names
+
+
+def test_a_study_keeps_how_its_tables_are_read(tmp_path):
+    table = {"columns": {"user": "patient"}, "padding": {"end": "well"}}
+    arguments = design_of({**PLAIN, "table": table}).arguments()
+    study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
+    (tmp_path / "t.csv").write_text("patient,step,state,action,reward\nann,0,ill,1,1\n")
+    episodes, users = discreet.resume(study.path).read_table(tmp_path / "t.csv")
+    assert users == ["ann"]
+    assert episodes.states.tolist() == [[0, 1, 1, 1]]
+    assert episodes.actions[0, 1:].tolist() == study.ask().actions[1:, 1].tolist()
+    with pytest.raises(InvalidInputError, match="end state of the vocabulary"):
+        arguments["table"] = {"padding": {"end": "x"}}
+        discreet.start(tmp_path / "b.db", sampler="simulation", **arguments)
+    assert not (tmp_path / "b.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"trust": {"epsilon": 1}}, "trust model by name"),
+        ({"trust": {"model": "local"}}, "Expected an epsilon"),
+        ({"episodes": None}, "how many users"),
+        ({"steps": None}, "Expected the steps"),
+        ({"settings": {"seed": 1}}, "belongs outside"),
+    ],
+)
+def test_what_is_missing(changes, said):
+    with pytest.raises(InvalidInputError, match=said):
+        design_of({**PLAIN, **changes}).arguments()
+
+
+def test_what_is_no_design(tmp_path):
+    with pytest.raises(UnknownNameError, match="did you mean 'trust'"):
+        design_of({"trusts": {}})
+    with pytest.raises(InvalidInputError, match=r"a table \[settings\]"):
+        design_of({"settings": 3})
+    for content, said in ((b"\xff", "Expected TOML"), (b"a = ", "Expected TOML")):
+        (tmp_path / "d.toml").write_bytes(content)
+        with pytest.raises(InvalidInputError, match=said):
+            read_design(tmp_path / "d.toml")
+    with pytest.raises(InvalidInputError, match="Cannot read"):
+        read_design(tmp_path)
