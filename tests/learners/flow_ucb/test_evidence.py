@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.evidence import Evidence
+from discreet.learners.flow_ucb.evidence import TOTAL, VISITS, Evidence
 
 pytestmark = pytest.mark.core
 
@@ -21,8 +21,14 @@ def test_plain_values_and_back():
     rows = (np.array([0]), np.array([1]), np.array([0]))
     place = evidence.places(rows, np.array([True]))
     evidence.transitions[place] = [3.0, 4.0]
-    evidence.visits[rows] = 7.0
+    evidence.moves[0, 1, 0, VISITS] = 7.0
+    evidence.gains[0, 1, 0, TOTAL] = 5.0
     again = Evidence.from_dict(evidence.to_dict())
     for one, other in zip(evidence, again, strict=True):
         assert np.array_equal(one, other)
     assert len(evidence.to_dict()["transitions"]) == 1  # rows that are not in use are left out
+
+
+def test_nothing_and_back():
+    nothing = Evidence.empty(1, 2, 3)
+    assert len(Evidence.from_dict(nothing.to_dict()).known) == 0

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb import kernels
-from discreet.learners.flow_ucb.evidence import Evidence
+from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.flow_ucb.learner import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
@@ -30,65 +29,17 @@ def river(relabel):
     return make("RiverSwim", states=4, horizon=6, relabel=relabel)
 
 
-def test_deviation_by_hand():
-    # 100 visits, sd 20 on them: 80 are certain. Terms: 100·0.2, 4·3, 5, 400·0.25, (2·3·1)².
-    found = kernels.deviation_of(100.0, 100.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 0.0, 3.0)
-    assert found == pytest.approx(math.sqrt(20 + 12 + 5 + 100 + 36) / 80)
-    # Of centred rewards only what is not 1/2 is multiplied by the visits: 400·0.0625 at r = 3/4.
-    centred = kernels.deviation_of(100.0, 100.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.75, 0.5, 3.0)
-    assert centred == pytest.approx(math.sqrt(20 + 12 + 5 + 25 + 36) / 80)
-
-
-@pytest.mark.parametrize(("visits", "known"), [(19.9, False), (20.0, False), (20.1, True)])
-def test_visits_that_noise_explains_are_no_visits(visits, known):
-    found = kernels.deviation_of(visits, 1.0, 4.0, 5.0, 400.0, 0.2, 3.0, 0.5, 0.0, 3.0)
-    assert math.isfinite(found) == known
-
-
-def plan_one_state(visits, visit_noise, width):
-    """One state, two actions, two steps: action 0 pays 0.25 and is well known, action 1 pays 1."""
-    rows = (2, 1, 2)
-    number = np.arange(4).reshape(rows)
-    many = np.full(rows, 1e12)
-    many[..., 1] = visits
-    rewards = many * np.array([0.25, 1.0])
-    zero, doubt = np.zeros(rows), np.zeros(rows)
-    doubt[..., 1] = visit_noise
-    actions, values = np.zeros((2, 1), np.int64), np.zeros((3, 1))
-    bonus, moments = np.zeros((2, 1)), np.zeros((2, 1, 3))
-    sums = (rewards, many, zero, zero, zero, doubt)
-    out = (actions, values, bonus, moments)
-    evidence = Evidence(number, np.zeros((4, 1)), *sums)
-    kernels.optimistic(evidence, np.ones((4, 1)), width, 0.0, np.zeros(rows), *out)
-    return actions.ravel().tolist(), values.ravel().tolist(), bonus.ravel().tolist()
-
-
-def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy():
-    assert plan_one_state(10.0, 100.0, 1.0) == ([1, 1], [2.0, 1.0, 0.0], [2.0, 1.0])
-    assert plan_one_state(10.0, 100.0, 0.0) == ([0, 0], [0.5, 0.25, 0.0], [0.0, 0.0])
-    assert plan_one_state(10.0, 0.0, 0.0)[0] == [1, 1]
-
-
-def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
-    # Step 1 is known to pay 0.25; at step 0 nothing is known: 1.25, not the 2 that are left.
-    rows = (2, 1, 1)
-    visits, rewards, zero = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    visits[1], rewards[1] = 1e12, 0.25e12
-    values = np.zeros((3, 1))
-    out = (np.zeros((2, 1), np.int64), values, np.zeros((2, 1)), np.zeros((2, 1, 3)))
-    number = np.array([[[-1]], [[0]]])
-    sums = (rewards, visits, zero, zero, zero, zero)
-    evidence = Evidence(number, np.zeros((1, 1)), *sums)
-    kernels.optimistic(evidence, np.ones((1, 1)), 1.0, 0.0, np.zeros(rows), *out)
-    assert values.ravel().tolist() == [1.25, 0.25, 0.0]
-
-
-def test_width_grows_as_a_power_of_the_logarithm():
-    per_step = learner_of(river(0), confidence=2.0, growth=1.5)
-    assert per_step._width() == pytest.approx(2 * math.log(48) ** 1.5)
-    assert learner_of(river(0)).settings["confidence"] == pytest.approx(0.0088 * 48**0.25)
-    pooled = learner_of(river(0), stationary=True)
-    assert pooled._width() == pytest.approx(0.048 * 8**0.25 * math.log(48))
+def test_width_is_for_rows_seen_less_and_for_users_who_come():
+    learner = learner_of(river(0), confidence=2.0, episodes=1000)
+    belief = learner._belief()
+    belief.gains[..., VISITS] = np.arange(2)
+    learner._told = 300
+    width = learner._width(belief)
+    assert width[0, 0, 0] == width[0, 0, 1] == pytest.approx(4 * math.log(301))
+    belief.gains[..., VISITS] = 10.0
+    assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(31))
+    learner._told = 900
+    assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
 
 
 def test_credit_by_hand():
@@ -97,30 +48,23 @@ def test_credit_by_hand():
     np.testing.assert_array_equal(learner._credit(np.array([0.0, 7.0]), 0.0), [1.0, 1.0])
 
 
-def test_first_batch_is_sized_against_half_the_promised_value():
-    # Nothing is known: 6 is promised, the bonuses add up to 21. The goal is 0.8 of 3; the size is
-    # rounded up to two digits, so 8% fewer users are not enough.
+def test_the_first_batch_is_the_smallest_with_certain_visits_along_its_plan():
+    # Nothing is known, and nobody has come whom caution could be for: visits above their noise in
+    # every state of the plan are enough; sizes are rounded up to two digits.
     learner = learner_of(river(0))
     users = learner.ask().users
     occupancy = learner._request.occupancy
-    left = [_unknown_after(learner, n, occupancy) for n in (users, users * 0.92)]
-    assert left[0] <= 0.8 * 3 < left[1]
+    assert _certain(learner, users, occupancy).all()
+    assert not _certain(learner, users * 0.9, occupancy).all()
 
 
-def _unknown_after(learner, users, occupancy):
-    """The sizing formula again, in plain numpy, for a learner without evidence."""
-    variance = learner.plan.noise_variance(1000)
+def _certain(learner, users, occupancy):
+    """Whether the plan's visits exceed their noise, in plain numpy."""
     expected = users * occupancy
-    weight = expected / (expected + variance["transitions"] / 0.1)
-    visits, ceiling = weight * expected, 6.0 - np.arange(6)[:, None]
+    noise = learner.plan.noise_variance(1000)["transitions"]
+    weight = expected / (expected + noise / 0.1)
     factors = visit_noise_factors(4, 6, 1, last_transitions=False)[:, None]
-    doubt = weight**2 * variance["transitions"] * factors
-    certain = visits - np.sqrt(doubt)
-    square = weight**2 * (expected * 0.25 + variance["rewards"]) + 0.25 * doubt
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = square + (2 * ceiling * weight**2 * expected / visits) ** 2
-        extra = np.where(certain > 0, learner._width() * np.sqrt(square) / certain, np.inf)
-    return (occupancy * np.minimum(extra, ceiling)).sum()
+    return (expected > np.sqrt(noise * factors))[(expected > 0) & (weight > 0)]
 
 
 def test_visit_noise_factors_match_the_projection():

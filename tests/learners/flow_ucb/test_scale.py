@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.errors import UnsupportedError
-from discreet.learners.flow_ucb.evidence import Evidence
+from discreet.learners.flow_ucb.evidence import VISITS, Evidence
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP
@@ -60,7 +60,9 @@ def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
     np.testing.assert_array_equal(kept, expected)
     assert len(learner._evidence.known) == kept.sum() < kept.size
     sums = learner._evidence.known.sum(axis=1)
-    np.testing.assert_allclose(sums[learner._evidence.number[kept]], learner._evidence.visits[kept])
+    np.testing.assert_allclose(
+        sums[learner._evidence.number[kept]], learner._evidence.moves[kept, VISITS]
+    )
 
 
 def test_rows_get_places_once_and_come_back_from_plain_values():

@@ -1,29 +1,40 @@
 """What flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
 
+VISITS: Final = 0
+"""Column of the weighted visits N."""
+SAMPLING: Final = 1
+"""Column of the sampling weight M: the sum of w²·n."""
+NOISE: Final = 2
+"""Column of the noise variance F (of transitions) or G (of rewards): the sum of w²·sigma²."""
+DOUBT: Final = 3
+"""Column of the variance D of the visits."""
+BIAS: Final = 4
+"""Of transitions, the column of the sum of w·sigma: how far projected noise can lean one way."""
+TOTAL: Final = 4
+"""Of rewards, the column of their weighted sum."""
+COLUMNS: Final = 5
+
 
 class Evidence(NamedTuple):
-    """Weighted sums over batches; the first axis is H long, or 1 when pooled over steps.
+    """Weighted sums over batches; the first axis is H long, or 1 if declared stationary.
 
-    Only ``transitions[R, S]`` has no such axis: it is filled row by row, as (h, s, a) are visited
-    for the first time, and ``number[h, s, a]`` says where (-1: nowhere). The room for all rows is
-    reserved, the memory is used as rows are filled.
+    Transitions and rewards have weights of their own, since their noise differs: ``moves`` and
+    ``gains`` hold five columns each. The sums of ``transitions[R, S]`` are filled row by row, as
+    (h, s, a) are visited for the first time, and ``number[h, s, a]`` says where (-1: nowhere). The
+    room for all rows is reserved, the memory is used as rows are filled.
     """
 
     number: IntArray
     transitions: FloatArray
-    rewards: FloatArray
-    visits: FloatArray
-    sampling: FloatArray
-    noise: FloatArray
-    reward_noise: FloatArray
-    visit_noise: FloatArray
+    moves: FloatArray
+    gains: FloatArray
 
     @classmethod
     def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
@@ -32,7 +43,8 @@ class Evidence(NamedTuple):
         return cls(
             np.full(rows, -1, np.int64),
             np.zeros((math.prod(rows), states)),
-            *(np.zeros(rows) for _ in cls._fields[2:]),
+            np.zeros((*rows, COLUMNS)),
+            np.zeros((*rows, COLUMNS)),
         )
 
     @property
@@ -42,10 +54,10 @@ class Evidence(NamedTuple):
 
     def places(self, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
         """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
-        fresh = np.zeros(self.number.shape, np.bool_)
-        fresh[tuple(axis[filled] for axis in rows)] = True
-        fresh &= self.number < 0
-        self.number[fresh] = len(self.known) + np.arange(fresh.sum())
+        new = np.zeros(self.number.shape, np.bool_)
+        new[tuple(axis[filled] for axis in rows)] = True
+        new &= self.number < 0
+        self.number[new] = len(self.known) + np.arange(new.sum())
         return self.number[rows]
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,8 +68,8 @@ class Evidence(NamedTuple):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Evidence":
         """The inverse of `to_dict`."""
-        fresh = cls.empty(*np.shape(data["number"]))
-        for name, array in fresh._asdict().items():
+        empty = cls.empty(*np.shape(data["number"]))
+        for name, array in empty._asdict().items():
             values = np.array(data[name], array.dtype)
             array[: len(values)] = values.reshape(len(values), *array.shape[1:])
-        return fresh
+        return empty

@@ -6,121 +6,80 @@ released statistics only. **No regret bound is claimed.**
 
 A round:
 
-1. *Plan.* Backward induction with Q = r + P·V + width·sd, at most 1 + max V (a reward, then the
-   best next state); an action that was never played is worth that much. With weighted visits
-   N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards) and
-   D (visits), each sum w²·sigma²,
+1. *Believe* (`belief`). Steps are pooled where released counts do not contradict it (`gate`), and
+   not where a step's own counts are due (`own_step`); a problem that was declared stationary is
+   pooled throughout.
+2. *Plan* (`plan`). Backward induction with Q = r + P·V + width·sd, at most 1 + max V (a reward,
+   then the best next state); an action that was never played is worth that much. With weighted
+   visits N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards)
+   and D (visits), each sum w²·sigma²,
 
-       sd² = [M·(Var_P V + r(1-r)) + F·sum_s' (V(s') - P·V)² + G + D·(r - c)² + (2(H-h)·M/N)²]
-             / (N - sqrt D)²
+       sd² = [M·Var_P V + F·sum_s' (V(s') - P·V)² + (2(H-h)·M/N)²] / (N - sqrt D)²
+             + [M·r(1-r) + G + D·(r - c)² + (2M/N)²] / (N - sqrt D)²
 
-   is the variance of the estimated Q: sampling, the noise on the S transition counters of that row
-   (it moves P·V only as far as V differs between states), the noise on its reward counter and on
-   its visits (c = 1/2 where rewards are released as C = sum of r - 1/2: R = C + N/2), and a
-   lower-order term for rows seen a few times. Counts that are not negative look like visits even
-   where nobody came, so only the visits above their own noise are certain, and a row without
-   certain visits counts as never played. Where reports show only some of the visits (one step per
-   user), each visit carries more variance (`BatchPlan.visit_variance`).
-   ``width`` = ``confidence``·ln(t + HSA)^``growth`` grows with the users t so far: caution is dear
-   at first and cheap later.
-2. *Size the batch by what it can teach.* The expected bonus along the policy, or half the value the
-   policy promises if that is less, is what the learner does not know about it. The batch is the
-   smallest that is predicted to leave ``shrink`` of it (sqrt(``shrink``) where noise grows with the
-   users, as in local reports), and no larger than all batches before it together. So the first
-   batch is large enough to rise above the noise, exploration of a new action costs what it needs at
-   any K, and well-known policies are played in growing batches.
-3. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
+   is the variance of the estimated Q: of transitions, whose noise moves P·V only as far as V
+   differs between states, and of rewards (c = 1/2 where rewards are released as C = sum of r - 1/2:
+   R = C + N/2), each with its own weights, and with a lower-order term for rows seen a few times.
+   Counts that are not negative look like visits even where nobody came, so only the visits above
+   their own noise are certain, and a row without certain visits counts as never played. Projected
+   noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
+   visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
+   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far: caution for rows
+   seen less, and none for the sake of users who will not come.
+3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, a batch holds several
+   plans (`mixture`).
+4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
    transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
    three plain statistics).
-4. *Project* the transitions onto consistent flows (`discreet.privacy.postprocess.flow`).
-5. *Accumulate* with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the number of
-   visits the model predicted before the batch: a batch that hardly visits a row adds hardly any
-   noise to it. Pooled over steps if the problem is declared stationary.
+5. *Project* the transitions onto consistent flows (`discreet.privacy.postprocess.flow`).
+6. *Accumulate* (`evidence`) with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the
+   number of visits the model predicted before the batch: a batch that hardly visits a row adds
+   hardly any noise to it.
 
 The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet import _validate
 from discreet._types import FloatArray, IntArray
-from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, BatchLearner, Problem
-from discreet.learners.flow_ucb.evidence import Evidence
+from discreet.learners.flow_ucb import sizing
+from discreet.learners.flow_ucb.belief import Belief, believed
+from discreet.learners.flow_ucb.evidence import (
+    BIAS,
+    COLUMNS,
+    DOUBT,
+    NOISE,
+    SAMPLING,
+    TOTAL,
+    VISITS,
+    Evidence,
+)
+from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
+from discreet.learners.flow_ucb.mixture import Part, mixed, several
+from discreet.learners.flow_ucb.own_step import ON_PLAN, OwnStepCheck
+from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.settings import (
+    SCARCE,
+    FlowSettings,
+    users_per_unit,
+    usual_confidence,
+)
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.settings import ConstantSet, Settings
-from discreet.mdp.policies import DeterministicPolicy
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.plans import BatchPlan
 from discreet.privacy.postprocess.flow import consistent_flow
 from discreet.privacy.postprocess.looks import Looks, inflow_visits
 from discreet.privacy.statistics import PrivateCounts
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlowSettings(Settings):
-    """The few numbers of flow-ucb; there is no printed set of constants to choose instead.
-
-    Attributes:
-        confidence: the one multiplier on all bonuses; None: `usual_confidence`.
-        growth: the width is ``confidence``·ln(users so far + HSA) to this power; None: 1.5, or 1
-            with pooling over steps.
-        shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
-        ease: variance per visit against which noise is weighed in a batch's credit.
-    """
-
-    constants: ConstantSet = "practical"
-    confidence: float | None = None
-    growth: float | None = None
-    shrink: float = 0.8
-    ease: float = 0.1
-
-    def check(self) -> None:
-        """All positive, and a batch leaves less than there was."""
-        if self.constants == "theory":
-            raise InvalidInputError(
-                "Expected constants='practical', got constants='theory': no bound is proven for "
-                "flow-ucb, so it has no printed constants; drop the setting."
-            )
-        given = {"confidence": self.confidence, "growth": self.growth}
-        _validate.positive(**{name: value for name, value in given.items() if value is not None})
-        _validate.positive(shrink=self.shrink, ease=self.ease)
-        _validate.probability(shrink=self.shrink)
-
-    def resolved(self, problem: Problem) -> "FlowSettings":
-        """With the values that None stands for, in this problem."""
-        usual = USUAL_GROWTH[problem.stationary]
-        return replace(
-            self,
-            confidence=usual_confidence(problem) if self.confidence is None else self.confidence,
-            growth=usual if self.growth is None else self.growth,
-        )
-
-
-USUAL_CONFIDENCE = {False: 0.0088, True: 0.048}
-"""Without and with pooling over steps. How these values were chosen is on the docs page."""
-USUAL_GROWTH = {False: 1.5, True: 1.0}
-
-
-def usual_confidence(problem: Problem) -> float:
-    """Times the fourth root of the number of rows: the more, the more chances to be misled."""
-    rows = problem.shape.visits[1:] if problem.stationary else problem.shape.visits
-    return float(USUAL_CONFIDENCE[problem.stationary] * math.prod(rows) ** 0.25)
-
-
-PROMISED = 0.5
-"""A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
-against this share of it, not against bonuses that add up to many times what can be earned."""
-
-
 class Request(NamedTuple):
-    """A batch that was asked for, with the visits the model predicts per user."""
+    """A batch that was asked for, with how likely the model is in each state ``[H, S]``."""
 
-    actions: IntArray
+    policy: DeterministicPolicy | StochasticPolicy
     users: int
     occupancy: FloatArray
 
@@ -144,13 +103,16 @@ class FlowUCB(BatchLearner):
         self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
     ) -> None:
         super().__init__(problem, plan, rng)
-        chosen = FlowSettings.choose(settings, learner="flow-ucb").resolved(problem)
+        chosen = FlowSettings.choose(settings, learner="flow-ucb")
+        self._noise = sizing.Noise(plan)
+        self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
         del self.settings["constants"]  # there is one set: it needs no name
+        if chosen.confidence is None:
+            self.settings["confidence"] = usual_confidence(self._plenty)
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
-        self._initial = problem.start / problem.start.sum()
         self._factors = visit_noise_factors(
             shape.states,
             shape.horizon,
@@ -158,52 +120,104 @@ class FlowUCB(BatchLearner):
             last_transitions=plan.last_transitions,
             look=_second_look(plan),
         )
-        self._centre = 0.5 if plan.centred else 0.0
+        initial = problem.start / problem.start.sum()
+        self._planner = Planner(shape, initial, 0.5 if plan.centred else 0.0)
+        self._check = OwnStepCheck(self._planner, self._factors)
         self._told = 0
-        self._noise_table: dict[int, tuple[float, float]] = {}
+        self._batches = 0
         self._request: Request | None = None
 
     def ask(self) -> Batch:
         """The optimistic policy of the model, for as many users as it needs to learn from it."""
         if self._request is None:
             self._request = self._next_request()
-        return Batch(DeterministicPolicy(self._request.actions), self._request.users)
+        return Batch(self._request.policy, self._request.users)
 
     def tell(self, counts: PrivateCounts) -> None:
         """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
-        noise = dict(counts.noise_variance)
-        flow, visits = self._flow(counts, noise["transitions"])
-        rewards = np.asarray(counts.row_rewards) + self._centre * visits
-        steps, states, actions = np.nonzero(counts.played)
-        begun = (steps > 0) | self.problem.start[states]
-        if not begun.all():
-            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
-            steps, states, actions = steps[begun], states[begun], actions[begun]
-        expected = counts.users * request.occupancy[steps, states]
-        weight = self._credit(expected, noise["transitions"])
-        rows = (steps * 0 if self.problem.stationary else steps, states, actions)
-        self._add(rows, steps, weight, flow, visits, rewards, expected, noise)
+        rows = np.nonzero(counts.played)
+        chosen = request.policy.distribution(self.problem.shape)[rows]
+        flow, visits = self._flow(counts, rows, chosen)
+        rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
+        begun = (rows[0] > 0) | self.problem.start[rows[1]]
+        expected = counts.users * request.occupancy[rows[:2]] * chosen
+        self._add(
+            tuple(axis[begun] for axis in rows),
+            flow[begun],
+            visits[begun],
+            rewards[begun],
+            expected[begun],
+            counts,
+        )
         self._told += counts.users
+        self._batches += 1
         self._request = None
 
-    def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:
-        """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent."""
+    def _flow(
+        self, counts: PrivateCounts, rows: tuple[IntArray, ...], chosen: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent.
+
+        Where nothing tells the last step's visits of a row but what flows into its state, actions
+        are taken as often as the policy says.
+        """
         transitions = np.asarray(counts.row_transitions)
-        if variance == 0:
-            where, horizon = np.nonzero(counts.played), self.problem.shape.horizon
-            if counts.last_transitions:
-                return transitions, transitions.sum(axis=-1)
-            return transitions, inflow_visits(transitions, where, horizon)
-        flow = consistent_flow(
-            transitions,
-            users=counts.users,
-            played=counts.played,
-            start=self.problem.start,
-            variance=variance,
-            looks=Looks.of(counts),
-        )
-        return flow.transitions, flow.visits
+        horizon = self.problem.shape.horizon
+        if counts.noise_variance["transitions"] > 0:
+            found = consistent_flow(
+                transitions,
+                users=counts.users,
+                played=counts.played,
+                start=self.problem.start,
+                variance=counts.noise_variance["transitions"],
+                looks=Looks.of(counts),
+            )
+            flow, visits = found.transitions, found.visits
+        elif counts.last_transitions:
+            return transitions, transitions.sum(axis=-1)
+        else:
+            flow, visits = transitions, inflow_visits(transitions, rows, horizon)
+        if counts.row_visits is None and not counts.last_transitions:
+            last = rows[0] == horizon - 1
+            arrived = flow[rows[0] == horizon - 2].sum(axis=0)
+            visits[last] = arrived[rows[1][last]] * chosen[last]
+        return flow, visits
+
+    def _add(
+        self,
+        rows: tuple[IntArray, ...],
+        transitions: FloatArray,
+        visits: FloatArray,
+        rewards: FloatArray,
+        expected: FloatArray,
+        counts: PrivateCounts,
+    ) -> None:
+        """Weighted sums, and the variances they carry.
+
+        Reports that show only a part of the visits add variance to every visit; half of it is left
+        in a state's total, which the flow measures twice: coming in and going out.
+        """
+        from discreet.learners.flow_ucb import belief_kernels
+
+        evidence, steps = self._evidence, rows[0]
+        noise, reward_noise = (counts.noise_variance[name] for name in self.statistics)
+        seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
+        doubt = noise * self._factors[steps] + per_visit * seen / 2
+        moved = self._credit(expected, noise)
+        if not counts.last_transitions:
+            moved = np.where(steps == self.problem.shape.horizon - 1, 0.0, moved)
+        gained = self._credit(expected, reward_noise)
+        rows = (steps * 0 if self.problem.stationary else steps, *rows[1:])
+        places = evidence.places(rows, np.asarray(transitions.any(axis=-1)) & (moved > 0))
+        belief_kernels.add_rows(places, moved, transitions, evidence.transitions)
+        varied = seen * (1 + per_visit)
+        moves = _columns(moved, visits, varied, noise, doubt)
+        moves[:, BIAS] = moved * math.sqrt(noise)
+        gains = _columns(gained, visits, varied, reward_noise, doubt)
+        gains[:, TOTAL] = gained * rewards
+        np.add.at(evidence.moves, rows, moves)
+        np.add.at(evidence.gains, rows, gains)
 
     def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
         if variance == 0:
@@ -216,177 +230,147 @@ class FlowUCB(BatchLearner):
         """``ease`` is for visits that are all reported; thinner reports vary more per visit."""
         return float(self.settings["ease"] * (1 + self.plan.visit_variance))
 
-    def _add(
-        self,
-        rows: tuple[IntArray, IntArray, IntArray],
-        steps: IntArray,
-        weight: FloatArray,
-        transitions: FloatArray,
-        visits: FloatArray,
-        rewards: FloatArray,
-        expected: FloatArray,
-        noise: dict[str, float],
-    ) -> None:
-        """Weighted sums, and the variances they carry.
-
-        Reports that show only a part of the visits add variance to every visit; half of it is left
-        in a state's total, which the flow measures twice: coming in and going out.
-        """
-        from discreet.learners.flow_ucb import kernels
-
-        evidence = self._evidence
-        seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
-        doubt = noise["transitions"] * self._factors[steps] + per_visit * seen / 2
-        places = evidence.places(rows, np.asarray(transitions.any(axis=-1)))
-        kernels.add_rows(places, weight, transitions, evidence.transitions)
-        np.add.at(evidence.rewards, rows, weight * rewards)
-        np.add.at(evidence.visits, rows, weight * visits)
-        np.add.at(evidence.sampling, rows, weight**2 * seen * (1 + per_visit))
-        np.add.at(evidence.noise, rows, weight**2 * noise["transitions"])
-        np.add.at(evidence.reward_noise, rows, weight**2 * noise["rewards"])
-        np.add.at(evidence.visit_noise, rows, weight**2 * doubt)
-
-    def _width(self) -> float:
-        rows = math.prod(self.problem.shape.visits)
-        growth = self.settings["growth"]
-        return float(self.settings["confidence"] * math.log(self._told + rows) ** growth)
+    @property
+    def _left(self) -> int:
+        return self.problem.episodes - self._told
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model; actions that are not known are shunned."""
         nobody = np.zeros(self.problem.shape.visits)
-        return DeterministicPolicy(self._plan(self._model(), 0.0, nobody)[0])
+        return DeterministicPolicy(self._planner.greedy(self._belief(), nobody).actions)
 
-    def _model(self) -> FloatArray:
-        """Transition probabilities of the rows that are known."""
-        from discreet.learners.flow_ucb import kernels
-
+    def _belief(self) -> Belief:
+        """The evidence, pooled where the gate and the own-step check allow it."""
         evidence = self._evidence
-        probabilities = np.empty_like(evidence.known)
-        kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
-        return probabilities
+        if self.problem.stationary or self.settings["pooling"] == "never" or not self._told:
+            return believed(evidence, nothing_shared(evidence))
+        belief = believed(evidence, shared_rows(evidence, self._told, self._planner.centre))
+        return self._checked(belief)
+
+    def _checked(self, belief: Belief) -> Belief:
+        look = self._noise(max(1.0, ON_PLAN * self._told))
+        return self._check.checked(self._evidence, belief, self._told, look)
+
+    def _width(self, belief: Belief) -> FloatArray:
+        """Standard deviations per row: more for rows seen less, fewer when few users are left."""
+        visits = np.maximum(belief.gains[..., VISITS], 1.0)
+        confidence = float(self.settings["confidence"])
+        width: FloatArray = 2 * confidence * np.log1p(min(self._told, self._left) / visits)
+        return width
 
     def _next_request(self) -> Request:
-        from discreet.learners.flow_ucb import kernels
-
-        evidence, probabilities = self._evidence, self._model()
+        belief, left = self._belief(), self._left
         tie = self.rng.random(self.problem.shape.visits)
-        width = self._width()
-        actions, occupancy, values, bonus, moments = self._plan(probabilities, width, tie)
-        promised = float(self._initial @ values[0])
-        unknown = float((occupancy * bonus).sum())
 
-        def shrunk(users: float) -> bool:
-            after = kernels.uncertainty_after(
-                evidence,
-                users,
-                *self._noise(users),
-                self.plan.visit_variance,
-                self._factors,
-                self._ease,
-                occupancy,
-                actions,
-                moments,
-                width,
-                self._centre,
-            )
-            return bool(after <= goal)
+        def size(belief: Belief, most: int) -> Part:
+            return self._sized(belief, tie, most)
 
-        goal = self._goal(unknown, promised)
-        left = self.problem.episodes - self._told
-        users = max(self._size(shrunk, left), self.plan.least_users)
-        users = _rounded(users, left)
-        if left - users < max(users / 2, self.plan.least_users):
-            actions, occupancy, *_ = self._plan(probabilities, self._last_width(width), tie)
-            users = left
-        return Request(actions, users, occupancy)
+        most = sizing.most_users(self._told, left)
+        if self._plenty < SCARCE:
+            parts = several(belief, most, size, self._expecting)
+        else:
+            parts = [size(belief, most)]
+        needed = sum(part.users for part in parts)
+        least = sizing.least_users(self._told, self.problem.episodes, self._batches)
+        fewest = self.plan.least_users
+        users = sizing.rounded(min(max(needed, least, fewest), left), left)
+        if left - users < max(users * sizing.ENDING, fewest):  # the last batch teaches nobody
+            parts, users = [Part(self._planner.greedy(belief, tie), left)], left
+        elif needed < least:
+            parts.append(Part(self._planner.greedy(belief, tie), users - needed))
+        batch = mixed(parts, self.problem.shape.actions)
+        return Request(batch.policy, users, batch.occupancy)
 
-    def _goal(self, unknown: float, promised: float) -> float:
-        """What a batch may leave unknown.
-
-        With noise per batch, small batches waste users: all below `PROMISED` is one batch's work.
-        Where noise grows with the batch (local) they waste nothing, and steps are half as large.
-        """
-        growth = self._noise_growth()
-        excess = max(1.0, unknown / (PROMISED * promised)) if promised > 0 else 1.0
-        shrink = self.settings["shrink"] ** (1 - growth / 2)
-        return float(shrink * unknown / excess ** (1 - growth))
-
-    def _noise_growth(self) -> float:
-        """0 where noise is the same for every batch, 1 where its variance grows with the users."""
-        one, two = self._noise_at(10)[0], self._noise_at(11)[0]
-        return min(max(math.log2(two / one), 0.0), 1.0) if one > 0 else 0.0
-
-    def _size(self, enough: Callable[[int], bool], left: int) -> int:
-        """The smallest batch that is ``enough``, no larger than all before it together.
-
-        The first batch has nothing to double: it may take a tenth of all users at most.
-        """
-        low, high = 1, max(1, min(left, self._told or left // 10))
-        if not enough(high):
-            return high
-        while high - low > max(1, low // 100):
-            middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
-
-    def _last_width(self, width: float) -> float:
-        """The last batch teaches nobody: it plays the greedy policy (``width`` is not used)."""
-        return 0.0
-
-    def _noise(self, users: float) -> tuple[float, float]:
-        """Variances of the two statistics, interpolated between powers of two.
-
-        Exact for noise that is constant (central, shuffle) or proportional to the users (local);
-        a plan may need milliseconds for each size, and sizing a batch asks for many.
-        """
-        power = max(0, math.floor(math.log2(users)))
-        low, high = self._noise_at(power), self._noise_at(power + 1)
-        share = users / 2**power - 1
-        transitions, rewards = ((1 - share) * a + share * b for a, b in zip(low, high, strict=True))
-        return transitions, rewards
-
-    def _noise_at(self, power: int) -> tuple[float, float]:
-        if power not in self._noise_table:
-            noise = self.plan.noise_variance(max(2**power, self.plan.least_users))
-            self._noise_table[power] = noise["transitions"], noise["rewards"]
-        return self._noise_table[power]
-
-    def _plan(
-        self, probabilities: FloatArray, width: float, tie: FloatArray
-    ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        from discreet.learners.flow_ucb import kernels
-
-        horizon, states = self.problem.shape.horizon, self.problem.shape.states
-        actions = np.zeros((horizon, states), np.int64)
-        values, bonus = np.zeros((horizon + 1, states)), np.zeros((horizon, states))
-        occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
-        out = (actions, values, bonus, moments)
-        kernels.optimistic(self._evidence, probabilities, width, self._centre, tie, *out)
-        kernels.state_occupancy(
-            self._evidence.number, probabilities, actions, self._initial, occupancy
+    def _report(self, users: float) -> sizing.Report:
+        return sizing.Report(
+            float(users),
+            *self._noise(users),
+            self.plan.visit_variance,
+            self._factors,
+            self._ease,
+            self.plan.last_transitions,
         )
-        return actions, occupancy, values, bonus, moments
+
+    def _expecting(self, belief: Belief, part: Part) -> Belief:
+        """The belief once the part has been played as expected."""
+        from discreet.learners.flow_ucb import sizing_kernels
+
+        after = belief._replace(moves=belief.moves.copy(), gains=belief.gains.copy())
+        sizing_kernels.add_expected(after, self._report(part.users), part.plan)
+        return after
+
+    def _sized(self, belief: Belief, tie: FloatArray, most: int) -> Part:
+        """The optimistic plan, and how many users it needs to learn from it."""
+        from discreet.learners.flow_ucb import sizing_kernels
+
+        width, centre = self._width(belief), self._planner.centre
+        plan = self._planner.optimistic(belief, width, tie)
+        goal = sizing.goal(
+            float((plan.occupancy * plan.bonus).sum()),
+            self._planner.promised(plan),
+            self.settings["shrink"],
+            self._noise.growth,
+        )
+
+        def enough(users: int) -> bool:
+            report = self._report(users)
+            return bool(
+                sizing_kernels.uncertainty_after(belief, report, plan, width, centre) <= goal
+            )
+
+        return Part(plan, sizing.smallest(enough, most))
 
     def state(self) -> dict[str, Any]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""
-        request = self._request
         return {
             "told": self._told,
+            "batches": self._batches,
             "evidence": self._evidence.to_dict(),
-            "request": request
-            and [request.actions.tolist(), request.users, request.occupancy.tolist()],
+            "request": self._request and _plain(self._request),
             "rng": self.rng.bit_generator.state,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`."""
-        self._told = int(state["told"])
+        self._told, self._batches = int(state["told"]), int(state["batches"])
         self._evidence = Evidence.from_dict(state["evidence"])
-        self._request = None
-        if state["request"]:
-            actions, users, occupancy = state["request"]
-            self._request = Request(np.array(actions, np.int64), int(users), np.array(occupancy))
+        self._request = _request(state["request"]) if state["request"] else None
         self.rng.bit_generator.state = state["rng"]
+
+
+def _columns(
+    weight: FloatArray, visits: FloatArray, varied: FloatArray, noise: float, doubt: FloatArray
+) -> FloatArray:
+    """What rows add to the columns that moves and gains have in common."""
+    sums = np.zeros((weight.size, COLUMNS))
+    sums[:, VISITS] = weight * visits
+    sums[:, SAMPLING] = weight**2 * varied
+    sums[:, NOISE] = weight**2 * noise
+    sums[:, DOUBT] = weight**2 * doubt
+    return sums
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    policy = request.policy
+    kind, values = (
+        ("actions", policy.actions)
+        if isinstance(policy, DeterministicPolicy)
+        else ("probabilities", policy.probabilities)
+    )
+    return {
+        kind: values.tolist(),
+        "users": request.users,
+        "occupancy": request.occupancy.tolist(),
+    }
+
+
+def _request(plain: dict[str, Any]) -> Request:
+    policy: DeterministicPolicy | StochasticPolicy
+    if "actions" in plain:
+        policy = DeterministicPolicy(np.array(plain["actions"], np.int64))
+    else:
+        policy = StochasticPolicy(np.array(plain["probabilities"]))
+    return Request(policy, int(plain["users"]), np.array(plain["occupancy"]))
 
 
 def visit_noise_factors(
@@ -431,12 +415,6 @@ def _second_look(plan: BatchPlan) -> float:
     """Variance of transitions over that of visits that are released besides, if they are."""
     noise = plan.noise_variance(plan.least_users)
     return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0
-
-
-def _rounded(users: int, left: int) -> int:
-    """Up to two significant digits: round numbers are easier to recruit and to calibrate for."""
-    unit = int(10 ** max(0, len(str(users)) - 2))
-    return min(left, -(-users // unit) * unit)
 
 
 SPECS = {

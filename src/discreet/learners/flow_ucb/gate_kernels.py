@@ -1,0 +1,128 @@
+"""Compiled chi-squares over steps (equations in `gate`)."""
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet._types import FloatArray, IntArray
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS
+
+LEAST_SPREAD = 0.01
+"""Of p(1 - p), so that what never happened is not taken for certain."""
+
+
+@kernel
+def normal(square: float, freedom: float) -> float:
+    """The standard normal that is as unlikely as this chi-square (Wilson and Hilferty, 1931)."""
+    part = 2.0 / (9.0 * freedom)
+    return float((np.cbrt(square / freedom) - (1.0 - part)) / np.sqrt(part))
+
+
+@kernel
+def component(
+    counts: FloatArray,
+    visits: FloatArray,
+    sampling: FloatArray,
+    noise: FloatArray,
+    steps: int,
+    alone: FloatArray,
+) -> float:
+    """Chi-square of one component over ``steps`` steps; adds each step against the others."""
+    total, all_visits = 0.0, 0.0
+    for k in range(steps):
+        total += counts[k]
+        all_visits += visits[k]
+    share = min(max(total / all_visits, 0.0), 1.0)
+    spread = max(share * (1.0 - share), LEAST_SPREAD)
+    information, weighted = 0.0, 0.0
+    for k in range(steps):
+        each = visits[k] ** 2 / (noise[k] + sampling[k] * spread)
+        information += each
+        weighted += each * counts[k] / visits[k]
+    mean, square = weighted / information, 0.0
+    for k in range(steps):
+        each = visits[k] ** 2 / (noise[k] + sampling[k] * spread)
+        value = counts[k] / visits[k]
+        square += each * (value - mean) ** 2
+        others = information - each
+        if others > 1e-9 * each:
+            mean_others = (weighted - each * value) / others
+            alone[k] += each * others / information * (value - mean_others) ** 2
+    return square
+
+
+@kernel
+def row_chi_square(
+    counts: FloatArray,
+    visits: FloatArray,
+    sampling: FloatArray,
+    noise: FloatArray,
+    steps: int,
+    alone: FloatArray,
+) -> tuple[float, float, float]:
+    """Of ``counts[component, step]``: the chi-square, its degrees of freedom and the worst z."""
+    if steps < 2:
+        return 0.0, 0.0, -np.inf
+    components = counts.shape[0]
+    alone[:steps] = 0.0
+    square = 0.0
+    for j in range(components):
+        square += component(counts[j], visits, sampling, noise, steps, alone)
+    freedom = float(components * (steps - 1))
+    worst = normal(square, freedom)
+    for k in range(steps):
+        worst = max(worst, normal(alone[k], float(components)))
+    return square, freedom, worst
+
+
+@kernel
+def move_scores(
+    number: IntArray, transitions: FloatArray, moves: FloatArray, z: FloatArray
+) -> float:
+    """``z[s, a]`` of transitions; returns that of all rows together."""
+    layers, states, actions = number.shape
+    counts, alone = np.empty((states, layers)), np.empty(layers)
+    visits, sampling, noise = np.empty(layers), np.empty(layers), np.empty(layers)
+    square, freedom = 0.0, 0.0
+    for s in range(states):
+        for a in range(actions):
+            steps = 0
+            for h in range(layers):
+                row = moves[h, s, a]
+                if number[h, s, a] < 0 or row[VISITS] <= np.sqrt(row[DOUBT]):
+                    continue
+                counts[:, steps] = transitions[number[h, s, a]]
+                visits[steps], sampling[steps] = row[VISITS], row[SAMPLING]
+                noise[steps] = row[NOISE]
+                steps += 1
+            one, degrees, z[s, a] = row_chi_square(counts, visits, sampling, noise, steps, alone)
+            square += one
+            freedom += degrees
+    return normal(square, freedom) if freedom > 0.0 else -np.inf
+
+
+@kernel
+def gain_scores(gains: FloatArray, doubted: float, total: int, z: FloatArray) -> float:
+    """``z[s, a]`` of rewards; returns that of all rows together.
+
+    ``doubted`` is how much of the variance of visits is in that of rewards; ``total`` the column
+    of their sums.
+    """
+    layers, states, actions = gains.shape[:3]
+    counts, alone = np.empty((1, layers)), np.empty(layers)
+    visits, sampling, noise = np.empty(layers), np.empty(layers), np.empty(layers)
+    square, freedom = 0.0, 0.0
+    for s in range(states):
+        for a in range(actions):
+            steps = 0
+            for h in range(layers):
+                row = gains[h, s, a]
+                if row[VISITS] <= np.sqrt(row[DOUBT]):
+                    continue
+                counts[0, steps] = row[total]
+                visits[steps], sampling[steps] = row[VISITS], row[SAMPLING]
+                noise[steps] = row[NOISE] + doubted * row[DOUBT]
+                steps += 1
+            one, degrees, z[s, a] = row_chi_square(counts, visits, sampling, noise, steps, alone)
+            square += one
+            freedom += degrees
+    return normal(square, freedom) if freedom > 0.0 else -np.inf

@@ -1,0 +1,77 @@
+"""Several plans in one batch of flow-ucb, where users are scarce.
+
+Noise is paid once per batch. Where a batch is a large part of all users, it holds up to three
+plans: each is sized for what it teaches, its expected counts are added to the belief, and the next
+plan is made of that. Their users play one stochastic policy whose flow in the model is the mixture
+of the plans' flows, weighted by their users.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet._types import FloatArray
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.plan import Plan
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+
+MOST_PLANS = 3
+
+
+class Part(NamedTuple):
+    """A plan, and how many users of a batch play it."""
+
+    plan: Plan
+    users: int
+
+
+class Mixed(NamedTuple):
+    """One policy for a whole batch, and the chance of each state ``[H, S]`` in the model."""
+
+    policy: DeterministicPolicy | StochasticPolicy
+    occupancy: FloatArray
+
+
+def several(
+    belief: Belief,
+    most: int,
+    size: Callable[[Belief, int], Part],
+    expect: Callable[[Belief, Part], Belief],
+) -> list[Part]:
+    """Up to `MOST_PLANS` parts of at most ``most`` users together.
+
+    Args:
+        belief: before the batch.
+        most: users of a batch.
+        size: a plan and its users, at most so many.
+        expect: the belief once a part has been played as expected.
+    """
+    parts = [size(belief, most)]
+    used = parts[0].users
+    while len(parts) < MOST_PLANS and used < most:
+        belief = expect(belief, parts[-1])
+        parts.append(size(belief, most - used))
+        used += parts[-1].users
+    return parts
+
+
+def mixed(parts: Sequence[Part], choices: int) -> Mixed:
+    """The policy whose flow in the model is the weighted mean of the parts' flows."""
+    if len(parts) == 1:
+        plan = parts[0].plan
+        return Mixed(DeterministicPolicy(plan.actions), plan.occupancy)
+    total = sum(part.users for part in parts)
+    flow = np.zeros((*parts[0].plan.actions.shape, choices))
+    elsewhere = np.zeros_like(flow)
+    for plan, users in parts:
+        taken = plan.actions[..., None] == np.arange(choices)
+        elsewhere += users / total * taken
+        flow += users / total * taken * plan.occupancy[..., None]
+    occupancy = flow.sum(axis=-1)
+    reached = occupancy > 1e-12
+    share = np.where(
+        reached[..., None], flow / np.where(reached, occupancy, 1.0)[..., None], elsewhere
+    )
+    share /= share.sum(axis=-1, keepdims=True)
+    return Mixed(StochasticPolicy(share), occupancy)

@@ -1,0 +1,96 @@
+"""Compiled comparison of each step with all steps together (rule in `own_step`)."""
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.belief_kernels import row_model
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS, Evidence
+from discreet.learners.flow_ucb.plan_kernels import mean_reward
+
+
+@kernel
+def known(gains: FloatArray, doubted: float, tight: float) -> bool:
+    """Whether a step's own reward is known: its noise is a part of its visits."""
+    noise = np.sqrt(gains[NOISE] + doubted * gains[DOUBT])
+    return bool(gains[VISITS] > np.sqrt(gains[DOUBT]) and noise < tight * gains[VISITS])
+
+
+@kernel
+def own_value(
+    evidence: Evidence, h: int, s: int, a: int, following: FloatArray, row: FloatArray
+) -> float:
+    """Mean of the next value by this step's own transitions."""
+    i = evidence.number[h, s, a]
+    if i < 0:
+        return 0.0
+    row_model(evidence.transitions[i], evidence.moves[h, s, a, VISITS], row)
+    mean = 0.0
+    for j in range(following.size):
+        mean += row[j] * following[j]
+    return mean
+
+
+@kernel
+def examine(
+    evidence: Evidence,
+    belief: Belief,
+    due: BoolArray,
+    values: FloatArray,
+    doubted: float,
+    tight: float,
+    verdict: IntArray,
+) -> None:
+    """``verdict[h, s, a]``: 1 hide the pooled reward, 2 the own reward, 3 own reward and moves."""
+    horizon, states, actions = verdict.shape
+    row = np.empty(states)
+    for h in range(horizon):
+        for s in range(states):
+            if not due[h, s]:
+                continue
+            for a in range(actions):
+                shared_gains = belief.pooled_gains[h, s, a]
+                shared_moves = belief.pooled_moves[h, s, a] and h < horizon - 1
+                if not (shared_gains or shared_moves):
+                    continue
+                gains = evidence.gains[h, s, a]
+                if not known(gains, doubted, tight):
+                    verdict[h, s, a] = 1 if shared_gains else 0
+                    continue
+                own, together = mean_reward(gains), mean_reward(belief.gains[h, s, a])
+                square = gains[NOISE] + doubted * gains[DOUBT] + 0.1 * gains[SAMPLING]
+                deviation = np.sqrt(square) / gains[VISITS]
+                if shared_gains and own - together > deviation:
+                    verdict[h, s, a] = 2
+                if shared_moves:
+                    better_moves(evidence, belief, h, s, a, values[h + 1], row, verdict)
+
+
+@kernel
+def better_moves(
+    evidence: Evidence,
+    belief: Belief,
+    h: int,
+    s: int,
+    a: int,
+    following: FloatArray,
+    row: FloatArray,
+    verdict: IntArray,
+) -> None:
+    """Verdict 3 where this step's own transitions lead to more, beyond their noise."""
+    moves, place = evidence.moves[h, s, a], belief.number[h, s, a]
+    if place < 0 or moves[VISITS] <= np.sqrt(moves[DOUBT]):
+        return
+    mean = 0.0
+    for j in range(following.size):
+        mean += belief.probabilities[place, j] * following[j]
+    variance, deviation = 0.0, 0.0
+    for j in range(following.size):
+        square = (following[j] - mean) ** 2
+        variance += belief.probabilities[place, j] * square
+        deviation += square
+    own = own_value(evidence, h, s, a, following, row)
+    spread = np.sqrt(moves[SAMPLING] * variance + moves[NOISE] * deviation) / moves[VISITS]
+    if own - mean > 2.0 * spread + 1e-9:
+        verdict[h, s, a] = 3

@@ -1,0 +1,178 @@
+"""Compiled planning of flow-ucb (equations in `learner`).
+
+Arrays over rows have a leading axis of length H, or 1 where the problem was declared stationary.
+``number[h, s, a]`` says which row of the model belongs there, -1 for none.
+"""
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet._types import FloatArray, IntArray
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners.flow_ucb.plan import Plan
+
+TIE = 1e-9
+
+
+@kernel
+def spread(probabilities: FloatArray, following: FloatArray) -> tuple[float, float, float]:
+    """Mean and variance of the next value, and its sum of squared deviations."""
+    mean = 0.0
+    for j in range(following.size):
+        mean += probabilities[j] * following[j]
+    variance, deviation = 0.0, 0.0
+    for j in range(following.size):
+        square = (following[j] - mean) ** 2
+        variance += probabilities[j] * square
+        deviation += square
+    return mean, variance, deviation
+
+
+@kernel
+def move_variance(
+    visits: float,
+    sampling: float,
+    noise: float,
+    doubt: float,
+    variance: float,
+    deviation: float,
+    ceiling: float,
+) -> float:
+    """Variance of an estimated P·V; infinite where noise alone explains the visits."""
+    certain = visits - np.sqrt(doubt)
+    if certain <= 0.0:
+        return np.inf
+    square = sampling * variance + noise * deviation + (2.0 * ceiling * sampling / visits) ** 2
+    return float(square / certain**2)
+
+
+@kernel
+def gain_variance(
+    visits: float, sampling: float, noise: float, doubt: float, reward: float, centre: float
+) -> float:
+    """Variance of an estimated reward; infinite where noise alone explains the visits.
+
+    Rewards are released as sums of r - ``centre``: noise on the visits moves them no further.
+    """
+    certain = visits - np.sqrt(doubt)
+    if certain <= 0.0:
+        return np.inf
+    square = sampling * reward * (1.0 - reward) + noise + doubt * (reward - centre) ** 2
+    return float((square + (2.0 * sampling / visits) ** 2) / certain**2)
+
+
+@kernel
+def mean_reward(gains: FloatArray) -> float:
+    """Of one row, between zero and one; zero without visits."""
+    if gains[VISITS] <= 0.0:
+        return 0.0
+    return float(min(max(gains[TOTAL] / gains[VISITS], 0.0), 1.0))
+
+
+@kernel
+def optimistic(
+    belief: Belief, width: FloatArray, explore: bool, centre: float, tie: FloatArray, out: Plan
+) -> None:
+    """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
+
+    No action is worth more than a reward of one and then the best state of the next step.
+    """
+    number, probabilities = belief.number, belief.probabilities
+    moves, gains = belief.moves, belief.gains
+    actions, values, bonus, moments = out.actions, out.values, out.bonus, out.moments
+    horizon = actions.shape[0]
+    layers, states, choices = number.shape
+    values[horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        layer = h if layers > 1 else 0
+        ceiling = 1.0 + np.max(values[h + 1])
+        for s in range(states):
+            best, luck = -1.0, -1.0
+            for a in range(choices):
+                move, gain = moves[layer, s, a], gains[layer, s, a]
+                reward = mean_reward(gain)
+                mean, variance, deviation = 0.0, 0.0, 0.0
+                square = gain_variance(
+                    gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre
+                )
+                if h < horizon - 1:
+                    i = number[layer, s, a]
+                    if i >= 0:
+                        mean, variance, deviation = spread(probabilities[i], values[h + 1])
+                    square += move_variance(
+                        move[VISITS],
+                        move[SAMPLING],
+                        move[NOISE],
+                        move[DOUBT],
+                        variance,
+                        deviation,
+                        float(horizon - h),
+                    )
+                if np.isinf(square):
+                    extra = ceiling
+                    q = ceiling if explore else 0.0
+                else:
+                    extra = width[layer, s, a] * np.sqrt(square) if explore else 0.0
+                    q = min(reward + mean + extra, ceiling)
+                if q > best + TIE or (q > best - TIE and tie[h, s, a] > luck):
+                    best, luck = max(q, best), tie[h, s, a]
+                    actions[h, s] = a
+                    bonus[h, s] = min(extra, ceiling)
+                    moments[h, s, 0], moments[h, s, 1] = variance, deviation
+                    moments[h, s, 2] = reward
+            values[h, s] = best
+
+
+@kernel
+def state_occupancy(
+    number: IntArray,
+    probabilities: FloatArray,
+    actions: IntArray,
+    initial: FloatArray,
+    out: FloatArray,
+) -> None:
+    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy.
+
+    A row that nobody has visited leads anywhere.
+    """
+    horizon, states = actions.shape
+    layers = number.shape[0]
+    out[:] = 0.0
+    out[0] = initial
+    for h in range(horizon - 1):
+        layer = h if layers > 1 else 0
+        for s in range(states):
+            if out[h, s] == 0.0:
+                continue
+            i = number[layer, s, actions[h, s]]
+            for j in range(states):
+                chance = probabilities[i, j] if i >= 0 else 1.0 / states
+                out[h + 1, j] += out[h, s] * chance
+
+
+@kernel
+def largest_reach(
+    number: IntArray, probabilities: FloatArray, initial: FloatArray, out: FloatArray
+) -> None:
+    """``out[h, s]``: the largest chance, over all policies, of being at s in step h."""
+    horizon, states = out.shape
+    layers, _, choices = number.shape
+    out[0] = initial
+    chance, before = np.empty(states), np.empty(states)
+    for h in range(1, horizon):
+        for target in range(states):
+            chance[:] = 0.0
+            chance[target] = 1.0
+            for k in range(h - 1, -1, -1):
+                layer = k if layers > 1 else 0
+                for s in range(states):
+                    before[s] = 0.0
+                    for a in range(choices):
+                        i = number[layer, s, a]
+                        mean = 0.0
+                        for j in range(states):
+                            mean += (probabilities[i, j] if i >= 0 else 1.0 / states) * chance[j]
+                        before[s] = max(before[s], mean)
+                chance[:] = before
+            out[h, target] = (initial * chance).sum()

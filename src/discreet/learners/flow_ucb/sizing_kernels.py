@@ -1,0 +1,120 @@
+"""Compiled prediction of what a batch leaves unknown (rule in `sizing`)."""
+
+import numpy as np
+
+from discreet._jit import kernel
+from discreet._types import FloatArray
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners.flow_ucb.plan import Plan
+from discreet.learners.flow_ucb.plan_kernels import (
+    gain_variance,
+    mean_reward,
+    move_variance,
+)
+from discreet.learners.flow_ucb.sizing import Report
+
+
+@kernel
+def credit(expected: float, noise: float, ease: float) -> float:
+    """Weight of a batch in one cell: near 1 where the counts dwarf the noise, near 0 below it."""
+    if noise == 0.0:
+        return 1.0
+    return expected / (expected + noise / ease)
+
+
+@kernel
+def promised_sums(
+    expected: float, noise: float, visit_noise: float, report: Report, out: FloatArray
+) -> None:
+    """What a batch adds to the columns of a row with ``expected`` visits."""
+    w = credit(expected, noise, report.ease)
+    out[VISITS] += w * expected
+    out[SAMPLING] += w * w * expected * (1.0 + report.per_visit)
+    out[NOISE] += w * w * noise
+    out[DOUBT] += w * w * (visit_noise + report.per_visit * expected / 2.0)
+
+
+@kernel
+def uncertainty_after(
+    belief: Belief, report: Report, plan: Plan, width: FloatArray, centre: float
+) -> float:
+    """Expected bonus along the plan once the users of ``report`` have played it."""
+    layers, states, choices = belief.number.shape
+    actions, occupancy, moments = plan.actions, plan.occupancy, plan.moments
+    horizon = actions.shape[0]
+    own = np.zeros((horizon, states, 2, COLUMNS))
+    common = np.zeros((states, choices, 2, COLUMNS))
+    for h in range(horizon):
+        for s in range(states):
+            expected = report.users * occupancy[h, s]
+            if expected <= 0.0:
+                continue
+            doubt = report.noise * report.factors[h]
+            if h < horizon - 1 or report.last_transitions:
+                promised_sums(expected, report.noise, doubt, report, own[h, s, 0])
+            promised_sums(expected, report.reward_noise, doubt, report, own[h, s, 1])
+            common[s, actions[h, s]] += own[h, s]
+    total = 0.0
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        ceiling = float(horizon - h)
+        for s in range(states):
+            if occupancy[h, s] <= 0.0:
+                continue
+            a = actions[h, s]
+            gain = belief.gains[layer, s, a] + (
+                common[s, a, 1] if layers == 1 or belief.pooled_gains[layer, s, a] else own[h, s, 1]
+            )
+            square = gain_variance(
+                max(gain[VISITS], 1e-9),
+                gain[SAMPLING],
+                gain[NOISE],
+                gain[DOUBT],
+                moments[h, s, 2],
+                centre,
+            )
+            if h < horizon - 1:
+                move = belief.moves[layer, s, a] + (
+                    common[s, a, 0]
+                    if layers == 1 or belief.pooled_moves[layer, s, a]
+                    else own[h, s, 0]
+                )
+                square += move_variance(
+                    max(move[VISITS], 1e-9),
+                    move[SAMPLING],
+                    move[NOISE],
+                    move[DOUBT],
+                    moments[h, s, 0],
+                    moments[h, s, 1],
+                    ceiling,
+                )
+            extra = ceiling if np.isinf(square) else width[layer, s, a] * np.sqrt(square)
+            total += occupancy[h, s] * min(extra, ceiling)
+    return total
+
+
+@kernel
+def add_expected(belief: Belief, report: Report, plan: Plan) -> None:
+    """Add what the users of ``report`` would add by playing the plan, to the sums of a belief."""
+    layers, states, _ = belief.number.shape
+    horizon = plan.actions.shape[0]
+    sums = np.zeros((2, COLUMNS))
+    for h in range(horizon):
+        for s in range(states):
+            expected = report.users * plan.occupancy[h, s]
+            if expected <= 0.0:
+                continue
+            a, doubt = plan.actions[h, s], report.noise * report.factors[h]
+            sums[:] = 0.0
+            if h < horizon - 1 or report.last_transitions:
+                promised_sums(expected, report.noise, doubt, report, sums[0])
+            promised_sums(expected, report.reward_noise, doubt, report, sums[1])
+            row = belief.gains[h if layers > 1 else 0, s, a]
+            sums[1, TOTAL] = sums[1, VISITS] * mean_reward(row)
+            for k in range(layers):
+                here = layers == 1 or k == h
+                if here or belief.pooled_moves[k, s, a]:
+                    belief.moves[k, s, a] += sums[0]
+                if here or belief.pooled_gains[k, s, a]:
+                    belief.gains[k, s, a] += sums[1]

@@ -1,0 +1,60 @@
+"""What flow-ucb believes: sums over steps where they are shared, and the lean of projected noise."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb.belief import LEAN, Shared, believed
+from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
+
+
+def evidence_of(seed):
+    rng = np.random.default_rng(seed)
+    evidence = Evidence.empty(3, 2, 2)
+    evidence.number[:] = np.arange(12).reshape(3, 2, 2)
+    evidence.transitions[:] = rng.uniform(1, 5, (12, 2))
+    evidence.moves[:] = rng.uniform(1, 5, evidence.moves.shape)
+    evidence.moves[..., VISITS] = evidence.transitions.sum(axis=1).reshape(3, 2, 2)
+    evidence.gains[:] = rng.uniform(1, 5, evidence.gains.shape)
+    return evidence
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_are_over_steps_exactly_where_they_are_shared(seed):
+    evidence = evidence_of(seed)
+    shared = Shared(
+        np.array([[True, False], [False, True]]), np.array([[False, False], [False, True]])
+    )
+    belief = believed(evidence, shared)
+    for h in range(3):
+        for s in range(2):
+            for a in range(2):
+                moves, gains = evidence.moves[h, s, a], evidence.gains[h, s, a]
+                counts = evidence.transitions[evidence.number[h, s, a]]
+                if shared.moves[s, a]:
+                    moves = evidence.moves[:, s, a].sum(axis=0)
+                    counts = evidence.transitions[evidence.number[:, s, a]].sum(axis=0)
+                if shared.gains[s, a]:
+                    gains = evidence.gains[:, s, a].sum(axis=0)
+                expected = moves.copy()
+                expected[NOISE] += (LEAN * moves[BIAS]) ** 2
+                np.testing.assert_allclose(belief.moves[h, s, a], expected)
+                np.testing.assert_allclose(belief.gains[h, s, a], gains)
+                row = belief.probabilities[belief.number[h, s, a]]
+                np.testing.assert_allclose(row, counts / counts.sum())
+
+
+def test_the_lean_grows_with_batches_where_noise_averages_out():
+    # A hundred batches of noise 1: the variance of their sum is 100, their lean 20 either way.
+    evidence = Evidence.empty(1, 1, 1)
+    evidence.moves[0, 0, 0, NOISE], evidence.moves[0, 0, 0, BIAS] = 100.0, 100.0
+    shared = Shared(np.zeros((1, 1), bool), np.zeros((1, 1), bool))
+    assert believed(evidence, shared).moves[0, 0, 0, NOISE] == pytest.approx(100 + 400)
+
+
+def test_evidence_is_left_as_it_is():
+    evidence = evidence_of(0)
+    before = [array.copy() for array in evidence]
+    everything = np.ones((2, 2), bool)
+    believed(evidence, Shared(everything, everything))
+    for one, other in zip(before, evidence, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,90 @@
+"""The gate on stationarity: passes what is stationary, stops what is not, row by row."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb.evidence import (
+    DOUBT,
+    NOISE,
+    SAMPLING,
+    TOTAL,
+    VISITS,
+    Evidence,
+)
+from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
+
+
+def evidence_of(moves, rewards, visits, noise=60.0, seed=0):
+    """Noisy sums of ``visits`` at every row, of ``moves[H, S, A, S]`` and ``rewards[H, S, A]``."""
+    rng = np.random.default_rng(seed)
+    evidence = Evidence.empty(*rewards.shape)
+    evidence.number[:] = np.arange(rewards.size).reshape(rewards.shape)
+    counts = rng.multinomial(visits, moves) + rng.normal(0, noise**0.5, moves.shape)
+    evidence.transitions[:] = counts.reshape(rewards.size, -1)
+    for sums in (evidence.moves, evidence.gains):
+        sums[..., VISITS], sums[..., SAMPLING] = visits, visits
+        sums[..., NOISE], sums[..., DOUBT] = noise, noise
+    gained = rng.binomial(visits, rewards) + rng.normal(0, noise**0.5, rewards.shape)
+    evidence.gains[..., TOTAL] = gained
+    return evidence
+
+
+def world(seed, horizon=6):
+    rng = np.random.default_rng([9, seed])
+    moves = np.repeat(rng.dirichlet(np.ones(4), (1, 4, 3)), horizon, axis=0)
+    return moves, np.repeat(rng.random((1, 4, 3)), horizon, axis=0)
+
+
+def test_what_is_stationary_passes():
+    # All rows together exceed two standard deviations in one world of forty, by chance.
+    found = [
+        shared_rows(evidence_of(*world(seed), 2000, seed=seed), 10_000, 0.5) for seed in range(40)
+    ]
+    assert sum(shared.moves.all() for shared in found) >= 36
+    assert sum(shared.gains.all() for shared in found) >= 34
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_changing_world_is_not_pooled(seed):
+    rng = np.random.default_rng(seed)
+    moves, rewards = rng.dirichlet(np.ones(4), (6, 4, 3)), rng.random((6, 4, 3))
+    shared = shared_rows(evidence_of(moves, rewards, 2000), 10_000, 0.5)
+    assert not shared.moves.any()
+    assert not shared.gains.any()
+
+
+def test_one_odd_row_is_left_out_and_the_others_stay():
+    moves, rewards = world(1)
+    moves[2, 1, 0] = moves[2, 1, 0][::-1]
+    shared = shared_rows(evidence_of(moves, rewards, 600), 10_000, 0.5)
+    assert not shared.moves[1, 0]
+    assert shared.moves.sum() == 11
+
+
+def test_odd_rewards_leave_transitions_pooled():
+    moves, rewards = world(2)
+    rewards = np.random.default_rng(0).random(rewards.shape)
+    shared = shared_rows(evidence_of(moves, rewards, 2000), 10_000, 0.5)
+    assert shared.moves.all()
+    assert not shared.gains.any()
+
+
+def test_what_noise_explains_is_no_contradiction():
+    moves, rewards = world(1)
+    moves[2, 1, 0] = moves[2, 1, 0][::-1]
+    assert shared_rows(evidence_of(moves, rewards, 10, noise=400.0), 10_000, 0.5).moves.all()
+
+
+def test_limits_grow_with_the_users():
+    moves, rewards = world(1)
+    rewards[2, 1, 0] = min(rewards[0, 1, 0] + 0.15, 1.0)
+    evidence = evidence_of(moves, rewards, 800)
+    few, many = (shared_rows(evidence, users, 0.5).gains for users in (10_000, 10**9))
+    assert not few[1, 0]
+    assert many[1, 0]
+
+
+def test_nothing_is_shared_where_nothing_may_be():
+    shared = nothing_shared(Evidence.empty(3, 2, 4))
+    assert shared.moves.shape == shared.gains.shape == (2, 4)
+    assert not (shared.moves | shared.gains).any()

@@ -1,0 +1,80 @@
+"""Chi-squares over steps against plain NumPy and against SciPy's tail."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.learners.flow_ucb import gate_kernels as kernels
+from discreet.learners.flow_ucb.evidence import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
+
+
+@pytest.mark.parametrize("freedom", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize("tail", [0.5, 0.05, 1e-4])
+def test_the_normal_is_as_unlikely_as_the_chi_square(freedom, tail):
+    square = stats.chi2.isf(tail, freedom)
+    assert kernels.normal(square, freedom) == pytest.approx(stats.norm.isf(tail), abs=0.15)
+
+
+def row_z(counts, visits, noise):
+    steps = len(visits)
+    sampling, alone = np.array(visits, float), np.zeros(steps)
+    arguments = (np.array(counts, float), np.array(visits, float), sampling, np.array(noise))
+    return kernels.row_chi_square(*arguments, steps, alone), alone
+
+
+def test_the_chi_square_of_a_row_by_numpy():
+    rng = np.random.default_rng(0)
+    visits, noise = rng.uniform(50, 200, 4), rng.uniform(1, 50, 4)
+    counts = rng.uniform(0, 1, (3, 4)) * visits
+    (square, freedom, worst), alone = row_z(counts, visits, noise)
+    p = np.clip(counts.sum(axis=1) / visits.sum(), 0, 1)[:, None]
+    weight = visits**2 / (noise + visits * np.maximum(p * (1 - p), 0.01))
+    x = counts / visits
+    mean = (weight * x).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
+    assert square == pytest.approx((weight * (x - mean) ** 2).sum())
+    assert freedom == 9
+    for k in range(4):
+        rest = np.arange(4) != k
+        other = (weight * x)[:, rest].sum(axis=1) / weight[:, rest].sum(axis=1)
+        both = 1 / weight[:, k] + 1 / weight[:, rest].sum(axis=1)
+        assert alone[k] == pytest.approx(((x[:, k] - other) ** 2 / both).sum())
+    expected = max(kernels.normal(square, 9.0), *(kernels.normal(q, 3.0) for q in alone))
+    assert worst == pytest.approx(expected)
+
+
+def test_one_step_contradicts_nothing():
+    assert row_z([[3.0]], [9.0], [1.0])[0] == (0.0, 0.0, -np.inf)
+
+
+def test_a_single_odd_step_is_seen_where_the_sum_over_steps_hides_it():
+    visits, noise = np.full(20, 400.0), np.full(20, 4.0)
+    counts = np.full((1, 20), 200.0)
+    counts[0, 7] = 255.0
+    (square, freedom, worst), _ = row_z(counts, visits, noise)
+    assert worst > 4 > kernels.normal(square, freedom)
+
+
+def test_rewards_hold_the_variance_of_their_visits():
+    gains = np.zeros((2, 1, 1, COLUMNS))
+    gains[..., VISITS], gains[..., SAMPLING] = 100.0, 100.0
+    gains[:, 0, 0, TOTAL] = 40.0, 60.0
+    z, doubtful = np.empty((1, 1)), np.empty((1, 1))
+    kernels.gain_scores(gains, 0.25, TOTAL, z)
+    gains[..., 3] = 50.0
+    kernels.gain_scores(gains, 0.25, TOTAL, doubtful)
+    assert doubtful[0, 0] < z[0, 0]
+
+
+def test_rows_without_a_place_or_without_certain_visits_are_not_compared():
+    number = np.full((3, 2, 1), -1)
+    number[:, 0, 0] = 0, -1, 1
+    counts = np.array([[90.0, 10.0], [10.0, 90.0]])
+    moves = np.zeros((3, 2, 1, COLUMNS))
+    moves[..., VISITS], moves[..., SAMPLING], moves[..., NOISE] = 100.0, 100.0, 1.0
+    z = np.empty((2, 1))
+    together = kernels.move_scores(number, counts, moves, z)
+    assert together > 6
+    assert z[0, 0] >= together
+    assert z[1, 0] == -np.inf
+    moves[2, 0, 0, 3] = 1e5
+    assert kernels.move_scores(number, counts, moves, z) == -np.inf

@@ -1,0 +1,74 @@
+"""Several plans in one batch: the flow of the one policy is the mixture of theirs."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb.mixture import MOST_PLANS, Part, mixed, several
+from discreet.learners.flow_ucb.plan import Plan
+from discreet.mdp import RandomMDP
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+
+MDP = RandomMDP(states=3, actions=2, horizon=4, seed=5)
+
+
+def occupancy(chosen):
+    """State occupancies of ``chosen[H, S, A]`` in the true model."""
+    out, mass = np.zeros((4, 3)), MDP.initial
+    for h in range(4):
+        out[h] = mass
+        step = MDP.transitions[h if len(MDP.transitions) > 1 else 0]
+        mass = np.einsum("s,sa,sat->t", mass, chosen[h], step)
+    return out
+
+
+def plan_of(seed):
+    plan = Plan.empty(4, 3)
+    plan.actions[:] = np.random.default_rng(seed).integers(0, 2, (4, 3))
+    plan.occupancy[:] = occupancy(np.eye(2)[plan.actions])
+    return plan
+
+
+def test_one_plan_is_played_as_it_is():
+    plan = plan_of(0)
+    found = mixed([Part(plan, 10)], 2)
+    assert isinstance(found.policy, DeterministicPolicy)
+    np.testing.assert_array_equal(found.policy.actions, plan.actions)
+    np.testing.assert_array_equal(found.occupancy, plan.occupancy)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
+    parts = [Part(plan_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
+    found = mixed(parts, 2)
+    assert isinstance(found.policy, StochasticPolicy)
+    expected = sum(
+        users / 100 * np.eye(2)[plan.actions] * plan.occupancy[..., None] for plan, users in parts
+    )
+    chosen = found.policy.probabilities
+    np.testing.assert_allclose(occupancy(chosen)[..., None] * chosen, expected, atol=1e-12)
+    np.testing.assert_allclose(found.occupancy, expected.sum(axis=-1))
+
+
+def test_where_no_plan_goes_actions_are_mixed_by_users():
+    plans = [plan_of(0), plan_of(0)]
+    plans[0].actions[2, 1], plans[1].actions[2, 1] = 0, 1
+    for plan in plans:
+        plan.occupancy[2, 1] = 0.0
+    found = mixed([Part(plans[0], 30), Part(plans[1], 10)], 2)
+    np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
+
+
+def test_plans_are_added_until_there_are_three_or_no_users_left():
+    seen = []
+
+    def size(belief, most):
+        seen.append((belief, most))
+        return Part(belief, min(40, most))
+
+    def expect(belief, part):
+        return f"{belief}+{part.users}"
+
+    assert [p.users for p in several("b", 1000, size, expect)] == [40] * MOST_PLANS
+    assert seen == [("b", 1000), ("b+40", 960), ("b+40+40", 920)]
+    assert [p.users for p in several("b", 60, size, expect)] == [40, 20]
+    assert [p.users for p in several("b", 30, size, expect)] == [30]

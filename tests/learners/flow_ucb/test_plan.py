@@ -1,0 +1,78 @@
+"""Plans of flow-ucb: optimism within bounds, greed that shuns what is not known."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb.belief import Shared, believed
+from discreet.learners.flow_ucb.evidence import DOUBT, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.plan import Planner
+from discreet.mdp.shape import Shape
+
+
+def belief_of(visits, rewards, doubt, horizon=2):
+    """One state; per action the visits, the mean reward and the variance of the visits."""
+    evidence = Evidence.empty(horizon, 1, len(visits))
+    evidence.number[:] = np.arange(horizon * len(visits)).reshape(horizon, 1, -1)
+    evidence.transitions[:, 0] = 1.0
+    for sums in (evidence.moves, evidence.gains):
+        sums[..., VISITS], sums[..., DOUBT] = visits, doubt
+    evidence.gains[..., TOTAL] = np.array(visits) * np.array(rewards)
+    nothing = np.zeros((1, len(visits)), bool)
+    return believed(evidence, Shared(nothing, nothing))
+
+
+def planner(actions, horizon=2):
+    return Planner(Shape(1, actions, horizon), np.ones(1), 0.0)
+
+
+def values_of(plan):
+    return plan.values.ravel().tolist()
+
+
+@pytest.mark.parametrize("horizon", [2])
+def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy(horizon):
+    # Action 0 pays 0.25 and is well known; action 1 pays 1 on visits that noise explains.
+    unknown = belief_of([1e12, 10.0], [0.25, 1.0], [0.0, 100.0])
+    width, tie = np.ones((2, 1, 2)), np.zeros((2, 1, 2))
+    optimist = planner(2).optimistic(unknown, width, tie)
+    assert optimist.actions.ravel().tolist() == [1, 1]
+    assert values_of(optimist) == [2.0, 1.0, 0.0]
+    assert optimist.bonus.ravel().tolist() == [2.0, 1.0]
+    greedy = planner(2).greedy(unknown, tie)
+    assert greedy.actions.ravel().tolist() == [0, 0]
+    assert values_of(greedy) == [0.5, 0.25, 0.0]
+    assert not greedy.bonus.any()
+    known = belief_of([1e12, 10.0], [0.25, 1.0], [0.0, 0.0])
+    assert planner(2).greedy(known, tie).actions.ravel().tolist() == [1, 1]
+
+
+def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
+    # Step 1 is known to pay 0.25; at step 0 nothing is known: 1.25, not the 2 that are left.
+    belief = belief_of([1e12], [0.25], [0.0])
+    belief.gains[0] = 0.0
+    plan = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(plan) == [1.25, 0.25, 0.0]
+    assert planner(1).promised(plan) == 1.25
+
+
+def test_the_last_step_needs_no_transitions():
+    belief = belief_of([1e12], [0.25], [0.0])
+    belief.moves[1], belief.number[1] = 0.0, -1
+    plan = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(plan) == [0.5, 0.25, 0.0]
+
+
+def test_width_is_per_row():
+    belief = belief_of([100.0, 100.0], [0.5, 0.5], [0.0, 0.0])
+    belief.gains[..., 2] = 100.0  # noise variance
+    width = np.ones((2, 1, 2))
+    width[..., 1] = 2.0
+    plan = planner(2).optimistic(belief, width, np.zeros((2, 1, 2)))
+    assert plan.actions.ravel().tolist() == [1, 1]
+    np.testing.assert_allclose(plan.bonus, 0.2)
+
+
+def test_reach_takes_work_that_is_known_before():
+    assert Planner(Shape(716, 25, 20), np.ones(716) / 716, 0.5).reach_work > 1e12
+    assert planner(2).reach_work == 4.0
+    assert planner(2).reach(belief_of([9.0, 9.0], [0, 0], [0, 0])).tolist() == [[1.0], [1.0]]

@@ -1,0 +1,92 @@
+"""Planning of flow-ucb against plain NumPy, and each term of its formula by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb import plan_kernels as kernels
+
+spread = kernels.spread.py_func
+state_occupancy = kernels.state_occupancy.py_func
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_spread_is_mean_variance_and_deviations(seed):
+    rng = np.random.default_rng(seed)
+    p, values = rng.dirichlet(np.ones(4)), rng.random(4)
+    mean, variance, deviation = spread(p, values)
+    assert mean == pytest.approx(p @ values)
+    assert variance == pytest.approx(p @ (values - p @ values) ** 2)
+    assert deviation == pytest.approx(((values - p @ values) ** 2).sum())
+
+
+def test_variances_by_hand():
+    # 100 visits, sd 20 on them: 80 are certain.
+    moved = kernels.move_variance(100.0, 100.0, 4.0, 400.0, 0.2, 3.0, 3.0)
+    assert moved == pytest.approx((100 * 0.2 + 4 * 3 + 6**2) / 80**2)
+    plain = kernels.gain_variance(100.0, 100.0, 5.0, 400.0, 0.5, 0.0)
+    assert plain == pytest.approx((25 + 5 + 400 * 0.25 + 2**2) / 80**2)
+    # Of centred rewards only what is not 1/2 is multiplied by the visits.
+    centred = kernels.gain_variance(100.0, 100.0, 5.0, 400.0, 0.75, 0.5)
+    assert centred == pytest.approx((100 * 0.75 * 0.25 + 5 + 400 / 16 + 2**2) / 80**2)
+
+
+@pytest.mark.parametrize(("visits", "known"), [(19.9, False), (20.0, False), (20.1, True)])
+def test_visits_that_noise_explains_are_no_visits(visits, known):
+    assert math.isfinite(kernels.gain_variance(visits, 1.0, 5.0, 400.0, 0.5, 0.5)) == known
+    assert math.isfinite(kernels.move_variance(visits, 1.0, 4.0, 400.0, 0.2, 3.0, 3.0)) == known
+
+
+def test_a_mean_reward_is_between_zero_and_one():
+    rows = np.array([[4.0, 0, 0, 0, 1.0], [4.0, 0, 0, 0, 9.0], [4.0, 0, 0, 0, -9.0], [0.0] * 5])
+    assert [kernels.mean_reward(row) for row in rows] == [0.25, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_occupancies_are_products_of_the_model(layers):
+    rng = np.random.default_rng(layers)
+    states, actions = 3, rng.integers(0, 2, (3, 3))
+    number = np.arange(layers * states * 2).reshape(layers, states, 2)
+    probabilities = rng.dirichlet(np.ones(states), number.size)
+    initial = rng.dirichlet(np.ones(states))
+    out = np.full((3, states), 7.0)
+    state_occupancy(number, probabilities, actions, initial, out)
+    mass = initial
+    for h in range(3):
+        np.testing.assert_allclose(out[h], mass)
+        layer = h if layers > 1 else 0
+        mass = mass @ probabilities[number[layer, np.arange(states), actions[h]]]
+    np.testing.assert_allclose(out.sum(axis=1), 1.0)
+
+
+def test_a_row_that_nobody_visited_leads_anywhere():
+    number = np.full((1, 2, 1), -1)
+    out = np.zeros((2, 2))
+    state_occupancy(number, np.zeros((0, 2)), np.zeros((2, 2), np.int64), np.array([1.0, 0.0]), out)
+    assert out.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+def test_renamed_actions_give_the_same_occupancies():
+    rng = np.random.default_rng(9)
+    number = np.arange(12).reshape(2, 3, 2)
+    probabilities = rng.dirichlet(np.ones(3), 12)
+    actions, initial = rng.integers(0, 2, (2, 3)), rng.dirichlet(np.ones(3))
+    one, other = np.zeros((2, 3)), np.zeros((2, 3))
+    state_occupancy(number, probabilities, actions, initial, one)
+    state_occupancy(number[:, :, ::-1].copy(), probabilities, 1 - actions, initial, other)
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_reach_is_that_of_the_best_of_all_policies(seed):
+    rng = np.random.default_rng(seed)
+    number = np.arange(12).reshape(3, 2, 2)
+    probabilities, initial = rng.dirichlet(np.ones(2), 12), np.array([0.3, 0.7])
+    found, best, out = np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 2))
+    kernels.largest_reach(number, probabilities, initial, found)
+    for choice in itertools.product((0, 1), repeat=6):
+        state_occupancy(number, probabilities, np.array(choice).reshape(3, 2), initial, out)
+        best = np.maximum(best, out)
+    np.testing.assert_allclose(found, best)

@@ -1,0 +1,41 @@
+"""What may be set of flow-ucb, and its usual confidence."""
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidInputError
+from discreet.learners.base import Problem
+from discreet.learners.flow_ucb.settings import FlowSettings, users_per_unit, usual_confidence
+from discreet.mdp.shape import Shape
+
+pytestmark = pytest.mark.core
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"confidence": 0.0},
+        {"shrink": 1.5},
+        {"ease": -1.0},
+        {"shrink": float("nan")},
+        {"pooling": "always"},
+        {"constants": "theory"},
+    ],
+)
+def test_bad_settings_are_refused(given):
+    with pytest.raises(InvalidInputError):
+        FlowSettings.choose(given)
+
+
+def test_users_per_unit_of_noise_and_row():
+    problem = Problem(Shape(4, 2, 6), 10**6, np.array([True, False, False, False]))
+    assert users_per_unit(problem, 100.0) == pytest.approx(10**6 / (10 * 48))
+    assert users_per_unit(problem, 0.0) == 10**6
+
+
+def test_caution_grows_with_the_users():
+    found = [usual_confidence(plenty) for plenty in (1.0, 10.0, 100.0, 1e3, 1e4, 1e6, 1e9)]
+    assert found == sorted(found)
+    assert found[0] == found[1] == 0.035
+    assert found[3] == pytest.approx(0.08)
+    assert found[-2] == found[-1] == pytest.approx(0.16)

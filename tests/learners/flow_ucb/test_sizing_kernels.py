@@ -1,0 +1,103 @@
+"""What a batch is predicted to leave unknown, against the sums that it really adds."""
+
+import numpy as np
+import pytest
+
+from discreet.learners.flow_ucb import sizing_kernels as kernels
+from discreet.learners.flow_ucb.belief import Shared, believed
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.sizing import Report
+from discreet.mdp.shape import Shape
+
+credit = kernels.credit.py_func
+SHAPE = Shape(2, 2, 3)
+INITIAL = np.array([1.0, 0.0])
+
+
+def test_a_batch_counts_fully_without_noise_and_hardly_below_it():
+    assert credit(0.0, 0.0, 1.0) == 1.0
+    assert credit(10.0, 0.0, 3.0) == 1.0
+    assert credit(0.0, 4.0, 1.0) == 0.0
+    assert credit(4.0, 4.0, 1.0) == 0.5
+    weights = [credit(n, 100.0, 2.0) for n in (1.0, 10.0, 100.0, 1e6)]
+    assert weights == sorted(weights)
+    assert weights[-1] > 0.999
+    assert credit(10.0, 100.0, 4.0) > credit(10.0, 100.0, 1.0)
+
+
+def report(users, last_transitions=False, per_visit=0.0):
+    factors = np.array([0.0, 0.5, 1.0])
+    return Report(float(users), 20.0, 10.0, per_visit, factors, 0.1, last_transitions)
+
+
+def belief_of(shared_moves, shared_gains, seed=0):
+    rng = np.random.default_rng(seed)
+    evidence = Evidence.empty(3, 2, 2)
+    evidence.number[:] = np.arange(12).reshape(3, 2, 2)
+    evidence.transitions[:] = rng.uniform(20, 90, (12, 2))
+    for sums in (evidence.moves, evidence.gains):
+        sums[..., VISITS] = evidence.transitions.sum(axis=1).reshape(3, 2, 2)
+        sums[..., SAMPLING] = sums[..., VISITS]
+        sums[..., NOISE], sums[..., DOUBT] = 30.0, 20.0
+    evidence.gains[..., TOTAL] = evidence.gains[..., VISITS] * rng.random((3, 2, 2))
+    rows = np.ones((2, 2), bool)
+    return believed(evidence, Shared(rows & shared_moves, rows & shared_gains))
+
+
+@pytest.mark.parametrize("shared_moves", [False, True])
+@pytest.mark.parametrize("shared_gains", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+def test_the_prediction_is_the_bonus_after_the_expected_counts(shared_moves, shared_gains, last):
+    belief, planner = belief_of(shared_moves, shared_gains), Planner(SHAPE, INITIAL, 0.5)
+    width, tie = np.full((3, 2, 2), 0.3), np.zeros((3, 2, 2))
+    plan = planner.optimistic(belief, width, tie)
+    after = belief._replace(moves=belief.moves.copy(), gains=belief.gains.copy())
+    kernels.add_expected(after, report(500, last), plan)
+    expected = 0.0
+    for h in range(3):
+        for s in range(2):
+            a = plan.actions[h, s]
+            gain, move = after.gains[h, s, a], after.moves[h, s, a]
+            variance, deviation, reward = plan.moments[h, s]
+            square = gain[SAMPLING] * reward * (1 - reward) + gain[NOISE]
+            square += gain[DOUBT] * (reward - 0.5) ** 2 + (2 * gain[SAMPLING] / gain[VISITS]) ** 2
+            total = square / (gain[VISITS] - gain[DOUBT] ** 0.5) ** 2
+            if h < 2:
+                square = move[SAMPLING] * variance + move[NOISE] * deviation
+                square += (2 * (3 - h) * move[SAMPLING] / move[VISITS]) ** 2
+                total += square / (move[VISITS] - move[DOUBT] ** 0.5) ** 2
+            expected += plan.occupancy[h, s] * min(0.3 * total**0.5, 3 - h)
+    found = kernels.uncertainty_after(belief, report(500, last), plan, width, 0.5)
+    assert found == pytest.approx(expected)
+
+
+def test_more_users_leave_less():
+    belief, planner = belief_of(True, False), Planner(SHAPE, INITIAL, 0.5)
+    width = np.full((3, 2, 2), 0.3)
+    plan = planner.optimistic(belief, width, np.zeros((3, 2, 2)))
+    left = [
+        kernels.uncertainty_after(belief, report(n), plan, width, 0.5) for n in (10, 100, 10**4)
+    ]
+    assert left == sorted(left, reverse=True)
+    assert left[0] <= (plan.occupancy * plan.bonus).sum()
+
+
+def test_what_is_expected_of_a_row_by_hand():
+    sums = np.zeros(5)
+    kernels.promised_sums(200.0, 20.0, 8.0, report(500, per_visit=3.0), sums)
+    w = 200 / (200 + 20 / 0.1)
+    assert sums[VISITS] == pytest.approx(w * 200)
+    assert sums[SAMPLING] == pytest.approx(w**2 * 200 * 4)
+    assert sums[NOISE] == pytest.approx(w**2 * 20)
+    assert sums[DOUBT] == pytest.approx(w**2 * (8 + 3 * 200 / 2))
+
+
+def test_expected_counts_keep_mean_rewards():
+    belief, planner = belief_of(False, True), Planner(SHAPE, INITIAL, 0.5)
+    plan = planner.greedy(belief, np.zeros((3, 2, 2)))
+    after = belief._replace(moves=belief.moves.copy(), gains=belief.gains.copy())
+    kernels.add_expected(after, report(500), plan)
+    assert (after.gains[..., VISITS] > belief.gains[..., VISITS]).any()
+    before = belief.gains[..., TOTAL] / belief.gains[..., VISITS]
+    np.testing.assert_allclose(after.gains[..., TOTAL] / after.gains[..., VISITS], before)
