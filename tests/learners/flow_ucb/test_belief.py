@@ -1,4 +1,4 @@
-"""What flow-ucb believes: sums over steps where they are shared, and the lean of projected noise."""
+"""What flow-ucb believes: sums over steps where shared, and the lean of projected noise."""
 
 import numpy as np
 import pytest

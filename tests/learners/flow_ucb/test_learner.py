@@ -139,8 +139,8 @@ def test_only_released_statistics_steer_it():
 def test_actions_have_no_favourite():
     # With no evidence the first policy is a fair coin per (h, s): chi-squared over 400 learners.
     mdp = river(None)
-    chosen = np.array([learner_of(mdp, 1000, seed=s).ask().policy.actions for s in range(400)])
-    share = chosen.mean(axis=0)
+    chosen = [learner_of(mdp, 10**6, seed=s).ask().policy.actions for s in range(400)]
+    share = np.mean(chosen, axis=0)
     assert np.abs(share - 0.5).max() < 6 * 0.5 / np.sqrt(400)
 
 

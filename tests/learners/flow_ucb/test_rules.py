@@ -48,23 +48,22 @@ def test_credit_by_hand():
     np.testing.assert_array_equal(learner._credit(np.array([0.0, 7.0]), 0.0), [1.0, 1.0])
 
 
-def test_the_first_batch_is_the_smallest_with_certain_visits_along_its_plan():
-    # Nothing is known, and nobody has come whom caution could be for: visits above their noise in
-    # every state of the plan are enough; sizes are rounded up to two digits.
+def test_the_first_batch_is_sized_against_half_the_promised_value():
+    # Nothing is known: 6 is promised, so the goal is 0.7 of 3. Nobody has come whom caution could
+    # be for: visits above their noise are enough. Sizes are rounded up to two digits.
     learner = learner_of(river(0))
     users = learner.ask().users
     occupancy = learner._request.occupancy
-    assert _certain(learner, users, occupancy).all()
-    assert not _certain(learner, users * 0.9, occupancy).all()
+    left = [_unknown_after(learner, n, occupancy) for n in (users, users - 2)]
+    assert left[0] <= 0.7 * 3 < left[1]
 
 
-def _certain(learner, users, occupancy):
-    """Whether the plan's visits exceed their noise, in plain numpy."""
-    expected = users * occupancy
+def _unknown_after(learner, users, occupancy):
+    """What remains where visits do not exceed their noise, in plain numpy."""
     noise = learner.plan.noise_variance(1000)["transitions"]
-    weight = expected / (expected + noise / 0.1)
     factors = visit_noise_factors(4, 6, 1, last_transitions=False)[:, None]
-    return (expected > np.sqrt(noise * factors))[(expected > 0) & (weight > 0)]
+    uncertain = users * occupancy <= np.sqrt(noise * factors)
+    return (occupancy * uncertain * (6.0 - np.arange(6)[:, None])).sum()
 
 
 def test_visit_noise_factors_match_the_projection():
