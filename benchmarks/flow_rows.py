@@ -160,11 +160,13 @@ def run_all(wanted: list[Task], path: Path, jobs: int) -> Iterator[tuple[Task, l
     """Run what is missing and append it to the file, each task as soon as it has ended."""
     left = missing(wanted, read_rows(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
+    new, cut = not path.exists(), path.exists() and not path.read_bytes().endswith(b"\n")
     with path.open("a", newline="") as file, ProcessPoolExecutor(jobs) as pool:
         writer = csv.writer(file)
         if new:
             writer.writerow([item.name for item in fields(Row)])
+        if cut:
+            file.write("\n")
         running = {pool.submit(run_task, task): task for task in left}
         for done in as_completed(running):
             rows = done.result()

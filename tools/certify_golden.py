@@ -114,7 +114,7 @@ def cases() -> Iterator[Case]:
     for horizon in (2, 6):  # one user adds all bits: fair ones, as few as there can be
         least = Shuffle(epsilon=1.0, delta=1e-6, mechanism="bits")
         yield Case(f"least fair bits H={horizon} eps=1 delta=1e-06", _batch(least, horizon), 1)
-    for mechanism in ("laplace", "randomized-response", "one-step"):
+    for mechanism in ("laplace", "randomized-response", "one-step", "split"):
         local = Local(epsilon=1.0, mechanism=mechanism)
         yield Case(f"local {mechanism} H=6 eps=1", _batch(local, 6), quick=True)
     yield Case("one-shot Laplace H=6 eps=1", _batch(Central(epsilon=1.0), 6), quick=True)

@@ -87,7 +87,7 @@ def test_the_check_of_a_certificate_can_be_read_by_a_script(discreet, tmp_path):
     assert (found["epsilon"], found["delta"], found["bound"]) == ("1", "0", "0")
     assert found["recomputed"] == 0
     assert "trust assumptions" in " ".join(found["not_covered"])
-    assert found["unverified_comments"]["mechanism"] == "one-step"
+    assert found["unverified_comments"]["mechanism"] == "split"
 
 
 def test_an_edited_story_is_no_part_of_what_is_verified(discreet, tmp_path):

@@ -61,9 +61,9 @@ def random_description(rng):
     problem, statistics = random_problem(rng), ["transitions", "rewards", "visits"]
     some = rng.sample(statistics, rng.randint(1, 3))
     name = rng.choice(list(ALL))
+    wide = problem["horizon"] == 1 and some == ["transitions"]
+    last = wide or rng.random() < 0.5
     if name == "classes":
-        wide = problem["horizon"] == 1 and some == ["transitions"]
-        last = wide or rng.random() < 0.5
         scale = rng.choice([1, 7, 2**53 - 1, 2**70 + 3])
         mean = [str(rng.randint(1, 40) * scale), str(scale)]
         return classes(
@@ -75,7 +75,9 @@ def random_description(rng):
         )
     digits = rng.choice([1, 3, 8, 31, 80, 1000])
     flip = [str(rng.randrange(1, 2 ** min(digits, 60))), str(2**digits)]
-    more = {"statistics": some} if name == "randomized-response" else {}
+    more = {} if name == "one-step" else {"statistics": some}
+    if name == "split":
+        more["last_transitions"] = last
     return local(name, **problem, flip=flip, **more)
 
 

@@ -30,7 +30,8 @@ def code(device, data):
 def test_the_header_is_as_documented(name):
     device, data = report(name)
     assert data[:4] == b"dscr" and data[4] == 1
-    assert data[5] == {"classes": 1, "one-step": 2, "randomized-response": 3}[name]
+    kinds = {"classes": 1, "one-step": 2, "randomized-response": 3, "split": 4}
+    assert data[5] == kinds[name]
     assert data[6:38] == device.batch
     assert len(data) == HEADER + device.body == 38 + device.body
 
@@ -85,7 +86,7 @@ def test_golden_bytes_of_version_1_are_made_and_read_for_ever(golden):
         (lambda data: b"DSCR" + data[4:], "unknownVersion"),
         (lambda data: data[:4] + b"\2" + data[5:], "unknownVersion"),
         (lambda data: data[:4] + b"\0" + data[5:], "unknownVersion"),
-        (lambda data: data[:5] + b"\4" + data[6:], "otherBatch"),
+        (lambda data: data[:5] + b"\5" + data[6:], "otherBatch"),
         (lambda data: data[:6] + bytes(32) + data[38:], "otherBatch"),
     ],
 )

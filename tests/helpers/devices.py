@@ -42,10 +42,12 @@ class Bytes:
 
 
 def local(encoder, **changes):
-    """The same problem for one-step or randomised response."""
+    """The same problem for one-step, split reports or randomised response."""
     plain = classes(encoder=encoder, flip=[3, 16])
-    for key in ("statistics", "last_transitions", "users", "lambda"):
+    for key in ("users", "lambda"):
         del plain[key]
+    if encoder != "split":
+        del plain["statistics"], plain["last_transitions"]
     if encoder == "randomized-response":
         plain["statistics"] = ["transitions", "visits", "rewards"]
     return {key: value for key, value in (plain | changes).items() if value is not None}
@@ -55,6 +57,7 @@ ALL = {
     "classes": classes(),
     "one-step": local("one-step"),
     "randomized-response": local("randomized-response"),
+    "split": local("split"),
 }
 """One description of each encoder."""
 

@@ -380,8 +380,8 @@ _LOCAL = (
     Mutant(
         "true-bit-kept-more",
         "the true bit of a one-step report is kept with probability 3/4",
-        "kept = draws.bits(1, 2, 1)[0]",
-        "kept = draws.bits(3, 4, 1)[0]",
+        "kept = draws.bits(1, 2, 1)[0]\n        row",
+        "kept = draws.bits(3, 4, 1)[0]\n        row",
         ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
     ),
     Mutant(
@@ -390,6 +390,55 @@ _LOCAL = (
         "step = draws.below(self.problem.horizon, 1)[0]",
         "step = draws.below(self.problem.horizon, 1)[0] if sum(rewards) != 1 else rewards.index(1)",
         ("test_no_two_users_differ_by_more_than_epsilon_and_some_do",),
+    ),
+    Mutant(
+        "split-bit-kept-more",
+        "the true bit of a split report is kept with probability 3/4",
+        "kept = draws.bits(1, 2, 1)[0]\n        part, step",
+        "kept = draws.bits(3, 4, 1)[0]\n        part, step",
+        ("test_no_report_tells_more_than_its_proof_says",),
+    ),
+    Mutant(
+        "split-flips-less",
+        "the false bits of a split report are half as likely as the plan says",
+        "bits = draws.bits(*self.flip, self.cells(slot))",
+        "bits = draws.bits(self.flip[0], 2 * self.flip[1], self.cells(slot))",
+        ("test_no_report_tells_more_than_its_proof_says",),
+    ),
+    Mutant(
+        "split-step-follows-rewards",
+        "what a split report is about is drawn where rewards are",
+        "slot = self._draw_slot(draws)",
+        "slot = self._draw_slot(draws) if sum(rewards) else self.slots - 1",
+        ("test_no_report_tells_more_than_its_proof_says",),
+    ),
+    Mutant(
+        "split-left-is-told",
+        "a user who has left the policy sends no false bits either",
+        "row = episode.rows(self.problem)[step]\n        if row != LEFT:\n            moved",
+        "row = episode.rows(self.problem)[step]\n        if row == LEFT:\n            "
+        "bits = [0] * len(bits)\n        else:\n            moved",
+        ("test_no_report_tells_more_than_its_proof_says",),
+    ),
+    Mutant(
+        "split-whole-epsilon-twice",
+        "the bits of a split report are calibrated as if only one of them differed",
+        "sensitivity(shape.horizon, statistics)  # refuses unknown statistics\n"
+        "    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)\n\n\n"
+        "class _Slot",
+        "sensitivity(shape.horizon, statistics)  # refuses unknown statistics\n"
+        "    return flip_probability(2 * trust.epsilon), promise(trust, trust.epsilon, 0.0)\n\n\n"
+        "class _Slot",
+        ("test_the_false_bit_delivers_epsilon_and_is_rounded_up",),
+    ),
+    Mutant(
+        "split-simulated-flips",
+        "a simulated batch of split reports has the false bits of half its users",
+        "false = sampler.binomial(size - truth, self.flip, truth.shape)\n"
+        "                tally.add(slot, kept + false, size)",
+        "false = sampler.binomial((size - truth) // 2, self.flip, truth.shape)\n"
+        "                tally.add(slot, kept + false, size)",
+        ("test_releases_are_unbiased_and_vary_as_stated",),
     ),
     Mutant(
         "bounded-half-moves",

@@ -77,7 +77,7 @@ def test_the_first_of_equals_and_the_least_of_others():
 
 def test_other_trust_models_have_one_candidate():
     trust = Local(1)
-    assert trust.candidates("batch") == (replace(trust, mechanism="one-step"),)
+    assert trust.candidates("batch") == (replace(trust, mechanism="split"),)
     assert Central(1, calibration="paper").candidates("stream")[0].mechanism == "tree-laplace"
 
 

@@ -24,7 +24,7 @@ class Promise:
     mechanism: Annotated[
         str,
         typer.Option(
-            help="Mechanism. Left out: central takes the least noise; local takes one-step for "
+            help="Mechanism. Left out: central takes the least noise; local takes split for "
             "batches and laplace for streams, as in the papers (one-step has less noise)."
         ),
     ] = "auto"

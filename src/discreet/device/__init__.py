@@ -13,6 +13,7 @@ from discreet.device.draws import ByteDraws, Draws
 from discreet.device.errors import DeviceError
 from discreet.device.layout import MessageClass
 from discreet.device.local import FlipDevice, OneStepDevice
+from discreet.device.split import SplitDevice
 from discreet.device.wire import ENVELOPE
 
 __all__ = [
@@ -26,13 +27,14 @@ __all__ = [
     "MessageClass",
     "OneStepDevice",
     "Report",
+    "SplitDevice",
     "cell_from_bytes",
     "cell_to_bytes",
     "load",
 ]
 
 _ENCODERS: dict[str, Callable[[object], Device]] = {
-    device.name: device for device in (ClassesDevice, OneStepDevice, FlipDevice)
+    device.name: device for device in (ClassesDevice, OneStepDevice, FlipDevice, SplitDevice)
 }
 
 

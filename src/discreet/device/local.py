@@ -77,7 +77,7 @@ class OneStepDevice(Device):
         check_lists(report[:1] if isinstance(report, list) else report, [1])
         _check_step(report[0][0], self.problem.horizon)
         check_lists(report, [1, self.categories(report[0][0])])
-        _check_bits(report[1])
+        check_bits(report[1])
 
 
 class FlipDevice(Device):
@@ -134,7 +134,7 @@ class FlipDevice(Device):
 
     def _check(self, report: Report) -> None:
         check_lists(report, [self.counters])
-        _check_bits(report[0])
+        check_bits(report[0])
 
 
 def _check_step(step: int, horizon: int) -> None:
@@ -142,6 +142,7 @@ def _check_step(step: int, horizon: int) -> None:
         raise DeviceError("cellOutOfRange", f"Expected a step from 0 to {horizon - 1}.")
 
 
-def _check_bits(bits: list[int]) -> None:
+def check_bits(bits: list[int]) -> None:
+    """Refuse what is not a bit."""
     if any(bit not in (0, 1) for bit in bits):
         raise DeviceError("cellOutOfRange", "Expected bits.")

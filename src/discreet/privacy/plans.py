@@ -122,6 +122,11 @@ class BatchPlan(ABC):
         """
         return 0.0
 
+    @property
+    def reward_visit_variance(self) -> float:
+        """As `visit_variance`, of the reward counter: at most, beyond the reward's own r(1-r)."""
+        return self.visit_variance
+
     @abstractmethod
     def simulate(
         self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None

@@ -37,6 +37,7 @@ def test_exact_promises_hold_and_are_not_wasteful(entry):
         "central/gaussian",
         "central/tree-honaker",
         "local/one-step",
+        "local/split",
         "shuffle/bits",
         "shuffle/classes",
     ],

@@ -107,6 +107,8 @@ def test_plans_are_small_and_of_the_right_rhythm(mechanism):
 
 
 def test_listed_mechanisms_have_few_outcomes():
+    split = Entry("local", "split", "batch").plan()
+    assert (split.statistics, split.last_transitions) == (("transitions", "rewards"), False)
     for name in ("randomized-response", "one-step"):
         batch, stream = (Entry("local", name, rhythm).plan() for rhythm in ("batch", "stream"))
         assert batch.statistics == stream.statistics == ("rewards",)

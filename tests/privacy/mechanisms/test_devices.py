@@ -22,6 +22,7 @@ from discreet.privacy.mechanisms._devices import (
     FlipEncoder,
     OneStepEncoder,
     SamplerDraws,
+    SplitEncoder,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.registry import load_encoder
@@ -104,6 +105,23 @@ def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, 
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("rewards",)])
+def test_no_two_users_differ_by_more_than_epsilon_in_split_reports(statistics, epsilon):
+    plan = Local(epsilon, mechanism="split").calibrate(SHAPE, statistics=statistics)
+    laws = {user: reports(plan.encoder(1), episode) for user, episode in USERS.items()}
+    for law in laws.values():
+        assert math.fsum(law.values()) == pytest.approx(1)
+        assert set(law) == set(laws["first action"])
+    losses = [
+        max(math.log(laws[one][sent] / laws[other][sent]) for sent in laws[one])
+        for one, other in itertools.permutations(laws, 2)
+    ]
+    assert max(losses) <= epsilon * (1 + 1e-12)
+    assert max(losses) == pytest.approx(epsilon)
+
+
+@pytest.mark.core
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "bounded"])
 @pytest.mark.parametrize("rhythm", ["batch", "stream"])
 def test_counters_of_one_report_carry_noise_of_their_own(name, rhythm):
@@ -134,6 +152,9 @@ LIBRARY = {
         mean=Fraction(2**60 + 1, 2**55),
     ),
     "one-step": OneStepEncoder.of(SHAPE, 0.1, EVERYTHING),
+    "split": SplitEncoder.of(
+        SHAPE, ("transitions", "rewards"), 0.1, EVERYTHING, last_transitions=False
+    ),
     "randomized-response": FlipEncoder.of(SHAPE, ("visits", "rewards"), 0.1, EVERYTHING),
 }
 

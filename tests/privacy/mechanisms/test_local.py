@@ -69,9 +69,9 @@ PLAYED[0, 1] = False  # every episode starts in state 0
 def test_golden_noise_per_user():
     laplace = Local(1, mechanism="laplace").calibrate(SHAPE)
     assert math.sqrt(laplace.noise_variance(1)["transitions"]) == pytest.approx(50.9, rel=0.01)
+    assert Local(1).calibrate(SHAPE).mechanism == "split"
     for horizon, golden in ((6, 4.7), (20, 8.6)):
-        plan = Local(1).calibrate(Shape(4, 2, horizon))
-        assert plan.mechanism == "one-step"
+        plan = Local(1, mechanism="one-step").calibrate(Shape(4, 2, horizon))
         cell = plan.noise_variance(1)["transitions"] / 2  # a transition sums two categories
         assert math.sqrt(cell) == pytest.approx(golden, rel=0.01)
 

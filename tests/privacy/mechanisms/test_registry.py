@@ -72,7 +72,7 @@ def test_defaults_come_first_and_unknown_names_get_a_suggestion():
             ("local", "batch"),
             ("local", "stream"),
         )
-    ] == ["gaussian", "toeplitz", "one-step", "laplace"]
+    ] == ["gaussian", "toeplitz", "split", "laplace"]
     assert registry.mechanisms("shuffle", "stream") == {}
     with pytest.raises(UnknownNameError, match="bits"):
         Shuffle(1, 1e-6, mechanism="bit").calibrate(SHAPE)

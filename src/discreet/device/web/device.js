@@ -614,7 +614,106 @@ export class FlipDevice extends Device {
   }
 }
 
-const ENCODERS = [ClassesDevice, OneStepDevice, FlipDevice];
+// ------------------------------------------------------------- split reports (device/split.py)
+
+/** How often a user reports each statistic, out of the sum of those that are asked for. */
+const WEIGHTS = { transitions: 2, rewards: 1 };
+
+export class SplitDevice extends Device {
+  static encoder = "split";
+
+  constructor(data) {
+    super(data, 4, ["flip", "statistics", "last_transitions"]);
+    this.flip = flipOf(data.flip);
+    if (typeof data.last_transitions !== "boolean") {
+      throw bad("Expected last_transitions to be true or false.");
+    }
+    const asked = readStatistics(data.statistics);
+    const { states, horizon } = this.problem;
+    const kept = data.last_transitions ? horizon : horizon - 1;
+    const earned = asked.includes("rewards") || asked.includes("visits");
+    this.parts = [
+      { statistic: "transitions", steps: asked.includes("transitions") ? kept : 0, width: states },
+      { statistic: "rewards", steps: earned ? horizon : 0, width: 2 },
+    ].filter((part) => part.steps > 0);
+    if (this.parts.length === 0) {
+      throw bad("Expected a statistic that has a slot; transitions need two steps.");
+    }
+  }
+
+  get slots() {
+    return this.parts.reduce((sum, part) => sum + part.steps, 0);
+  }
+
+  /** Statistic and step of a slot. */
+  place(slot) {
+    let step = slot;
+    for (const part of this.parts) {
+      if (step < part.steps) return { part, step };
+      step -= part.steps;
+    }
+    throw this.noSlot();
+  }
+
+  cells(slot) {
+    const { part, step } = this.place(slot);
+    return part.width * this.problem.rows[step];
+  }
+
+  get body() {
+    let most = 0;
+    for (let slot = 0; slot < this.slots; slot++) most = Math.max(most, this.cells(slot));
+    return 4 + Math.ceil(most / 8);
+  }
+
+  encodeEpisode(episode, draws) {
+    const rewards = draws.rewards(episode.rewards);
+    const slot = this.drawSlot(draws);
+    const bits = draws.bits(...this.flip, this.cells(slot));
+    const kept = draws.bits(1n, 2n, 1)[0];
+    const { part, step } = this.place(slot);
+    const row = rowsOf(episode, this.problem)[step];
+    if (row !== LEFT) {
+      const moved = part.statistic === "transitions";
+      bits[row * part.width + (moved ? episode.states[step + 1] : rewards[step])] = kept;
+    }
+    return [[slot], bits];
+  }
+
+  /** The statistic by its weight, then one of its steps; nothing depends on an episode. */
+  drawSlot(draws) {
+    const total = this.parts.reduce((sum, part) => sum + WEIGHTS[part.statistic], 0);
+    let number = draws.below(total, 1)[0];
+    let first = 0;
+    for (const part of this.parts) {
+      if (number < WEIGHTS[part.statistic]) return first + draws.below(part.steps, 1)[0];
+      number -= WEIGHTS[part.statistic];
+      first += part.steps;
+    }
+  }
+
+  pack(report) {
+    return joined(packWords(report[0]), packBits(report[1], this.body - 4));
+  }
+
+  unpack(body) {
+    const slot = unpackWords(body.subarray(0, 4));
+    return [slot, unpackBits(body.subarray(4), this.cells(slot[0]))];
+  }
+
+  check(report) {
+    checkLists(Array.isArray(report) ? report.slice(0, 1) : report, [1]);
+    if (report[0][0] < 0) throw this.noSlot();
+    checkLists(report, [1, this.cells(report[0][0])]);
+    checkBits(report[1]);
+  }
+
+  noSlot() {
+    return new DeviceError("cellOutOfRange", `Expected a slot from 0 to ${this.slots - 1}.`);
+  }
+}
+
+const ENCODERS = [ClassesDevice, OneStepDevice, FlipDevice, SplitDevice];
 
 /** The device that a public description asks for. */
 export function load(description) {

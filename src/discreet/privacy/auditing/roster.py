@@ -22,7 +22,7 @@ EPISODES = 5
 _PRINTED_EPISODES = 8
 """A power of two: log K in the printed constants is then the number of levels."""
 LONG = 256
-_LISTED = ("randomized-response", "one-step")
+_LISTED = ("randomized-response", "one-step", "split")
 """Mechanisms that randomise data: all their outcomes are listed."""
 
 _CENTRED = ("central/gaussian", "central/laplace")
@@ -72,7 +72,7 @@ class Entry:
     def plan(self) -> Plan:
         """A plan whose exact privacy can be computed in less than a second."""
         if self.mechanism in _LISTED:
-            return self._calibrate(SMALL, ("rewards",), 1)
+            return self._calibrate(SMALL, CENTRED if self.mechanism == "split" else ("rewards",), 1)
         if self.calibration == "paper" and self.rhythm == "stream":
             return self._calibrate(SMALL, STATISTICS, _PRINTED_EPISODES)
         if self.mechanism == "bounded":  # its calibration takes long
@@ -112,10 +112,10 @@ class Entry:
             )
 
     def _batch(self, shape: Shape, statistics: tuple[str, ...]) -> Plan:
-        """Classes and centred batches as learners ask for them: no visits beside the rewards."""
+        """Centred mechanisms as learners ask for them: no visits beside the rewards."""
         if self.centred:
             return self.model.calibrate(shape, statistics=CENTRED, last_transitions=False)
-        if self.mechanism != "classes":
+        if self.mechanism not in ("classes", "split"):
             return self.model.calibrate(shape, statistics=statistics)
         asked = tuple(name for name in statistics if name != "visits") or statistics
         return self.model.calibrate(shape, statistics=asked, last_transitions=False)

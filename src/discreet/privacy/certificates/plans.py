@@ -43,6 +43,7 @@ from discreet.privacy.mechanisms.randomized_response import (
     RandomizedResponseStream,
 )
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+from discreet.privacy.mechanisms.split import SplitBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
 from discreet.privacy.plans import BatchPlan, StreamPlan
@@ -251,6 +252,7 @@ def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
 _READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
     (AdditiveBatch, lambda p: _noise(p.law, p.reach)),
     (OneStepBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
+    (SplitBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (OneStepStream, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (RandomizedResponseBatch, _flipped),
     (RandomizedResponseStream, _flipped),

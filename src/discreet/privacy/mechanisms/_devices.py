@@ -22,6 +22,7 @@ from discreet.device.description import VERSION, plain_fraction
 from discreet.device.draws import WORD
 from discreet.device.errors import DeviceError
 from discreet.device.local import FlipDevice, OneStepDevice
+from discreet.device.split import SplitDevice
 from discreet.device.wire import ENVELOPE, HEADER
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
@@ -29,7 +30,7 @@ from discreet.privacy.plans import Traffic
 from discreet.privacy.sampling.samplers import Sampler
 
 D = TypeVar("D", bound=Device)
-L = TypeVar("L", OneStepDevice, FlipDevice)
+L = TypeVar("L", OneStepDevice, FlipDevice, SplitDevice)
 
 
 @contextmanager
@@ -247,3 +248,37 @@ class FlipEncoder(LocalEncoder[FlipDevice]):
     def rows(self, report: Report) -> IntArray:
         """In the order of `flatten_rows`."""
         return np.array(report, np.int64)
+
+
+class SplitEncoder(LocalEncoder[SplitDevice]):
+    """A report is ``(slot, bits of all cells)``, ``int64[1, 1 + S·A·max(S, 2)]``.
+
+    Slots are a device's (`discreet.device.split`); cells of unplayed actions and those that a slot
+    does not have are always zero, and are not sent.
+    """
+
+    kind = SplitDevice
+
+    @classmethod
+    def of(
+        cls,
+        shape: Shape,
+        statistics: Sequence[str],
+        flip: float,
+        played: BoolArray,
+        *,
+        last_transitions: bool,
+    ) -> Self:
+        """For all users; ``played`` is what the public policy can play."""
+        asked = {"statistics": list(statistics), "last_transitions": bool(last_transitions)}
+        return cls.from_dict(plain_shape("split", shape, played) | plain_flip(flip) | asked)
+
+    def rows(self, report: Report) -> IntArray:
+        """The slot, and the bits at the places of their cells."""
+        problem, ((slot,), bits) = self.device.problem, report
+        part, step = self.device.place(slot)
+        pairs, width = problem.states * problem.actions, part.width
+        cube = np.zeros((pairs, width), np.int64)
+        cube[list(problem.pairs[step])] = np.reshape(np.array(bits, np.int64), (-1, width))
+        rest = np.zeros(pairs * (max(problem.states, 2) - width), np.int64)
+        return np.concatenate([[slot], cube.ravel(), rest])[None]

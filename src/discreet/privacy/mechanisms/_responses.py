@@ -53,9 +53,15 @@ class ResponseBatch(ReportPlan, Flipped):
 
     @classmethod
     def calibrate(
-        cls, trust: "PrivateTrust", shape: Shape, *, statistics: tuple[str, ...], **_: object
+        cls,
+        trust: "PrivateTrust",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
     ) -> Self:
-        """A plan for the statistics of an MDP."""
+        """A plan for the statistics of an MDP; transitions of all steps unless it says so."""
         flip, guarantee = cls.flips(trust, shape, statistics)
         return cls(
             shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, flip=flip

@@ -55,6 +55,7 @@ _MECHANISMS: list[Mechanism] = [
     Mechanism("central", "stream", "tree-honaker", "tree:HonakerTree"),
     Mechanism("central", "stream", "tree-laplace", "tree:LaplaceTree", pure=True),
     Mechanism("central", "stream", "tree-iid", "tree:IidTree"),
+    Mechanism("local", "batch", "split", "split:SplitBatch", pure=True),
     Mechanism("local", "batch", "one-step", "one_step:OneStepBatch", pure=True),
     Mechanism("local", "batch", "laplace", "local:LaplaceLocalBatch", pure=True),
     Mechanism("local", "batch", "gaussian", "local:GaussianLocalBatch"),
@@ -76,6 +77,7 @@ _ENCODERS = {
     "one-step": "_devices:OneStepEncoder",
     "randomized-response": "_devices:FlipEncoder",
     "shuffle-bits": "shuffle:ShuffleEncoder",
+    "split": "_devices:SplitEncoder",
 }
 
 

@@ -1,0 +1,282 @@
+"""Local, split reports: one transition or one reward of one step, with the whole epsilon.
+
+The user draws what to report: with probability 2/3 the move (s, a, s') of a uniformly drawn step,
+else the reward bit (s, a, r) of a uniformly drawn step. She reports the one cell she was in there
+as a vector of bits: the true bit is one with probability p = 1/2, every other bit with probability
+q = 1/(e^epsilon + 1) (optimised unary encoding, Wang, Blocki, Li and Jha 2017). A cell of the
+transitions of step h is estimated by L·(y - q·m)/(p - q), with y the ones among the m users who
+reported it and L the inverse of the probability of reporting it: 3/2 times the number of steps for
+transitions, 3·H for rewards. Of the two cells of (s, a), n1 and n0, the centred reward is
+(n1 - n0)/2, a sum of r - 1/2; their sum is another look at the visits.
+
+**Proof.** What a user reports about, the statistic and the step, is drawn independently of her
+data, so it suffices to compare two episodes that report about the same. They are in cells c != c',
+or one of them in none (she has left the policy; then no bit is true). Two cells: the reports differ
+in the distribution of bits c and c' only, and every likelihood ratio is at most
+(p/q)·((1-q)/(1-p)) = (1-q)/q = e^epsilon. A cell against none: one bit's ratio, at most
+max(p/q, (1-q)/(1-p)) = max((e^epsilon + 1)/2, 2/(1 + e^-epsilon)), below e^epsilon. Pure epsilon,
+no delta, whether users follow the policy or not. What is estimated from reports is post-processing.
+
+**Why it is better than one category of everything** (`one_step`). There a transition counter sums 2
+noisy categories and a reward counter S of them; here each is one cell or half the difference of
+two, at the price of hearing of it from 2/3 or 1/3 of the users. Noise variance per user on a
+counter nobody visits, in units of H·q(1-q)/(p-q)²: transitions 3/2·(H-1)/H instead of 2, rewards
+3/2 instead of S.
+
+A batch is simulated by splitting its users over what they report; a cell with x of m users is then
+Binomial(x, p) + Binomial(m - x, q): the cost does not depend on the number of users.
+"""
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.device.split import WEIGHTS, Part, parts
+from discreet.errors import InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import flip_probability
+from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.mechanisms._cumulative import promise
+from discreet.privacy.mechanisms._devices import SplitEncoder
+from discreet.privacy.mechanisms._encoders import check_reports
+from discreet.privacy.mechanisms._printed import no_printed_constants
+from discreet.privacy.mechanisms._responses import ResponseBatch
+from discreet.privacy.mechanisms.one_step import KEEP
+from discreet.privacy.plans import Draw, batch_release
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import PrivateTrust
+
+
+def false_bit(
+    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
+) -> tuple[float, Guarantee]:
+    """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
+    no_printed_constants(trust, "split")
+    sensitivity(shape.horizon, statistics)  # refuses unknown statistics
+    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
+
+
+class _Slot(NamedTuple):
+    """What a user may report about.
+
+    Attributes:
+        statistic: transitions or rewards.
+        step: h.
+        weight: how likely it is, up to a factor that is the same for all.
+    """
+
+    statistic: str
+    step: int
+    weight: float
+
+
+class SplitBatch(ResponseBatch):
+    """Every user reports a transition or a reward; ``flip`` is the probability of a false bit."""
+
+    name: ClassVar[str] = "split"
+    flips = staticmethod(false_bit)
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "PrivateTrust",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
+    ) -> Self:
+        """A plan for the statistics of an MDP."""
+        flip, guarantee = cls.flips(trust, shape, statistics)
+        if not parts(statistics, shape.states, shape.horizon, last_transitions=last_transitions):
+            raise InvalidInputError(
+                "Expected something to release, got the transitions of one step without those of "
+                "the last one; ask for rewards, or for last_transitions=True."
+            )
+        return cls(
+            shape=shape,
+            statistics=statistics,
+            mechanism=cls.name,
+            guarantee=guarantee,
+            flip=flip,
+            centred="rewards" in statistics,
+            last_transitions=last_transitions,
+        )
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """What is reported, by statistic."""
+        found = parts(
+            self.statistics,
+            self.shape.states,
+            self.shape.horizon,
+            last_transitions=self.last_transitions,
+        )
+        return {part.statistic: part for part in found}
+
+    def rarity(self, statistic: str) -> float:
+        """L: one of so many users reports a given step of the statistic."""
+        total = sum(WEIGHTS[name] for name in self.parts)
+        return self.parts[statistic].steps * total / WEIGHTS[statistic]
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """On counters that nobody visits; visits beside rewards are their two cells' sum."""
+        one = users * self.flip * (1 - self.flip) / (KEEP - self.flip) ** 2
+        found = {}
+        if "rewards" in self.parts:
+            cell = one * self.rarity("rewards")
+            found = {"visits": 2 * cell, "rewards": cell / 2}
+        if "transitions" in self.statistics:
+            # Of a single step nobody may report them: then what the rarest statistic carries.
+            seen = "transitions" if "transitions" in self.parts else "rewards"
+            found["transitions"] = one * self.rarity(seen)
+        shown = {*self.statistics, *(("visits",) if "rewards" in self.statistics else ())}
+        return {name: value for name, value in found.items() if name in shown}
+
+    @property
+    def visit_variance(self) -> float:
+        """A move counts L/(p - q) with probability p/L: what that adds to an empty counter."""
+        return self._thinning("transitions" if "transitions" in self.parts else "rewards")
+
+    @property
+    def reward_visit_variance(self) -> float:
+        """Half the difference of two cells, one of which is the visit's: a quarter of its cell's.
+
+        Besides r(1-r), whatever the reward r is on average.
+        """
+        return self._thinning("rewards" if "rewards" in self.parts else "transitions") / 4
+
+    def _thinning(self, statistic: str) -> float:
+        """L·(1/2 - 2q + 2q²)/(p - q)² - 1, by the second moments of true and false bits."""
+        second = 0.5 - 2 * self.flip + 2 * self.flip**2
+        return self.rarity(statistic) * second / (KEEP - self.flip) ** 2 - 1
+
+    def simulate(
+        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Split the users over what they report, run each group, randomise its cells."""
+        _validate.count(users=users)
+        mask = check_played(played, self.shape)
+        tally = _Tally(self, mask)
+        rest, likely = users, 1.0
+        slots = self._slots()
+        for i, slot in enumerate(slots):
+            last = i == len(slots) - 1
+            size = (
+                rest if last else int(sampler.binomial(rest, min(1.0, slot.weight / likely), 1)[0])
+            )
+            rest, likely = rest - size, likely - slot.weight
+            if size:
+                truth = tally.truth(slot, played_counts(draw(size), self.shape, mask))
+                kept = sampler.binomial(truth, KEEP, truth.shape)
+                false = sampler.binomial(size - truth, self.flip, truth.shape)
+                tally.add(slot, kept + false, size)
+        released, estimate = tally.estimated()
+        return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
+
+    def _slots(self) -> list[_Slot]:
+        return [
+            _Slot(name, step, 1 / self.rarity(name))
+            for name, part in self.parts.items()
+            for step in range(part.steps)
+        ]
+
+    def encoder(self, users: int, *, played: BoolArray | None = None) -> SplitEncoder:
+        """What runs on each device; it does not depend on ``users``."""
+        return SplitEncoder.of(
+            self.shape,
+            self.statistics,
+            self.flip,
+            check_played(played, self.shape),
+            last_transitions=self.last_transitions,
+        )
+
+    def add_up(
+        self, reports: IntArray, users: int, played: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """Add up the reports of ``users`` distinct users, slot by slot."""
+        slots, tally = self._slots(), _Tally(self, played)
+        rows = _check_rows(reports, users, self.shape, len(slots))
+        pairs = self.shape.states * self.shape.actions
+        for number, slot in enumerate(slots):
+            mine = rows[rows[:, 0] == number, 1:]
+            width = self.parts[slot.statistic].width
+            sums = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
+            tally.add(slot, sums[played[slot.step]], len(mine))
+        return tally.estimated()
+
+
+class _Tally:
+    """Ones per cell of the played rows, and how many reported each step of each statistic."""
+
+    def __init__(self, plan: SplitBatch, played: BoolArray) -> None:
+        self.plan, self._steps = plan, np.nonzero(played)[0]
+        shape, rows = plan.shape, len(self._steps)
+        self._sums = {
+            "transitions": np.zeros((rows, shape.states), np.int64),
+            "rewards": np.zeros((rows, 2), np.int64),
+        }
+        self._groups = {name: np.zeros(shape.horizon, np.int64) for name in self._sums}
+
+    def truth(self, slot: _Slot, counts: Counts) -> IntArray:
+        """Users in each cell of a slot, ``[rows of the step, cells of a row]``."""
+        here = self._steps == slot.step
+        ones = counts.row_rewards[here]
+        earned = np.stack([counts.row_visits[here] - ones, ones], axis=1)
+        cells = counts.row_transitions[here] if slot.statistic == "transitions" else earned
+        return np.asarray(cells, np.int64)
+
+    def add(self, slot: _Slot, ones: IntArray, users: int) -> None:
+        """The ones that ``users`` users reported about a slot."""
+        self._sums[slot.statistic][self._steps == slot.step] += ones
+        self._groups[slot.statistic][slot.step] += users
+
+    def estimated(self) -> tuple[dict[str, IntArray], Debias]:
+        """Released integers, and how to take their bias out."""
+        plan, (zero, one) = self.plan, self._sums["rewards"].T
+        released: dict[str, IntArray] = {
+            "transitions": self._sums["transitions"],
+            "visits": zero + one,
+            "rewards": one - zero,
+        }
+        unit = 1 / (KEEP - plan.flip)
+        rarity = {name: plan.rarity(name) if name in plan.parts else 0.0 for name in self._sums}
+        scales = {
+            "transitions": rarity["transitions"] * unit,
+            "visits": rarity["rewards"] * unit,
+            "rewards": rarity["rewards"] * unit / 2,
+        }
+        centres: dict[str, FloatArray | float] = {
+            "transitions": self._false("transitions")[:, None],
+            "visits": 2 * self._false("rewards"),
+        }
+        shown = plan.noise_variance(1)
+        kept = {name: integers for name, integers in released.items() if name in shown}
+        return kept, Debias(centres=centres, scales=scales)
+
+    def _false(self, statistic: str) -> FloatArray:
+        """Ones by chance in a cell of each row."""
+        groups = self._groups[statistic][self._steps].astype(np.float64)
+        return np.asarray(self.plan.flip * groups, np.float64)
+
+
+def _check_rows(reports: IntArray, users: int, shape: Shape, slots: int) -> IntArray:
+    rows = check_reports(reports, users, 1 + report_width(shape))
+    numbers, bits = rows[:, 0], rows[:, 1:]
+    if ((numbers < 0) | (numbers >= slots)).any() or ((bits != 0) & (bits != 1)).any():
+        raise InvalidInputError(
+            f"Expected reports of a slot from 0 to {slots - 1} followed by bits."
+        )
+    return rows
+
+
+def report_width(shape: Shape) -> int:
+    """Bits of a report as the analyser takes it: all (s, a), of the wider statistic."""
+    return shape.states * shape.actions * max(shape.states, 2)

@@ -1,0 +1,134 @@
+"""What flow-ucb is compared with: the first generation as reported, hindsight, files of rows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+FIRST = """
+import json, discreet, benchmarks.flow_ucb_first
+mdp = discreet.make("RiverSwim", states=4, horizon=6, relabel=31415)
+trusts = discreet.Central(1, 1e-6), discreet.Shuffle(1, 1e-6), discreet.Local(1), None
+found = [discreet.learn(mdp, learner="flow-ucb-first", trust=trust, episodes=20_000, seed=31415)
+         for trust in trusts]
+print(json.dumps([[one.mechanism, one.noise["rewards"], one.final_regret] for one in found]))
+"""
+
+
+@pytest.fixture
+def comparison(monkeypatch):
+    """The tools, from the clone."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import flow_problems, flow_rows
+    from tools import flow_environments
+
+    return flow_problems, flow_rows, flow_environments
+
+
+def test_the_first_flow_ucb_is_what_it_was():
+    """Plain sums, bits and one-step reports; run 0 of the tables of its time."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == [
+        ["gaussian", pytest.approx(20.6967, rel=1e-4), pytest.approx(2132.47, rel=1e-4)],
+        ["bits", pytest.approx(20.7216, rel=1e-4), pytest.approx(2371.52, rel=1e-4)],
+        ["one-step", pytest.approx(1329.55, rel=1e-4), pytest.approx(8883.39, rel=1e-4)],
+        ["none", 0.0, pytest.approx(129.461, rel=1e-4)],
+    ]
+
+
+def test_the_list_of_problems_is_fixed(comparison):
+    problems, _, _ = comparison
+    assert list(problems.PROBLEMS) == [
+        "RiverSwim-4x6",
+        "RiverSwim-6x20",
+        "DoubleChain",
+        "GridWorld",
+        "Treatment",
+        "Recommender",
+        "DemandResponse",
+        "SixArms",
+        "LowerBound",
+        "FrozenLake-20",
+        "CliffWalking-20",
+        "Random-8x4x8",
+        "RandomSteps-6x3x8",
+        "SmallGaps",
+        "ManyActions",
+        "Lock",
+        "OddReward",
+        "OddTransition",
+    ]
+    for name in problems.PROBLEMS:
+        one, again, other = (problems.problem(name, run) for run in (3, 3, 4))
+        assert np.array_equal(one.transitions, again.transitions)
+        same = np.array_equal(one.transitions, other.transitions)
+        assert not (same and np.array_equal(one.rewards, other.rewards)), name
+
+
+def row(rows, learner, episodes, run, regret, last=0.0):
+    key = ("Lock", "central", 1.0, learner, episodes, 0, run)
+    return rows.Row(*key, regret=regret, uniform=1.0, last=last, batches=2, seconds=0.0)
+
+
+def test_hindsight_takes_one_length_for_all_runs(comparison):
+    _, rows, tools = comparison
+    told = [
+        row(rows, "uniform-etc", n, run, n, last)
+        for n, lasts in ((10, (0.0, 0.9)), (100, (0.1, 0.1)), (1000, (0.0, 0.0)))
+        for run, last in enumerate(lasts)
+    ]
+    cell = tools.Cell("Lock", "central", 1.0, 1000)
+    length, regrets = tools.hindsight(told, cell, [(0, 0), (0, 1)])
+    assert length == 100 and regrets.tolist() == [190.0, 190.0]
+    length, regrets = tools.hindsight(told, cell._replace(episodes=100), [(0, 0), (0, 1)])
+    assert length == 10 and regrets.tolist() == [10.0, 91.0]
+    assert tools.hindsight(told, cell._replace(trust="local"), [(0, 0)]) is None
+
+
+def test_ratios_are_paired(comparison):
+    _, _, tools = comparison
+    theirs = np.array([1.0, 10.0, 100.0])
+    assert tools.ratio(theirs / 2, theirs) == pytest.approx((0.5, 0.5, 0.5))
+    wide = tools.ratio(theirs[::-1], theirs)
+    assert wide.low < 0.5 < wide.point == 1.0 < 2.0 < wide.high
+
+
+def test_tables_and_locks_say_what_the_rows_say(comparison, capsys):
+    _, rows, tools = comparison
+    told = [row(rows, "flow-ucb", 1000, run, 50.0 + run, 0.02 * run) for run in range(2)]
+    told += [row(rows, "flow-ucb-first", 1000, run, 100.0 + 2 * run) for run in range(2)]
+    told += [row(rows, "uniform-etc", 100, run, 100.0, 0.0) for run in range(2)]
+    tools.print_table(told, "flow-ucb", "flow-ucb-first")
+    shown = capsys.readouterr().out
+    line = (
+        "| Lock | central, 1 | 1e+03 | 1,000 | 50 | 5.05% | 101 | 100 (1e+02) | 0.50 [0.50, 0.50]"
+    )
+    assert line in shown and "| central, 1 | 1e+03 | 0.500 | 1 |" in shown
+    tools.print_locks(told, ["flow-ucb", "uniform-etc"])
+    shown = capsys.readouterr().out
+    assert "| flow-ucb | 1 of 2 | 2.000% | 5.0500% |" in shown and "uniform-etc" not in shown
+
+
+def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
+    _, rows, _ = comparison
+    path = tmp_path / "rows.csv"
+    wanted = rows.tasks(["Lock"], ["none"], [1.0], ["etc", "uniform-etc"], [1000, 2000], 7, 1)
+    assert [task.learner for task in wanted] == ["etc", "etc", "uniform-etc"]
+    assert len(list(rows.run_all(wanted[:1], path, 1))) == 1
+    path.write_text(path.read_text().rsplit(",", 2)[0])  # killed while it wrote
+    assert rows.missing(wanted, rows.read_rows(path)) == wanted
+    assert len(list(rows.run_all(wanted, path, 1))) == 3
+    assert list(rows.run_all(wanted, path, 1)) == []
+    told = rows.read_rows(path)
+    assert {one.learner for one in told} == {"etc", "uniform-etc"}
+    assert [one.episodes for one in told if one.learner == "uniform-etc"] == [316, 562, 1000]
+    for one in told:
+        assert 0 <= one.last <= 2 * one.uniform and one.epsilon == float("inf")
