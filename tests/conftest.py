@@ -15,6 +15,11 @@ def pytest_addoption(parser):
         default=0,
         help="fail if fewer tests ran: a guard against tests that silently vanish",
     )
+    parser.addoption(
+        "--long",
+        action="store_true",
+        help="the long forms of the service's tests (make soak)",
+    )
 
 
 def pytest_sessionfinish(session):

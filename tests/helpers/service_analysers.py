@@ -1,0 +1,60 @@
+"""An analyser of the small charter, and users of its batches."""
+
+import dataclasses
+
+import discreet
+from discreet.service import manifest as manifests
+from discreet.service.analyser import Analyser
+from discreet.service.charter import Charter
+from discreet.service.client import Client
+from discreet.service.clock import ManualClock
+from discreet.service.crowd import episode_of
+from discreet.service.founding import Terms, charter_of
+from discreet.service.keys import make_signing_key
+from discreet.service.participant import Chain, MemoryOutbox, Participant
+from discreet.service.problems import Refusal
+from helpers.services import CERTIFICATE, NOW, TOKEN, WORLD, rng, study_arguments
+
+
+def start_study(tmp_path, **changes):
+    """A secure study with its charter: (charter, the analyser's folder, signing key)."""
+    folder = tmp_path / "analyser"
+    folder.mkdir()
+    trust = discreet.Shuffle(4, 1e-4)
+    study = discreet.start(folder / "study.db", trust=trust, **study_arguments(**changes))
+    key = make_signing_key(folder / "signing.key")
+    terms = Terms(least_users=2, patience=1000)
+    of = charter_of(study, trust, terms, key.public_key().public_bytes_raw())
+    assert dict(of.certificate) == CERTIFICATE
+    return of, folder, key
+
+
+def make_analyser(of, folder, url, key, at=lambda _: None, clock=None):
+    study = discreet.resume(folder / "study.db")
+    client = Client(url, TOKEN)
+    return Analyser(of, study, client, key, folder, clock=clock or ManualClock(NOW), at=at)
+
+
+def send_users(of, client, passes):
+    """Users take part until the open batch is full, or nobody is left."""
+    chain = Chain(of, client)
+    try:
+        wanted = manifests.read(client.manifest(), of).manifest.users
+    except Refusal:
+        return
+    missing = wanted - client.metrics()["received"]
+    for _ in range(missing):
+        pass_ = next(passes, None)
+        if pass_ is None:
+            return
+        user = Participant(chain, client, pass_, MemoryOutbox())
+        assert user.attempt(lambda one: episode_of(WORLD, one, rng())) == "accepted"
+
+
+def counted_cells(study):
+    """Users that the study's ledger counts."""
+    return sum(entry["users"] for entry in study.ledger if entry["kind"] == "batch")
+
+
+def altered(of: Charter, **changes):
+    return dataclasses.replace(of, **changes)

@@ -1,0 +1,373 @@
+"""P1 to P6 and P17: who is counted, how often, and under which manifest."""
+
+import threading
+from collections import Counter
+
+import httpx
+import pytest
+
+import discreet
+from discreet.service import envelope, ticket
+from discreet.service.analyser import AttackError, check_distinct
+from discreet.service.client import Client, UnreachableError
+from discreet.service.clock import ManualClock
+from discreet.service.problems import Refusal
+from discreet.service.report import read
+from helpers.service_analysers import counted_cells, make_analyser, send_users, start_study
+from helpers.service_kills import forked, killer
+from helpers.services import (
+    NOW,
+    SIGNER,
+    TOKEN,
+    announced,
+    batch_key,
+    charter,
+    fake_report,
+    filled,
+    make_test_shuffler,
+    manifest,
+    messages,
+    new_store,
+    real_report,
+    serving,
+    submissions,
+)
+
+OF = charter()
+
+
+def code(job, *arguments):
+    with pytest.raises(Refusal) as caught:
+        job(*arguments)
+    return caught.value.code
+
+
+def test_p01_nothing_leaves_before_n_distinct_users(place):
+    one, passes = announced(OF, users=4), ticket.make(4)
+    with serving(make_test_shuffler(place, OF, passes)) as url, Client(url, TOKEN) as client:
+        few = manifest(OF, users=2).signed(SIGNER)
+        assert code(client.announce, 0, few) == "badManifest"  # below the charter's least
+        client.announce(0, one.signed)
+        for pass_ in passes[:3]:
+            client.send(fake_report(one, pass_))
+            assert code(client.send, fake_report(one, pass_)) == "ticketSpent"
+        for _ in range(3):
+            assert code(client.messages, 0, 0) == "notFull"
+        fewer = announced(OF, users=3)  # n is fixed from the first announcement
+        assert code(client.announce, 0, fewer.signed) == "forbiddenMutation"
+        assert code(client.messages, 0, 0) == "notFull"
+        assert client.metrics()["received"] == 3
+        client.send(fake_report(one, passes[3]))
+        sizes = [len(until_full(client, 0, k)) for k in range(len(one.sizes))]
+    assert sizes == [52 * 4 * size for size in one.sizes]
+
+
+def until_full(client, number, place):
+    for _ in range(2_000):
+        try:
+            return client.messages(number, place)
+        except Refusal as refusal:
+            assert refusal.code == "notFull"
+            threading.Event().wait(0.01)
+    raise AssertionError("never full")
+
+
+def test_p02_one_contribution_per_ticket_under_races(place):
+    """Every ticket is sent by four threads at once, to two servers where the store allows it."""
+    passes = ticket.make(30)
+    one = announced(OF, users=24)
+    shared = place.startswith("postgresql")
+    answers = Counter()
+    lock = threading.Lock()
+
+    def race(client, order):
+        for pass_ in order:
+            try:
+                client.send(fake_report(one, pass_))
+                answer = "accepted"
+            except Refusal as refusal:
+                answer = refusal.code
+            with lock:
+                answers[answer, pass_] += 1
+
+    first = make_test_shuffler(place, OF, passes)
+    with serving(first) as url, Client(url, TOKEN) as client:
+        second = make_test_shuffler(place, OF) if shared else None
+        other = serving(second) if second else None
+        urls = [url, other.__enter__() if other else url]
+        client.announce(0, one.signed)
+        clients = [Client(urls[i % 2]) for i in range(4)]
+        threads = [threading.Thread(target=race, args=(c, passes)) for c in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for each in clients:
+            each.close()
+        until_full(client, 0, 0)
+        if other:
+            other.__exit__(None, None, None)
+    taken = {pass_ for answer, pass_ in answers if answer == "accepted"}
+    assert len(taken) == 24
+    assert all(answers["accepted", pass_] == 1 for pass_ in taken)
+    refused = {answer for answer, _ in answers} - {"accepted"}
+    assert refused <= {"ticketSpent", "noOpenBatch", "policyOutdated"}
+    again = new_store(place, OF)  # after a restart, for the next batch
+    again.done(0)
+    two = announced(OF, 1, before=one.manifest, users=6)
+    again.announce(two)
+    codes = again.submit(submissions(two, passes))
+    again.close()
+    assert {p for p, c in zip(passes, codes, strict=True) if c == "accepted"} == set(passes) - taken
+
+
+def test_p03_replays_are_refused_after_bodies_are_scrubbed(place):
+    store = new_store(place, OF)
+    one, passes = filled(store, OF)
+    replay = submissions(one, passes)
+    for step in (store.seal, lambda: store.done(0)):
+        step()
+        assert store.submit(replay) == ["ticketSpent"] * 3
+    store.close()
+    store = new_store(place, OF, passes)  # the enroller's list is read again at every start
+    two = announced(OF, 1, before=one.manifest)
+    store.announce(two)
+    assert store.submit(replay + submissions(two, passes)) == ["ticketSpent"] * 6
+    store.close()
+
+
+POINTS = [
+    f"{name}.{when}"
+    for name in ("adopt", "admit", "announce", "submit", "seal", "done")
+    for when in ("before", "after")
+]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_p04_a_kill_at_every_commit_loses_and_doubles_nothing(place, point):
+    """Unique bodies: each is handed over exactly once, whenever the process was killed."""
+    one, passes = announced(OF), [bytes([i]) * 32 for i in range(3)]
+    reports = [read(fake_report(one, x, b"<%d>" % i)) for i, x in enumerate(passes)]
+
+    def job(at):
+        store = new_store(place, OF, passes, at)
+        totals = store.totals()
+        if totals["batches_done"]:
+            return
+        store.announce(one)
+        for report in reports:
+            assert store.submit([report])[0] in ("accepted", "ticketSpent", "noOpenBatch")
+        store.seal()
+        check_once(messages(store, 0, one.sizes), one.sizes)
+        store.done(0)
+        store.close()
+
+    assert not forked(lambda: job(killer(point)))
+    assert forked(lambda: job(lambda _: None))
+    store = new_store(place, OF)
+    totals = store.totals()
+    store.close()
+    assert totals["batches_done"] == 1 and totals["tickets_spent"] == 3
+
+
+def check_once(found, sizes):
+    for part, size in zip(found, sizes, strict=True):
+        marks = Counter(part[i + 13 : i + 16] for i in range(0, len(part), 52))
+        assert marks == {b"<0>": size, b"<1>": size, b"<2>": size}
+
+
+def test_p04_a_kill_while_a_batch_expires_frees_all_or_nothing(place):
+    one, passes = announced(OF), [bytes([i]) * 32 for i in range(3)]
+    store = new_store(place, OF, passes)
+    store.announce(one)
+    store.submit(submissions(one, passes[:2]))
+    store.close()
+    for when, state, spent in (("before", "open", 2), ("after", None, 0)):
+        at = killer(f"expire.{when}")
+        assert not forked(lambda at=at: new_store(place, OF, at=at).expire(0))
+        store = new_store(place, OF)
+        row = store.live()
+        assert (row and row.state, store.totals()["tickets_spent"]) == (state, spent)
+        assert len(store._execute("SELECT * FROM report")) == spent
+        store.close()
+
+
+STEPS = [
+    f"{name}.{when}" for name in ("manifest", "tell", "destroy") for when in ("before", "after")
+]
+
+
+def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
+    """The analyser is killed at every step of a batch; manifests never run ahead of the ledger."""
+    of, folder, key = start_study(tmp_path)
+    passes = ticket.make(40)
+    with (
+        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        rest = iter(passes)
+        for point in STEPS * 2:
+            batches = discreet.resume(folder / "study.db").batches
+            while forked(lambda p=point: make_analyser(of, folder, url, key, killer(p)).step()):
+                send_users(of, client, rest)
+            study = discreet.resume(folder / "study.db")
+            written = len(list((folder / "manifests").iterdir()))
+            assert written in (study.batches, study.batches + 1)
+            assert study.batches == batches + (point == "tell.after"), point
+            totals = client.metrics()
+            public = sum(n for name, n in totals.items() if name.startswith("batches_"))
+            assert public <= study.batches + 1
+        assert client.metrics()["tickets_spent"] <= 40
+        study.verify()
+    notes = [entry["note"]["manifest"] for entry in study.ledger if entry["kind"] == "batch"]
+    assert len(set(notes)) == len(notes) == study.batches == 2
+
+
+def test_p05_messages_are_the_same_at_every_reading_and_after_a_restart(place):
+    store = new_store(place, OF)
+    one, _ = filled(store, OF)
+    store.seal()
+    first = messages(store, 0, one.sizes)
+    assert first == messages(store, 0, one.sizes)
+    store.close()
+    store = new_store(place, OF)
+    assert not store.seal()
+    assert messages(store, 0, one.sizes) == first
+    store.close()
+
+
+def test_p06_a_report_for_another_manifest_is_not_counted(place):
+    store = new_store(place, OF)
+    one, _ = filled(store, OF)
+    store.seal()
+    store.done(0)
+    passes = ticket.make(3)
+    store.admit([ticket.digest(x) for x in passes])
+    two = announced(OF, 1, before=one.manifest)
+    store.announce(two)
+    assert store.submit([read(real_report(one, passes[0]))]) == ["policyOutdated"]
+    assert store.live().received == 0
+    store.close()
+
+
+def test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank():
+    """Were the shuffler to move it, it would not open."""
+    one = announced(OF)
+    two = announced(OF, 1, before=one.manifest, key=one.manifest.key)
+    cell = envelope.seal(2, batch_key(0).public_key(), one.hash, 1)
+    blank = 7
+    opened = [
+        envelope.open_cells(cell, batch_key(number), of.hash, place, blank)[0]
+        for number, of, place in ((0, one, 1), (0, one, 0), (0, two, 1), (1, one, 1))
+    ]
+    assert opened == [2, blank, blank, blank]
+
+
+def test_p06_copies_are_an_attack_and_nothing_is_counted(tmp_path):
+    of, folder, key = start_study(tmp_path)
+    passes = ticket.make(40)
+    with (
+        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        analyser = make_analyser(of, folder, url, key)
+        assert analyser.step() == "waiting"
+        send_users(of, client, iter(passes))
+        until_full(client, 0, 0)
+        honest = client.messages(0, 0)
+        analyser._client.messages = lambda n, c: (
+            honest[:52] + honest[:-52] if c == 0 else client.messages(n, c)
+        )
+        with pytest.raises(AttackError, match="copies"):
+            analyser.step()
+        assert analyser.study.batches == 0
+        analyser._client.messages = lambda n, c: client.messages(n, c)[52:]
+        with pytest.raises(AttackError, match="bytes, expected"):
+            analyser.step()
+        assert analyser.study.batches == 0
+        analyser._client.messages = client.messages
+        assert analyser.step() == "counted"
+        analyser.close()
+
+
+def test_p06_the_shuffler_refuses_copies_inside_a_report():
+    one = announced(OF)
+    whole = fake_report(one, bytes(32))
+    with pytest.raises(Refusal, match="copiedEnvelope"):
+        read(whole[:-52] + whole[-104:-52])
+    envelopes = whole[65:]
+    check_distinct([envelopes])
+    with pytest.raises(AttackError):
+        check_distinct([envelopes, envelopes[:52]])
+
+
+def test_p17_a_deadline_discards_and_never_shrinks(place):
+    clock, passes = ManualClock(NOW), ticket.make(3)
+    one = announced(OF)
+    with (
+        serving(make_test_shuffler(place, OF, passes, clock=clock)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        client.announce(0, one.signed)
+        for pass_ in passes[:2]:
+            client.send(fake_report(one, pass_))
+        clock.move(501)
+        while client.metrics()["batches_expired"] == 0:
+            threading.Event().wait(0.02)
+        assert client.metrics()["tickets_spent"] == 0
+        assert code(client.messages, 0, 0) == "batchExpired"
+        assert code(client.send, fake_report(one, passes[2])) == "noOpenBatch"
+        smaller = announced(OF, 1, before=one.manifest, batch=0, users=4, deadline=int(NOW) + 900)
+        assert code(client.announce, 1, smaller.signed) == "badManifest"
+        again = announced(OF, 1, before=one.manifest, batch=0, deadline=int(NOW) + 900)
+        client.announce(1, again.signed)
+        for pass_ in passes:
+            client.send(fake_report(again, pass_))
+        assert len(until_full(client, 1, 0)) == 52 * 3 * again.sizes[0]
+
+
+def test_p17_a_full_batch_does_not_expire(place):
+    store = new_store(place, OF)
+    one, _ = filled(store, OF)
+    assert not store.expire(0)
+    store.seal()
+    assert not store.expire(0)
+    assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
+    store.close()
+
+
+def test_p17_the_analyser_announces_an_expired_batch_anew(tmp_path):
+    """The same batch of the study, a new manifest and key; every user is counted once."""
+    of, folder, key = start_study(tmp_path)
+    passes, clock = ticket.make(40), ManualClock(NOW)
+    with (
+        serving(make_test_shuffler(tmp_path / "s.db", of, passes, clock=clock)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        analyser = make_analyser(of, folder, url, key, clock=clock)
+        assert analyser.step() == "waiting"
+        first = analyser.latest()
+        send_users(of, client, iter(passes[:2]))
+        clock.move(of.patience + 1)
+        while client.metrics()["batches_expired"] == 0:
+            threading.Event().wait(0.02)
+        assert analyser.step() == "expired"
+        assert analyser.step() == "waiting"
+        second = analyser.latest()
+        assert second.manifest.batch == first.manifest.batch
+        assert second.manifest.key != first.manifest.key
+        assert second.manifest.users == first.manifest.users
+        send_users(of, client, iter(passes))
+        until_full(client, 1, 0)
+        assert analyser.step() == "counted"
+        assert analyser.study.guarantee.epsilon == float(of.epsilon)
+        assert counted_cells(analyser.study) == second.manifest.users
+        analyser.close()
+
+
+def test_what_nobody_answers_can_be_asked_again():
+    with (
+        Client("http://127.0.0.1:9", http=httpx.Client(timeout=1)) as client,
+        pytest.raises(UnreachableError),
+    ):
+        client.manifest()
