@@ -11,7 +11,7 @@ STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests docs bench soak study experiments clean help
+.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench soak study experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -67,6 +67,10 @@ mutants: $(VENV)/.dev  ## every planted privacy bug must be killed (minutes)
 core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
 	@$(call part,core,$(CORE_VENV)/bin/pytest -q -m core tests)
 
+wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
+	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	@ls dist/*
+
 docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -86,4 +90,4 @@ experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
 
 clean:
-	@rm -rf $(VENV) $(CORE_VENV) docs/_build results
+	@rm -rf $(VENV) $(CORE_VENV) docs/_build results dist build

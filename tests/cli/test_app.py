@@ -1,5 +1,8 @@
 """The command line as a whole: help, version, errors, interruptions."""
 
+import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -46,7 +49,7 @@ def test_errors_on_purpose_are_one_sentence_and_exit_code_two(discreet, monkeypa
         raise error
 
     monkeypatch.setattr(cli, "app", failing)
-    code, out, err = discreet("list")
+    code, out, err = discreet("run")
     assert (code, out) == (2, "")
     assert words in err
 
@@ -56,7 +59,7 @@ def test_a_bug_is_not_hidden(monkeypatch):
         raise ZeroDivisionError
 
     monkeypatch.setattr(cli, "app", failing)
-    monkeypatch.setattr(sys, "argv", ["discreet", "list"])
+    monkeypatch.setattr(sys, "argv", ["discreet", "run"])
     with pytest.raises(ZeroDivisionError):
         cli.main()
 
@@ -66,7 +69,10 @@ def test_every_command_has_help_with_a_sentence(discreet, command):
     code, out, _ = discreet(command, "--help")
     assert code == 0
     assert f"discreet {command}" in out.replace("\n", " ")
-    assert "--json" in out or command in ("check", "service", "study")
+    assert command in ("check", "service", "study") or (
+        "--json" in out and "--import MODULE" in out
+    )
+    assert discreet(command, "-h") == (0, out, "")
 
 
 def test_every_command_is_one_file():
@@ -74,4 +80,52 @@ def test_every_command_is_one_file():
 
     found = Path(cli.__file__).parent.glob("[a-z]*")  # a group of commands is a folder
     files = {path.stem for path in found} - {"app"}
-    assert files == {module.rpartition(".")[2] for module in cli._COMMANDS.values()}
+    assert files == {module for module, _ in cli._COMMANDS.values()}
+
+
+@pytest.mark.core
+def test_help_loads_no_command_and_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['discreet', '--help']\n"
+        "from discreet.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit as exit: assert exit.code == 0\n"
+        "print([m for m in ('numpy', 'rich', 'discreet.cli.run') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "calibrate" in out.stdout
+    assert out.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("words", [["run", "nothing"], ["list", "nothing"], ["run", "--wrong"]])
+def test_a_script_gets_its_error_as_json(discreet, words):
+    code, out, err = discreet(*words, "--json")
+    assert (code, err) == (2, "")
+    assert list(json.loads(out)) == ["error"]
+
+
+def test_a_command_that_is_nearly_one_gets_a_suggestion(discreet):
+    assert discreet("lst") == (2, "", "Error: No such command 'lst'. Did you mean 'list'?\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell):
+    def completed(words):
+        variables = {
+            "_DISCREET_COMPLETE": f"complete_{shell}",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "_TYPER_COMPLETE_ARGS": words,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        }
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv = ['discreet']\nfrom discreet.cli.app import main; main()",
+        ]
+        environment = {**os.environ, **variables}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        return done.stdout
+
+    assert "calibrate" in completed("discreet cal")
+    assert "--quick" in completed("discreet run --q")

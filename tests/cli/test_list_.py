@@ -1,10 +1,12 @@
 """`discreet list`: everything that has a name."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from discreet.cli.list_ import _first_line, _text
+from discreet.cli.list_ import _text
 
 
 def test_list_names_everything(discreet):
@@ -36,8 +38,18 @@ def test_one_section_of_the_list(discreet):
     assert "did you mean 'learners'" in err
 
 
-def test_a_mechanism_that_cannot_be_imported_is_still_listed():
-    assert _first_line("nowhere:Nothing") == "(not available)"
+@pytest.mark.core
+def test_the_list_loads_nothing_heavy():
+    heavy = ("numpy", "scipy", "numba", "gymnasium", "pydantic")
+    code = (
+        "import sys; sys.argv = ['discreet', 'list']\n"
+        "from discreet.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit as exit: assert exit.code == 0\n"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`discreet run`, `plot` and `report`: what a person types, mistypes and gets."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -35,7 +36,8 @@ def test_a_file_gives_a_table_a_sentence_and_a_report(discreet, here):
     assert "p = " in out
     assert out.splitlines()[-1] == "Report: results/tiny/report.html"
     assert (here / "results/tiny/report.html").is_file()
-    assert err.splitlines()[0] == "0 of 4 runs"
+    assert re.fullmatch(r"4 runs: about .*, \d+\.\d GB of memory\.", err.splitlines()[0])
+    assert err.splitlines()[1] == "0 of 4 runs"
     assert err.splitlines()[-1].startswith("4 of 4 runs, ")
     again = discreet("run", "tiny.toml", "--jobs", "1")
     assert again[1] == out
@@ -173,10 +175,95 @@ def test_results_of_another_version_are_left_alone(discreet, here, monkeypatch):
 
     assert discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")[0] == 0
     monkeypatch.setattr(package, "__version__", "9.9.9")
-    code, out, err = discreet("run", "tiny.toml", "--quick", "--jobs", "1", "--json")
-    assert (code, out) == (2, "")
-    assert "two versions are never mixed" in err
+    same = ["run", "tiny.toml", "--quick", "--jobs", "1", "--json"]
+    code, out, err = discreet(*same, "--output", "results/tiny-quick")
+    assert (code, err) == (2, "")
+    assert "two versions are never mixed" in json.loads(out)["error"]
+    code, out, err = discreet(*same)
+    assert (code, json.loads(out)["output"]) == (0, "results/tiny-quick-2")
+    assert "left alone" in err
     assert discreet("report", "results/tiny-quick")[0] == 0
+
+
+def test_other_settings_go_to_a_folder_of_their_own(discreet, here):
+    options = ["--learner", "psrl", "--episodes", "20", "--runs", "1", "--jobs", "1", "--json"]
+    folders = [
+        json.loads(discreet("run", *options, "--seed", seed)[1])["output"]
+        for seed in ("1", "2", "1")
+    ]
+    first = "results/psrl-riverswim-none"
+    assert folders == [first, f"{first}-2", first]
+    assert load(here / first).experiment.seed == 1
+    code, out, _ = discreet("run", *options, "--seed", "3", "--output", first)
+    assert code == 2
+    assert "1 runs of other settings, which would be lost" in json.loads(out)["error"]
+
+
+def test_a_dry_run_says_what_it_takes_and_leaves_nothing(discreet, here):
+    code, out, _ = discreet("run", "tiny.toml", "--dry-run")
+    assert code == 0
+    assert re.match(r"4 runs: about .* of memory\.", out)
+    code, out, _ = discreet("run", "tiny.toml", "--dry-run", "--json")
+    assert json.loads(out)["runs"] == 4
+    assert not (here / "results").exists()
+
+
+def test_environments_from_elsewhere(discreet, here):
+    import numpy as np
+
+    np.savez(here / "two.npz", transitions=np.full((2, 2, 2), 0.5), rewards=np.eye(2), horizon=3)
+    options = ["--learner", "psrl", "--episodes", "20", "--runs", "1", "--jobs", "1", "--json"]
+    for name, more in (("two.npz", []), ("FrozenLake-v1", ["--set", "env.horizon=4"])):
+        code, out, err = discreet("run", *options, "--environment", name, *more)
+        assert code == 0, err + out
+        assert json.loads(out)["results"][0]["environment"] == name.removesuffix(".npz")
+    code, out, _ = discreet("run", *options, "--environment", "FrozenLake-v1")
+    assert code == 2
+    assert "--set env.horizon=20" in json.loads(out)["error"]
+
+
+def test_an_interruption_says_what_was_kept(discreet, here, monkeypatch):
+    def interrupted(experiment, folder, progress, **rest):
+        progress(None, 3, 4)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.lab.runner.run_experiment", interrupted)
+    code, out, err = discreet("run", "tiny.toml", "--jobs", "1")
+    assert (code, out) == (130, "")
+    assert "Stopped: 3 of 4 runs are kept in results/tiny; the same command goes on" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('name = "tiny"', 'plots = ["regrets"]\nname = "tiny"'), "did you mean 'regret'"),
+        (('name = "flow-ucb"', 'name = "flow-ucb"\nsettings = {bonuss = 1}'), "bonuss"),
+        (('name = "tiny"', 'name = "../../evil"'), "which also names the result folder"),
+        (("variants = {quick", "variants = {slow"), "Unknown variant"),
+        (('name = "RandomMDP"', 'name = "RandomMDPs"'), "Unknown environment"),
+    ],
+)
+def test_mistakes_in_a_file_are_found_before_the_first_run(discreet, here, change, sentence):
+    text = FILE.replace(*change)
+    assert text != FILE
+    (here / "wrong.toml").write_text(text)
+    code, out, err = discreet("run", "wrong.toml", "--quick", "--jobs", "1")
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert not (here / "results").exists()
+
+
+def test_a_file_without_a_quick_variant_says_how_to_make_one(discreet, here):
+    (here / "slow.toml").write_text(FILE.replace("variants = {quick = {runs = 1}}\n", ""))
+    code, _, err = discreet("run", "slow.toml", "--quick")
+    assert code == 2
+    assert "has no quick variant: add a table [variants.quick]" in err
+
+
+def test_a_large_delta_is_called_one(discreet, here):
+    options = ["--learner", "dp-ucbvi", "--trust", "central", "--epsilon", "1", "--delta", "0.5"]
+    _, _, err = discreet("run", *options, "--episodes", "20", "--runs", "1", "--dry-run")
+    assert "Note: delta = 0.5 lets the promise fail altogether" in err
 
 
 def test_nothing_cannot_be_written_into_a_file(discreet, here):

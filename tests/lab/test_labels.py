@@ -2,15 +2,28 @@
 
 import pytest
 
-from discreet.lab.labels import CAPTIONS, TITLES, label_of, name_of, noise_of, pair_of
+from discreet.lab.labels import CAPTIONS, TITLES, label_of, labels_of, name_of, noise_of, pair_of
 from discreet.lab.plots import PLOTS
 from helpers.experiments import series
 
 
 def test_labels_say_mechanism_environment_and_printed_constants():
     paper = series("local", 2.0, requested="laplace", calibration="paper")
-    assert label_of(paper) == "L (laplace), (2, 0)-LDP (paper's constants)"
-    assert label_of(series(), environment=True) == "L on E, no privacy"
+    assert label_of(paper) == "L (laplace), local, ε = 2 (paper's constants), δ = 0"
+    assert label_of(series()) == "L, no privacy"
+
+
+def test_a_picture_names_only_what_differs_in_it():
+    one = [series(), series("central", 1.0), series("local", 0.5)]
+    assert labels_of(one) == ["no privacy", "central, ε = 1", "local, ε = 0.5"]
+    two = [series(), series("local", 1.0, label="M")]
+    assert labels_of(two) == ["L, no privacy", "M, local, ε = 1"]
+    deltas = [series("central", 1.0, delta=1e-6), series("central", 1.0), series("local", 1.0)]
+    assert labels_of(deltas) == [
+        "central, ε = 1, δ = 1e-06",
+        "central, ε = 1, δ = 0",
+        "local, ε = 1",
+    ]
 
 
 def test_a_mechanism_is_named_only_if_somebody_asked_for_it():

@@ -7,6 +7,7 @@ from discreet.errors import UnknownNameError
 from discreet.lab.labels import TITLES
 from discreet.lab.plots import (
     PLOTS,
+    action_colours,
     figure,
     looks_of,
     plot_by_episodes,
@@ -44,7 +45,7 @@ def test_the_same_axes_come_back(axes, name):
 
 def test_regret_has_a_line_and_a_band_each_and_the_uniform_policy(axes):
     plot_regret(axes, THREE)
-    assert labels(axes) == ["L, no privacy", "L, (1, 0)-JDP", "L, (1, 0)-LDP", "uniform policy"]
+    assert labels(axes) == ["no privacy", "central, ε = 1", "local, ε = 1", "playing at random"]
     assert len(axes.lines) == 4
     assert len(axes.collections) == 3
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
@@ -71,7 +72,7 @@ def test_regret_per_episode_falls(axes):
 
 def test_final_regret_against_k_joins_studies_of_one_guarantee(axes):
     plot_by_episodes(axes, [series(episodes=1000), series(episodes=10), series("local", 1.0)])
-    assert labels(axes) == ["L, no privacy", "L, (1, 0)-LDP", "uniform policy"]
+    assert labels(axes) == ["no privacy", "local, ε = 1", "playing at random"]
     assert list(axes.lines[0].get_xdata()) == [10, 1000]  # sorted by K
     assert list(axes.lines[0].get_ydata()) == pytest.approx([1.5 * 10**0.5, 1.5 * 1000**0.5])
     assert axes.get_xlabel() == "K, users in the study"
@@ -80,7 +81,7 @@ def test_final_regret_against_k_joins_studies_of_one_guarantee(axes):
 def test_final_regret_against_epsilon_has_the_twin_as_a_level(axes):
     group = [series("local", e, scale=1 / e) for e in (10.0, 0.1, 1.0)]
     plot_by_epsilon(axes, [*group, series(scale=0.01)])
-    assert labels(axes) == ["L, LDP, delta 0", "L, no privacy", "uniform policy"]
+    assert labels(axes) == ["local", "no privacy", "playing at random"]
     assert list(axes.lines[0].get_xdata()) == [0.1, 1.0, 10.0]
     assert list(axes.lines[1].get_ydata()) == pytest.approx([0.015 * 1000**0.5] * 2)
     assert axes.get_xscale() == "log"
@@ -89,16 +90,19 @@ def test_final_regret_against_epsilon_has_the_twin_as_a_level(axes):
 def test_cost_is_sorted_and_privacy_is_coloured(axes):
     plot_cost(axes, THREE[::-1])
     names = [tick.get_text() for tick in axes.get_yticklabels()]
-    assert names == ["L, no privacy", "L, (1, 0)-JDP", "L, (1, 0)-LDP"]
-    widths = [bar.get_width() for bar in axes.patches]
-    assert widths == sorted(widths)
-    colours = [bar.get_facecolor() for bar in axes.patches]
-    assert colours[0] != colours[1] == colours[2]
+    assert names == ["local, ε = 1", "central, ε = 1", "no privacy"]  # from below
+    assert not axes.patches  # a bar on a logarithmic axis begins anywhere
+    points = [line for line in axes.lines if line.get_marker() == "o"]
+    means = [float(line.get_xdata()[0]) for line in points]
+    assert means == sorted(means, reverse=True)
+    assert len({line.get_color() for line in points}) == 3
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == [f"{mean:,.0f}" for mean in means] + ["playing at random"]
 
 
 def test_noise_is_a_level_per_private_line(axes):
     plot_noise(axes, THREE)
-    assert labels(axes) == ["visits", "noise, L, (1, 0)-JDP", "noise, L, (1, 0)-LDP"]
+    assert labels(axes) == ["visits", "noise, central, ε = 1", "noise, local, ε = 1"]
     assert axes.lines[1].get_ydata()[0] == 10.0
     assert axes.get_yscale() == "log"
 
@@ -107,6 +111,21 @@ def test_a_policy_is_a_map_of_steps_and_states(axes):
     plot_policy(axes, [[0, 1, 0], [1, 1, 0]], "title")
     assert axes.images[0].get_array().shape == (3, 2)  # states down, steps across
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("step", "state", "title")
+
+
+def test_the_key_of_a_policy_has_the_colours_of_its_picture(axes):
+    from matplotlib.colors import to_hex
+
+    plot_policy(axes, [[0, 0], [0, 0]], count=3)
+    image = axes.images[0]
+    assert [to_hex(image.cmap(image.norm(a))) for a in range(3)] == action_colours(3)
+    assert len(set(action_colours(20))) == 20
+
+
+def test_trust_models_keep_their_colours_from_picture_to_picture():
+    both = dict(zip("ab", looks_of([series("local", 1.0), series("central", 1.0)]), strict=True))
+    alone = looks_of([series("central", 1.0)])[0]
+    assert both["b"][0] == alone[0] != both["a"][0]
 
 
 class Folder:
@@ -122,9 +141,14 @@ class Folder:
 def test_a_figure_shows_the_largest_k_with_a_title():
     drawn = figure(Folder(series(episodes=10), *THREE), "regret")
     axes = drawn.axes[0]
-    assert axes.get_title(loc="left") == "Regret against users: E"
+    assert axes.get_title(loc="left") == "Regret against users\nE"
     assert len(axes.lines) == 4
-    assert axes.get_legend() is not None
+    assert axes.get_legend() is None  # names stand where lines end
+    texts = axes.texts
+    names = [text.get_text() for text in texts]
+    assert names == ["no privacy", "central, ε = 1", "local, ε = 1", "playing at random"]
+    heights = sorted(text.get_position()[1] for text in texts)
+    assert min(np.diff(heights)) > 0.06
     plt.close(drawn)
 
 
@@ -135,22 +159,22 @@ def test_a_learner_that_is_too_slow_for_the_largest_k_keeps_its_curve():
     assert ends == [10, 1000]
     plt.close(drawn)
     drawn = figure(Folder(short, long), "cost")  # bars are compared at one K
-    assert len(drawn.axes[0].patches) == 1
+    assert len(drawn.axes[0].get_yticks()) == 1
     plt.close(drawn)
 
 
-def test_a_long_legend_stands_beside_the_axes():
+def test_a_long_legend_stands_below_the_axes():
     group = [series("local", float(e), label=str(e)) for e in range(1, 9)]
     drawn = figure(Folder(*group), "regret")
     assert drawn.axes[0].get_legend() is None
     assert len(drawn.legends[0].get_texts()) == 9
-    assert drawn.get_size_inches()[0] > 9
+    assert drawn.get_size_inches()[1] > 4.3  # there is room for it
     plt.close(drawn)
 
 
 def test_an_environment_is_picked():
     drawn = figure(Folder(series(), series(environment="F", scale=5)), "regret", "F")
-    assert drawn.axes[0].get_title(loc="left").endswith(": F")
+    assert drawn.axes[0].get_title(loc="left").endswith("\nF")
     plt.close(drawn)
 
 

@@ -12,7 +12,7 @@ from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab import results as results_module
 from discreet.lab.report import render, write_figures, write_report
 from discreet.lab.results import ResultFolder, load, write_file
-from discreet.lab.runner import run_experiment
+from discreet.lab.runner import free_folder, run_experiment
 from discreet.lab.summary import summarise
 from discreet.lab.tasks import SCHEMA_VERSION, Outcome, tasks_of
 from helpers.experiments import experiment, series, without
@@ -137,7 +137,10 @@ def test_folders_of_the_first_schema_are_read_without_their_noise(folder):
         for entry in json.loads(path.read_text())
     ]
     path.write_text(json.dumps(entries))
+    timings = folder / "timings.json"
+    timings.write_text(json.dumps(dict.fromkeys(json.loads(timings.read_text()), 0.25)))
     results = load(folder)
+    assert {one.seconds for one in results.series()} == {0.25}
     assert results.version == discreet.__version__  # from environment.json
     assert [one.count_noise for one in results.series()] == [0.0] * 3
     assert "123" not in render(results).partition("<h2>Noise</h2>")[2].partition("<h2>")[0]
@@ -172,7 +175,8 @@ def test_a_damaged_part_counts_as_not_finished(tmp_path, content):
 def test_a_part_of_another_schema_is_not_finished(tmp_path):
     folder, (task,) = ResultFolder(tmp_path), tasks_of(experiment())
     folder.keep(Outcome(task, 0.5, {"version": "1"}))
-    assert folder.finished(task) == {"schema": SCHEMA_VERSION, "seconds": 0.5, "version": "1"}
+    seconds = {"seconds": 0.5, "compile_seconds": 0.0}
+    assert folder.finished(task) == {"schema": SCHEMA_VERSION, **seconds, "version": "1"}
     path = tmp_path / "parts" / f"{task.name}.json"
     path.write_text(path.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 0'))
     assert folder.finished(task) is None
@@ -234,3 +238,62 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
         write_file(tmp_path / "file" / "below", b"")
     write_file(tmp_path / "new" / "deep" / "file", b"x")
     assert (tmp_path / "new" / "deep" / "file").read_bytes() == b"x"
+
+
+def test_every_run_knows_the_source_of_its_learner_and_environment(made):
+    from discreet import _sources
+
+    for entry in load(made).guarantees:
+        assert entry["source"] == {
+            "version": discreet.__version__,
+            "learner": _sources.logic(),
+            "environment": _sources.logic(),
+        }
+
+
+def test_an_edited_learner_reuses_nothing(folder, monkeypatch):
+    """One changed line of the logic: other names of all parts, and the folder is refused."""
+    from discreet import _sources
+
+    before, names = contents(folder), {task.name for task in tasks_of(EXPERIMENT)}
+    _sources.of_object.cache_clear()
+    monkeypatch.setattr(_sources, "logic", lambda: "edited")
+    try:
+        assert not names & {task.name for task in tasks_of(EXPERIMENT)}
+        with pytest.raises(
+            InvalidInputError, match=r"3 runs of a learner .* edited since.*--output"
+        ):
+            run_experiment(EXPERIMENT, folder, jobs=1)
+        assert free_folder(EXPERIMENT, folder) == folder.with_name("copy-2")
+    finally:
+        _sources.of_object.cache_clear()
+    assert contents(folder) == before
+
+
+def test_another_version_reuses_nothing(monkeypatch):
+    names = {task.name for task in tasks_of(EXPERIMENT)}
+    monkeypatch.setattr(discreet, "__version__", "99")
+    assert not names & {task.name for task in tasks_of(EXPERIMENT)}
+
+
+def test_other_settings_never_replace_a_folder(folder):
+    before = contents(folder)
+    other = replace(EXPERIMENT, seed=5)
+    with pytest.raises(InvalidInputError, match=r"3 runs of other settings, which would be lost"):
+        run_experiment(other, folder, jobs=1)
+    fewer = replace(EXPERIMENT, learners=EXPERIMENT.learners[:1])
+    with pytest.raises(InvalidInputError, match="2 runs of other settings"):
+        run_experiment(fewer, folder, jobs=1)
+    assert contents(folder) == before
+    assert free_folder(other, folder) == folder.with_name("copy-2")
+    assert free_folder(EXPERIMENT, folder) == folder
+
+
+def test_compilation_has_a_column_of_its_own(folder):
+    timings = folder / "timings.json"
+    times = {
+        name: {"seconds": 0.5, "compile_seconds": 7.0} for name in json.loads(timings.read_text())
+    }
+    timings.write_text(json.dumps(times))
+    rows = [row.to_dict() for row in summarise(load(folder))]
+    assert {(row["seconds"], row["compile_seconds"]) for row in rows} == {(0.5, 7.0)}

@@ -100,7 +100,8 @@ def test_one_failing_run_does_not_take_the_others(tmp_path):
     assert [len(s.final) for s in report.results.series()] == [2, 2, 2, 2]
 
 
-def test_all_failing_is_an_error(small, tmp_path):
+def test_all_failing_is_an_error(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.lab.runner.check", lambda experiment, engine: None)
     broken = replace(small.environments[0], parameters={"states": 0})
     with pytest.raises(DiscreetError, match="Every run failed"):
         run_experiment(replace(small, environments=(broken,)), tmp_path / "broken", jobs=1)

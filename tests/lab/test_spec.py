@@ -5,7 +5,8 @@ import re
 import pytest
 
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.lab.spec import experiment_names, load_experiment, parse_experiment
+from discreet.lab.shipped import experiment_names
+from discreet.lab.spec import load_experiment, parse_experiment
 
 MINIMAL = """
 name = "x"

@@ -199,3 +199,16 @@ def test_privacy_costs_regret_in_the_bounds_and_the_cost_shrinks_with_epsilon(na
     costs = [shape(4, 2, 6, 1e6, epsilon) for epsilon in (0.1, 1.0, 10.0, np.inf)]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > costs[-1]
+
+
+@pytest.mark.parametrize("name", registry._MODULES)
+def test_what_is_listed_is_what_the_learner_says(name):
+    spec = get_learner(name)
+    assert registry._LISTED[name] == (spec.rhythm, spec.trusts, spec.summary)
+    assert registry.listing(name) == registry._LISTED[name]
+
+
+def test_a_learner_of_ones_own_is_listed():
+    register(entry("uniform", "batch", make=Uniform))
+    assert registry.listing("uniform").summary == "a test"
+    assert "uniform" in learner_names()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.table import Table
 
+_LARGE_DELTA = 1e-3
 _SHORT = 18  # a cell as short as a guarantee stays on one line
 
 
@@ -29,6 +30,15 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """A plain sentence on standard error."""
     sys.stderr.write(_fitted(text, sys.stderr) + "\n")
+
+
+def warn_of_delta(delta: float) -> None:
+    """Say what a large delta means; nobody means it."""
+    if delta > _LARGE_DELTA:
+        warn(
+            f"Note: delta = {delta:g} lets the promise fail altogether with that probability, for "
+            f"every user. Usual values are far below one over the number of users, such as 1e-6."
+        )
 
 
 class Progress:

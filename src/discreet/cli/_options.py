@@ -1,5 +1,6 @@
 """Options that commands share, and groups: a dataclass in place of a dozen parameters."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -37,6 +38,29 @@ def _users(text: str | int) -> int:
 def users_option(description: str) -> Any:
     """``--users``, which takes 20000 and 1e6 alike."""
     return typer.Option(help=description, parser=_users, metavar="<int>")
+
+
+def importing(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option ``--import``, whose modules are imported before it is called."""
+    kind = Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Import a module of your own first."),
+    ]
+    added = Parameter("imports", Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+    @functools.wraps(command)
+    def call(*, imports: list[str] | None = None, **values: object) -> None:
+        from discreet import _plugins
+
+        _plugins.import_modules(imports or ())
+        command(**values)
+
+    given = inspect.signature(command)
+    call.__annotations__ = {**command.__annotations__, "imports": kind}
+    call.__signature__ = given.replace(  # type: ignore[attr-defined]
+        parameters=[*given.parameters.values(), added]
+    )
+    return call
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,12 +2,15 @@
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from discreet._types import Plain
 
-def parse_value(text: str) -> Plain:
+
+def parse_value(text: str) -> "Plain":
     """A Python literal if it reads as one, else the text itself; ``2e5`` is the integer 200000.
 
     >>> [parse_value(t) for t in ("4", "2e5", "0.5", "true", "S..G")]
@@ -27,7 +30,7 @@ def parse_value(text: str) -> Plain:
     return value
 
 
-def parse_settings(texts: Iterable[str]) -> dict[str, Plain]:
+def parse_settings(texts: Iterable[str]) -> "dict[str, Plain]":
     """``["states=4", "slip=0.1"]`` as a dictionary."""
     settings: dict[str, Plain] = {}
     for text in texts:

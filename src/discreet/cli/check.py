@@ -1,17 +1,15 @@
 """`discreet check`: conformance checks of environments, learners, mechanisms and studies."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli._console import Progress, echo_json, print_table, warn
 from discreet.cli._options import Json
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
-    from discreet.mdp.tabular import TabularMDP
     from discreet.privacy.auditing.roster import Entry
 
 app = typer.Typer(
@@ -148,59 +146,7 @@ def _check(name: str, parameters: dict[str, Any]) -> "MDPReport":
     from discreet.mdp.check import check_mdp as check
     from discreet.mdp.environments.registry import make
 
-    if name.endswith(".npz"):
-        return check(_from_file(Path(name), parameters))
-    if _is_foreign(name):
-        return check(_from_gymnasium(name, parameters))
     return check(make(name, **parameters))
-
-
-def _from_file(path: Path, parameters: dict[str, Any]) -> "TabularMDP":
-    """A model from the arrays of an .npz file; --horizon and --set add what it does not hold."""
-    import zipfile
-
-    import numpy as np
-
-    from discreet.mdp.tabular import TabularMDP
-
-    if not path.is_file():
-        raise InvalidInputError(f"Expected a file of arrays, but {path} does not exist.")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise InvalidInputError(f"Cannot read {path} as .npz: {error}") from None
-    known = {"transitions", "rewards", "initial", "horizon", "reward_kind"}
-    given = {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}
-    given.update(parameters)
-    for name in given:
-        if name not in known:
-            raise UnknownNameError(f"array in {path.name}", name, known)
-    for name in ("transitions", "rewards"):
-        if name not in given:
-            raise InvalidInputError(f"Expected {path} to hold an array {name!r}.")
-    return TabularMDP(name=path.stem, **given)
-
-
-def _is_foreign(name: str) -> bool:
-    """True for a Gymnasium id of another package, such as FrozenLake-v1."""
-    stem, _, version = name.rpartition("-v")
-    return bool(stem) and version.isdigit() and not name.lower().startswith("discreet/")
-
-
-def _from_gymnasium(name: str, parameters: dict[str, Any]) -> "TabularMDP":
-    import gymnasium
-
-    from discreet.mdp.gymnasium_bridge import from_gymnasium
-
-    horizon = parameters.pop("horizon", None)
-    if horizon is None:
-        raise InvalidInputError(f"Expected --horizon for {name}: its episodes have no set length.")
-    try:
-        env = gymnasium.make(name, **parameters)
-    except (gymnasium.error.Error, TypeError) as error:
-        raise InvalidInputError(f"Gymnasium cannot make {name!r}: {error}") from None
-    return from_gymnasium(env, horizon)
 
 
 def _show(reports: "list[MDPReport]") -> None:

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet._types import Plain
 from discreet.cli._console import echo_json, print_table
 from discreet.cli._options import Json
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from discreet.privacy.mechanisms.registry import Mechanism
+    from discreet._types import Plain
 
-Section = list[dict[str, Plain]]
+    Section = list[dict[str, Plain]]
 
 
 def command(
@@ -42,30 +41,30 @@ def command(
             print_table(title.capitalize(), columns, rows)
 
 
-def _text(value: Plain) -> str:
+def _text(value: "Plain") -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={default}" for name, default in value.items())
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _environments() -> Section:
-    from discreet.mdp.environments.registry import environment_names, get_environment
+def _environments() -> "Section":
+    from discreet.mdp.environments.registry import environment_names, listing
 
-    specs = [get_environment(name) for name in environment_names(optional=True)]
-    return [{"name": s.name, "summary": s.summary, "parameters": s.parameters} for s in specs]
+    found = [(name, *listing(name)) for name in environment_names(optional=True)]
+    return [{"name": name, "summary": text, "parameters": p} for name, text, p in found]
 
 
-def _learners() -> Section:
-    from discreet.learners.registry import get_learner, learner_names
+def _learners() -> "Section":
+    from discreet.learners.registry import learner_names, listing
 
-    specs = [get_learner(name) for name in learner_names()]
+    found = {name: listing(name) for name in learner_names()}
     return [
-        {"name": s.name, "summary": s.summary, "rhythm": s.rhythm, "trust": list(s.trusts)}
-        for s in specs
+        {"name": name, "summary": one.summary, "rhythm": one.rhythm, "trust": list(one.trusts)}
+        for name, one in found.items()
     ]
 
 
-def _mechanisms() -> Section:
+def _mechanisms() -> "Section":
     from discreet.privacy.mechanisms.registry import everything
 
     entries: dict[tuple[str, str], dict[str, Plain]] = {}
@@ -77,22 +76,11 @@ def _mechanisms() -> Section:
         rhythms.setdefault(key, []).append(mechanism.rhythm)
         if key not in entries:
             entries[key] = {"trust": key[0], "name": key[1], "rhythms": rhythms[key]}
-            entries[key]["summary"] = _first_line(mechanism)
+            entries[key]["summary"] = mechanism.summary
     return list(entries.values())
 
 
-def _first_line(mechanism: "Mechanism") -> str:
-    """The first line of a mechanism's docstring."""
-    import inspect
+def _experiments() -> "Section":
+    from discreet.lab.shipped import titles
 
-    try:
-        found = mechanism.load()
-    except (ImportError, AttributeError):
-        return "(not available)"
-    return (inspect.getdoc(found) or "").split("\n")[0]
-
-
-def _experiments() -> Section:
-    from discreet.lab.spec import experiment_names, load_experiment
-
-    return [{"name": name, "summary": load_experiment(name).title} for name in experiment_names()]
+    return [{"name": name, "summary": title} for name, title in titles().items()]

@@ -1,15 +1,17 @@
 """`discreet run`: an experiment file, a shipped experiment, or one learner."""
 
 import os
+import re
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from typer.models import OptionInfo
 
-from discreet.cli._console import compact, echo_json, print_table, say, warn
+from discreet._plugins import imported
+from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_delta
 from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
@@ -66,6 +68,11 @@ class Workers:
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local"
     address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None
 
+    @property
+    def processes(self) -> int:
+        """How many; zero stands for all cores."""
+        return self.jobs or os.cpu_count() or 1
+
 
 def run(
     one: OneLearner,
@@ -75,7 +82,12 @@ def run(
         str | None, typer.Argument(help="A shipped experiment's name or a TOML file.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
-    quick: Annotated[bool, typer.Option(help="The quick variant, under a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The quick variant, under a minute.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, say what it takes, run nothing.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Run an experiment (resumable): table, report page and pictures."""
@@ -84,7 +96,12 @@ def run(
         experiment = _offer()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
     chosen = _changed(_chosen(experiment, one, quick), changes)
-    folder = output or Path("results") / (chosen.name + ("-quick" if quick else ""))
+    _warn_of_delta(chosen)
+    folder = output or _free(chosen, Path("results") / (chosen.name + "-quick" * quick))
+    if dry_run or not json:
+        _announce(chosen, folder, workers, as_json=json, alone=dry_run)
+    if dry_run:
+        return
     execution = _run(chosen, folder, workers, quiet=json)
     _show(execution, folder, as_json=json)
     for outcome in execution.failures:
@@ -100,24 +117,68 @@ def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment
     """The experiment that somebody asked for, as its file has it."""
     from discreet.lab.spec import load_experiment
 
-    if experiment is None:
-        return _single(one)
-    chosen = load_experiment(experiment)
-    return chosen.variant("quick") if quick else chosen
+    chosen = _single(one) if experiment is None else load_experiment(experiment)
+    chosen = chosen.variant("quick") if quick else chosen
+    return replace(chosen, imports=tuple(dict.fromkeys([*imported(), *chosen.imports])))
 
 
 def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -> "Execution":
     from discreet.lab.runner import run_experiment
 
     with _Display(chosen.name, quiet=quiet) as display:
-        return run_experiment(
-            chosen,
-            folder,
-            jobs=workers.jobs or os.cpu_count() or 1,
-            engine=workers.engine,
-            address=workers.address,
-            progress=display.update,
+        try:
+            return run_experiment(
+                chosen,
+                folder,
+                jobs=workers.processes,
+                engine=workers.engine,
+                address=workers.address,
+                progress=display.update,
+            )
+        except KeyboardInterrupt:
+            warn(
+                f"Stopped: {display.finished} of {display.total} runs are kept in {folder}; the "
+                f"same command goes on from there."
+            )
+            raise
+
+
+def _free(chosen: "Experiment", wanted: Path) -> Path:
+    """The folder of an experiment; one that holds other results is left alone."""
+    from discreet.lab.runner import free_folder
+
+    folder = free_folder(chosen, wanted)
+    if folder != wanted:
+        warn(f"{wanted} holds other results and is left alone; these go to {folder}.")
+    return folder
+
+
+def _announce(
+    chosen: "Experiment", folder: Path, workers: Workers, *, as_json: bool, alone: bool
+) -> None:
+    """Check everything, then say what the missing runs will take."""
+    from discreet.lab.forecast import available_memory, forecast
+    from discreet.lab.runner import check, missing
+
+    check(chosen, engine=workers.engine)
+    left = missing(chosen, folder)
+    if not left:
+        return
+    expected = forecast(left, jobs=workers.processes)
+    if as_json:
+        echo_json({"output": str(folder), **asdict(expected)})
+        return
+    (say if alone else warn)(f"{expected}.")
+    if expected.bytes > available_memory():
+        warn(
+            f"Note: this is more than the {available_memory() / 1e9:.1f} GB of memory that are "
+            f"free; take fewer --jobs, or a smaller problem."
         )
+
+
+def _warn_of_delta(chosen: "Experiment") -> None:
+    for trust in chosen.trusts:
+        warn_of_delta(trust.delta)
 
 
 def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
@@ -149,6 +210,7 @@ def show(results: "Results") -> None:
     places = {row.facts["environment"] for row in rows}
     several = len(places) > 1  # one environment stands in the title instead of every row
     columns = ["learner", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
+    columns.append("compile s")
     cells = [
         [
             name_of(row.facts),
@@ -159,6 +221,7 @@ def show(results: "Results") -> None:
             f"{row.std:,.0f}",
             row.share_text,
             f"{row.seconds:.2f}",
+            f"{row.compile_seconds:.1f}",
         ]
         for row in rows
     ]
@@ -171,13 +234,13 @@ def show(results: "Results") -> None:
         title if several else f"{title}: {places.pop()}",
         columns,
         cells,
-        right=range(2 + several, 8 + several),
+        right=range(2 + several, 9 + several),
         caption="Exact expected regret; guarantees: one user's whole episode, replace-one.",
     )
     for text in warnings_of(results):
         say(f"Note: {text}")
     for environment, comparisons in winners(results):
-        for comparison in comparisons[:3]:
+        for comparison in comparisons[:_SHOWN]:
             say(f"{environment}: {comparison}")
 
 
@@ -189,6 +252,7 @@ def _failure(outcome: "Outcome") -> str:
     )
 
 
+_SHOWN = 6  # comparisons per environment; the report has all
 _PROMISE = ("epsilon", "delta", "mechanism", "calibration")
 """Options that say what a trust model promises, and how."""
 
@@ -225,15 +289,16 @@ def _refuse_promises_of_none(one: OneLearner) -> None:
 
 def _offer() -> str:
     """Ask on a terminal; elsewhere say what could have been asked for."""
-    from discreet.lab.spec import experiment_names, load_experiment
+    from discreet.lab import shipped
 
-    names = experiment_names()
+    titles = shipped.titles()
+    names = list(titles)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInputError(
             f"Expected an experiment's name, a TOML file, or --learner NAME. Shipped experiments: "
             f"{', '.join(names)}. Try `discreet run price-of-trust --quick`."
         )
-    rows = [[str(i), name, load_experiment(name).title] for i, name in enumerate(names, start=1)]
+    rows = [[str(i), name, titles[name]] for i, name in enumerate(names, start=1)]
     print_table("Experiments", ["", "name", "what it shows"], rows, right=(0,))
     answer: str = typer.prompt("Which one (number or name)")
     in_list = answer.isdigit() and 1 <= int(answer) <= len(names)
@@ -264,6 +329,7 @@ def _single(one: OneLearner) -> "Experiment":
     own = {k: v for k, v in values.items() if not k.startswith("env.")}
     name = get_learner(one.learner or "").name
     place = get_environment("RiverSwim" if one.environment is None else one.environment).name
+    short = Path(place).stem if place.endswith(".npz") else place
     trust = "none" if one.trust is None else one.trust
     row = TrustRow(
         model=trust,
@@ -273,10 +339,10 @@ def _single(one: OneLearner) -> "Experiment":
         calibration="exact" if one.calibration is None else one.calibration,
     )
     return Experiment(
-        name=f"{name}-{place.lower()}-{trust}",
-        title=f"{name} on {place}",
+        name=re.sub(r"[^a-z0-9._-]+", "-", f"{name}-{short}-{trust}".lower()),
+        title=f"{name} on {short}",
         runs=5,
-        environments=(EnvironmentRow(name=place, parameters=parameters),),
+        environments=(EnvironmentRow(name=place, parameters=parameters, label=short),),
         learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
         trusts=(row,),
     )
@@ -303,6 +369,7 @@ class _Display:
         )
         self._task = self._bar.add_task(name, total=None, rate="")
         self._users = 0
+        self.finished = self.total = 0
         self._started = self._last = 0.0
 
     def __enter__(self) -> "_Display":
@@ -317,6 +384,7 @@ class _Display:
         import time
 
         now = time.monotonic()
+        self.finished, self.total = finished, total
         self._started = self._started or now
         if outcome is not None:
             self._users += outcome.task.cell.episodes

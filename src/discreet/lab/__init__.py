@@ -7,7 +7,7 @@ _WHERE = {
     "Results": "discreet.lab.results",
     "band": "discreet.lab.statistics",
     "compare": "discreet.lab.statistics",
-    "experiment_names": "discreet.lab.spec",
+    "experiment_names": "discreet.lab.shipped",
     "figure": "discreet.lab.plots",
     "load": "discreet.lab.results",
     "load_experiment": "discreet.lab.spec",

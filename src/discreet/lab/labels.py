@@ -1,6 +1,6 @@
 """What tables, legends and pictures call things: every word of the lab that people read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from discreet.lab.results import Facts, Series
 from discreet.lab.tasks import Promise
@@ -19,26 +19,55 @@ CAPTIONS = {
     "regret": "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
     "once. Dotted grey: always playing at random.",
     "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
-    "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals.",
-    "by-epsilon": "Smaller epsilon, stronger privacy; the solid black line has no privacy.",
-    "noise": "Black: expected visits of each counter if all users followed the optimal policy. A "
-    "counter below a line drowns in that guarantee's noise.",
-    "cost": "Bars: final regret at the largest K, with 95% intervals; grey: no privacy.",
+    "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals. Dotted "
+    "grey: playing at random.",
+    "by-epsilon": "Smaller epsilon, stronger privacy; dotted grey: playing at random.",
+    "noise": "Black: expected visits of each counter if all users followed the best policy. A "
+    "counter below a line drowns in that trust model's noise.",
+    "cost": "Final regret at the largest K, with 95% intervals; dotted grey: playing at random.",
 }
 
 
 _STATISTICS = ("transitions", "visits", "rewards", "losses")
 
 
-def label_of(series: Series, *, environment: bool = False) -> str:
-    """A legend entry that says the guarantee: notion, epsilon, delta."""
-    facts, promise = series.facts, series.guarantee
-    name = name_of(facts)
-    where = f" on {facts['environment']}" if environment else ""
+def labels_of(group: Sequence[Series]) -> list[str]:
+    """What tells the lines of one picture apart, in words: ``central, ε = 1``.
+
+    The learner and its mechanism are named only if there are several; delta stands in tables.
+    """
+    several = len({name_of(one.facts) for one in group}) > 1
+    labels = [_words(one, learner=several) for one in group]
+    deltas = {label: set[float]() for label in labels}
+    for label, one in zip(labels, group, strict=True):
+        deltas[label].add(one.facts["delta"])
+    return [
+        f"{label}, δ = {one.facts['delta']:g}" if len(deltas[label]) > 1 else label
+        for label, one in zip(labels, group, strict=True)
+    ]
+
+
+def _words(one: Series, *, learner: bool) -> str:
+    """A line's learner (if asked for), trust model and epsilon."""
+    parts = [name_of(one.facts)] if learner else []
+    parts.append(trust_words(one.facts, one.guarantee))
+    return ", ".join(parts)
+
+
+def trust_words(facts: Facts, promise: Promise) -> str:
+    """``no privacy``, or the trust model with its epsilon: ``shuffle, ε = 1``."""
     if promise["notion"] == "none":
-        return f"{name}{where}, no privacy"
+        return "no privacy"
+    epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
     printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
-    return f"{name}{where}, {pair_of(promise)}{printed}"
+    return f"{facts['trust']}, ε = {rounded_up(epsilon)}{printed}"
+
+
+def label_of(series: Series) -> str:
+    """One line by itself, everything said: learner, trust model, epsilon, delta."""
+    text = _words(series, learner=True)
+    private = series.guarantee["notion"] != "none"
+    return f"{text}, δ = {series.facts['delta']:g}" if private else text
 
 
 def name_of(facts: Facts) -> str:

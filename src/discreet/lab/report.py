@@ -7,13 +7,17 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.lab.labels import CAPTIONS, TITLES, name_of, noise_of, pair_of
-from discreet.lab.plots import figure, plot_policy
+from discreet.lab.labels import CAPTIONS, TITLES, name_of, noise_of, pair_of, trust_words
+from discreet.lab.plots import action_colours, figure, plot_policy
 from discreet.lab.results import Results, write_file
+from discreet.lab.statistics import Comparison
 from discreet.lab.summary import Row, summarise, warnings_of, winners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_POLICIES = 6  # pictures of policies
+_KEY = 8  # actions with a colour of their own
 
 _STYLE = """
 :root { --ink: #1b1f24; --soft: #57606a; --line: #d8dee4; --warn: #fff4e0; --edge: #e69f00; }
@@ -24,16 +28,22 @@ h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); }
 p.lead { color: var(--soft); margin-top: 0; }
 figure { margin: 1.2rem 0; }
-figure svg { width: 100%; height: auto; max-width: 52rem; display: block; }
+figure svg { width: 100%; height: auto; max-width: 38rem; display: block; }
+.key { white-space: nowrap; margin-right: .8rem; }
+.key i { display: inline-block; width: .8em; height: .8em; margin-right: .35em; }
 figcaption { color: var(--soft); font-size: .88rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; }
-th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line); }
+th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(--line);
+  white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.g { min-width: 15rem; }
+td.g { min-width: 15rem; white-space: normal; }
+td.weak { color: #8a929b; }
 .warn { background: var(--warn); border-left: 4px solid var(--edge); padding: .6rem .9rem;
   margin: .6rem 0; }
-.small { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem; }
+.small { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: 1rem; }
+.wide { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr));
+  gap: 0 2rem; align-items: start; }
 code, pre { font: .88rem/1.5 ui-monospace, monospace; }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
@@ -87,7 +97,9 @@ def render(results: Results) -> str:
         f'<p class="lead">{escape(experiment.description)}</p>',
         *(f'<div class="warn">{escape(text)}</div>' for text in warnings_of(results)),
         "<h2>Pictures</h2>",
+        '<div class="wide">',
         *(_figure(results, name, env) for name, env in _figures(results)),
+        "</div>",
         "<h2>Final regret</h2>",
         _regret_table(rows),
         "<h2>Who wins</h2>",
@@ -164,37 +176,72 @@ def _regret_table(rows: Sequence[Row]) -> str:
 
 def _verdicts(results: Results) -> str:
     items = []
+    head = (
+        "<tr><th>less regret</th><th>more regret</th>"
+        '<th class="n">difference</th><th class="n">95% interval</th><th class="n">p</th></tr>'
+    )
     for environment, comparisons in winners(results):
-        lines = "".join(f"<li>{escape(str(c))}</li>" for c in comparisons)
-        items.append(f"<p><b>{escape(environment)}</b></p><ul>{lines}</ul>")
+        body = "".join(map(_verdict, comparisons))
+        items.append(
+            f"<p><b>{escape(environment)}</b></p>"
+            f'<div class="scroll"><table>{head}{body}</table></div>'
+        )
     if not items:
         return "<p>Only one learner ran: nothing to compare.</p>"
     return "".join(items) + (
-        "<p><small>Largest K; paired over runs with common random numbers; "
-        "corrected for the number of comparisons (Holm).</small></p>"
+        "<p><small>Largest K; paired over runs with common random numbers; corrected for the "
+        "number of comparisons (Holm). In grey: no significant difference.</small></p>"
+    )
+
+
+def _verdict(comparison: Comparison) -> str:
+    kind = "" if comparison.significant else "weak"
+    return _cells(
+        (kind, escape(comparison.first)),
+        (kind, escape(comparison.second)),
+        (f"n {kind}", f"{comparison.difference:+,.0f}"),
+        (f"n {kind}", f"{comparison.low:,.0f} to {comparison.high:,.0f}"),
+        (f"n {kind}", f"{comparison.p_value:.2g}"),
     )
 
 
 def _policies(results: Results) -> str:
     import matplotlib.pyplot as plt
 
-    pictures: list[str] = []
-    for entry in results.guarantees:
-        actions = results.policies.get(f"{entry['cell']}-0000")
-        if actions is None or len(pictures) >= 6:
-            continue
-        drawn, axes = plt.subplots(figsize=(3.4, 2.4), layout="constrained")
-        title = f"{entry['label']}, {entry['trust']}, K={entry['episodes']:,}"
-        plot_policy(axes, actions, title)
-        axes.title.set_fontsize(8)
-        prefix = f"policy-{entry['cell']}"
-        pictures.append(f"<figure>{_unique_ids(svg_of(drawn), prefix)}</figure>")
-    if not pictures:
+    longest = max((entry["episodes"] for entry in results.guarantees), default=0)
+    found = [
+        (entry, actions)
+        for entry in results.guarantees
+        if (actions := results.policies.get(f"{entry['cell']}-0000")) is not None
+        and entry["episodes"] == longest
+    ][:_POLICIES]
+    if not found:
         return ""
+    count = 1 + max(action for _, actions in found for row in actions for action in row)
+    pictures = []
+    for entry, actions in found:
+        drawn, axes = plt.subplots(figsize=(3.4, 2.4), layout="constrained")
+        plot_policy(axes, actions, count=count)
+        image = _unique_ids(svg_of(drawn), f"policy-{entry['cell']}")
+        who = f"{name_of(entry)}, {trust_words(entry, entry['guarantee'])}"
+        where = f"{entry['environment']}, K = {entry['episodes']:,}"
+        caption = f"<b>{escape(who)}</b><br>{escape(where)}"
+        pictures.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>")
     return (
-        "<h2>Learned policies</h2><p>First run; colour is the action (relabelled at random, so "
-        f'only patterns mean something).</p><div class="small">{"".join(pictures)}</div>'
+        f"<h2>Learned policies</h2><p>Of the first run, step across and state up. {_key(count)}"
+        f'</p><div class="small">{"".join(pictures)}</div>'
     )
+
+
+def _key(count: int) -> str:
+    """Which colour is which action."""
+    if count > _KEY:
+        return "The lighter the colour, the larger the number of the action."
+    swatches = (
+        f'<span class="key"><i style="background:{colour}"></i>action {number}</span>'
+        for number, colour in enumerate(action_colours(count))
+    )
+    return " ".join(swatches)
 
 
 def _guarantee_table(rows: Sequence[Row]) -> str:
@@ -243,7 +290,7 @@ def _noise_table(rows: Sequence[Row]) -> str:
 
 def _reproduce(results: Results) -> str:
     experiment = results.experiment
-    command = f"discreet run {results.path.name}/spec.toml --output {results.path.name}-again"
+    command = f"discreet run {results.path / 'spec.toml'} --output {results.path}-again"
     return (
         f"<pre>{escape(command)}</pre><p>Made by discreet {escape(results.version)}. "
         f"Seed {experiment.seed}, {experiment.runs} runs;"
@@ -251,5 +298,6 @@ def _reproduce(results: Results) -> str:
         "<code>results.parquet</code> in this folder; versions are in "
         "<code>environment.json</code>.</p>"
         "<footer>Regret is exact expected regret against the optimal policy, never realised "
-        "reward. Actions are relabelled at random in every run.</footer>"
+        "reward. Actions are relabelled at random in every run and shown in their own names."
+        "</footer>"
     )

@@ -4,9 +4,10 @@
 ``guarantees.json``, ``timings.json``, ``policies.json``, ``environment.json`` (versions), and
 ``parts/`` (one small file per finished run, which makes a run resumable).
 
-What a file says about how it came about (version, mechanism, noise, settings) was said by the run
-that made it. Reading, plotting and reporting change none of it, and a folder is only ever filled
-by one version of discreet.
+What a file says about how it came about (version, source, mechanism, noise, settings) was said by
+the run that made it. Reading, plotting and reporting change none of it. A folder only ever grows:
+it is refused to an experiment that would leave out a run that it holds, be it of other settings, of
+another version of discreet, or of a learner that was edited since.
 """
 
 import json
@@ -24,7 +25,7 @@ from discreet._files import write_atomically
 from discreet._types import FloatArray, IntArray, NumberArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
-from discreet.lab.tasks import SCHEMA_VERSION, Outcome, Promise, Record, Task
+from discreet.lab.tasks import SCHEMA_VERSION, Origin, Outcome, Promise, Record, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-_READABLE = ("1", str(SCHEMA_VERSION))
+_READABLE = ("1", "2", str(SCHEMA_VERSION))
 _DEPENDENCIES = ("numpy", "scipy", "numba", "gymnasium", "pyarrow", "matplotlib")
 _Value = TypeVar("_Value")
 
@@ -58,6 +59,7 @@ class Entry(Facts):
 
     cell: str
     version: str
+    source: Origin
     settings: dict[str, Plain]
     guarantee: Promise
     noise: dict[str, float]
@@ -69,6 +71,7 @@ class Part(Record):
 
     schema: int
     seconds: float
+    compile_seconds: float
 
 
 Done = Sequence[tuple[Task, Part]]
@@ -112,37 +115,59 @@ class ResultFolder:
         """Write the resolved experiment and the versions; proves that the folder is writable.
 
         Raises:
-            InvalidInputError: the folder holds results of another version of discreet.
+            InvalidInputError: the folder holds results that this experiment would leave out.
         """
-        stamp = self._stamp()
-        found = {_version(part) for part in map(self._part, tasks) if part is not None}
-        if stamp is not None:
-            found.add(str(stamp["packages"]["discreet"]))
-            found.add(discreet.__version__ if _is_current(stamp) else "another schema")
-        for other in sorted(found - {discreet.__version__}):
+        reason = self.refusal(tasks)
+        if reason:
             raise InvalidInputError(
-                f"{str(self.path)!r} holds results of discreet {other}, and this is discreet "
-                f"{discreet.__version__}: results of two versions are never mixed. Choose another "
-                f"folder with --output, or remove this one."
+                f"{str(self.path)!r} holds {reason}, which would be lost. Choose another folder "
+                f"with --output, or remove this one."
             )
         write_file(self.path / "spec.toml", experiment.to_toml().encode())
-        _write_json(self.path / "environment.json", _stamped(stamp))
+        _write_json(self.path / "environment.json", _stamped(self._stamp()))
+
+    def refusal(self, tasks: Sequence[Task]) -> str:
+        """Why the folder is not for these tasks: what it holds besides. Empty if it is."""
+        mine = {task.name: task for task in tasks}
+        parts = {path.stem: self._part(path) for path in sorted(self.parts.glob("*.json"))}
+        others = [part for name, part in parts.items() if name not in mine and part is not None]
+        versions = {_version(part) for part in parts.values() if part is not None}
+        stamp = self._stamp()
+        if stamp is not None:
+            versions.add(str(stamp["packages"]["discreet"]))
+            versions.add(discreet.__version__ if _is_current(stamp) else "another schema")
+        for other in sorted(versions - {discreet.__version__}):
+            return (
+                f"results of discreet {other}, and this is discreet {discreet.__version__} "
+                f"(results of two versions are never mixed)"
+            )
+        if not others:
+            return ""
+        origins = [task.cell.origin for task in tasks]
+        if others[0].get("source") not in origins:
+            return f"{len(others)} runs of a learner or environment that was edited since"
+        return f"{len(others)} runs of other settings"
 
     def _stamp(self) -> "Environment | None":
         """Which versions made what is here; None in a new folder."""
         return cast("Environment | None", _json_or_none(self.path / "environment.json", "packages"))
 
-    def _part(self, task: Task) -> Part | None:
-        return cast("Part | None", _json_or_none(self.parts / f"{task.name}.json", "schema"))
+    def _part(self, path: Path) -> Part | None:
+        return cast("Part | None", _json_or_none(path, "schema"))
 
     def finished(self, task: Task) -> Part | None:
         """The record of a finished task, or None. A damaged part counts as not finished."""
-        part = self._part(task)
+        part = self._part(self.parts / f"{task.name}.json")
         return part if part is not None and part["schema"] == SCHEMA_VERSION else None
 
     def keep(self, outcome: Outcome) -> None:
         """Store the record of one finished task."""
-        record = {"schema": SCHEMA_VERSION, "seconds": outcome.seconds, **(outcome.record or {})}
+        record = {
+            "schema": SCHEMA_VERSION,
+            "seconds": outcome.seconds,
+            "compile_seconds": outcome.compile_seconds,
+            **(outcome.record or {}),
+        }
         write_file(
             self.parts / f"{outcome.task.name}.json", json.dumps(record, sort_keys=True).encode()
         )
@@ -156,7 +181,10 @@ class ResultFolder:
         arrow.parquet.write_table(_table(experiment, done), sink, compression="zstd")
         write_file(self.path / "results.parquet", sink.getvalue().to_pybytes())
         _write_json(self.path / "guarantees.json", _entries(done))
-        timings = {task.name: record["seconds"] for task, record in done}
+        timings = {
+            task.name: {"seconds": part["seconds"], "compile_seconds": part["compile_seconds"]}
+            for task, part in done
+        }
         _write_json(self.path / "timings.json", timings)
         policies = {task.name: record["policy"] for task, record in done if task.run == 0}
         _write_json(self.path / "policies.json", policies)
@@ -236,6 +264,7 @@ def _entries(done: Done) -> list[Entry]:
             **facts_of(task, record),
             "cell": key,
             "version": record["version"],
+            "source": record["source"],
             "settings": record["settings"],
             "guarantee": record["guarantee"],
             "noise": record["noise"],
@@ -308,7 +337,8 @@ class Series:
         guarantee: what was delivered.
         noise: standard deviation on one counter of each statistic, once all users are in.
         signal: expected visits per counter under the optimal policy, largest first.
-        seconds: mean time per run.
+        seconds: median time per run, without compilation.
+        compile_seconds: of all runs together, in which kernels were compiled or read from disk.
         version: the discreet that made it.
     """
 
@@ -321,6 +351,7 @@ class Series:
     signal: Sequence[float]
     seconds: float
     version: str
+    compile_seconds: float = 0.0
 
     @property
     def final(self) -> FloatArray:
@@ -341,7 +372,7 @@ class Results:
     experiment: Experiment
     table: "pyarrow.Table"
     guarantees: Sequence[Entry]
-    timings: Mapping[str, float]
+    timings: Mapping[str, Mapping[str, float]]
     policies: Mapping[str, list[list[int]] | None]
 
     @property
@@ -372,8 +403,9 @@ class Results:
             guarantee=entry["guarantee"],
             noise=entry["noise"],
             signal=entry["signal"],
-            seconds=float(np.mean(times)),
+            seconds=float(np.median([time["seconds"] for time in times])),
             version=entry["version"],
+            compile_seconds=float(sum(time["compile_seconds"] for time in times)),
         )
 
 
@@ -404,6 +436,8 @@ def load(path: str | Path) -> Results:
     )
     if found == "1":
         entries = _from_schema_1(folder, entries)
+    if found in ("1", "2"):  # compilation was part of the seconds
+        timings = {name: {"seconds": s, "compile_seconds": 0.0} for name, s in timings.items()}
     experiment = parse_experiment(spec, str(folder / "spec.toml"))
     return Results(folder, experiment, table, entries, timings, policies)
 

@@ -4,20 +4,21 @@ An experiment is environments x learners x trust models x epsilons x episodes, e
 times on common random numbers. An unknown key is an error with a suggestion, never ignored.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
 from discreet import _validate
 from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.lab import _toml
+from discreet.lab import _toml, shipped
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 
 _VARIANT_KEYS = ("runs", "episodes")
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # never a path
 
 
 class Titled:
@@ -136,8 +137,15 @@ class Experiment:
     learners: tuple[LearnerRow, ...] = ()
     trusts: tuple[TrustRow, ...] = ()
     variants: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    """Modules to import first, for the learners, environments and mechanisms they register."""
 
     def __post_init__(self) -> None:
+        if not _FOLDER_NAME.fullmatch(self.name):
+            raise InvalidInputError(
+                f"Expected a name of letters, digits, '.', '_' and '-', which also names the "
+                f"result folder, got name={self.name!r}."
+            )
         _validate.count(runs=self.runs)
         _validate.count(0, seed=self.seed)
         for episodes in self.episodes:
@@ -150,6 +158,11 @@ class Experiment:
 
     def variant(self, name: str) -> "Experiment":
         """The experiment with the keys of ``[variants.<name>]`` replaced."""
+        if not self.variants:
+            raise InvalidInputError(
+                f"Experiment {self.name!r} has no {name} variant: add a table [variants.{name}] "
+                f"with runs and episodes to its file, or give --runs and --episodes."
+            )
         if name not in self.variants:
             raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
         changes = self.variants[name]
@@ -178,21 +191,9 @@ def load_experiment(source: str | Path) -> Experiment:
                 f"Expected an experiment file, got {str(path)!r}: no such file."
             )
         return parse_experiment(path.read_text(encoding="utf-8"), origin=str(path))
-    names = experiment_names()
-    if str(source) not in names:
-        raise UnknownNameError("experiment", str(source), names)
-    text = (resources.files("discreet.lab") / "papers" / f"{source}.toml").read_text("utf-8")
-    return parse_experiment(text, origin=f"{source}.toml")
-
-
-def experiment_names() -> list[str]:
-    """The shipped experiments."""
-    folder = resources.files("discreet.lab") / "papers"
-    if not folder.is_dir():
-        return []
-    return sorted(
-        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
-    )
+    if str(source) not in shipped.experiment_names():
+        raise UnknownNameError("experiment", str(source), shipped.experiment_names())
+    return parse_experiment(shipped.text(str(source)), origin=f"{source}.toml")
 
 
 def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
@@ -236,7 +237,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "integer": ("seed", "runs", "max_episodes"),
     "true or false": ("relabel", "lockstep"),
     "a table": ("parameters", "settings"),
-    "a list of words": ("plots", "trusts", "environments"),
+    "a list of words": ("plots", "trusts", "environments", "imports"),
 }
 
 

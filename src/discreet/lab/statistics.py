@@ -8,7 +8,7 @@ any small level (five runs: 1/16), so Student's t is used for them.
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,8 +156,20 @@ def holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return corrected
 
 
-def verdicts(names: Sequence[str], finals: Sequence[FloatArray]) -> list[Comparison]:
-    """The best mean against every other, corrected: who wins, and whether it is significant."""
-    best = int(np.argmin([f.mean() for f in finals]))
-    others = [i for i in range(len(names)) if i != best and len(finals[i]) == len(finals[best])]
-    return holm([compare(names[best], finals[best], names[i], finals[i]) for i in others])
+def verdicts(
+    names: Sequence[str],
+    finals: Sequence[FloatArray],
+    also: Callable[[int, int], bool] = lambda first, second: False,
+) -> list[Comparison]:
+    """Who wins, and whether it is significant, corrected for the number of comparisons.
+
+    The best mean against every other; then every other pair that ``also`` asks for, the better one
+    first.
+    """
+    order = [int(i) for i in np.argsort([f.mean() for f in finals], kind="stable")]
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(order, 2)
+        if (first == order[0] or also(first, second)) and len(finals[first]) == len(finals[second])
+    ]
+    return holm([compare(names[a], finals[a], names[b], finals[b]) for a, b in pairs])

@@ -1,11 +1,12 @@
 """One row per learner and guarantee: what tables, JSON and the report show."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from discreet._types import Plain
-from discreet.lab.labels import label_of, pair_of
+from discreet.lab.labels import labels_of, pair_of
 from discreet.lab.results import Facts, Results, Series
 from discreet.lab.statistics import Comparison, band, verdicts
 from discreet.lab.tasks import Promise
@@ -26,6 +27,7 @@ class Row:
     high: float
     uniform: float
     seconds: float
+    compile_seconds: float = 0.0
 
     @property
     def share(self) -> float:
@@ -57,6 +59,7 @@ class Row:
             "regret": {"mean": self.mean, "std": self.std, "low": self.low, "high": self.high},
             "uniform_regret": self.uniform,
             "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
             "episodes_per_second": rate,
             "guarantee": {k: _finite(cast(Plain, v)) for k, v in self.guarantee.items()},
             "version": self.version,
@@ -88,6 +91,7 @@ def _row(series: Series) -> Row:
         high=float(limits.high[0]),
         uniform=float(series.uniform[-1]),
         seconds=series.seconds,
+        compile_seconds=series.compile_seconds,
     )
 
 
@@ -110,7 +114,10 @@ def warnings_of(results: Results) -> list[str]:
 
 
 def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
-    """Per environment, at the largest K: the best learner against every other."""
+    """Per environment, at the largest K: the best line against every other, and trust models.
+
+    Every pair of trust models is compared, each under one learner and at one epsilon.
+    """
     by_environment: dict[str, list[Series]] = {}
     for series in results.series():
         by_environment.setdefault(series.facts["environment"], []).append(series)
@@ -119,6 +126,14 @@ def winners(results: Results) -> list[tuple[str, list[Comparison]]]:
         longest = max(s.facts["episodes"] for s in group)
         same = [s for s in group if s.facts["episodes"] == longest]
         if len(same) > 1:
-            names = [label_of(s) for s in same]
-            answers.append((environment, verdicts(names, [s.final for s in same])))
+            pairs = functools.partial(_differ_in_trust, same)
+            answers.append((environment, verdicts(labels_of(same), [s.final for s in same], pairs)))
     return answers
+
+
+def _differ_in_trust(series: Sequence[Series], first: int, second: int) -> bool:
+    """True for two trust models of one learner and one epsilon; no privacy goes with all."""
+    one, other = series[first].facts, series[second].facts
+    learner = one["label"] == other["label"]
+    epsilons = {facts["epsilon"] for facts in (one, other) if facts["trust"] != "none"}
+    return learner and one["trust"] != other["trust"] and len(epsilons) == 1

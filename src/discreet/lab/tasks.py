@@ -5,31 +5,61 @@ nothing but the task, so it is the same on any machine, with any number of worke
 and also in any bundle: runs of a cell with ``lockstep`` are simulated side by side.
 """
 
+import functools
 import hashlib
 import itertools
 import json
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
 
+import numpy as np
+
 import discreet
+from discreet import _plugins, _sources
 from discreet._types import Plain
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
+from discreet.mdp.environments.registry import get_environment
 from discreet.privacy.trust import TrustModel, trust_name
 
 if TYPE_CHECKING:
     from discreet.learners.result import Result
     from discreet.mdp.tabular import TabularMDP
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _LANES = 10  # runs side by side: fills vector registers, loses little when killed
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
+
+
+class Origin(TypedDict):
+    """The code behind a run: a version, and fingerprints of source files."""
+
+    version: str
+    learner: str
+    environment: str
+
+
+def _learner_source(name: str) -> str:
+    """Our logic, and the files of a learner from elsewhere."""
+    spec = get_learner(name)
+    return "-".join(dict.fromkeys([_sources.logic(), _sources.of_object(spec.make or spec.run)]))
+
+
+def _environment_source(name: str) -> str:
+    """Our logic, the files of an environment from elsewhere, or the content of a model's file."""
+    path = Path(name)
+    if path.suffix == ".npz" and path.is_file():
+        return _sources.of_file(path)
+    build = get_environment(name).build
+    return _sources.of_object(getattr(build, "func", build))
 
 
 @dataclass(frozen=True)
@@ -41,17 +71,19 @@ class Cell:
     trust: TrustModel
     episodes: int
     seed: int
+    imports: tuple[str, ...] = ()
 
     @property
     def trust_name(self) -> str:
         """The trust model's short name."""
         return trust_name(self.trust)
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
-        """A fingerprint: equal cells give equal results."""
+        """A fingerprint: equal cells, run by equal code, give equal results."""
         content = {
             "schema": SCHEMA_VERSION,
+            "made by": self.origin,
             "environment": asdict(self.environment) | {"label": ""},
             "learner": [self.learner.name, dict(self.learner.settings), *self._lockstep],
             "trust": [self.trust_name, asdict(self.trust)],
@@ -59,6 +91,15 @@ class Cell:
         }
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def origin(self) -> Origin:
+        """Which code makes it: the version, and the source of the learner and the environment."""
+        return {
+            "version": discreet.__version__,
+            "learner": _learner_source(self.learner.name),
+            "environment": _environment_source(self.environment.name),
+        }
 
     @property
     def _lockstep(self) -> list[str]:
@@ -94,11 +135,13 @@ class Promise(TypedDict):
 class Record(TypedDict):
     """What one finished run leaves, stated by the run itself and never computed again.
 
-    ``version`` is the discreet that made it; ``mechanism``, ``noise`` (standard deviation on one
-    counter of each statistic) and ``settings`` are as the run resolved them.
+    ``version`` is the discreet that made it, ``source`` the fingerprints of the learner's and the
+    environment's code; ``mechanism``, ``noise`` (standard deviation on one counter of each
+    statistic) and ``settings`` are as the run resolved them.
     """
 
     version: str
+    source: Origin
     mechanism: str
     noise: dict[str, float]
     settings: dict[str, Plain]
@@ -118,6 +161,7 @@ class Outcome:
     seconds: float
     record: Record | None = None
     error: str | None = None
+    compile_seconds: float = 0.0
 
 
 def expand(experiment: Experiment) -> list[Cell]:
@@ -126,8 +170,9 @@ def expand(experiment: Experiment) -> list[Cell]:
     Raises:
         UnsupportedError: a learner names a trust model it cannot use, or nothing is left to run.
     """
+    _plugins.import_modules(experiment.imports)
     cells = [
-        Cell(environment, learner, trust, episodes, experiment.seed)
+        Cell(environment, learner, trust, episodes, experiment.seed, experiment.imports)
         for environment in experiment.environments
         for learner in experiment.learners
         if not learner.environments or environment.title in learner.environments
@@ -182,16 +227,32 @@ def bundles(tasks: Sequence[Task]) -> list[Bundle]:
 def execute(bundle: Bundle) -> list[Outcome]:
     """Run a bundle; an exception becomes an error record of its run, so that others go on."""
     start = time.perf_counter()
+    compiling: list[float] = []
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _compile_time(bundle[0].cell, compiling):
             warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
+            start = time.perf_counter()
             records = _records(bundle)
     except Exception as error:  # a learner's bug must not take the others down
         if len(bundle) > 1:
             return [outcome for task in bundle for outcome in execute((task,))]
         return [Outcome(bundle[0], time.perf_counter() - start, error=_sentence(error))]
-    each = (time.perf_counter() - start) / len(bundle)
-    return [Outcome(task, each, record) for task, record in zip(bundle, records, strict=True)]
+    each = (time.perf_counter() - start - sum(compiling)) / len(bundle)
+    return [
+        Outcome(task, each, record, compile_seconds=sum(compiling) / len(bundle))
+        for task, record in zip(bundle, records, strict=True)
+    ]
+
+
+@contextmanager
+def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
+    """Collects the seconds in which kernels were compiled, or read from the cache on disk."""
+    from numba.core import event
+
+    _plugins.import_modules(cell.imports)
+    get_learner(cell.learner.name)  # its modules are loaded before the clock starts
+    with event.install_timer("numba:compiler_lock", found.append):
+        yield
 
 
 def lost(bundle: Bundle, reason: str) -> list[Outcome]:
@@ -210,7 +271,9 @@ def _records(bundle: Bundle) -> list[Record]:
     cell = bundle[0].cell
     mdps = [build_environment(cell.environment, cell.seed, task.run) for task in bundle]
     results = _learn(cell, mdps, [task.run for task in bundle])
-    return [_record(cell, mdp, result) for mdp, result in zip(mdps, results, strict=True)]
+    return [
+        _record(task, mdp, result) for task, mdp, result in zip(bundle, mdps, results, strict=True)
+    ]
 
 
 def _learn(cell: Cell, mdps: "list[TabularMDP]", runs: list[int]) -> "list[Result]":
@@ -238,9 +301,11 @@ def _learn(cell: Cell, mdps: "list[TabularMDP]", runs: list[int]) -> "list[Resul
     ]
 
 
-def _record(cell: Cell, mdp: "TabularMDP", result: "Result") -> Record:
+def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
+    cell = task.cell
     return {
         "version": discreet.__version__,
+        "source": cell.origin,
         "mechanism": result.mechanism,
         "noise": {name: float(std) for name, std in result.noise.items()},
         "settings": _plain(result.settings),
@@ -249,7 +314,7 @@ def _record(cell: Cell, mdp: "TabularMDP", result: "Result") -> Record:
         "regret": result.regret.values.tolist(),
         "uniform_regret_per_episode": _uniform_gap(mdp, result),
         "signal": _signal(mdp, cell.episodes),
-        "policy": _small_policy(result),
+        "policy": _small_policy(task, mdp, result),
     }
 
 
@@ -270,15 +335,27 @@ def _uniform_gap(mdp: "TabularMDP", result: "Result") -> float:
     return plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
 
 
-def _small_policy(result: "Result") -> list[list[int]] | None:
-    """The actions of a deterministic policy that is small enough for a picture."""
+def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[int]] | None:
+    """The actions of a deterministic policy that is small enough for a picture.
+
+    In the environment's own names of actions, not in those of this run.
+    """
+    from discreet.mdp.environments._relabel import relabelling
     from discreet.mdp.policies import DeterministicPolicy
 
-    policy = result.policy
+    policy, row = result.policy, task.cell.environment
     if not isinstance(policy, DeterministicPolicy) or policy.actions.size > _POLICY_LIMIT:
         return None
-    actions: list[list[int]] = policy.actions.tolist()
-    return actions
+    actions = policy.actions
+    if row.relabel:
+        if not get_environment(row.name).relabelled_by_us:
+            return None
+        original = np.broadcast_to(
+            relabelling(mdp, task.cell.seed + task.run), (*actions.shape, mdp.shape.actions)
+        )
+        actions = np.take_along_axis(original, actions[..., None], axis=-1)[..., 0]
+    kept: list[list[int]] = actions.tolist()
+    return kept
 
 
 def _signal(mdp: "TabularMDP", episodes: int) -> list[float]:

@@ -1,4 +1,8 @@
-"""The roster of learners. A new learner is one file and one line in ``_MODULES``."""
+"""The roster of learners.
+
+A new learner of ours is one file, one line in ``_MODULES`` and one in ``_LISTED``; one of yours is
+registered with `register`, or is an entry point ``discreet.learners`` of a package.
+"""
 
 import importlib
 from collections.abc import Callable
@@ -10,6 +14,7 @@ if TYPE_CHECKING:
     from discreet.learners.result import Result
     from discreet.learners.settings import Settings
 
+from discreet import _plugins
 from discreet.errors import InvalidInputError, UnknownNameError
 
 _MODULES: dict[str, str] = {
@@ -29,6 +34,67 @@ _MODULES: dict[str, str] = {
     "flow-ucb": "discreet.learners.flow_ucb.learner",
 }
 """Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
+
+_STREAM = ("none", "central", "local")
+_BATCH = ("none", "shuffle", "central", "local")
+_ADVERSARIAL = ("central", "local", "none")
+
+
+class Listing(NamedTuple):
+    """What `discreet list` says of a learner, known without loading it."""
+
+    rhythm: str
+    trusts: tuple[str, ...]
+    summary: str
+
+
+_LISTED: dict[str, Listing] = {
+    "dp-ucbvi": Listing(
+        "stream",
+        _STREAM,
+        "UCBVI with private Bernstein bonuses, four terms, each with a switch",
+    ),
+    "etc": Listing(
+        "batch",
+        ("shuffle", "central", "local", "none"),
+        "explore with designed coverage, then commit: the baseline",
+    ),
+    "flow-ucb": Listing(
+        "batch",
+        ("shuffle", "central", "local", "none"),
+        "optimism on flow-consistent batches: the practical private learner",
+    ),
+    "ldp-obi": Listing(
+        "stream",
+        _STREAM,
+        "optimism on signed estimates from local reports, four randomisers",
+    ),
+    "ldp-psrl": Listing("stream", _STREAM, "posterior sampling on locally private counts"),
+    "pe": Listing("batch", _BATCH, "policy elimination in stages, the non-private twin of sdp-pe"),
+    "private-uc-o-reps": Listing(
+        "adversarial",
+        _ADVERSARIAL,
+        "adversarial losses, full information: entropy FTRL over confidence boxes",
+    ),
+    "private-ucb-po": Listing("stream", _STREAM, "private policy optimisation by mirror ascent"),
+    "private-ucb-vi": Listing("stream", _STREAM, "value iteration with private Hoeffding bonuses"),
+    "private-uob-lbps": Listing(
+        "adversarial",
+        _ADVERSARIAL,
+        "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
+    ),
+    "psrl": Listing("stream", ("none",), "posterior sampling, no privacy"),
+    "pucb": Listing("stream", ("none", "central"), "UBEV on private counts"),
+    "sdp-pe": Listing(
+        "batch", _BATCH, "policy elimination on shuffle-private counts, in polynomial time"
+    ),
+    "ucbvi": Listing(
+        "stream",
+        ("none",),
+        "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
+    ),
+}
+"""The same as in the ``SPECS``, for `discreet list`: a test keeps them equal."""
 
 
 class RegretBound(NamedTuple):
@@ -127,7 +193,15 @@ def register(spec: LearnerSpec) -> None:
 
 def learner_names() -> list[str]:
     """All registered names."""
-    return sorted({*_MODULES, *_REGISTERED})
+    return sorted({*_MODULES, *_REGISTERED, *_plugins.entry_points("learners")})
+
+
+def listing(name: str) -> Listing:
+    """What `discreet list` says of a learner; one of ours is not loaded for it."""
+    if name in _LISTED:
+        return _LISTED[name]
+    spec = get_learner(name)
+    return Listing(spec.rhythm, spec.trusts, spec.summary)
 
 
 def get_learner(name: str) -> LearnerSpec:
@@ -135,6 +209,19 @@ def get_learner(name: str) -> LearnerSpec:
     if name in _REGISTERED:
         return _REGISTERED[name]
     if name not in _MODULES:
-        raise UnknownNameError("learner", name, learner_names())
+        return _of_plugin(name)
     specs: dict[str, LearnerSpec] = importlib.import_module(_MODULES[name]).SPECS
     return specs[name]
+
+
+def _of_plugin(name: str) -> LearnerSpec:
+    """The learner that another package offers under this name."""
+    if name not in _plugins.entry_points("learners"):
+        raise UnknownNameError("learner", name, learner_names())
+    spec = _plugins.load("learners", name)
+    if not isinstance(spec, LearnerSpec) or spec.name != name:
+        raise InvalidInputError(
+            f"Expected the entry point {name!r} of discreet.learners to be a LearnerSpec of that "
+            f"name, got {spec!r}."
+        )
+    return spec

@@ -1,5 +1,7 @@
 """`discreet study verify`: whole, edited, older."""
 
+import json
+
 from helpers.studies import sql
 from helpers.study_commands import resumed
 
@@ -19,5 +21,5 @@ def test_an_edited_or_older_one(rehearsed, discreet):
     assert "an older copy or another study" in err
     sql(rehearsed / "study.db", "UPDATE config SET config = replace(config, '1.0', '9.0')")
     code, out, err = discreet("study", "verify", "study.db", "--json")
-    assert (code, out) == (2, "")
-    assert "was edited or damaged" in err
+    assert (code, err) == (2, "")
+    assert "was edited or damaged" in json.loads(out)["error"]

@@ -1,8 +1,13 @@
 """The local engine when a worker dies, and what it does to the environment."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +81,69 @@ def test_no_process_is_started_for_one_job_or_one_bundle(monkeypatch):
     assert [o.task.run for o in local.run_local(WORK, jobs=1)] == [0, 1, 2]
     assert [o.task.run for o in local.run_local(WORK[:1], jobs=8)] == [0]
     assert list(local.run_local([], jobs=8)) == []
+
+
+def test_a_worker_ends_with_its_parent_and_leaves_interruptions_to_it():
+    """In a process of its own: what `_serve` sets up stays there."""
+    code = (
+        "import signal, threading\n"
+        "from discreet.lab.engines import local\n"
+        "local._serve()\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+LONG = """
+name = "long"
+title = "Long"
+runs = 4
+episodes = [10_000_000]
+[[environments]]
+name = "RandomMDP"
+[[learners]]
+name = "psrl"
+[[trusts]]
+model = "none"
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_no_worker_outlives_a_run_that_is_ended(tmp_path, ending):
+    """Workers are inside compiled loops, which no thread of theirs can interrupt."""
+    (tmp_path / "long.toml").write_text(LONG)
+    mark = f"DISCREET_TEST={tmp_path}"
+    command = [sys.executable, "-m", "discreet", "run", "long.toml", "--jobs", "2", "--json"]
+    environment = {**os.environ, "DISCREET_TEST": str(tmp_path)}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE
+    ) as process:
+        wait_until(lambda: len(marked(mark)) >= 3, 120)  # it, and two workers
+        time.sleep(1.0)  # into their loops
+        os.kill(process.pid, ending)
+        _, errors = process.communicate(timeout=30)
+    wait_until(lambda: not marked(mark), 5)
+    if ending == signal.SIGINT:
+        assert process.returncode == 130
+        assert b"0 of 4 runs are kept in results/long" in errors
+        assert b"Traceback" not in errors
+
+
+def marked(mark):
+    """Processes whose environment has the mark."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(entry.name)
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def wait_until(true, seconds):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)

@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,16 +24,50 @@ def run_local(work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
     saved = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(max_workers=min(jobs, len(work)), mp_context=context)
+    pool = ProcessPoolExecutor(
+        max_workers=min(jobs, len(work)), mp_context=context, initializer=_serve
+    )
+    finished = False
     try:
         yield from _as_completed(pool, work)
+        finished = True
     finally:
+        if not finished:  # interrupted: what is under way is not worth waiting for
+            _kill(pool)
         pool.shutdown(wait=True, cancel_futures=True)
         for name, value in saved.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _serve() -> None:
+    """A worker leaves interruptions to its parent, and ends when its parent ends, however."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        _die_with_parent()
+    parent = multiprocessing.parent_process()
+    if parent is not None:  # elsewhere, and if the parent has ended meanwhile
+        threading.Thread(target=_end_after, args=[parent], daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """The kernel ends this process when its parent ends; a compiled loop lets no thread look."""
+    import ctypes
+
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
+
+
+def _end_after(parent: "multiprocessing.process.BaseProcess") -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((getattr(pool, "_processes", None) or {}).values()):
+        process.kill()
 
 
 def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Bundle]) -> Iterator[Outcome]:

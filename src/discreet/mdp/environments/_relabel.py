@@ -3,6 +3,7 @@
 import numpy as np
 
 from discreet import _validate
+from discreet._types import IntArray
 from discreet.mdp.tabular import TabularMDP
 
 
@@ -15,12 +16,10 @@ def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
     if seed is None:
         return mdp
     _validate.count(0, relabel=seed)
-    rng = np.random.default_rng(seed)
     transitions, rewards = mdp.transitions, mdp.rewards
     if mdp.stationary:
         transitions, rewards = transitions[:1], rewards[:1]
-    names = np.broadcast_to(np.arange(mdp.shape.actions), rewards.shape)
-    order = rng.permuted(names, axis=-1)
+    order = relabelling(mdp, seed)
     transitions = np.take_along_axis(transitions, order[..., None], axis=2)
     rewards = np.take_along_axis(rewards, order, axis=2)
     return TabularMDP(
@@ -32,3 +31,11 @@ def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
         name=mdp.name,
         reward_map=mdp.reward_map,
     )
+
+
+def relabelling(mdp: TabularMDP, seed: int) -> IntArray:
+    """``[1 or H, S, A]``: the original action behind each new name, before or after renaming."""
+    steps = 1 if mdp.stationary else mdp.horizon
+    shape = (steps, mdp.shape.states, mdp.shape.actions)
+    names = np.broadcast_to(np.arange(mdp.shape.actions), shape)
+    return np.random.default_rng(seed).permuted(names, axis=-1)

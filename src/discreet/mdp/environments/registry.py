@@ -1,13 +1,22 @@
-"""The roster of environments. A new environment is one file and one line in ``MODULES``."""
+"""The roster of environments.
 
+A new environment of ours is one file and one line in ``MODULES``; one of yours is registered with
+`register`, or is an entry point ``discreet.environments`` of a package. `make` also takes the path
+of an .npz file and a Gymnasium id.
+"""
+
+import functools
 import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from discreet import _plugins, _sources
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.mdp.tabular import TabularMDP
+
+if TYPE_CHECKING:
+    from discreet.mdp.tabular import TabularMDP
 
 MODULES: dict[str, str] = {
     "DemandResponse": "discreet.mdp.environments.demand_response",
@@ -40,43 +49,136 @@ class EnvironmentSpec:
 
     name: str
     summary: str
-    build: Callable[..., TabularMDP]
+    build: "Callable[..., TabularMDP]"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameter names and their defaults."""
-        signature = inspect.signature(self.build)
-        return {name: parameter.default for name, parameter in signature.parameters.items()}
+        """Parameter names and their defaults; actions can be renamed (``relabel``) in all."""
+        found = self._signature.items()
+        own = {name: p.default for name, p in found if p.kind is not p.VAR_KEYWORD}
+        return own | ({} if "relabel" in own else {"relabel": None})
+
+    @property
+    def open(self) -> bool:
+        """True if it takes parameters that it does not name."""
+        return any(p.kind is p.VAR_KEYWORD for p in self._signature.values())
+
+    @property
+    def relabelled_by_us(self) -> bool:
+        """True if its actions are renamed by our own permutation, which can be undone."""
+        return self.name in {**MODULES, **OPTIONAL} or "relabel" not in self._signature
+
+    @property
+    def _signature(self) -> "dict[str, inspect.Parameter]":
+        return dict(inspect.signature(self.build).parameters)
+
+
+_REGISTERED: dict[str, EnvironmentSpec] = {}
+"""Environments that a user registered in this process."""
+
+
+def register(name: str, build: "Callable[..., TabularMDP]") -> None:
+    """Add an environment of your own to the roster of this process.
+
+    Args:
+        name: what `make` will take.
+        build: returns a `TabularMDP`; its keyword arguments are the environment's parameters, the
+            first line of its docstring is its summary.
+
+    Raises:
+        InvalidInputError: discreet ships an environment of this name.
+    """
+    if name.lower() in {known.lower() for known in (*MODULES, *OPTIONAL)}:
+        raise InvalidInputError(
+            f"Expected a new environment name, got {name!r}, which discreet ships; choose another."
+        )
+    _REGISTERED[name] = _described(name, build)
 
 
 def environment_names(*, optional: bool = False) -> list[str]:
     """All registered names; those that need an extra only if asked for."""
-    return sorted([*MODULES, *(OPTIONAL if optional else ())])
+    others = {*_REGISTERED, *_plugins.entry_points("environments")}
+    return sorted([*MODULES, *others, *(OPTIONAL if optional else ())])
+
+
+def listing(name: str) -> tuple[str, dict[str, Any]]:
+    """Summary and parameters of an environment; one of ours is not loaded for it."""
+    module = {**MODULES, **OPTIONAL}.get(name)
+    if module is None:
+        spec = get_environment(name)
+        return spec.summary, spec.parameters
+    function = name.replace("-", "")
+    return _sources.first_line(module, function), _sources.defaults(module, function)
 
 
 def get_environment(name: str) -> EnvironmentSpec:
-    """The specification of one environment, or an error with a suggestion."""
-    modules = {**MODULES, **OPTIONAL}
-    known = {known.lower(): known for known in modules}
-    plain = str(name).lower().removeprefix("discreet/").removesuffix("-v0")
-    if plain not in known:
-        raise UnknownNameError("environment", str(name), modules)
-    proper = known[plain]
-    build = getattr(importlib.import_module(modules[proper]), proper.replace("-", ""))
-    return EnvironmentSpec(proper, (inspect.getdoc(build) or "").split("\n")[0], build)
+    """The specification of one environment, or an error with a suggestion.
+
+    Args:
+        name: of the roster (in any case), the path of an .npz file, or a Gymnasium id.
+    """
+    from discreet.mdp.environments import foreign
+
+    proper = _proper(str(name))
+    if proper is None and foreign.is_file(str(name)):
+        return EnvironmentSpec(str(name), "a file", functools.partial(foreign.from_file, name))
+    if proper is None and foreign.is_gymnasium_id(str(name)):
+        return EnvironmentSpec(str(name), "Gymnasium", functools.partial(foreign.from_id, name))
+    if proper is None:
+        raise UnknownNameError("environment", str(name), environment_names(optional=True))
+    if proper in _REGISTERED:
+        return _REGISTERED[proper]
+    module = {**MODULES, **OPTIONAL}.get(proper)
+    if module is None:
+        return _described(proper, _plugins.load("environments", proper))
+    return _described(proper, getattr(importlib.import_module(module), proper.replace("-", "")))
 
 
-def make(name: str, **parameters: Any) -> TabularMDP:
-    """Build an environment by name.
+def _proper(name: str) -> str | None:
+    """The name as the roster has it; None if it is not there."""
+    known = {known.lower(): known for known in environment_names(optional=True)}
+    return known.get(name.lower().removeprefix("discreet/").removesuffix("-v0"))
+
+
+def _described(name: str, build: "Callable[..., TabularMDP]") -> EnvironmentSpec:
+    return EnvironmentSpec(name, (inspect.getdoc(build) or "").split("\n")[0], build)
+
+
+def make(name: str, **parameters: Any) -> "TabularMDP":
+    """Build an environment by name, from an .npz file, or from a Gymnasium id.
 
     >>> make("riverswim", states=5, horizon=8)
     TabularMDP('RiverSwim', states=5, actions=2, horizon=8, stationary)
+    >>> make("FrozenLake-v1", horizon=20)
+    TabularMDP('FrozenLake-v1', states=16, actions=4, horizon=20, stationary)
+
+    Args:
+        name: of the roster (`discreet list`), the path of an .npz file, or a Gymnasium id.
+        parameters: of the environment; ``relabel`` is a seed to rename the actions at random.
     """
+    from discreet.mdp.tabular import TabularMDP
+
     spec = get_environment(name)
     for parameter in parameters:
-        if parameter not in spec.parameters:
+        if parameter not in spec.parameters and not spec.open:
             raise UnknownNameError(f"parameter of {spec.name}", parameter, spec.parameters)
     try:
-        return spec.build(**parameters)
+        made = _built(spec, parameters)
     except TypeError as error:
         raise InvalidInputError(f"{spec.name} cannot be built: {error}.") from error
+    if not isinstance(made, TabularMDP):
+        raise InvalidInputError(
+            f"Expected environment {spec.name!r} to be a TabularMDP, got {made!r}."
+        )
+    return made
+
+
+def _built(spec: EnvironmentSpec, parameters: dict[str, Any]) -> "TabularMDP":
+    """The environment; one that knows nothing of ``relabel`` has its actions renamed afterwards."""
+    from discreet.mdp.environments._relabel import relabel_actions
+
+    if "relabel" in spec._signature or "relabel" not in parameters:
+        return spec.build(**parameters)
+    seed = parameters["relabel"]
+    rest = {key: value for key, value in parameters.items() if key != "relabel"}
+    return relabel_actions(spec.build(**rest), seed)

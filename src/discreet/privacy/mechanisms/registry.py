@@ -1,14 +1,19 @@
 """The mechanisms by name: who may use each, in which rhythm, and where its code is.
 
 One table serves trust models, the audit, the command line and the loading of encoders. A mechanism
-of your own is registered with `register` and is then chosen by its name, like any other.
+of your own is registered with `register`, or is an entry point ``discreet.mechanisms`` of a
+package (``"central.batch.mine" = "my_package.noise:MineBatch"``); it is then chosen by its name,
+like any other.
 """
 
+import functools
 import importlib
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from discreet import _plugins, _sources
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -17,7 +22,8 @@ if TYPE_CHECKING:
 Rhythm = Literal["batch", "stream"]
 
 _HOME = "discreet.privacy.mechanisms"
-_FLIPS = "randomized_response:RandomizedResponse"
+_TRUSTS = ("central", "local", "shuffle")
+_FLIPS = ".randomized_response:RandomizedResponse"
 
 
 @dataclass(frozen=True)
@@ -28,8 +34,8 @@ class Mechanism:
         trust: central, local, shuffle or none.
         rhythm: batch or stream.
         name: what a trust model calls it.
-        home: the class of its plans, or ``"module:Class"``, inside this package unless the module
-            has a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
+        home: the class of its plans, or ``"module:Class"``, in this package if the module begins
+            with a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
             stationary)``, of the batch rhythm with ``last_transitions`` too.
         pure: it delivers delta = 0, whatever delta is asked for.
     """
@@ -44,40 +50,51 @@ class Mechanism:
         """The class of its plans."""
         return _load(self.home) if isinstance(self.home, str) else self.home
 
+    @property
+    def summary(self) -> str:
+        """The first line of its class's docstring; one of ours is not loaded for it."""
+        home = self.home if isinstance(self.home, str) else ""
+        module, _, name = home.partition(":")
+        if module.startswith("."):
+            return _sources.first_line(_HOME + module, name)
+        try:
+            return (inspect.getdoc(self.load()) or "").split("\n")[0]
+        except (ImportError, AttributeError):
+            return "(not available)"
+
 
 _MECHANISMS: list[Mechanism] = [
-    Mechanism("none", "batch", "none", "none:ExactBatch"),
-    Mechanism("none", "stream", "none", "none:ExactStream"),
-    Mechanism("central", "batch", "gaussian", "one_shot:GaussianBatch"),
-    Mechanism("central", "batch", "laplace", "one_shot:LaplaceBatch", pure=True),
-    Mechanism("central", "stream", "toeplitz", "toeplitz:ToeplitzStream"),
-    Mechanism("central", "stream", "tree-gaussian", "tree:GaussianTree"),
-    Mechanism("central", "stream", "tree-honaker", "tree:HonakerTree"),
-    Mechanism("central", "stream", "tree-laplace", "tree:LaplaceTree", pure=True),
-    Mechanism("central", "stream", "tree-iid", "tree:IidTree"),
-    Mechanism("local", "batch", "split", "split:SplitBatch", pure=True),
-    Mechanism("local", "batch", "one-step", "one_step:OneStepBatch", pure=True),
-    Mechanism("local", "batch", "laplace", "local:LaplaceLocalBatch", pure=True),
-    Mechanism("local", "batch", "gaussian", "local:GaussianLocalBatch"),
+    Mechanism("none", "batch", "none", ".none:ExactBatch"),
+    Mechanism("none", "stream", "none", ".none:ExactStream"),
+    Mechanism("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
+    Mechanism("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
+    Mechanism("central", "stream", "toeplitz", ".toeplitz:ToeplitzStream"),
+    Mechanism("central", "stream", "tree-gaussian", ".tree:GaussianTree"),
+    Mechanism("central", "stream", "tree-honaker", ".tree:HonakerTree"),
+    Mechanism("central", "stream", "tree-laplace", ".tree:LaplaceTree", pure=True),
+    Mechanism("central", "stream", "tree-iid", ".tree:IidTree"),
+    Mechanism("local", "batch", "split", ".split:SplitBatch", pure=True),
+    Mechanism("local", "batch", "one-step", ".one_step:OneStepBatch", pure=True),
+    Mechanism("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
+    Mechanism("local", "batch", "gaussian", ".local:GaussianLocalBatch"),
     Mechanism("local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True),
-    Mechanism("local", "batch", "bounded", "local:BoundedLocalBatch"),
-    Mechanism("local", "stream", "laplace", "local:LaplaceLocalStream", pure=True),
-    Mechanism("local", "stream", "gaussian", "local:GaussianLocalStream"),
+    Mechanism("local", "batch", "bounded", ".local:BoundedLocalBatch"),
+    Mechanism("local", "stream", "laplace", ".local:LaplaceLocalStream", pure=True),
+    Mechanism("local", "stream", "gaussian", ".local:GaussianLocalStream"),
     Mechanism("local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True),
-    Mechanism("local", "stream", "bounded", "local:BoundedLocalStream"),
-    Mechanism("local", "stream", "one-step", "one_step:OneStepStream", pure=True),
-    Mechanism("shuffle", "batch", "classes", "classes:ClassesBatch"),
-    Mechanism("shuffle", "batch", "bits", "shuffle:ShuffleBatch"),
+    Mechanism("local", "stream", "bounded", ".local:BoundedLocalStream"),
+    Mechanism("local", "stream", "one-step", ".one_step:OneStepStream", pure=True),
+    Mechanism("shuffle", "batch", "classes", ".classes:ClassesBatch"),
+    Mechanism("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
 ]
 """The first of a trust model and rhythm is its default."""
 
 _ENCODERS = {
-    "classes": "_devices:ClassesEncoder",
-    "additive": "_encoders:AdditiveEncoder",
-    "one-step": "_devices:OneStepEncoder",
-    "randomized-response": "_devices:FlipEncoder",
-    "shuffle-bits": "shuffle:ShuffleEncoder",
-    "split": "_devices:SplitEncoder",
+    "classes": "._devices:ClassesEncoder",
+    "additive": "._encoders:AdditiveEncoder",
+    "one-step": "._devices:OneStepEncoder",
+    "randomized-response": "._devices:FlipEncoder",
+    "shuffle-bits": ".shuffle:ShuffleEncoder",
 }
 
 
@@ -87,12 +104,36 @@ def mechanisms(trust: str, rhythm: Rhythm) -> dict[str, Mechanism]:
     >>> list(mechanisms("central", "batch"))
     ['gaussian', 'laplace']
     """
-    return {m.name: m for m in _MECHANISMS if (m.trust, m.rhythm) == (trust, rhythm)}
+    return {m.name: m for m in everything() if (m.trust, m.rhythm) == (trust, rhythm)}
 
 
 def everything() -> tuple[Mechanism, ...]:
-    """Every mechanism of every trust model and rhythm."""
-    return tuple(_MECHANISMS)
+    """Every mechanism of every trust model and rhythm; those of other packages come last."""
+    return (*_MECHANISMS, *_of_plugins())
+
+
+@functools.cache
+def _of_plugins() -> tuple[Mechanism, ...]:
+    return tuple(
+        _of_plugin(name, point.value) for name, point in _plugins.entry_points("mechanisms").items()
+    )
+
+
+def _of_plugin(name: str, home: str) -> Mechanism:
+    """What an entry point ``trust.rhythm.name`` says; its class is loaded when it is used."""
+    trust, _, rest = name.partition(".")
+    rhythm, _, own = rest.partition(".")
+    if trust not in _TRUSTS or rhythm not in get_args(Rhythm) or not own:
+        raise InvalidInputError(
+            f"Expected an entry point of discreet.mechanisms to be named trust.rhythm.name, for "
+            f"instance central.batch.mine, got {name!r}; repair its package, or uninstall it."
+        )
+    if any((m.trust, m.rhythm, m.name) == (trust, rhythm, own) for m in _MECHANISMS):
+        raise InvalidInputError(
+            f"The entry point {name!r} of discreet.mechanisms takes the name of one that discreet "
+            f"ships; rename it, or uninstall its package."
+        )
+    return Mechanism(trust, cast(Rhythm, rhythm), own, home)
 
 
 def register(mechanism: Mechanism) -> None:
@@ -120,5 +161,4 @@ def load_encoder(data: Mapping[str, Any]) -> "Encoder":
 
 def _load(home: str) -> Any:
     module, _, name = home.partition(":")
-    where = module if "." in module else f"{_HOME}.{module}"
-    return getattr(importlib.import_module(where), name)
+    return getattr(importlib.import_module(module, _HOME), name)

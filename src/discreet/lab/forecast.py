@@ -1,0 +1,164 @@
+"""How long an experiment will take and how much memory it needs, by rehearsing it.
+
+Every kind of cell is run with few users. What a stream learner costs grows with the number of users
+and is extrapolated along a line; a batch learner pays per batch, and the number of batches grows
+with the logarithm.
+"""
+
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from discreet.lab.tasks import Cell, Outcome, Task, bundles, execute
+from discreet.learners.registry import get_learner
+
+_FIRST = 200  # users of the first rehearsal
+_LONG_ENOUGH = 0.1  # seconds that tell a rate
+_PATIENCE = 4.0  # seconds for all rehearsals
+_START = 1.5  # seconds in which a worker process starts and loads
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect of a run.
+
+    Attributes:
+        runs: how many are missing.
+        seconds: until all are finished.
+        bytes: of memory, in all processes together.
+    """
+
+    runs: int
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        """A sentence for people.
+
+        >>> print(Forecast(480, 95.0, 7.1e8))
+        480 runs: about 2 minutes, 0.7 GB of memory
+        """
+        runs = f"{self.runs:,} run" + ("s" if self.runs != 1 else "")
+        return f"{runs}: about {_duration(self.seconds)}, {self.bytes / 1e9:.1f} GB of memory"
+
+
+def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
+    """What these tasks will take on ``jobs`` processes of this machine.
+
+    Every kind of task is rehearsed, until the patience for rehearsals is over.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    ordered = sorted((task.cell for task in tasks), key=lambda cell: cell.episodes)
+    largest = {_kind(cell): cell for cell in ordered}
+    costs: dict[str, Callable[[int], float]] = {}
+    growth = 0.0
+    for kind, cell in largest.items():
+        if not costs or time.monotonic() < deadline:
+            costs[kind], slope = _rehearsed(cell)
+            growth = max(growth, slope * cell.episodes)
+    known = list(costs.values())
+    total = sum(costs.get(_kind(cell), known[-1])(cell.episodes) for cell in ordered)
+    processes = min(jobs, len(bundles(tasks)))
+    waiting = 0.0 if processes == 1 else _START
+    each = _resident() + growth
+    return Forecast(
+        runs=len(tasks),
+        seconds=total / processes + waiting,
+        bytes=each if processes == 1 else (processes + 1) * each,
+    )
+
+
+def _kind(cell: Cell) -> str:
+    """Cells of one kind differ in numbers: of users, of epsilon."""
+    trust = (cell.trust_name, getattr(cell.trust, "mechanism", ""))
+    return repr((cell.environment, cell.learner, trust))
+
+
+def _rehearsed(cell: Cell) -> tuple[Callable[[int], float], float]:
+    """Seconds of a run as a function of its users, and bytes that each user adds."""
+    batch = get_learner(cell.learner.name).rhythm == "batch"
+    times: list[tuple[int, float]] = []
+    users = min(_FIRST, cell.episodes)
+    _run(cell, users)  # compiles and calibrates
+    while True:
+        times.append((users, _run(cell, users)))
+        if users == cell.episodes or times[-1][1] > _LONG_ENOUGH or len(times) > 8:
+            break
+        users = min(users * (100 if batch else 4), cell.episodes)
+    slope = 0.0 if batch else _bytes_per_user(cell, users)
+    return (_logarithmic(times) if batch else _linear(times)), slope
+
+
+def _run(cell: Cell, users: int) -> float:
+    """Seconds per run, without compilation; a failure is left to the run itself."""
+    runs = 10 if cell.learner.lockstep else 1
+    bundle = tuple(Task(replace(cell, episodes=users), run) for run in range(runs))
+    outcomes: list[Outcome] = execute(bundle)
+    return sum(outcome.seconds for outcome in outcomes) / runs
+
+
+def _linear(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
+    users, seconds = times[-1]
+    before, earlier = times[-2] if len(times) > 1 else (0, 0.0)
+    slope = max((seconds - earlier) / max(users - before, 1), 0.0)
+    return lambda episodes: max(seconds + slope * (episodes - users), 0.0)
+
+
+def _logarithmic(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
+    users, seconds = times[-1]
+    return lambda episodes: seconds * math.log(episodes + 1) / math.log(users + 1)
+
+
+def _bytes_per_user(cell: Cell, users: int) -> float:
+    """What the memory of a run grows by with every further user."""
+    if users == cell.episodes:
+        return 0.0
+    few = max(users // 4, 1)
+    return max((_peak(cell, users) - _peak(cell, few)) / max(users - few, 1), 0.0)
+
+
+def _peak(cell: Cell, users: int) -> int:
+    tracemalloc.start()
+    try:
+        _run(cell, users)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _resident() -> float:
+    """The most memory that this process has had."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 3e8
+    import sys
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def available_memory() -> float:
+    """Bytes that this machine could still give; infinite where it does not say."""
+    import os
+
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _duration(seconds: float) -> str:
+    """How people say a time.
+
+    >>> [_duration(s) for s in (0.3, 42, 95, 4000, 100_000)]
+    ['a second', '42 seconds', '2 minutes', '67 minutes', '28 hours']
+    """
+    if seconds < 1.5:
+        return "a second"
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"

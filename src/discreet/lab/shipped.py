@@ -1,0 +1,24 @@
+"""The experiments that come with discreet, as text: names and titles without reading them whole."""
+
+import tomllib
+from importlib import resources
+
+
+def experiment_names() -> list[str]:
+    """The shipped experiments."""
+    folder = resources.files("discreet.lab") / "papers"
+    if not folder.is_dir():
+        return []
+    return sorted(
+        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def text(name: str) -> str:
+    """The file of a shipped experiment."""
+    return (resources.files("discreet.lab") / "papers" / f"{name}.toml").read_text("utf-8")
+
+
+def titles() -> dict[str, str]:
+    """What each shipped experiment shows."""
+    return {name: str(tomllib.loads(text(name))["title"]) for name in experiment_names()}

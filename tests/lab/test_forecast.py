@@ -1,0 +1,90 @@
+"""Estimates: extrapolated along a line or a logarithm, from rehearsals that are bounded."""
+
+import math
+
+import pytest
+
+from discreet.lab import forecast as module
+from discreet.lab.forecast import Forecast, _linear, _logarithmic, available_memory, forecast
+from discreet.lab.tasks import Outcome, tasks_of
+from helpers.experiments import experiment
+
+
+def test_a_stream_pays_per_user_and_a_batch_per_logarithm():
+    stream = _linear([(100, 1.0), (400, 2.5)])
+    assert stream(1000) == pytest.approx(2.5 + 600 * 0.005)
+    assert _linear([(100, 0.5)])(200) == pytest.approx(1.0)
+    assert _logarithmic([(99, 2.0)])(9999) == pytest.approx(4.0)
+
+
+@pytest.fixture
+def rehearsals(monkeypatch):
+    """Runs that take a microsecond per user and ten bytes; returns what was rehearsed."""
+    seen = []
+
+    def run(cell, users):
+        seen.append((cell.learner.name, users))
+        return 1e-6 * users
+
+    monkeypatch.setattr(module, "_run", run)
+    monkeypatch.setattr(module, "_peak", lambda cell, users: 1000 + 10 * users)
+    monkeypatch.setattr(module, "_resident", lambda: 2e8)
+    return seen
+
+
+def test_time_and_memory_grow_with_users_and_runs(rehearsals):
+    tasks = tasks_of(experiment("psrl", runs=4, episodes=[10_000_000]))
+    alone = forecast(tasks, jobs=1)
+    assert alone.seconds == pytest.approx(40.0)
+    assert alone.bytes == pytest.approx(2e8 + 1e8)
+    both = forecast(tasks, jobs=2)
+    assert both.seconds == pytest.approx(20.0 + module._START)
+    assert both.bytes == pytest.approx(3 * alone.bytes)
+    assert max(users for _, users in rehearsals) < 10**6
+
+
+def test_every_kind_is_rehearsed_once_at_its_largest(rehearsals):
+    trusts = [{"model": "none"}, {"model": "local", "epsilon": [0.5, 1.0, 2.0]}]
+    tasks = tasks_of(experiment("dp-ucbvi", runs=2, episodes=[100, 150], trusts=trusts))
+    assert len(tasks) == 16
+    expected = forecast(tasks)
+    assert rehearsals == [("dp-ucbvi", 150)] * 4  # twice for each of two kinds
+    assert expected.seconds == pytest.approx(8 * 250e-6)
+
+
+def test_patience_ends(rehearsals, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", -1.0)
+    tasks = tasks_of(experiment("psrl", "ucbvi", episodes=[100]))
+    assert forecast(tasks).seconds == pytest.approx(2 * 100e-6)
+    assert {name for name, _ in rehearsals} == {"psrl"}
+
+
+def test_a_rehearsal_is_a_real_run():
+    (task,) = tasks_of(experiment("psrl", episodes=[50]))
+    expected = forecast([task])
+    assert expected.runs == 1
+    assert 0 < expected.seconds < 60
+    assert 5e7 < expected.bytes < available_memory() + 1e11
+
+
+def test_a_rehearsal_that_fails_is_left_to_the_run(monkeypatch):
+    failed = lambda bundle: [Outcome(t, 0.0, error="no") for t in bundle]  # noqa: E731
+    monkeypatch.setattr(module, "execute", failed)
+    assert forecast(tasks_of(experiment("psrl"))).seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"), [(1, "1 run: about a second"), (2000, "2,000 runs: about a second")]
+)
+def test_a_forecast_is_a_sentence(runs, text):
+    assert str(Forecast(runs, 0.2, 3e8)) == f"{text}, 0.3 GB of memory"
+
+
+def test_a_system_that_says_nothing_has_no_limit(monkeypatch):
+    import os
+
+    def unknown(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr(os, "sysconf", unknown, raising=False)
+    assert available_memory() == math.inf

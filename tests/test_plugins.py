@@ -1,0 +1,203 @@
+"""Plug-ins: an installed package and a module of one's own, everywhere that names are taken."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from discreet import _plugins
+from discreet.errors import InvalidInputError
+
+PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
+RUN = ["--learner", "explore-then-commit", "--environment", "Corridor", "--trust", "central"]
+SMALL = ["--epsilon", "1", "--delta", "1e-6", "--episodes", "200", "--runs", "2", "--json"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the package of examples/plugin installed into it, and nothing else."""
+    folder = tmp_path_factory.mktemp("plugin")
+    source = shutil.copytree(PLUGIN, folder / "source")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-index", "--no-build-isolation"]
+    target = folder / "installed"
+    subprocess.run([*pip, *offline, "--target", target, source], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def shell(place, tmp_path):
+    """Run Python in a process of its own that sees the plug-in; returns (code, output, errors)."""
+
+    def call(*arguments):
+        paths = [str(place / "installed"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return call
+
+
+def test_everything_is_listed(shell):
+    code, out, err = shell("-m", "discreet", "list", "--json")
+    assert code == 0, err
+    found = {kind: [row["name"] for row in rows] for kind, rows in json.loads(out).items()}
+    assert "explore-then-commit" in found["learners"]
+    assert "Corridor" in found["environments"]
+    assert "double-laplace" in found["mechanisms"]
+
+
+def test_its_environment_is_checked(shell):
+    code, out, err = shell(
+        "-m", "discreet", "check", "mdp", "corridor", "--set", "slip=0", "--relabel", "1", "--json"
+    )
+    assert code == 0, err
+    report = json.loads(out)
+    assert (report["states"], report["optimal_value"]) == (3, 2.0)
+
+
+def test_its_mechanism_is_checked(shell):
+    code, out, err = shell(
+        "-m", "discreet", "check", "mechanism", "central/double-laplace", "--json"
+    )
+    assert code == 0, err + out
+    assert json.loads(out)["problems"] == []
+
+
+def test_the_command_line_two_processes_and_a_file(shell, tmp_path):
+    code, out, err = shell("-m", "discreet", "run", *RUN, *SMALL, "--jobs", "2")
+    assert code == 0, err + out
+    row = json.loads(out)["results"][0]
+    assert (row["learner"], row["environment"]) == ("explore-then-commit", "Corridor")
+    code, out, err = shell(
+        *("-m", "discreet", "run", str(PLUGIN / "corridor.toml"), "--jobs", "1", "--runs", "1"),
+        *("--episodes", "100", "--json"),
+    )
+    assert code == 0, err + out
+    assert [r["mechanism"] for r in json.loads(out)["results"]] == [
+        "none",
+        "gaussian",
+        "double-laplace",
+    ]
+    source = json.loads((tmp_path / "results/corridor/guarantees.json").read_text())[0]["source"]
+    assert len(source["learner"].split("-")) == 2  # discreet's logic, and the plug-in's files
+
+
+def test_a_ray_worker_knows_it(shell):
+    pytest.importorskip("ray")
+    code, out, err = shell("-m", "discreet", "run", *RUN, *SMALL, "--engine", "ray", "--jobs", "1")
+    assert code == 0, err + out
+    assert json.loads(out)["failures"] == []
+
+
+def test_a_study_runs_it_and_resumes(shell, tmp_path):
+    script = """
+import discreet
+mdp = discreet.make("Corridor")
+shape = mdp.shape
+study = discreet.start(
+    "study.db", learner="explore-then-commit", trust=discreet.Central(1, 1e-6),
+    states=shape.states, actions=shape.actions, horizon=shape.horizon,
+    episodes=100, sampler="simulation", seed=1,
+)
+rng = np.random.default_rng(0)
+study.tell(discreet.mdp.sample_trajectories(mdp, study.ask(), study.batch_size, rng),
+           users=range(study.batch_size))
+"""
+    code, _, err = shell("-c", "import numpy as np\n" + script)
+    assert code == 0, err
+    code, out, err = shell("-c", "import discreet; print(discreet.resume('study.db').batch_size)")
+    assert (code, out) == (0, "90\n"), err
+
+
+MODULE = """
+from discreet.learners import LearnerSpec, register
+from discreet.mdp.environments.registry import get_environment, register as register_environment
+from discreet_plugin.environment import Corridor
+from discreet_plugin.learner import ExploreThenCommit
+
+def Passage(*, length: int = 2):
+    "A short corridor."
+    return Corridor(length=length, horizon=2)
+
+register_environment("Passage", Passage)
+register(LearnerSpec(name="mine", summary="mine", paper="", rhythm="batch", trusts=("none",),
+                     make=ExploreThenCommit))
+"""
+
+
+def test_a_module_of_ones_own_in_two_processes(shell, tmp_path):
+    (tmp_path / "mine.py").write_text(MODULE)
+    options = ["--learner", "mine", "--environment", "Passage", "--import", "mine"]
+    code, out, err = shell(
+        *("-m", "discreet", "run", *options, "--episodes", "50", "--runs", "2", "--jobs", "2"),
+        "--json",
+    )
+    assert code == 0, err + out
+    resolved = tmp_path / "results/mine-passage-none/spec.toml"
+    assert 'imports = ["mine"]' in resolved.read_text()
+    code, out, err = shell("-m", "discreet", "run", str(resolved), "--output", "again", "--json")
+    assert code == 0, err + out
+
+
+@pytest.mark.core
+def test_a_module_that_is_not_there_gets_one_sentence():
+    command = [sys.executable, "-m", "discreet", "list", "--import", "no_such_module"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Cannot import 'no_such_module'" in done.stderr
+    assert "no_such_module.py in the current folder" in done.stderr
+
+
+@pytest.mark.core
+def test_a_module_that_fails_gets_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "failing_module.py").write_text("1 / 0")
+    with pytest.raises(InvalidInputError, match="ZeroDivisionError"):
+        _plugins.import_modules(["failing_module"])
+    assert "failing_module" not in _plugins.imported()
+
+
+class Point:
+    """An entry point that cannot be loaded."""
+
+    name = value = module = "broken"
+    dist = None
+
+    def load(self):
+        raise ImportError("No module named 'broken'")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("kind", ["learners", "environments"])
+def test_a_broken_plug_in_is_named(monkeypatch, kind):
+    from discreet.learners.registry import get_learner
+    from discreet.mdp.environments.registry import get_environment
+
+    monkeypatch.setattr(_plugins, "entry_points", lambda kind: {"broken": Point()})
+    get = {"learners": get_learner, "environments": get_environment}[kind]
+    with pytest.raises(InvalidInputError, match=r"The plug-in 'broken' of package 'broken' cannot"):
+        get("broken")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["mine", "central.mine", "nobody.batch.mine", "central.batch."])
+def test_an_entry_point_of_a_mechanism_says_who_uses_it_when(name):
+    from discreet.privacy.mechanisms.registry import _of_plugin
+
+    with pytest.raises(InvalidInputError, match=r"named trust\.rhythm\.name"):
+        _of_plugin(name, "somewhere:Mine")
+    with pytest.raises(InvalidInputError, match="takes the name of one that discreet ships"):
+        _of_plugin("central.batch.gaussian", "somewhere:Mine")

@@ -1,0 +1,119 @@
+"""The wheel: installed into a new environment, without the clone, it does what people do first.
+
+The new environment sees the packages of this one, so nothing is downloaded; discreet itself comes
+from the wheel alone.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+ROOT = Path(__file__).parents[1]
+PARTS = ("src", "pyproject.toml", "README.md", "LICENSE")
+pytest.importorskip("build")
+
+
+def call(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Wheel and source archive, built from a copy: nothing is left in the clone."""
+    folder = tmp_path_factory.mktemp("dist")
+    clone = folder / "clone"
+    for part in PARTS:
+        source, target = ROOT / part, clone / part
+        target.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, target, ignore=ignored)
+        else:
+            shutil.copy(source, target)
+    call(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "out", clone)
+    return next(folder.glob("out/*.whl")), next(folder.glob("out/*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """A new environment with the wheel and the plug-in of examples/ in it; its folder."""
+    folder = tmp_path_factory.mktemp("environment")
+    call(sys.executable, "-m", "venv", "--without-pip", folder)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    import numpy
+
+    dependencies = Path(numpy.__file__).parents[1]
+    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
+    plugin = shutil.copytree(ROOT / "examples" / "plugin", folder / "plugin")
+    for source in (built[0], plugin):
+        call(
+            *(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet"),
+            *("--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", source),
+        )
+    return folder
+
+
+@pytest.fixture
+def inside(installed, tmp_path):
+    """Run a program of the new environment in an empty folder, without the clone in its path."""
+
+    def run(program, *arguments):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        return call(installed / "bin" / program, *arguments, cwd=tmp_path, env=environment)
+
+    return run
+
+
+def test_data_files_are_inside(built):
+    wheel, archive = built
+    names = zipfile.ZipFile(wheel).namelist()
+    for file in ROOT.glob("src/discreet/**/*"):
+        if file.suffix in (".toml", ".js", ".typed"):
+            assert str(file.relative_to(ROOT / "src")) in names
+    with tarfile.open(archive) as packed:
+        assert any(name.endswith("lab/papers/price-of-trust.toml") for name in packed.getnames())
+    assert not [name for name in names if name.startswith("tests")]
+
+
+def test_the_version_has_one_place(built):
+    assert discreet.__version__ in built[0].name
+    assert f"version: {discreet.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert "__version__ =" in (ROOT / "src/discreet/__init__.py").read_text("utf-8")
+    assert f'"{discreet.__version__}"' not in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_it_is_the_wheel_that_is_imported(inside, installed):
+    code = "import discreet, discreet.device; print(discreet.__file__, discreet.device.__file__)"
+    for path in inside("python", "-c", code).split():
+        assert Path(path).is_relative_to(installed)
+
+
+def test_the_list_knows_experiments_and_the_plug_in(inside):
+    found = json.loads(inside("discreet", "list", "--json"))
+    assert "price-of-trust" in [row["name"] for row in found["experiments"]]
+    assert "explore-then-commit" in [row["name"] for row in found["learners"]]
+
+
+def test_the_first_experiment_and_the_plug_in_run(inside, tmp_path):
+    answer = json.loads(inside("discreet", "run", "price-of-trust", "--quick", "--json"))
+    assert answer["failures"] == []
+    assert len(answer["results"]) == 12
+    assert (tmp_path / "results/price-of-trust-quick/report.html").is_file()
+    options = ("--learner", "explore-then-commit", "--environment", "Corridor", "--episodes", "99")
+    assert json.loads(inside("discreet", "run", *options, "--jobs", "1", "--json"))["results"]
+
+
+def test_what_it_requires_is_there_and_agrees(installed):
+    said = call(sys.executable, "-m", "pip", "--python", installed / "bin/python", "check")
+    assert "No broken requirements found" in said
