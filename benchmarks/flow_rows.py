@@ -78,7 +78,9 @@ def run_task(task: Task) -> list[Row]:
     if task.learner == "uniform-etc":
         return _uniform_etc(task, mdp, meter, uniform)
     if task.learner.startswith("flow-ucb-first"):
-        import benchmarks.flow_ucb_first  # noqa: F401  (registers the learner)
+        import benchmarks.flow_ucb_first
+    if task.learner.startswith("flow-ucb:"):
+        import benchmarks.flow_variants  # noqa: F401  (registers the learner)
     began = time.perf_counter()
     result = discreet.learn(mdp, learner=task.learner, **_common(task, task.episodes))
     curve = result.regret

@@ -132,3 +132,26 @@ def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
     assert [one.episodes for one in told if one.learner == "uniform-etc"] == [316, 562, 1000]
     for one in told:
         assert 0 <= one.last <= 2 * one.uniform and one.epsilon == float("inf")
+
+
+VARIED = """
+import json, discreet, benchmarks.flow_variants
+from discreet.learners.registry import learner_names
+mdp, trust = discreet.make("DoubleChain"), discreet.Central(1, 1e-6)
+names = [name for name in learner_names() if name.startswith("flow-ucb:")] + ["flow-ucb"]
+found = {name: discreet.learn(mdp, learner=name, trust=trust, episodes=3000).final_regret
+         for name in names}
+print(json.dumps(found))
+"""
+
+
+def test_every_variant_of_the_ablation_runs_and_is_one():
+    """A part that changes nothing is not taken out; users are scarce enough for several plans."""
+    done = subprocess.run(
+        [sys.executable, "-c", VARIED], capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    shipped = found.pop("flow-ucb")
+    same = [name for name, regret in found.items() if regret == shipped]
+    assert len(found) == 13 and set(same) <= {"flow-ucb:no-own-step-check"}  # nothing is due yet

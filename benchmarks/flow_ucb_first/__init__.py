@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from benchmarks.flow_ucb_first.learner import FlowUCB
 from discreet._seeds import RunSeeds
+from discreet.learners.base import BatchLearner
 from discreet.learners.learn import public_facts, run_batches
 from discreet.learners.registry import LearnerSpec, register
 from discreet.learners.result import Result, noise_deviations
@@ -68,9 +69,15 @@ def run_first(
     """A whole run of `FirstFlowUCB` on its own mechanism."""
     problem, plan = public_facts(mdp, episodes, stationary=stationary), own_plan(trust, mdp.shape)
     learner = FirstFlowUCB(problem, plan, seeds.generator("policy"), **settings)
-    outcome = run_batches(mdp, learner, seeds)
+    return learned("flow-ucb-first", mdp, learner, seeds)
+
+
+def learned(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
+    """The result of a learner on a plan that no trust model makes."""
+    outcome, plan = run_batches(mdp, learner, seeds), learner.plan
+    episodes = learner.problem.episodes
     return Result(
-        learner="flow-ucb-first",
+        learner=name,
         regret=outcome.regret,
         guarantee=plan.guarantee,
         policy=outcome.policy,

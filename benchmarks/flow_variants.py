@@ -1,0 +1,177 @@
+"""flow-ucb with one part taken out or changed, each under a name of its own: ``flow-ucb:part``.
+
+Importing this module registers them for this process. Which part is worth what is the table of
+``python -m tools.flow_ablation``.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from benchmarks.flow_ucb_first import PlainGaussianBatch, learned
+from benchmarks.flow_ucb_first.learner import USUAL_CONFIDENCE, USUAL_GROWTH
+from discreet._seeds import RunSeeds
+from discreet.learners.flow_ucb import sizing
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.evidence import BIAS
+from discreet.learners.flow_ucb.learner import FlowUCB
+from discreet.learners.learn import public_facts
+from discreet.learners.registry import LearnerSpec, register
+from discreet.learners.result import Result
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.postprocess.looks import Looks, inflow_visits
+from discreet.privacy.trust import TrustModel
+
+
+class NeverPooled(FlowUCB):
+    """Every step learns for itself."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"pooling": "never"} | settings)
+
+
+class NoOwnStepCheck(FlowUCB):
+    """The gate alone decides what is pooled."""
+
+    def _checked(self, belief: Belief) -> Belief:
+        return belief
+
+
+class FirstWidth(FlowUCB):
+    """One width for all rows, as in the first generation."""
+
+    def _width(self, belief: Belief) -> np.ndarray:
+        rows = math.prod(self.problem.shape.visits)
+        grown = math.log(self._told + rows) ** USUAL_GROWTH[False]
+        return np.full(belief.gains.shape[:3], USUAL_CONFIDENCE[False] * rows**0.25 * grown)
+
+
+class OnePlan(FlowUCB):
+    """One plan per batch, however scarce users are."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._plenty = math.inf
+
+
+class NoLean(FlowUCB):
+    """The bias of the projection is not paid for."""
+
+    def _add(self, *arguments: Any) -> None:
+        super()._add(*arguments)
+        self._evidence.moves[..., BIAS] = 0.0
+
+
+class NoFlow(FlowUCB):
+    """Noisy counts as they are; visits are their sums, and what flows into the last step."""
+
+    def _flow(self, counts: Any, rows: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+        transitions = np.asarray(counts.row_transitions, np.float64)
+        return transitions, inflow_visits(transitions, rows, self.problem.shape.horizon)
+
+
+class SignedFlow(FlowUCB):
+    """Flow equations, but negative counts allowed."""
+
+    def _flow(self, counts: Any, rows: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+        if counts.noise_variance["transitions"] == 0:
+            return super()._flow(counts, rows, chosen)
+        flow = consistent_flow(
+            np.asarray(counts.row_transitions, np.float64),
+            users=counts.users,
+            played=counts.played,
+            start=self.problem.start,
+            variance=counts.noise_variance["transitions"],
+            signed=True,
+            looks=Looks(last_transitions=counts.last_transitions),
+        )
+        return flow.transitions, flow.visits
+
+
+class NoCredit(FlowUCB):
+    """All batches weigh the same."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"ease": 1e15} | settings)
+
+
+class FirstShrink(FlowUCB):
+    """Batches leave 0.8 of what is not known, as in the first generation."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"shrink": 0.8} | settings)
+
+
+class BonusGoal(FlowUCB):
+    """Batches shrink the bonus, however far it is above what can be earned."""
+
+    def _sized(self, *arguments: Any) -> Any:
+        usual, sizing.PROMISED = sizing.PROMISED, math.inf
+        try:
+            return super()._sized(*arguments)
+        finally:
+            sizing.PROMISED = usual
+
+
+class HalfConfidence(FlowUCB):
+    """Half of the usual confidence."""
+
+    factor = 0.5
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.settings["confidence"] *= self.factor
+
+
+class TwiceConfidence(HalfConfidence):
+    """Twice the usual confidence."""
+
+    factor = 2.0
+
+
+VARIANTS: dict[str, type[FlowUCB]] = {
+    "never-pooled": NeverPooled,
+    "no-own-step-check": NoOwnStepCheck,
+    "first-width": FirstWidth,
+    "one-plan": OnePlan,
+    "no-lean": NoLean,
+    "no-flow": NoFlow,
+    "signed-flow": SignedFlow,
+    "no-credit": NoCredit,
+    "first-shrink": FirstShrink,
+    "bonus-goal": BonusGoal,
+    "half-confidence": HalfConfidence,
+    "twice-confidence": TwiceConfidence,
+}
+PLAIN = "plain-rewards"
+"""As shipped, on sums of r and transitions of every step: what centring is worth (central)."""
+
+
+def run_plain(
+    mdp: TabularMDP, trust: TrustModel, episodes: int, seeds: RunSeeds, **settings: Any
+) -> Result:
+    """A whole run on plain sums."""
+    plan = PlainGaussianBatch.calibrate(trust, mdp.shape, statistics=FlowUCB.statistics)
+    learner = FlowUCB(public_facts(mdp, episodes), plan, seeds.generator("policy"), **settings)
+    return learned(f"flow-ucb:{PLAIN}", mdp, learner, seeds)
+
+
+def _register(name: str, summary: str, trusts: tuple[str, ...], **how: Any) -> None:
+    register(
+        LearnerSpec(
+            name=f"flow-ucb:{name}",
+            summary=summary,
+            paper="ours",
+            rhythm="batch",
+            trusts=trusts,
+            **how,
+        )
+    )
+
+
+for _name, _kind in VARIANTS.items():
+    _everybody = ("shuffle", "central", "local", "none")
+    _register(_name, (_kind.__doc__ or "").strip(), _everybody, make=_kind)
+_register(PLAIN, "As shipped, on plain sums.", ("central",), run=run_plain)
