@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 import discreet
-from helpers.soaking import KINDS, check_kills, crowd, race
+from helpers.soaking import KINDS, check_kills, crowd, race, steady
 
 _RATIO = 1.5
 
@@ -55,10 +55,12 @@ def crowds(folder: pathlib.Path, users: int) -> None:
     """Ten million users in a hundred batches."""
     path = folder / "crowd.db"
     size = max(1, users // 100)
-    study, sizes, seconds = crowd(path, users, size)
+    with steady(size):
+        study, sizes, seconds = crowd(path, users)
+        begun = time.process_time()
+        discreet.resume(path, study.head)
+        resumed = time.process_time() - begun
     ratio = sum(seconds[-5:]) / sum(seconds[1:6])
-    begun = time.process_time()
-    discreet.resume(path, study.head)
     print(
         {
             "users": study.users,
@@ -67,7 +69,7 @@ def crowds(folder: pathlib.Path, users: int) -> None:
             "of the last five": sum(seconds[-5:]),
             "ratio": ratio,
             "bytes per user": sizes[-1] / study.users,
-            "seconds to resume": time.process_time() - begun,
+            "seconds to resume": resumed,
         }
     )
     if ratio >= _RATIO:

@@ -6,13 +6,15 @@ import random
 import signal
 import time
 import warnings
+from unittest import mock
 
 import numpy as np
 
 import discreet
 from discreet.errors import StudyError
+from discreet.learners import registry
 from discreet.learners.base import Batch, BatchLearner
-from discreet.learners.registry import LearnerSpec, register
+from discreet.learners.registry import LearnerSpec
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.trajectories import Trajectories
 from helpers.studies import advance, begin
@@ -137,8 +139,11 @@ class Steady(BatchLearner):
         self.told = state["told"]
 
 
-register(
-    LearnerSpec(
+@contextlib.contextmanager
+def steady(size):
+    """Batches of one size, while this lasts: tests of the roster must not meet the learner."""
+    Steady.size = size
+    spec = LearnerSpec(
         name="steady",
         summary="for tests",
         paper="none",
@@ -146,15 +151,15 @@ register(
         trusts=("central",),
         make=Steady,
     )
-)
+    with mock.patch.dict(registry._REGISTERED, steady=spec):
+        yield
 
 
-def crowd(path, users, size, report=lambda *_: None):
-    """Tell so many users in batches of one size; bytes of the file after each batch, and seconds.
+def crowd(path, users, report=lambda *_: None):
+    """Tell so many users in `steady` batches; bytes of the file after each, and seconds.
 
     The users of a batch are drawn before the clock of the processor is read.
     """
-    Steady.size = size
     study = begin(path, learner="steady", episodes=users)
     bytes_, seconds = [path.stat().st_size], []
     while not study.finished:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import discreet
-from helpers.soaking import KINDS, check_kills, crowd, race
+from helpers.soaking import KINDS, check_kills, crowd, race, steady
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -33,10 +33,12 @@ def test_two_processes_at_once_both_make_progress(tmp_path, kind):
 
 def test_a_crowd_costs_as_much_at_the_end_as_at_the_beginning(tmp_path):
     """A hundred thousand users; what a batch adds to the file does not depend on the others."""
-    study, sizes, _ = crowd(tmp_path / "study.db", 100_000, 10_000)
+    with steady(10_000):
+        study, sizes, _ = crowd(tmp_path / "study.db", 100_000)
+        again = discreet.resume(study.path, study.head)
     assert (study.users, study.batches) == (100_000, 10)
     grown = [after - before for before, after in itertools.pairwise(sizes)]
     assert max(grown[1:]) <= 1.1 * min(grown[1:])
     assert sizes[-1] / study.users < 20
-    assert len(discreet.resume(study.path, study.head)._roll) == 100_000
+    assert len(again._roll) == 100_000
     assert sys.getsizeof(study._saved) < 10_000
