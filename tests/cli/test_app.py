@@ -129,3 +129,6 @@ def test_shells_complete_commands_and_options(shell):
 
     assert "calibrate" in completed("discreet cal")
     assert "--quick" in completed("discreet run --q")
+    assert "price-of-trust" in completed("discreet run price-of-t")
+    assert "flow-ucb" in completed("discreet run --learner flow")
+    assert "RiverSwim" in completed("discreet check mdp Riv")

@@ -79,3 +79,14 @@ def test_the_seed_and_the_number_of_episodes_are_the_callers():
     assert (made.seed, made.episodes, made.learner) == (17, 30, "psrl")
     assert made.regret.episodes[-1] == 30
     assert made.settings["prior"] == 1.0
+
+
+def test_a_result_shows_itself_in_one_line():
+    import discreet
+
+    mdp = discreet.make("RiverSwim", states=3, horizon=3)
+    result = discreet.learn(mdp, learner="flow-ucb", trust=discreet.Central(1, 1e-6), episodes=50)
+    text = repr(result)
+    assert "\n" not in text
+    assert text.startswith("Result('flow-ucb', (1, ")
+    assert f"final_regret={result.final_regret:,.1f}" in text

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import Progress, echo_json, print_table, warn
+from discreet.cli._names import environments, learners
 from discreet.cli._options import Json
 from discreet.errors import InvalidInputError
 
@@ -19,7 +20,9 @@ app = typer.Typer(
 
 @app.command("learner")
 def check_learner(
-    name: Annotated[str, typer.Argument(help="A learner of `discreet list`.")],
+    name: Annotated[
+        str, typer.Argument(help="A learner of `discreet list`.", autocompletion=learners)
+    ],
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the learner, name=value.")
     ] = None,
@@ -49,7 +52,8 @@ def check_mdp(
         str | None,
         typer.Argument(
             help="An environment of `discreet list`, a Gymnasium id with a model, or an .npz file "
-            "with the arrays transitions and rewards (initial, horizon)."
+            "with the arrays transitions and rewards (initial, horizon).",
+            autocompletion=environments,
         ),
     ] = None,
     states: Annotated[int | None, typer.Option(help="Number of states.")] = None,

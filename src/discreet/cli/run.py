@@ -12,6 +12,7 @@ from typer.models import OptionInfo
 
 from discreet._plugins import imported
 from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_delta
+from discreet.cli._names import Names, environments, experiments, learners, trusts
 from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
@@ -22,18 +23,25 @@ if TYPE_CHECKING:
     from discreet.lab.tasks import Outcome
 
 
-def _beside_learner(text: str) -> OptionInfo:
+def _beside_learner(text: str, names: Names | None = None) -> OptionInfo:
     """An option that means something beside --learner only."""
-    return cast(OptionInfo, typer.Option(help=f"With --learner: {text}"))
+    return cast(OptionInfo, typer.Option(help=f"With --learner: {text}", autocompletion=names))
 
 
 @dataclass(frozen=True)
 class OneLearner:
     """Options that describe one learner instead of an experiment file."""
 
-    learner: Annotated[str | None, typer.Option(help="Run one learner instead.")] = None
-    environment: Annotated[str | None, _beside_learner("the environment (RiverSwim).")] = None
-    trust: Annotated[str | None, _beside_learner("none, central, local or shuffle (none).")] = None
+    learner: Annotated[
+        str | None, typer.Option(help="Run one learner instead.", autocompletion=learners)
+    ] = None
+    environment: Annotated[
+        str | None,
+        _beside_learner("the environment, .npz file or Gymnasium id (RiverSwim).", environments),
+    ] = None
+    trust: Annotated[
+        str | None, _beside_learner("none, central, local or shuffle (none).", trusts)
+    ] = None
     epsilon: Annotated[float | None, _beside_learner("of the guarantee.")] = None
     delta: Annotated[float | None, _beside_learner("of the guarantee (0).")] = None
     mechanism: Annotated[str | None, _beside_learner("of the release (the best one).")] = None
@@ -79,7 +87,10 @@ def run(
     changes: Changes,
     workers: Workers,
     experiment: Annotated[
-        str | None, typer.Argument(help="A shipped experiment's name or a TOML file.")
+        str | None,
+        typer.Argument(
+            help="A shipped experiment's name or a TOML file.", autocompletion=experiments
+        ),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Result folder.")] = None,
     quick: Annotated[

@@ -45,6 +45,13 @@ class Result:
     mechanism: str = ""
     noise: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """One line: what ran, what it promised, what it lost."""
+        return (
+            f"Result({self.learner!r}, {self.guarantee}, episodes={self.episodes:,}, "
+            f"final_regret={self.final_regret:,.1f}, mechanism={self.mechanism!r})"
+        )
+
     @property
     def final_regret(self) -> float:
         """Cumulative expected regret after all episodes."""

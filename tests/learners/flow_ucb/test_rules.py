@@ -146,3 +146,13 @@ def test_a_few_unlucky_visits_without_noise_do_not_lock_in():
     mdp = make("Treatment", relabel=7)
     result = discreet.learn(mdp, learner="flow-ucb", episodes=10**7, seed=0, run=7, stationary=True)
     assert result.final_regret < 0.002 * 10**7 * RegretMeter(mdp).regret(uniform_policy(mdp.shape))
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "one-step"])
+def test_an_epsilon_of_nearly_nothing_divides_by_nothing(mechanism):
+    import discreet
+
+    mdp = discreet.make("RiverSwim", states=3, horizon=3)
+    trust = discreet.Local(1e-9, mechanism=mechanism)
+    result = discreet.learn(mdp, learner="flow-ucb", trust=trust, episodes=100)
+    assert np.isfinite(result.final_regret)

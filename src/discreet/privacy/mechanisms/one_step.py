@@ -122,10 +122,10 @@ class OneStepBatch(ResponseBatch):
         """A visit counts H/(p - q) with probability p/H: what that adds to an empty counter.
 
         With p = 1/2 the second moments (true bit minus false bit) give
-        H·(1/2 - 2q + 2q²)/(p - q)² - 1, which is 2H - 1 without false bits.
+        H·(1/2 - 2q + 2q²)/(p - q)² - 1. The numerator is 2(p - q)², so this is 2H - 1 for every q:
+        said so, a tiny epsilon has nothing to divide by.
         """
-        second = 0.5 - 2 * self.flip + 2 * self.flip**2
-        return self.shape.horizon * second / (KEEP - self.flip) ** 2 - 1
+        return 2.0 * self.shape.horizon - 1
 
     def simulate(
         self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None

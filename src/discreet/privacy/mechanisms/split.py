@@ -154,9 +154,11 @@ class SplitBatch(ResponseBatch):
         return self._thinning("rewards" if "rewards" in self.parts else "transitions") / 4
 
     def _thinning(self, statistic: str) -> float:
-        """L·(1/2 - 2q + 2q²)/(p - q)² - 1, by the second moments of true and false bits."""
-        second = 0.5 - 2 * self.flip + 2 * self.flip**2
-        return self.rarity(statistic) * second / (KEEP - self.flip) ** 2 - 1
+        """L·(1/2 - 2q + 2q²)/(p - q)² - 1, by the second moments of true and false bits.
+
+        The numerator is 2(p - q)², as p = 1/2: nothing is left to divide by.
+        """
+        return 2 * self.rarity(statistic) - 1
 
     def simulate(
         self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None

@@ -1,0 +1,35 @@
+"""Names that a shell completes."""
+
+from collections.abc import Callable
+
+Names = Callable[[str], list[str]]
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Shipped experiments that begin so."""
+    from discreet.lab.shipped import experiment_names
+
+    return _beginning(incomplete, experiment_names())
+
+
+def learners(incomplete: str) -> list[str]:
+    """Learners that begin so."""
+    from discreet.learners.registry import learner_names
+
+    return _beginning(incomplete, learner_names())
+
+
+def environments(incomplete: str) -> list[str]:
+    """Environments that begin so."""
+    from discreet.mdp.environments.registry import environment_names
+
+    return _beginning(incomplete, environment_names(optional=True))
+
+
+def trusts(incomplete: str) -> list[str]:
+    """Trust models that begin so."""
+    return _beginning(incomplete, ["none", "central", "local", "shuffle"])
+
+
+def _beginning(incomplete: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.lower().startswith(incomplete.lower())]
