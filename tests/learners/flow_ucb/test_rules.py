@@ -102,7 +102,7 @@ def test_a_second_look_lowers_the_doubt_by_its_precision():
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])
 def test_visit_variance_of_one_step_reports_by_enumeration(epsilon):
     horizon = 5
-    plan = discreet.Local(epsilon).calibrate(
+    plan = discreet.Local(epsilon, mechanism="one-step").calibrate(
         Shape(3, 2, horizon), rhythm="batch", statistics=("transitions", "rewards")
     )
     q, scale = plan.flip, horizon / (0.5 - plan.flip)
