@@ -11,7 +11,7 @@ STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench soak study experiments clean help
+.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench soak study experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -36,6 +36,9 @@ $(CORE_VENV)/.core: pyproject.toml constraints.txt
 
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
 	@$(BIN)/discreet run price-of-trust --quick --jobs $(JOBS)
+
+demo: $(VENV)/.dev   ## the service on this machine: all roles, a simulated crowd, some kills
+	@$(BIN)/discreet service demo --kills 4
 
 test: $(VENV)/.dev $(CORE_VENV)/.core  ## every check, with the minutes of each part
 	@rm -f $(TIMES)

@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli._console import echo_json, print_table, say
 from discreet.cli._options import Json, grouped
+from discreet.cli.service_demo import demo
 from discreet.errors import InvalidInputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def found(
     json: Json = False,
 ) -> None:
     """Begin a study, prove its promise, write charter, keys and a file per role."""
-    _need_extra()
+    need_extra()
     from discreet.privacy.trust import Shuffle
     from discreet.service.founding import Terms
     from discreet.service.founding import found as begin
@@ -99,6 +100,7 @@ def found(
 
 
 app.command("init")(grouped(found))
+app.command()(demo)
 
 
 @app.command()
@@ -108,7 +110,7 @@ def tickets(
     json: Json = False,
 ) -> None:
     """Make tickets for the enroller, and their digests for the shuffler."""
-    _need_extra()
+    need_extra()
     from discreet.service.founding import make_tickets
 
     path = make_tickets(folder, count)
@@ -121,7 +123,7 @@ def tickets(
 @app.command()
 def shuffler(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
     """Run the shuffler until it is told to end."""
-    _need_extra()
+    need_extra()
     from discreet.service.configs import ShufflerConfig
     from discreet.service.roles import serve
 
@@ -131,7 +133,7 @@ def shuffler(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
 @app.command()
 def analyser(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
     """Run the analyser until the study is finished, or it is told to end."""
-    _need_extra()
+    need_extra()
     from discreet.service.configs import AnalyserConfig
     from discreet.service.roles import analyse
 
@@ -149,7 +151,7 @@ def device(
     rehearsal: Rehearsal = False,
 ) -> None:
     """Show the policy to play; with an episode: encode, seal and send it."""
-    _need_extra()
+    need_extra()
     from discreet.service.configs import DeviceConfig
     from discreet.service.roles import make_participant
 
@@ -172,7 +174,7 @@ def status(
     json: Json = False,
 ) -> None:
     """What a shuffler says in public: the promise, and totals."""
-    _need_extra()
+    need_extra()
     from discreet.service.charter import Charter
     from discreet.service.client import Client
 
@@ -196,7 +198,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check a charter's certificate, the chain of manifests, and the ledger."""
-    _need_extra()
+    need_extra()
     from discreet.service.roles import read_charter
 
     read = read_charter(charter)
@@ -257,7 +259,7 @@ def _episode(path: Path) -> dict[str, Any]:
     return data
 
 
-def _need_extra() -> None:
+def need_extra() -> None:
     """All checks before the first long step."""
     for package in ("cryptography", "starlette", "uvicorn", "httpx"):
         try:

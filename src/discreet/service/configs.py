@@ -54,6 +54,7 @@ class ShufflerConfig(Config):
     store: str = "shuffler.db"
     host: str = "127.0.0.1"
     port: int = 8700
+    world: str = ""
 
     @property
     def where(self) -> str:

@@ -86,6 +86,8 @@ def found(
         raise InvalidInputError(f"{str(folder)!r} exists already; choose a new folder.")
     if seed is not None and not terms.rehearsal:
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
+    if study.get("learner") == "flow-ucb":
+        study.setdefault("mixing", False)  # a manifest has one action per state and step
     for name in ("", "analyser", "shuffler", "enroller", "device"):
         (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
     begun = start(

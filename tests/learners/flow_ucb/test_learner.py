@@ -146,3 +146,12 @@ def test_actions_have_no_favourite():
 
 def test_it_releases_no_visits():
     assert FlowUCB.statistics == ("transitions", "rewards")
+
+
+@pytest.mark.parametrize("mixing", [True, False])
+def test_without_mixing_every_batch_has_one_action_per_state(mixing):
+    mdp = make("Treatment", horizon=4)
+    trust = discreet.Shuffle(4, 1e-4)
+    learner = learner_of(mdp, 400, trust, mixing=mixing)
+    shares = play(mdp, learner, 4, seed=5)
+    assert all(np.isin(share, (0, 1)).all() for share in shares) is not mixing

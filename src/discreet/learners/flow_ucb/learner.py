@@ -266,7 +266,8 @@ class FlowUCB(BatchLearner):
             return self._sized(belief, tie, most)
 
         most = sizing.most_users(self._told, left)
-        if self._plenty < SCARCE:
+        mixing = self.settings["mixing"]
+        if mixing and self._plenty < SCARCE:
             parts = several(belief, most, size, self._expecting)
         else:
             parts = [size(belief, most)]
@@ -276,7 +277,7 @@ class FlowUCB(BatchLearner):
         users = sizing.rounded(min(max(needed, least, fewest), left), left)
         if left - users < max(users * sizing.ENDING, fewest):  # the last batch teaches nobody
             parts, users = [Part(self._planner.greedy(belief, tie), left)], left
-        elif needed < least:
+        elif mixing and needed < least:
             parts.append(Part(self._planner.greedy(belief, tie), users - needed))
         batch = mixed(parts, self.problem.shape.actions)
         return Request(batch.policy, users, batch.occupancy)

@@ -19,6 +19,8 @@ class FlowSettings(Settings):
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
         ease: variance per visit against which noise is weighed in a batch's credit.
         pooling: steps share what released counts do not contradict, or never do.
+        mixing: where users are scarce a batch holds several plans, played as one stochastic policy;
+            False: every batch has one plan, one action per state and step.
     """
 
     constants: ConstantSet = "practical"
@@ -26,6 +28,7 @@ class FlowSettings(Settings):
     shrink: float = 0.7
     ease: float = 0.1
     pooling: Literal["gated", "never"] = "gated"
+    mixing: bool = True
 
     def check(self) -> None:
         """All positive, and a batch leaves less than there was."""
@@ -36,6 +39,7 @@ class FlowSettings(Settings):
             )
         if self.confidence is not None:
             _validate.positive(confidence=self.confidence)
+        _validate.truth(mixing=self.mixing)
         _validate.positive(shrink=self.shrink, ease=self.ease)
         _validate.probability(shrink=self.shrink)
 

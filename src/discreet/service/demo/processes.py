@@ -1,0 +1,113 @@
+"""The roles as processes of the operating system, which may be killed and come back."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from discreet.errors import DiscreetError
+from discreet.service.client import Client, UnreachableError
+from discreet.service.problems import Refusal
+
+_GRACE = 10.0
+_START = 60.0
+
+
+class Role:
+    """One process that is started again with the same words.
+
+    Args:
+        name: for messages.
+        arguments: of the Python interpreter.
+        log: takes what it writes.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        self.name, self._arguments, self._log = name, list(arguments), log
+        self._process: subprocess.Popen[bytes] | None = None
+        self.kills = 0
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        # two cores for five processes: numerical libraries must not take all of them
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+
+    @property
+    def ended(self) -> int | None:
+        """Its exit code, if it has ended by itself."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def words(self) -> str:
+        """The last line that it wrote."""
+        lines = self._log.read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def check(self) -> None:
+        """Refuse to go on with a role that has failed."""
+        if self.ended:
+            raise DiscreetError(f"The {self.name} ended with code {self.ended}: {self.words}")
+
+    def kill(self) -> bool:
+        """SIGKILL in the middle of whatever it does, and a new start; False if it had ended."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return False
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.kills += 1
+        self.start()
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends by itself within so many seconds."""
+        try:
+            if self._process is not None:
+                self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """SIGTERM; SIGKILL if that is not enough."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        if not self.wait(_GRACE):
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def ending(roles: Sequence[Role]) -> Iterator[None]:
+    """Whatever happens, none of these processes is left behind."""
+    try:
+        yield
+    finally:
+        for role in roles:
+            role.stop()
+
+
+def wait_until_there(client: Client, shuffler: Role) -> None:
+    """Until the shuffler answers."""
+    last = time.monotonic() + _START
+    while time.monotonic() < last:
+        shuffler.check()
+        with contextlib.suppress(UnreachableError, Refusal):
+            client.metrics()
+            return
+        time.sleep(0.1)
+    raise DiscreetError(f"The shuffler does not answer: {shuffler.words}")

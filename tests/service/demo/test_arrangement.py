@@ -1,0 +1,32 @@
+"""What a demonstration consists of."""
+
+import json
+import tomllib
+
+import pytest
+
+from discreet.errors import InvalidInputError
+from discreet.service.configs import ShufflerConfig
+from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement, free_port, set_up
+
+
+@pytest.mark.parametrize("wrong", [{"users": 99}, {"seed": -1}, {"world": "moon"}])
+def test_what_cannot_be_shown_is_refused(wrong):
+    with pytest.raises((InvalidInputError, Exception), match=r"Expected|Unknown|unknown"):
+        Arrangement(**wrong)
+
+
+def test_the_folder_holds_a_rehearsal_its_tickets_and_the_world(tmp_path):
+    arrangement = Arrangement(users=100, spare=3)
+    founded = set_up(tmp_path / "all", arrangement, f"http://127.0.0.1:{free_port()}")
+    assert founded.charter.rehearsal and "SIMULATED" in founded.charter.promise
+    assert len((tmp_path / "all" / "enroller" / "tickets.txt").read_text().split()) == 103
+    config = ShufflerConfig.read(founded.config("shuffler"))
+    world = json.loads(config.path(config.world).read_text())
+    assert world == arrangement.place.description()
+    assert tomllib.loads(founded.config("device").read_text())["study"] == founded.charter.id.hex()
+
+
+def test_it_says_that_one_machine_holds_all_keys():
+    assert any("every key" in line for line in NOT_PROTECTED)
+    assert any("protects nobody" in line for line in NOT_PROTECTED)

@@ -1,0 +1,55 @@
+"""The drawing and the page: whole, honest, without anything from outside."""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement
+from discreet.service.demo.curves import Band, Curve
+from discreet.service.demo.picture import draw, ticks, write_page
+from discreet.service.demo.run import Found
+
+CURVE = Curve(np.array([0, 50, 100]), np.array([0.0, 20.0, 25.0]))
+BAND = Band(
+    np.array([1, 100]),
+    np.array([0.0, 15.0]),
+    np.array([0.2, 24.0]),
+    np.array([0.4, 40.0]),
+    np.array([15.0, 24.0, 40.0]),
+)
+
+
+def found(**changes):
+    fields = {"users": 100, "batches": 2, "kills": 0, "counted_once": True, "seconds": 3.0}
+    fields |= {"ledger_verified": True, "forgotten": True, "curve": CURVE}
+    return Found(**(fields | changes))
+
+
+def test_the_real_curve_stands_at_its_numbers():
+    drawing = ET.fromstring(draw(CURVE, BAND))
+    lines = drawing.findall("{http://www.w3.org/2000/svg}polyline")
+    real = [tuple(map(float, p.split(","))) for p in lines[-1].get("points").split()]
+    assert len(real) == 3
+    heights = [real[0][1] - y for _, y in real]
+    assert heights[1] / heights[2] == pytest.approx(20 / 25, rel=0.01)
+
+
+@pytest.mark.parametrize("top", [1e-9, 0.3, 1, 7, 126.3, 2000, 1e6])
+def test_ticks_are_few_and_below_the_top(top):
+    chosen = ticks(top)
+    assert 3 <= len(chosen) <= 12 and chosen[-1] <= top * (1 + 1e-6)
+
+
+def test_the_page_says_what_is_not_protected_and_what_failed(tmp_path):
+    page = write_page(tmp_path, Arrangement(), found(counted_once=False), BAND).read_text()
+    assert "NOT TRUE" in page and "protects nobody" in page
+    assert all(line.split(":")[0] in page for line in NOT_PROTECTED)
+    assert "src=" not in page and "href=" not in page and (tmp_path / "curve.svg").exists()
+
+
+def test_the_summary_has_the_shape_that_scripts_rely_on():
+    said = found(kills=3).summary(BAND)
+    expected = {"users", "batches", "kills", "counted_once", "ledger_verified", "regret"}
+    assert expected | {"simulated_regret", "seconds"} <= set(said)
+    assert said["regret"] == 25.0 and set(said["simulated_regret"]) == {"low", "high"}
