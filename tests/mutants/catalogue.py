@@ -880,8 +880,8 @@ _STUDY = (
     Mutant(
         "replaced-evidence-stays",
         "what a study knew before can still be read in its file",
-        '    "PRAGMA secure_delete = ON",\n',
-        '    "PRAGMA secure_delete = OFF",\n',
+        '    "PRAGMA secure_delete = ON",\n    "PRAGMA synchronous = FULL",\n)',
+        '    "PRAGMA secure_delete = OFF",\n    "PRAGMA synchronous = FULL",\n)',
         ("test_what_is_replaced_is_not_left_in_the_file",),
     ),
     Mutant(
@@ -1066,8 +1066,8 @@ _FIT = (
     Mutant(
         "fit-rehearsal-looks-real",
         "a fit with simulated noise prints its promise as if it were one",
-        'rehearsed = self.guarantee.simulated and self.guarantee.notion != "none"',
-        "rehearsed = False",
+        '    if not guarantee.simulated or guarantee.notion == "none":',
+        "    if guarantee:",
         ("test_a_rehearsal_says_so_and_a_real_fit_does_not",),
     ),
 )
@@ -1125,9 +1125,12 @@ _CLASSES = (
     Mutant(
         "classes-everybody-honest",
         "the noise of dishonest users is counted on",
-        "return self.mean * users / self.reliable(users)",
-        "return self.mean",
-        ("test_the_reliable_users_alone_add_enough",),
+        "    return mean * users / honest_users(honest, users)",
+        "    return mean",
+        (
+            "test_the_reliable_users_alone_add_enough",
+            "test_those_who_are_counted_on_add_the_mean_exactly",
+        ),
     ),
     Mutant(
         "classes-devices-all-honest",

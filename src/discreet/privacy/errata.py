@@ -33,7 +33,8 @@ import numpy as np
 
 from discreet import _validate
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import honest_users, need_delta
+from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.crowds import honest_users
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.calibration.losses import epsilon_of_moves
 from discreet.privacy.calibration.search import NoiseBits

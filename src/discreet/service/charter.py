@@ -6,7 +6,6 @@ certificate inside (`verify`), for the limit of many rare noise messages; that a
 no worse than the limit is checked when it is announced (`noise.check`).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,6 +16,7 @@ from discreet.device import DeviceError, MessageClass
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.errors import InvalidInputError
+from discreet.privacy.calibration.crowds import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
 from discreet.service import canonical
 
@@ -148,16 +148,11 @@ class Charter:
 
     def intensity(self, users: int) -> Fraction:
         """The mean of all users' noise on one cell, so that the honest ones suffice."""
-        return self.mean * users / self.reliable(users)
+        return mean_of_all(self.mean, self.honest, users)
 
     def reliable(self, users: int) -> int:
         """How many users are counted on."""
-        count = math.floor(self.honest * users)
-        if not count:
-            raise InvalidInputError(
-                f"Expected somebody to be honest among {users} users; ask for larger batches."
-            )
-        return count
+        return honest_users(self.honest, users)
 
     def description(self, policy: Sequence[Sequence[int]], users: int) -> dict[str, Plain]:
         """What a device of a batch runs: all of it follows from charter, policy and users."""

@@ -140,17 +140,6 @@ def test_exponentials_from_below(x):
     assert found >= truth * (1 - Fraction(1, 10**58))
 
 
-@given(st.integers(0, 1000), st.integers(1, 5000))
-def test_honest_users_are_whole_and_rounded_down(thousandths, users):
-    share = thousandths / 1000
-    expected = thousandths * users // 1000
-    if expected:
-        assert cf.honest_users(share, users) == expected
-    else:
-        with pytest.raises(InvalidInputError, match="use a larger batch"):
-            cf.honest_users(share, users)
-
-
 @given(st.floats(0.05, 20.0), st.floats(1e-9, 0.4))
 def test_the_least_epsilon_of_a_falling_curve(rate, delta):
     """delta(e) = exp(-rate·e)/2: the answer errs upwards, by a hair."""
@@ -171,5 +160,3 @@ def test_refusals_name_value_rule_and_remedy():
         CalibrationError, match=r"Laplace needs delta > 0, got delta=0; give a delta"
     ):
         cf.need_delta(0.0, "Laplace")
-    with pytest.raises(InvalidInputError, match=r"honest=0\.1 of users=3; use a larger batch"):
-        cf.honest_users(0.1, 3)

@@ -49,6 +49,8 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray
+from discreet.device.draws import WORD
+from discreet.device.layout import MessageClass
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.calibration.classes_kernels import coins_curve, poisson_curve
 from discreet.privacy.calibration.closed_forms import gaussian_sigma, least_epsilon, need_delta
@@ -86,6 +88,19 @@ class Trials:
     def mean(self) -> Fraction:
         """Of the noise on one cell."""
         return self.trials * self.probability
+
+
+def batch_trials(classes: Sequence[MessageClass], reliable: int) -> list[Trials]:
+    """The noise that ``reliable`` users add, class by class, equal classes together."""
+    times: dict[tuple[int, Fraction], int] = {}
+    for one in classes:
+        if one.cells > 1:  # with nothing but none, nobody can move
+            key = reliable * one.noise, Fraction(one.weight, WORD * one.cells)
+            times[key] = times.get(key, 0) + 1
+    return [
+        Trials(trials=trials, probability=probability, times=count)
+        for (trials, probability), count in times.items()
+    ]
 
 
 def classes_delta(mean: float, classes: int, epsilon: float) -> float:

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from discreet import _validate
-from discreet.errors import CalibrationError, InvalidInputError
+from discreet.errors import CalibrationError
 from discreet.privacy.calibration.limits import check_delta
 from discreet.privacy.calibration.tails import gaussian_delta_above, in_doubles
 
@@ -203,38 +203,6 @@ def gaussian_variance(sigma: float) -> float:
         return float(sigma) ** 2
     weights = [(x, math.exp(-0.5 * (x / sigma) ** 2)) for x in range(1, 40)]
     return 2 * sum(x * x * w for x, w in weights) / (1 + 2 * sum(w for _, w in weights))
-
-
-def honest_users(honest: float, users: int) -> int:
-    """Whole users among ``users`` who are counted on if the fraction ``honest`` is: rounded down.
-
-    The fraction is the decimal that a person wrote: 0.9 of 10 users are 9, and 0.8999999999 are 8.
-
-    Raises:
-        InvalidInputError: if nobody is left whose noise could be relied on.
-
-    >>> honest_users(0.9, 10), honest_users(0.8999999999, 10)
-    (9, 8)
-    """
-    _validate.count(users=users)
-    _validate.probability(honest=honest)
-    count = math.floor(_validate.exact(honest) * users)
-    if not count:
-        raise InvalidInputError(
-            f"Expected at least one honest user, got honest={honest} of users={users}; "
-            f"use a larger batch."
-        )
-    return count
-
-
-def least_crowd(honest: float) -> int:
-    """How many users it takes until `honest_users` counts on one of them.
-
-    >>> least_crowd(1.0), least_crowd(0.9), least_crowd(0.3)
-    (1, 2, 4)
-    """
-    _validate.positive(honest=honest)
-    return math.ceil(1 / _validate.exact(honest))
 
 
 def need_delta(delta: float, what: str) -> None:

@@ -64,8 +64,15 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.classes import Trials, batch_epsilon, check_batch, classes_mean
-from discreet.privacy.calibration.closed_forms import honest_users, least_crowd, need_delta
+from discreet.privacy.calibration.classes import (
+    Trials,
+    batch_epsilon,
+    batch_trials,
+    check_batch,
+    classes_mean,
+)
+from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.crowds import honest_users, least_crowd, mean_of_all
 from discreet.privacy.calibration.distributions import poisson_pmf
 from discreet.privacy.calibration.routes import Route, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
@@ -165,7 +172,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
         """lambda: the mean of all users' noise on one cell, so that the reliable ones suffice."""
         _validate.count(users=users)
         _validate.at_most(_LARGEST_BATCH, "use smaller batches", users=users)
-        return self.mean * users / self.reliable(users)
+        return mean_of_all(self.mean, self.honest, users)
 
     def classes(self, users: int, played: BoolArray | None = None) -> tuple[MessageClass, ...]:
         """All classes of a batch, in the order in which devices send them."""
@@ -181,15 +188,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
 
     def trials(self, users: int, played: BoolArray | None = None) -> list[Trials]:
         """The noise that the reliable users of a batch add, class by class, equal ones together."""
-        times: dict[tuple[int, Fraction], int] = {}
-        for one in self.classes(users, played):
-            if one.cells > 1:  # with nothing but none, nobody can move
-                key = self.reliable(users) * one.noise, Fraction(one.weight, WORD * one.cells)
-                times[key] = times.get(key, 0) + 1
-        return [
-            Trials(trials=trials, probability=probability, times=count)
-            for (trials, probability), count in times.items()
-        ]
+        return batch_trials(self.classes(users, played), self.reliable(users))
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Of one counter, at most: binomial noise has a variance below its mean.

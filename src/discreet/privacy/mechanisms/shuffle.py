@@ -33,7 +33,8 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import honest_users, least_crowd, need_delta
+from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.crowds import honest_users, least_crowd
 from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
