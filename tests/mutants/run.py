@@ -11,6 +11,7 @@ mutant is killed by what it does and not by a broken test. A table says what kil
 import argparse
 import ast
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -42,28 +43,40 @@ class Outcome:
 class Copy:
     """A copy of the source tree in a folder of its own, with its own compiled code."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, origin: "Copy | None" = None) -> None:
         self.folder = folder
-        # Times are copied too: compiled code in the cache stays valid from mutant to mutant.
-        shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        self.origin = origin
+        # Times are copied too: compiled code stays valid from mutant to mutant, and from an unchanged
+        # copy, which compiles for all. The checkout's own may be older than its kernels.
+        left_out = shutil.ignore_patterns("__pycache__") if origin is None else None
+        source = ROOT if origin is None else origin.folder
+        shutil.copytree(source / "src", folder / "src", ignore=left_out)
 
     def apply(self, mutant: Mutant) -> pathlib.Path:
         """Change the one place; returns the changed file."""
-        where = place(mutant, self.folder / "src")
+        where = self.folder / place(mutant).relative_to(ROOT)
         where.write_text(changed(where, mutant), encoding="utf-8")
-        self._forget_compiled(where)
+        if _is_compiled(where):  # compiled callers of a changed kernel do not notice by themselves
+            self._forget_compiled()
         return where
 
     def restore(self, where: pathlib.Path) -> None:
         """The original again."""
         shutil.copy2(ROOT / where.relative_to(self.folder), where)
-        self._forget_compiled(where)
+        if _is_compiled(where):
+            self._forget_compiled()
+            self._take_compiled()
 
-    def _forget_compiled(self, where: pathlib.Path) -> None:
-        """Compiled callers of a changed kernel do not notice the change by themselves."""
-        if "_jit" in where.read_text(encoding="utf-8") or "kernels" in where.name:
-            for cached in self.folder.rglob("*.nb[ic]"):
-                cached.unlink()
+    def _forget_compiled(self) -> None:
+        for cached in self.folder.rglob("*.nb[ic]"):
+            cached.unlink()
+
+    def _take_compiled(self) -> None:
+        if self.origin is not None:
+            for cached in self.origin.folder.rglob("*.nb[ic]"):
+                here = self.folder / cached.relative_to(self.origin.folder)
+                here.parent.mkdir(exist_ok=True)
+                shutil.copy2(cached, here)
 
     def run(self, tests: tuple[str, ...]) -> tuple[bool, str]:
         """Do the tests pass? If not, the first one that fails."""
@@ -89,14 +102,24 @@ class Copy:
         return done.returncode == 0, failed.group(1) if failed else ""
 
 
-def place(mutant: Mutant, source: pathlib.Path) -> pathlib.Path:
-    """The one file that holds the text to change, once."""
-    files = [path for ending in ("py", "js") for path in sorted(source.rglob(f"*.{ending}"))]
-    found = [path for path in files if mutant.find in path.read_text("utf-8")]
-    if len(found) != 1 or found[0].read_text("utf-8").count(mutant.find) != 1:
+@functools.cache
+def texts(pattern: str) -> dict[pathlib.Path, str]:
+    """Files of the checkout, read once: mutants change copies."""
+    return {path: path.read_text("utf-8") for path in sorted(ROOT.glob(pattern))}
+
+
+def _is_compiled(where: pathlib.Path) -> bool:
+    return "_jit" in where.read_text(encoding="utf-8") or "kernels" in where.name
+
+
+def place(mutant: Mutant) -> pathlib.Path:
+    """The one file of the checkout that holds the text to change, once."""
+    sources = texts("src/**/*.py") | texts("src/**/*.js")
+    found = [path for path, text in sources.items() if mutant.find in text]
+    if len(found) != 1 or sources[found[0]].count(mutant.find) != 1:
         raise SystemExit(
             f"Mutant {mutant.name!r}: expected its text once in the source, found it in "
-            f"{[str(p.relative_to(source)) for p in found]}; bring the catalogue up to date."
+            f"{[str(p.relative_to(ROOT)) for p in found]}; bring the catalogue up to date."
         )
     return found[0]
 
@@ -111,21 +134,18 @@ def changed(where: pathlib.Path, mutant: Mutant) -> str:
 
 def files_of(tests: tuple[str, ...]) -> list[pathlib.Path]:
     """Where test functions of these names are."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    texts = {path: path.read_text("utf-8") for path in files}
     found = []
     for name in tests:
         function = name.partition("[")[0]
-        homes = [path for path, text in texts.items() if f"def {function}(" in text]
+        homes = [p for p, text in texts("tests/**/test_*.py").items() if f"def {function}(" in text]
         if not homes:
             raise SystemExit(f"No test is called {name!r}; bring the catalogue up to date.")
         found += homes
     return list(dict.fromkeys(found))
 
 
-def attack(mutants: list[Mutant], folder: pathlib.Path) -> list[Outcome]:
+def attack(mutants: list[Mutant], copy: Copy) -> list[Outcome]:
     """Run these mutants one after the other in one copy."""
-    copy = Copy(folder)
     outcomes = []
     for mutant in mutants:
         started = time.monotonic()
@@ -138,12 +158,14 @@ def attack(mutants: list[Mutant], folder: pathlib.Path) -> list[Outcome]:
     return outcomes
 
 
-def baseline(mutants: list[Mutant], folder: pathlib.Path) -> None:
-    """All their tests pass without a mutant."""
+def baseline(mutants: list[Mutant], folder: pathlib.Path) -> Copy:
+    """All their tests pass without a mutant; the copy in which they did."""
+    copy = Copy(folder)
     tests = tuple(dict.fromkeys(name for mutant in mutants for name in mutant.tests))
-    passed, by = Copy(folder).run(tests)
+    passed, by = copy.run(tests)
     if not passed:
         raise SystemExit(f"{by} fails without any mutant: mend it first.")
+    return copy
 
 
 def chosen(names: list[str], sample: int | None, seed: int) -> list[Mutant]:
@@ -182,8 +204,8 @@ def main() -> int:
         folders = [pathlib.Path(name) / str(i) for i in range(options.jobs + 1)]
         shares = [mutants[i :: options.jobs] for i in range(options.jobs)]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            baseline(mutants, folders[-1])
-            parts = list(pool.map(attack, shares, folders))
+            unchanged = baseline(mutants, folders[-1])
+            parts = list(pool.map(attack, shares, [Copy(f, unchanged) for f in folders[:-1]]))
     outcomes = [outcome for part in parts for outcome in part]
     survivors = [outcome.mutant.name for outcome in outcomes if not outcome.killed]
     if options.json:

@@ -28,7 +28,7 @@ def test_there_are_enough_mutants_with_names_of_their_own():
 
 @pytest.mark.parametrize("mutant", catalogue.MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_can_be_planted(mutant):
-    where = run.place(mutant, run.ROOT / "src")
+    where = run.place(mutant)
     text = where.read_text("utf-8")
     assert run.changed(where, mutant) != text
     assert run.files_of(mutant.tests)
@@ -36,7 +36,7 @@ def test_every_mutant_can_be_planted(mutant):
 
 def test_a_bug_that_is_nowhere_and_a_killer_that_is_not_there_are_refused():
     with pytest.raises(SystemExit, match="expected its text once"):
-        run.place(catalogue.Mutant("nowhere", "", "no such text §", "", ("x",)), run.ROOT / "src")
+        run.place(catalogue.Mutant("nowhere", "", "no such text §", "", ("x",)))
     with pytest.raises(SystemExit, match="No test is called"):
         run.files_of(("test_that_nobody_wrote_yet",))
 
