@@ -116,7 +116,7 @@ CASES = {
     "a folder as path": (_nothing, ("study", "start", ".", *START[3:]), "is a folder"),
     "a read-only folder": (_nothing, ("study", "start", "/proc/s.db", *START[3:]), "/proc"),
     "a file that exists": (_nothing, ("study", "start", "study.db", *START[3:]), "exists"),
-    "a full disk": (_full_disk, ("study", "tell", "fresh.db", "first.csv"), "disk is full"),
+    "a full disk": (_full_disk, ("study", "tell", "fresh.db", "many.csv"), "disk is full"),
     "no study": (_nothing, ("study", "show", "none.db"), "There is no study"),
     "a folder as a study": (_nothing, ("study", "show", "."), "a folder or no ordinary file"),
     "an empty file": (_copy(lambda file: b""), OTHER, "it is empty"),
@@ -196,7 +196,10 @@ def prepared(folder):
     (folder / "design.toml").write_text(DESIGN)
     design = discreet.study.read_design(folder / "design.toml")
     rehearsal = {"sampler": "simulation", "seed": 1, **design.arguments()}
-    study, _ = (discreet.start(folder / name, **rehearsal) for name in ("study.db", "fresh.db"))
+    study = discreet.start(folder / "study.db", **rehearsal)
+    noisier = {"episodes": 100_000, "trust": discreet.Central(0.02, 1e-6)}
+    large = discreet.start(folder / "fresh.db", **rehearsal | noisier)
+    write_table(folder / "many.csv", large)
     write_table(folder / "first.csv", study)
     episodes, users = study.read_table(folder / "first.csv")
     study.tell(episodes, users=users)

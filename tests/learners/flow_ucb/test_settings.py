@@ -38,4 +38,4 @@ def test_caution_grows_with_the_users():
     assert found == sorted(found)
     assert found[0] == found[1] == 0.035
     assert found[3] == pytest.approx(0.08)
-    assert found[-2] == found[-1] == pytest.approx(0.16)
+    assert found[-2] == found[-1] == pytest.approx(0.12)

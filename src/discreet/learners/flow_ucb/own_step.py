@@ -25,14 +25,17 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence
-from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.plan import Plan, Planner
 
 ON_PLAN = 3e-3
 OFF_PLAN = 1e-3
 LEAST_REACH = 0.01
 TIGHT = 0.5
-LEAST_NEED = 2.0
-"""Visits of a look without noise."""
+SURPRISE = 1.0
+LATER = 10.0
+"""On the greedy plan any excess of an own reward is followed up once looks are so much cheaper."""
+LEAST_VISITS = 2.0
+"""Of a look, without noise."""
 REACH_WORK = 5e7
 
 HIDDEN, OWN_GAINS, OWN_ROW = 1, 2, 3
@@ -55,28 +58,27 @@ class OwnStepCheck:
         from discreet.learners.flow_ucb import own_step_kernels
 
         plan = self.planner.greedy(belief, np.zeros(self.planner.shape.visits))
-        due = self._due(belief, plan.occupancy, self.planner.promised(plan), users, noise)
+        surprise = self._surprise(belief, plan, users, noise)
         verdict = np.zeros(evidence.number.shape, np.int64)
-        own_step_kernels.examine(evidence, belief, due, plan.values, self.doubted, TIGHT, verdict)
+        own_step_kernels.examine(
+            evidence, belief, surprise, plan.values, self.doubted, TIGHT, verdict
+        )
         return _with_own(evidence, belief, verdict)
 
-    def _due(
-        self,
-        belief: Belief,
-        occupancy: FloatArray,
-        value: float,
-        users: int,
-        noise: tuple[float, float],
-    ) -> BoolArray:
-        """``bool[H, S]``: where a look is cheap."""
+    def _surprise(
+        self, belief: Belief, plan: Plan, users: int, noise: tuple[float, float]
+    ) -> FloatArray:
+        """``[H, S]``: the excess of an own reward that is followed up; infinite where not due."""
         transitions, rewards = noise
         need = np.sqrt(rewards + transitions * self.factors * self.doubted) / TIGHT
-        need = np.maximum(need, LEAST_NEED)[:, None]
-        due = need <= ON_PLAN * users * occupancy
+        need = np.maximum(need, LEAST_VISITS)[:, None]
+        cheap = ON_PLAN * users * plan.occupancy
+        due = need <= cheap
         if self.planner.reach_work <= REACH_WORK:
             reach = self.planner.reach(belief)
-            due |= (need * value <= OFF_PLAN * users * reach) & (reach > LEAST_REACH)
-        return np.asarray(due)
+            cost = need * self.planner.promised(plan)
+            due |= (cost <= OFF_PLAN * users * reach) & (reach > LEAST_REACH)
+        return np.where(LATER * need <= cheap, 0.0, np.where(due, SURPRISE, np.inf))
 
 
 def _with_own(evidence: Evidence, belief: Belief, verdict: IntArray) -> Belief:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet._jit import kernel
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.belief_kernels import row_model
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS, Evidence
@@ -12,9 +12,10 @@ from discreet.learners.flow_ucb.plan_kernels import mean_reward
 
 @kernel
 def known(gains: FloatArray, doubted: float, tight: float) -> bool:
-    """Whether a step's own reward is known: its noise is a part of its visits."""
+    """Whether a step's own reward is known to ``tight``: above its noise, by enough visits."""
     noise = np.sqrt(gains[NOISE] + doubted * gains[DOUBT])
-    return bool(gains[VISITS] > np.sqrt(gains[DOUBT]) and noise < tight * gains[VISITS])
+    enough = gains[VISITS] * tight**2 >= 0.5 and noise < tight * gains[VISITS]
+    return bool(enough and gains[VISITS] > np.sqrt(gains[DOUBT]))
 
 
 @kernel
@@ -36,18 +37,22 @@ def own_value(
 def examine(
     evidence: Evidence,
     belief: Belief,
-    due: BoolArray,
+    surprise: FloatArray,
     values: FloatArray,
     doubted: float,
     tight: float,
     verdict: IntArray,
 ) -> None:
-    """``verdict[h, s, a]``: 1 hide the pooled reward, 2 the own reward, 3 own reward and moves."""
+    """``verdict[h, s, a]``: 1 hide the pooled reward, 2 the own reward, 3 own reward and moves.
+
+    ``surprise[h, s]`` is by how many standard deviations an own reward has to exceed the pooled one
+    to be used instead; infinite where no look is due.
+    """
     horizon, states, actions = verdict.shape
     row = np.empty(states)
     for h in range(horizon):
         for s in range(states):
-            if not due[h, s]:
+            if np.isinf(surprise[h, s]):
                 continue
             for a in range(actions):
                 shared_gains = belief.pooled_gains[h, s, a]
@@ -61,7 +66,7 @@ def examine(
                 own, together = mean_reward(gains), mean_reward(belief.gains[h, s, a])
                 square = gains[NOISE] + doubted * gains[DOUBT] + 0.1 * gains[SAMPLING]
                 deviation = np.sqrt(square) / gains[VISITS]
-                if shared_gains and own - together > deviation:
+                if shared_gains and own - together > surprise[h, s] * deviation:
                     verdict[h, s, a] = 2
                 if shared_moves:
                     better_moves(evidence, belief, h, s, a, values[h + 1], row, verdict)
