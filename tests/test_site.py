@@ -27,6 +27,7 @@ def site(tmp_path_factory):
     source, out = tmp_path_factory.mktemp("docs"), tmp_path_factory.mktemp("html")
     (source / "_extensions").symlink_to(DOCS / "_extensions")
     (source / "figures").symlink_to(DOCS / "figures")
+    (source / "_static").symlink_to(DOCS / "_static")
     (source / "conf.py").write_text((DOCS / "conf.py").read_text("utf-8"), "utf-8")
     (source / "index.md").write_text("# Index\n\n```{toctree}\nerrata\ngallery\n```\n", "utf-8")
     for name, page in {"errata": "privacy/errata.md", "gallery": "gallery.md"}.items():
