@@ -1,0 +1,57 @@
+"""Traps: a step that differs where few go, locks, decoys. What the own-step check is for."""
+
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet._seeds import RunSeeds
+from discreet.learners.flow_ucb.learner import FlowUCB
+from discreet.learners.learn import public_facts, run_batches
+from discreet.mdp import uniform_policy
+from discreet.mdp.planning import RegretMeter
+
+USERS = 2_000_000
+CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
+
+
+@pytest.fixture
+def families(monkeypatch):
+    """The problems on which rules were chosen, from the clone."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+    from tools.flow_families import FAMILIES
+
+    return FAMILIES
+
+
+class GateAlone(FlowUCB):
+    """Without the own-step check."""
+
+    def _checked(self, belief):
+        return belief
+
+
+def share(kind, make, seed):
+    """Regret as a share of the uniform policy's."""
+    mdp, seeds = make(seed), RunSeeds(7, seed)
+    plan = CENTRAL.calibrate(
+        mdp.shape, rhythm="batch", statistics=kind.statistics, last_transitions=False
+    )
+    learner = kind(public_facts(mdp, USERS), plan, seeds.generator("policy"))
+    outcome = run_batches(mdp, learner, seeds)
+    assert len(outcome.batches) <= 300
+    uniform = RegretMeter(mdp).regret(uniform_policy(mdp.shape))
+    return outcome.regret.values[-1] / (USERS * uniform)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_hidden_reward_is_found_by_the_check_and_not_by_the_gate_alone(families, seed):
+    # One reward at one step, where nobody goes while all other steps say that it is not worth it.
+    assert share(FlowUCB, families["odd-reward"], seed) < 0.05
+    assert share(GateAlone, families["odd-reward"], seed) > 0.1
+
+
+@pytest.mark.parametrize("family", ["odd-transition", "lock", "decoy", "rooms"])
+@pytest.mark.parametrize("seed", [0, 3])
+def test_other_traps_hold_nobody_for_long(families, family, seed):
+    assert share(FlowUCB, families[family], seed) < 0.05
