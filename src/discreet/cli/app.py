@@ -106,7 +106,7 @@ app.callback()(_options)
 def main() -> NoReturn:
     """Entry point: errors raised on purpose become one sentence and exit code 2."""
     try:
-        code = _plain_list(sys.argv[1:]) or app(standalone_mode=False)
+        code = _plain_list(sys.argv[1:]) or _call(sys.argv[1:])
     except DiscreetError as error:
         _fail(str(error))
     except _USAGE_ERROR as error:
@@ -116,6 +116,16 @@ def main() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         raise SystemExit(130) from None
     raise SystemExit(code if isinstance(code, int) and code is not True else 0)
+
+
+def _call(arguments: list[str]) -> Any:
+    """The command that was asked for; what `calibrate` has said before is said again."""
+    if arguments[:1] != ["calibrate"]:
+        return app(standalone_mode=False)
+    from discreet.cli import _answers
+
+    with _answers.kept(arguments) as known:
+        return 0 if known else app(standalone_mode=False)
 
 
 def _plain_list(arguments: list[str]) -> bool:
