@@ -57,8 +57,18 @@ def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_h
     from discreet.service.web import make_app
 
     set_up_logging()
-    app = make_app(make_shuffler(config, rehearsal=rehearsal, at=at))
+    app = make_app(make_shuffler(config, rehearsal=rehearsal, at=at), world=_world(config))
     make_server(app, config.host, config.port).run()
+
+
+def _world(config: ShufflerConfig) -> bytes:
+    """The public model that the page plays, if the file names one."""
+    if not config.world:
+        return b""
+    try:
+        return config.path(config.world).read_bytes()
+    except OSError as error:
+        raise InvalidInputError(f"Cannot read the world {config.world!r}: {error}.") from None
 
 
 def make_analyser(

@@ -7,7 +7,7 @@ Everybody: health and public totals. Whatever is refused is answered with a prob
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from discreet.service import canonical, manifest
+from discreet.service.page import Page
 from discreet.service.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler import Shuffler
 
@@ -28,14 +29,17 @@ BYTES = "application/octet-stream"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(shuffler: Shuffler, *, body_seconds: float = BODY_SECONDS) -> Starlette:
+def make_app(
+    shuffler: Shuffler, *, body_seconds: float = BODY_SECONDS, world: bytes = b""
+) -> Starlette:
     """The application of one shuffler.
 
     Args:
         shuffler: the role.
         body_seconds: in which a body must have arrived.
+        world: JSON of a public model that people can play at the page.
     """
-    endpoints = _Endpoints(shuffler, body_seconds)
+    endpoints, page = _Endpoints(shuffler, body_seconds), Page(world)
 
     @contextlib.asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -44,9 +48,14 @@ def make_app(shuffler: Shuffler, *, body_seconds: float = BODY_SECONDS) -> Starl
 
     return Starlette(
         lifespan=life,
-        routes=endpoints.routes(),
+        routes=endpoints.routes() + public(page.routes()),
         exception_handlers={HTTPException: _of_framework, Exception: _of_accident},
     )
+
+
+def public(endpoints: Iterable[tuple[str, str, Endpoint]]) -> list[Route]:
+    """Routes for everybody, from path, method and what is done."""
+    return [Route(path, _answered(do), methods=[method]) for path, method, do in endpoints]
 
 
 def problem(code: str) -> Response:
@@ -74,8 +83,7 @@ class _Endpoints:
             ("/v1/batches/{number:int}/messages/{place:int}", "GET", self.messages),
             ("/v1/batches/{number:int}/done", "POST", self.done),
         )
-        public = [Route(path, _answered(do), methods=[method]) for path, method, do in device]
-        return public + [
+        return public(device) + [
             Route(path, _answered(self._analyser_only(do)), methods=[method])
             for path, method, do in analyser
         ]
