@@ -28,7 +28,9 @@ def test_a_batch_counts_fully_without_noise_and_hardly_below_it():
 
 def report(users, last_transitions=False, per_visit=0.0):
     factors = np.array([0.0, 0.5, 1.0])
-    return Report(float(users), 20.0, 10.0, per_visit, factors, 0.1, last_transitions)
+    return Report(
+        float(users), 20.0, 10.0, per_visit, per_visit / 4, factors, 0.1, last_transitions
+    )
 
 
 def belief_of(shared_moves, shared_gains, seed=0):
@@ -84,13 +86,19 @@ def test_more_users_leave_less():
 
 
 def test_what_is_expected_of_a_row_by_hand():
-    sums = np.zeros(5)
-    kernels.promised_sums(200.0, 20.0, 8.0, report(500, per_visit=3.0), sums)
-    w = 200 / (200 + 20 / 0.1)
-    assert sums[VISITS] == pytest.approx(w * 200)
-    assert sums[SAMPLING] == pytest.approx(w**2 * 200 * 4)
-    assert sums[NOISE] == pytest.approx(w**2 * 20)
-    assert sums[DOUBT] == pytest.approx(w**2 * (8 + 3 * 200 / 2))
+    moves, gains = np.zeros(5), np.zeros(5)
+    kernels.promised_row(1, 200.0, True, report(500, per_visit=3.0), moves, gains)
+    w, v = 200 / (200 + 20 / 0.1), 200 / (200 + 10 / 0.1)
+    doubt = 20 * 0.5 + 3 * 200 / 2
+    np.testing.assert_allclose(
+        moves, [w * 200, w**2 * 200 * 4, w**2 * 20, w**2 * doubt, 0], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        gains, [v * 200, v**2 * 200, v**2 * (10 + 200 * 0.75), v**2 * doubt, 0], rtol=1e-12
+    )
+    still = np.zeros(5)
+    kernels.promised_row(1, 200.0, False, report(500), still, gains)
+    assert not still.any()
 
 
 def test_expected_counts_keep_mean_rewards():

@@ -211,10 +211,10 @@ class FlowUCB(BatchLearner):
         rows = (steps * 0 if self.problem.stationary else steps, *rows[1:])
         places = evidence.places(rows, np.asarray(transitions.any(axis=-1)) & (moved > 0))
         belief_kernels.add_rows(places, moved, transitions, evidence.transitions)
-        varied = seen * (1 + per_visit)
-        moves = _columns(moved, visits, varied, noise, doubt)
+        moves = _columns(moved, visits, seen * (1 + per_visit), noise, doubt)
         moves[:, BIAS] = moved * math.sqrt(noise)
-        gains = _columns(gained, visits, varied, reward_noise, doubt)
+        gains = _columns(gained, visits, seen, reward_noise, doubt)
+        gains[:, NOISE] += gained**2 * seen * self.plan.reward_visit_variance
         gains[:, TOTAL] = gained * rewards
         np.add.at(evidence.moves, rows, moves)
         np.add.at(evidence.gains, rows, gains)
@@ -287,6 +287,7 @@ class FlowUCB(BatchLearner):
             float(users),
             *self._noise(users),
             self.plan.visit_variance,
+            self.plan.reward_visit_variance,
             self._factors,
             self._ease,
             self.plan.last_transitions,

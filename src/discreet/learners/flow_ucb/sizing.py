@@ -34,6 +34,7 @@ class Report(NamedTuple):
     noise: float
     reward_noise: float
     per_visit: float
+    reward_per_visit: float
     factors: FloatArray
     ease: float
     last_transitions: bool

@@ -25,14 +25,33 @@ def credit(expected: float, noise: float, ease: float) -> float:
 
 @kernel
 def promised_sums(
-    expected: float, noise: float, visit_noise: float, report: Report, out: FloatArray
+    expected: float, noise: float, doubt: float, per_visit: float, ease: float, out: FloatArray
 ) -> None:
-    """What a batch adds to the columns of a row with ``expected`` visits."""
-    w = credit(expected, noise, report.ease)
+    """What a batch adds to the columns that moves and gains have in common."""
+    w = credit(expected, noise, ease)
     out[VISITS] += w * expected
-    out[SAMPLING] += w * w * expected * (1.0 + report.per_visit)
+    out[SAMPLING] += w * w * expected
     out[NOISE] += w * w * noise
-    out[DOUBT] += w * w * (visit_noise + report.per_visit * expected / 2.0)
+    out[DOUBT] += w * w * (doubt + per_visit * expected / 2.0)
+
+
+@kernel
+def promised_row(
+    h: int, expected: float, moving: bool, report: Report, moves: FloatArray, gains: FloatArray
+) -> None:
+    """What a batch adds to the sums of a row of step h with ``expected`` visits.
+
+    What a visit adds to its counters is in the sampling of transitions, which varies with the next
+    value, and in the noise of rewards, which is there whatever the reward is.
+    """
+    doubt, more = report.noise * report.factors[h], report.per_visit
+    if moving:
+        before = moves[SAMPLING]
+        promised_sums(expected, report.noise, doubt, more, report.ease, moves)
+        moves[SAMPLING] = before + (moves[SAMPLING] - before) * (1.0 + more)
+    promised_sums(expected, report.reward_noise, doubt, more, report.ease, gains)
+    w = credit(expected, report.reward_noise, report.ease)
+    gains[NOISE] += w * w * expected * report.reward_per_visit
 
 
 @kernel
@@ -50,10 +69,8 @@ def uncertainty_after(
             expected = report.users * occupancy[h, s]
             if expected <= 0.0:
                 continue
-            doubt = report.noise * report.factors[h]
-            if h < horizon - 1 or report.last_transitions:
-                promised_sums(expected, report.noise, doubt, report, own[h, s, 0])
-            promised_sums(expected, report.reward_noise, doubt, report, own[h, s, 1])
+            moving = h < horizon - 1 or report.last_transitions
+            promised_row(h, expected, moving, report, own[h, s, 0], own[h, s, 1])
             common[s, actions[h, s]] += own[h, s]
     total = 0.0
     for h in range(horizon):
@@ -105,11 +122,10 @@ def add_expected(belief: Belief, report: Report, plan: Plan) -> None:
             expected = report.users * plan.occupancy[h, s]
             if expected <= 0.0:
                 continue
-            a, doubt = plan.actions[h, s], report.noise * report.factors[h]
+            a = plan.actions[h, s]
             sums[:] = 0.0
-            if h < horizon - 1 or report.last_transitions:
-                promised_sums(expected, report.noise, doubt, report, sums[0])
-            promised_sums(expected, report.reward_noise, doubt, report, sums[1])
+            moving = h < horizon - 1 or report.last_transitions
+            promised_row(h, expected, moving, report, sums[0], sums[1])
             row = belief.gains[h if layers > 1 else 0, s, a]
             sums[1, TOTAL] = sums[1, VISITS] * mean_reward(row)
             for k in range(layers):
