@@ -16,6 +16,8 @@ from discreet.learners.registry import get_learner
 
 _FIRST = 200  # users of the first rehearsal
 _LONG_ENOUGH = 0.1  # seconds that tell a rate
+_MEASURED = (10_000, 20_000)  # users: a stream draws its noise in blocks of at most 8,192
+_PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals
 _START = 1.5  # seconds in which a worker process starts and loads
 
@@ -66,7 +68,7 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
     return Forecast(
         runs=len(tasks),
         seconds=total / processes + waiting,
-        bytes=each if processes == 1 else (processes + 1) * each,
+        bytes=(each if processes == 1 else (processes + 1) * each) + _PICTURES,
     )
 
 
@@ -84,11 +86,13 @@ def _rehearsed(cell: Cell) -> tuple[Callable[[int], float], float]:
     _run(cell, users)  # compiles and calibrates
     while True:
         times.append((users, _run(cell, users)))
-        if users == cell.episodes or times[-1][1] > _LONG_ENOUGH or len(times) > 8:
+        told = len(times) > 1 and times[-1][1] > _LONG_ENOUGH  # two points tell a slope
+        if users == cell.episodes or told or times[-1][1] > _PATIENCE or len(times) > 8:
             break
         users = min(users * (100 if batch else 4), cell.episodes)
-    slope = 0.0 if batch else _bytes_per_user(cell, users)
-    return (_logarithmic(times) if batch else _linear(times)), slope
+    cost = _logarithmic(times) if batch else _linear(times)
+    quick = cost(sum(_MEASURED)) < _PATIENCE
+    return cost, _bytes_per_user(cell) if quick and not batch else 0.0
 
 
 def _run(cell: Cell, users: int) -> float:
@@ -111,12 +115,12 @@ def _logarithmic(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
     return lambda episodes: seconds * math.log(episodes + 1) / math.log(users + 1)
 
 
-def _bytes_per_user(cell: Cell, users: int) -> float:
-    """What the memory of a run grows by with every further user."""
-    if users == cell.episodes:
+def _bytes_per_user(cell: Cell) -> float:
+    """What the memory of a long run grows by with every further user."""
+    few, more = _MEASURED
+    if cell.episodes <= more:
         return 0.0
-    few = max(users // 4, 1)
-    return max((_peak(cell, users) - _peak(cell, few)) / max(users - few, 1), 0.0)
+    return max((_peak(cell, more) - _peak(cell, few)) / (more - few), 0.0)
 
 
 def _peak(cell: Cell, users: int) -> int:
