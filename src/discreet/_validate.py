@@ -90,6 +90,19 @@ def truth(**values: object) -> None:
             raise _fail(name, value, f"{name} to be True or False")
 
 
+def description(data: object) -> Mapping[str, Any]:
+    """The public description of an encoder: a dictionary.
+
+    >>> description(None)
+    Traceback (most recent call last):
+    ...
+    discreet.errors.InvalidInputError: badDescription: Expected a dictionary, got None.
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidInputError(f"badDescription: Expected a dictionary, got {data!r:.60}.")
+    return data
+
+
 def exact(value: float | Rational) -> Fraction:
     """The rational number a person means by ``value``: 0.1 is one tenth, not 0.1000000000000000055.
 

@@ -1142,9 +1142,55 @@ _CLASSES = (
     Mutant(
         "classes-batch-not-checked",
         "a batch is taken to be covered by its limit",
-        "        check_batch(self.trials(users, played), self.mean)",
-        "        self.trials(users, played)",
+        "        check = check_batch if real else check_means",
+        "        check = check_means",
         ("test_a_batch_that_its_limit_does_not_cover_is_refused",),
+    ),
+    Mutant(
+        "classes-raw-counts-not-checked",
+        "raw counts of real people are released although their limit does not cover them",
+        "        classes = self._checked(users, mask, real=sampler.secure)",
+        "        classes = self._checked(users, mask, real=False)",
+        ("test_raw_counts_of_real_people_are_checked_before_their_release",),
+    ),
+    Mutant(
+        "classes-small-ones-not-checked",
+        "classes of few cells are taken to be covered by their limit",
+        "        if one.cells > 1:  # with nothing but none, nobody can move",
+        "        if one.cells > 5:",
+        ("test_every_class_in_which_somebody_can_move_is_checked",),
+    ),
+    Mutant(
+        "classes-noise-of-those-who-stay",
+        "noise is drawn for the users on the policy: nobody there, no noise",
+        "sampler.scatter(users * one.noise, one.weight",
+        "sampler.scatter(int(steps.histogram(one, kept)[:-1].sum()) * one.noise, one.weight",
+        ("test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none",),
+    ),
+    Mutant(
+        "classes-share-their-noise",
+        "classes of equal size carry one draw: its difference is without noise",
+        "            + sampler.scatter(users * one.noise, one.weight / WORD, one.cells)\n",
+        "            + shared.setdefault(\n"
+        "                (one.cells, one.noise, one.weight),\n"
+        "                sampler.scatter(users * one.noise, one.weight / WORD, one.cells),\n"
+        "            )\n"
+        "            for shared in [{}]\n",
+        ("test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none",),
+    ),
+    Mutant(
+        "classes-mean-of-the-honest",
+        "the mean of the honest users' noise is taken out of that of all",
+        "rows, mean = steps.rows(one.step), _noise_mean(one, users)",
+        "rows, mean = steps.rows(one.step), _noise_mean(one, self.reliable(users))",
+        ("test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none",),
+    ),
+    Mutant(
+        "classes-none-of-the-honest",
+        "the mean of the honest users' noise is taken out of those who left",
+        "            left=_left(classes, histograms, users),",
+        "            left=_left(classes, histograms, self.reliable(users)),",
+        ("test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none",),
     ),
     Mutant(
         "classes-infinite-loss-forgotten",

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, Plain
-from discreet.errors import UnsupportedError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
@@ -186,9 +186,7 @@ class ReportPlan(BatchPlan):
             secure: False if the devices drew simulated noise.
             played: marks the (h, s, a) that the batch's public policy can reach.
         """
-        return self._from_reports(
-            np.asarray(reports), users, check_played(played, self.shape), secure
-        )
+        return self._from_reports(_table(reports), users, check_played(played, self.shape), secure)
 
     def _from_reports(
         self, reports: IntArray, users: int, played: BoolArray, secure: bool
@@ -205,6 +203,17 @@ class ReportPlan(BatchPlan):
 
         Refuses reports that the encoders of these users cannot have sent.
         """
+
+
+def _table(reports: object) -> IntArray:
+    """Reports as an array; what is in it is for the mechanism to judge."""
+    try:
+        return np.asarray(reports)
+    except ValueError:
+        raise InvalidInputError(
+            "badReport: Expected reports as a table of integers, got rows of different lengths; "
+            "hand over the messages of all users one below the other. Nothing was released."
+        ) from None
 
 
 def with_counts(plan: BatchPlan) -> CountsPlan:

@@ -15,6 +15,6 @@ def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None
     from discreet.privacy.calibration.classes import batch_trials, check_batch
 
     try:
-        check_batch(batch_trials(classes, charter.reliable(users)), charter.mean)
+        check_batch(batch_trials(tuple(classes), charter.reliable(users)), charter.mean)
     except CalibrationError as error:
         raise InvalidInputError(str(error)) from None

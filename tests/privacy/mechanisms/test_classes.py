@@ -184,6 +184,85 @@ def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
         plan.release_reports(messages, 5)
 
 
+def test_raw_counts_of_real_people_are_checked_before_their_release(monkeypatch):
+    """A rehearsal is not: it protects nobody, and its noise is the same."""
+    plan, (_, counts) = plan_of(), crowd(5)
+    home = "discreet.privacy.calibration.classes._dominated"
+    monkeypatch.setattr(home, lambda *_: False)
+    with pytest.raises(CalibrationError, match="not covered by their limit"):
+        plan.release(counts, sampler=PresetSampler.still(secure=True))
+    assert plan.release(counts, sampler=PresetSampler.still()).guarantee.simulated
+
+
+def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch):
+    plan, (_, counts) = plan_of(), crowd(5)
+    with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
+        plan.release(crowd(1)[1], sampler=PresetSampler.still(secure=True))
+    monkeypatch.setattr(ClassesBatch, "intensity", lambda self, _: self.mean / 2)
+    for secure in (False, True):
+        with pytest.raises(CalibrationError, match="not those of its plan"):
+            plan.release(counts, sampler=PresetSampler.still(secure=secure))
+
+
+def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
+    """Small ones too: from one pair of a state and an action to all of them."""
+    seen = []
+    home = "discreet.privacy.calibration.classes._dominated"
+    monkeypatch.setattr(home, lambda trials, p, _: seen.append((trials, p)) or True)
+    played = np.zeros((4, 2, 2), np.bool_)
+    played[0, 0, 0] = played[1, 0] = played[2, :] = True
+    for statistics in (BOTH, ("visits",)):
+        plan = plan_of(Shape(states=2, actions=2, horizon=4), statistics=statistics)
+        classes = plan.classes(30, played)
+        seen.clear()
+        plan.encoder(30, played=played)
+        wanted = {
+            (30 * one.noise, Fraction(one.weight, 2**32 * one.cells))
+            for one in classes
+            if one.cells > 1
+        }
+        assert set(seen) == wanted
+        assert {one.cells for one in classes} >= ({2, 3, 5} if statistics != BOTH else {3, 5, 9})
+
+
+def noise_of_nobody(plan, users, repeats):
+    """What releases say of users who all left before the first step: noise alone, by class."""
+    counts = Counts(users, np.zeros(SHAPE.transitions, np.int64), np.zeros(SHAPE.visits, np.int64))
+    draws, rows, found = sampler(5), SHAPE.states, []
+    for _ in range(repeats):
+        private = plan.release(counts, sampler=draws, played=deterministic(SHAPE))
+        moves, looks = private.row_transitions.reshape(2, -1), private.row_visits.reshape(2, rows)
+        sums = private.row_rewards.reshape(2, rows)
+        left = {name: (values - users)[:, None] for name, values in private.left.items()}
+        classes = [*np.hstack([moves, left["transitions"]])]
+        classes += [*np.hstack([looks / 2 - sums, looks / 2 + sums, left["rewards"]])]
+        found.append(classes)
+    return [np.array(each) for each in zip(*found, strict=True)], private
+
+
+@pytest.mark.parametrize("honest", [1.0, 0.5])
+def test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none(honest):
+    """Noise does not depend on who stays: each cell has the whole of it, and a draw of its own."""
+    users, repeats = 30, 1500
+    plan = plan_of(trust=Shuffle(6, 1e-2, mechanism="classes", honest=honest), last=True)
+    noise, private = noise_of_nobody(plan, users, repeats)
+    units = []
+    for one, seen in zip(plan.classes(users, deterministic(SHAPE)), noise, strict=True):
+        law = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
+        kurtosis = float(law.stats(moments="k"))
+        assert np.abs(seen.mean(axis=0)).max() < 6 * law.std() / math.sqrt(repeats)
+        errors = np.abs(seen.var(axis=0) / law.var() - 1)
+        assert errors.max() < 6 * math.sqrt((2 + kurtosis) / repeats)
+        units.append(seen / law.std())
+        if one.statistic == "transitions":
+            assert private.noise_variance["transitions"] == pytest.approx(law.var(), rel=1e-6)
+        else:
+            assert private.noise_variance["rewards"] == pytest.approx(law.mean() / 2, rel=1e-6)
+    for i, ours in enumerate(units):
+        for others in units[:i]:
+            assert np.abs(ours.T @ others / repeats).max() < 6 / math.sqrt(repeats)
+
+
 def _noise(classes, users, name):
     return np.array(
         [
@@ -358,6 +437,8 @@ def broken(change):
     [
         (lambda m: m.astype(float), "badReport"),
         (lambda m: m[:, 0], "badReport"),
+        (lambda m: [*m.tolist(), [0]], "badReport"),
+        (lambda _: None, "badReport"),
         (lambda m: np.hstack([m, m]), "badReport"),
         (lambda m: m[1:], "wrongNumber"),
         (lambda m: np.vstack([m, m[:1]]), "wrongNumber"),

@@ -78,3 +78,19 @@ def test_defaults_come_first_and_unknown_names_get_a_suggestion():
         Shuffle(1, 1e-6, mechanism="bit").calibrate(SHAPE)
     with pytest.raises(UnknownNameError, match="one-step"):
         load_encoder({"encoder": "onestep"})
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "mechanism",
+    [m for m in registry.everything() if m.trust in ("local", "shuffle") and m.rhythm == "batch"],
+    ids=lambda m: f"{m.trust}-{m.name}",
+)
+def test_every_encoder_is_found_again_by_its_description(mechanism):
+    plan = TRUST_MODELS[mechanism.trust](1, 1e-3, mechanism=mechanism.name).calibrate(SHAPE)
+    encoder = plan.encoder(10)
+    assert type(load_encoder(encoder.to_dict())) is type(encoder)
+    for nothing in (None, [], "split", 3):
+        for read in (load_encoder, type(encoder).from_dict):
+            with pytest.raises(InvalidInputError, match=r"^badDescription: Expected a dictionary"):
+                read(nothing)

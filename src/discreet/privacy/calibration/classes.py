@@ -90,17 +90,18 @@ class Trials:
         return self.trials * self.probability
 
 
-def batch_trials(classes: Sequence[MessageClass], reliable: int) -> list[Trials]:
+@functools.lru_cache(maxsize=256)
+def batch_trials(classes: tuple[MessageClass, ...], reliable: int) -> tuple[Trials, ...]:
     """The noise that ``reliable`` users add, class by class, equal classes together."""
     times: dict[tuple[int, Fraction], int] = {}
     for one in classes:
         if one.cells > 1:  # with nothing but none, nobody can move
             key = reliable * one.noise, Fraction(one.weight, WORD * one.cells)
             times[key] = times.get(key, 0) + 1
-    return [
+    return tuple(
         Trials(trials=trials, probability=probability, times=count)
         for (trials, probability), count in times.items()
-    ]
+    )
 
 
 def classes_delta(mean: float, classes: int, epsilon: float) -> float:
@@ -172,11 +173,11 @@ def classes_mean(classes: int, epsilon: float, delta: float) -> Fraction:
     return mean
 
 
-def check_batch(parts: Sequence[Trials], mean: Fraction) -> None:
-    """Refuse a batch whose noise the calibration of ``mean`` does not cover.
+def check_means(parts: Sequence[Trials], mean: Fraction) -> None:
+    """Refuse a batch with less noise than was calibrated: the part of `check_batch` that is free.
 
     Raises:
-        CalibrationError: too little noise, or a curve above that of the limit.
+        CalibrationError: too little noise.
     """
     for part in parts:
         if part.mean < mean:
@@ -184,6 +185,16 @@ def check_batch(parts: Sequence[Trials], mean: Fraction) -> None:
                 f"Expected noise of mean {float(mean):.6g} on every cell, got "
                 f"{float(part.mean):.6g}: the classes of this batch are not those of its plan."
             )
+
+
+def check_batch(parts: Sequence[Trials], mean: Fraction) -> None:
+    """Refuse a batch whose noise the calibration of ``mean`` does not cover.
+
+    Raises:
+        CalibrationError: too little noise, or a curve above that of the limit.
+    """
+    check_means(parts, mean)
+    for part in parts:
         if not _dominated(part.trials, part.probability, mean):
             raise CalibrationError(
                 f"{part.trials} noise messages of probability {float(part.probability):.3g} are "

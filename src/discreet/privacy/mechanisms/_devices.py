@@ -146,7 +146,7 @@ class DeviceEncoder(ABC, Generic[D]):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
         with refusals():
-            return cls(cls.kind(dict(data)))
+            return cls(cls.kind(data))
 
 
 class ClassesEncoder(DeviceEncoder[ClassesDevice]):

@@ -124,7 +124,7 @@ class AdditiveEncoder:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        _validate.choice(("additive",), encoder=data.get("encoder"))
+        _validate.choice(("additive",), encoder=_validate.description(data).get("encoder"))
         return cls(
             Shape(data["states"], data["actions"], data["horizon"]),
             tuple(data["statistics"]),

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from discreet import _plugins, _sources
+from discreet import _plugins, _sources, _validate
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ _ENCODERS = {
     "one-step": "._devices:OneStepEncoder",
     "randomized-response": "._devices:FlipEncoder",
     "shuffle-bits": ".shuffle:ShuffleEncoder",
+    "split": "._devices:SplitEncoder",
 }
 
 
@@ -152,7 +153,7 @@ def register(mechanism: Mechanism) -> None:
 
 def load_encoder(data: Mapping[str, Any]) -> "Encoder":
     """The encoder that `Encoder.to_dict` described: all that a device has to call."""
-    kind = str(data.get("encoder"))
+    kind = str(_validate.description(data).get("encoder"))
     if kind not in _ENCODERS:
         raise UnknownNameError("encoder", kind, _ENCODERS)
     encoder: Encoder = _load(_ENCODERS[kind]).from_dict(data)

@@ -235,7 +235,7 @@ class ShuffleEncoder:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "ShuffleEncoder":
         """The inverse of `to_dict`."""
-        _validate.choice(("shuffle-bits",), encoder=data.get("encoder"))
+        _validate.choice(("shuffle-bits",), encoder=_validate.description(data).get("encoder"))
         shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])
         played = np.zeros(shape.visits, np.bool_)
         played.ravel()[data["played"]] = True
