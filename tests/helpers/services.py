@@ -3,6 +3,7 @@
 import contextlib
 import json
 import secrets
+import socket
 import threading
 import time
 from fractions import Fraction
@@ -163,6 +164,14 @@ def serving(shuffler, **options):
         thread.join()
 
 
+def serving_for_ever(where, of, tickets):
+    """A shuffler that says its port and serves until it is told to end."""
+    shuffler = make_test_shuffler(where, of, tickets)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)  # noqa: T201
+        make_server(make_app(shuffler), "127.0.0.1", 0).run(sockets=[listener])
+
+
 def study_arguments(**changes):
     """Of a study that fits `charter` and `WORLD`."""
     fields = {
@@ -172,6 +181,7 @@ def study_arguments(**changes):
         "horizon": 2,
         "start_states": [0],
         "episodes": 40,
+        "mixing": False,
     }
     return fields | changes
 

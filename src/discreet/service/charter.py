@@ -78,6 +78,11 @@ class Charter:
             (not 0 < self.honest <= 1, "an honest fraction in (0, 1]"),
             (self.epsilon <= 0 or not 0 < self.delta < 1, "epsilon > 0 and delta in (0, 1)"),
             (self.mean <= 0, "noise of a mean above zero"),
+            (
+                list(self.start) != sorted(set(self.start) & set(range(self.states)))
+                or not self.start,
+                "start states in ascending order",
+            ),
             (len(self.signing_key) != 32, "a signing key of 32 bytes"),
         ]
 

@@ -190,6 +190,9 @@ def _manifest(fields: Mapping[str, Any]) -> Manifest:
         raise TypeError("number, batch, users or deadline")
     if not isinstance(fields["token"], str):
         raise TypeError("token")
+    for name in ("policy", "layout"):
+        if not isinstance(fields[name], list) or not all(type(r) is list for r in fields[name]):
+            raise TypeError(name)
     hashes = {name: bytes.fromhex(fields[name]) for name in ("study", "previous", "key")}
     if any(len(value) != 32 for value in hashes.values()):
         raise ValueError("study, previous or key")

@@ -205,7 +205,7 @@ class Shuffler:
             for (_, answer), code in zip(group, codes, strict=True):
                 if not answer.done():  # somebody hung up
                     answer.set_result(code)
-            if "accepted" in codes:
+            if self._store.filled:
                 await self._calmly(self.tick)
 
     async def _submitted(self, reports: list[Submission]) -> list[str]:

@@ -34,4 +34,4 @@ def test_postgres_does_what_the_model_does_with_two_processes(postgres_server, l
         def new_place(self):
             return postgres_server.database()
 
-    run(Machine, 200 if long_run else 8)
+    run(Machine, 200 if long_run else 4)

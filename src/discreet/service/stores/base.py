@@ -68,10 +68,16 @@ class Row:
 
 
 class Store(ABC):
-    """Reports, tickets and batches of one study."""
+    """Reports, tickets and batches of one study.
+
+    Attributes:
+        charter: of the study.
+        filled: whether the last reports that were taken here have filled their batch.
+    """
 
     def __init__(self, charter: Charter, at: At = nothing_happens) -> None:
         self.charter = charter
+        self.filled = False
         self._at = at
         self._read: dict[bytes, Announced] = {}
 
@@ -249,6 +255,7 @@ class Store(ABC):
         self._insert("report", [(reports[i].body,) for i in taken])
         received += len(taken)
         state = "full" if received == users else "open"
+        self.filled = state == "full"
         self._execute(
             "UPDATE batch SET received = ?, state = ? WHERE number = ?", received, state, row.number
         )
@@ -282,6 +289,7 @@ class Store(ABC):
             self._empty("report", "piece")
             self._execute("UPDATE batch SET state = 'sealed' WHERE number = ?", row.number)
         self._tidy()
+        self.filled = False
         return True
 
     def _scatter(self, row: Row) -> None:

@@ -1,0 +1,60 @@
+"""Files of the roles: every key known and of its kind, paths beside the file."""
+
+import pytest
+
+from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.service.configs import ANALYSER, DEVICE, SHUFFLER, AnalyserConfig, DeviceConfig
+from discreet.service.configs import ShufflerConfig as Shuffler
+
+FIELDS = {
+    "charter": "../charter.json",
+    "tickets": "t.txt",
+    "token": "ab" * 32,
+    "store": "s.db",
+    "port": 9,
+    "url": "http://x",
+    "study": "cd" * 32,
+}
+
+
+def write(tmp_path, text):
+    path = tmp_path / "role.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_templates_are_read_back(tmp_path):
+    one = Shuffler.read(write(tmp_path, SHUFFLER.format(**FIELDS)))
+    assert (one.port, one.token, one.where) == (9, b"\xab" * 32, str(tmp_path / "s.db"))
+    two = AnalyserConfig.read(write(tmp_path, ANALYSER.format(**FIELDS)))
+    assert two.path(two.study) == tmp_path / "study.db" and two.jobs == 1
+    three = DeviceConfig.read(write(tmp_path, DEVICE.format(**FIELDS)))
+    assert three.study == "cd" * 32 and three.delay == 60
+
+
+def test_an_address_is_no_path(tmp_path):
+    text = SHUFFLER.format(**(FIELDS | {"store": "postgresql://u@h/d"}))
+    assert Shuffler.read(write(tmp_path, text)).where == "postgresql://u@h/d"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("port = 9", "prot = 9", "did you mean 'port'"),
+        ("port = 9", 'port = "9"', "Expected port of type"),
+        ("port = 9", "port = true", "Expected port of type"),
+        ('store = "s.db"', "store =", "Cannot read"),
+        ('charter = "../charter.json"', "", "Expected charter in"),
+    ],
+)
+def test_a_slip_is_named(tmp_path, old, new, sentence):
+    text = SHUFFLER.format(**FIELDS)
+    assert old in text
+    with pytest.raises((InvalidInputError, UnknownNameError), match=sentence):
+        Shuffler.read(write(tmp_path, text.replace(old, new)))
+
+
+def test_a_token_is_a_digest(tmp_path):
+    text = SHUFFLER.format(**(FIELDS | {"token": "secret"}))
+    with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
+        _ = Shuffler.read(write(tmp_path, text)).token

@@ -1,0 +1,109 @@
+"""A device encodes once per manifest, resends the same bytes, and trusts nobody's manifest."""
+
+import pytest
+
+from discreet.service.client import UnreachableError
+from discreet.service.participant import Chain, FileOutbox, MemoryOutbox, Participant
+from discreet.service.problems import Refusal
+from helpers.services import announced, charter
+
+OF = charter()
+LIFE = {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
+
+
+class Shuffler:
+    """Answers what it was told to; remembers what it was sent."""
+
+    def __init__(self, *answers, chain=None):
+        self.answers, self.sent = list(answers), []
+        self.chain = chain or [announced(OF)]
+
+    def manifest(self):
+        return self.chain[-1].signed
+
+    def manifest_at(self, number):
+        return self.chain[number].signed
+
+    def send(self, data):
+        self.sent.append(data)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+
+
+@pytest.fixture(params=["memory", "files"])
+def outbox(request, tmp_path):
+    return MemoryOutbox() if request.param == "memory" else FileOutbox(tmp_path / "box")
+
+
+def attempts(shuffler, outbox, count):
+    """So many attempts, each after a restart of the device; what came, and how often it played."""
+    plays, states = [], []
+    for _ in range(count):
+        user = Participant(Chain(OF, shuffler), shuffler, bytes(32), outbox)
+        try:
+            states.append(user.attempt(lambda _: plays.append(1) or LIFE))
+        except UnreachableError:
+            states.append("again")
+    return states, len(plays)
+
+
+def test_the_same_bytes_are_sent_until_somebody_answers(outbox):
+    shuffler = Shuffler(UnreachableError("x"), Refusal("busy"), Refusal("broken"), None)
+    assert attempts(shuffler, outbox, 4) == (["again", "again", "again", "accepted"], 1)
+    assert len(shuffler.sent) == 4 and len(set(shuffler.sent)) == 1
+
+
+def test_a_spent_ticket_is_an_answer_that_was_lost(outbox):
+    shuffler = Shuffler(UnreachableError("x"), Refusal("ticketSpent"))
+    assert attempts(shuffler, outbox, 2) == (["again", "ticketSpent"], 1)
+    assert outbox.read(announced(OF).hash) is None
+
+
+def test_another_manifest_is_another_report(outbox):
+    first = announced(OF)
+    shuffler = Shuffler(Refusal("policyOutdated"), None)
+    states, plays = attempts(shuffler, outbox, 1)
+    shuffler.chain.append(announced(OF, 1, before=first.manifest))
+    more, again = attempts(shuffler, outbox, 1)
+    assert states + more == ["policyOutdated", "accepted"] and plays + again == 2
+    assert shuffler.sent[0][33:65] == first.hash and shuffler.sent[1][33:65] != first.hash
+
+
+def test_what_should_never_happen_is_an_error(outbox):
+    with pytest.raises(Refusal, match="wrongLength"):
+        attempts(Shuffler(Refusal("wrongLength")), outbox, 1)
+
+
+def test_a_chain_is_followed_from_its_beginning():
+    one = announced(OF)
+    two = announced(OF, 1, before=one.manifest)
+    three = announced(OF, 2, before=two.manifest)
+    shuffler = Shuffler(chain=[one, two, three])
+    kept = []
+    chain = Chain(OF, shuffler, keep=kept.append)
+    assert chain.current().hash == three.hash and kept == [three.signed]
+    assert Chain(OF, shuffler, one.manifest).current().hash == three.hash
+    assert chain.current().hash == three.hash
+
+
+def test_a_fork_a_gap_and_an_older_manifest_are_refused():
+    one, other = announced(OF), announced(OF, users=4)
+    two = announced(OF, 1, before=one.manifest)
+    for chain, seen in (
+        ([other, two], None),  # does not follow
+        ([other], one.manifest),  # another one of this number
+        ([one], two.manifest),  # older than what was seen
+        ([one, announced(OF, 1, before=one.manifest, batch=5)], None),
+    ):
+        with pytest.raises(Refusal, match="badManifest"):
+            Chain(OF, Shuffler(chain=chain), seen).current()
+
+
+def test_a_manifest_of_another_study_or_signer_is_refused():
+    other = charter(purpose="another")
+    with pytest.raises(Refusal, match="another study"):
+        Chain(OF, Shuffler(chain=[announced(other)])).current()
+    wrong = charter(signing_key=bytes(range(32)))
+    with pytest.raises(Refusal, match="badSignature"):
+        Chain(wrong, Shuffler(chain=[announced(OF)])).current()

@@ -1,0 +1,214 @@
+"""What one report costs: processor time of device, shuffler and analyser, memory of sealing.
+
+python tools/service_load.py [--reports 20000] [--postgres] [--sealed 100000]
+"""
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+
+from discreet.service import opening, ticket
+from discreet.service.client import Client
+from discreet.service.manifest import Announced
+from helpers.postgres import Server
+from helpers.service_soak import processor_seconds, resident
+from helpers.services import (
+    TOKEN,
+    announced,
+    batch_key,
+    charter,
+    fake_report,
+    new_store,
+    real_report,
+    serving_for_ever,
+    submissions,
+)
+
+OF = charter(
+    names={"states": "abcd", "actions": "xy", "steps": "123456"},
+    mean=Fraction(393799, 1000),
+    least_users=2,
+    patience=10**9,
+)
+"""S=4, H=6 at (1, 1e-6): 22 messages from each of 20,000 users."""
+POLICY = [[0] * 4] * 6
+LIFE = {"states": [0, 1, 1, 2, 2, 3, 3], "actions": [0] * 6, "rewards": [0.5] * 6}
+_CONNECTIONS = 64
+
+
+def batch(users: int) -> Announced:
+    """The open batch."""
+    return announced(OF, users=users, policy=POLICY)
+
+
+def device(reports: int = 300) -> None:
+    """Encode and seal."""
+    one = batch(20_000)
+    start = time.process_time()
+    for _ in range(reports):
+        real_report(one, bytes(32), LIFE)
+    each = (time.process_time() - start) / reports
+    print(f"device: {1e3 * each:.2f} ms for {one.device.messages} envelopes", flush=True)
+
+
+def analyser(reports: int = 300) -> None:
+    """Open all envelopes of some reports."""
+    one = batch(20_000)
+    bodies = [real_report(one, bytes(32), LIFE)[65:] for _ in range(reports)]
+    first, tasks = 0, []
+    for place, size in enumerate(one.sizes):
+        part = b"".join(body[52 * first : 52 * (first + size)] for body in bodies)
+        key = batch_key(0).private_bytes_raw()
+        tasks.append(opening.Task(part, key, one.hash, place, one.device.classes[place].cells))
+        first += size
+    start = time.process_time()
+    for task in tasks:
+        task.open()
+    each = (time.process_time() - start) / reports
+    print(f"analyser: {1e3 * each:.2f} ms per report of {one.device.messages}", flush=True)
+
+
+def store(where: str, name: str, reports: int) -> None:
+    """The store alone, in groups of 256."""
+    one, passes = batch(reports), ticket.make(reports)
+    kept = new_store(where, OF, passes)
+    kept.announce(one)
+    ready = submissions(one, passes)
+    start = time.process_time()
+    for first in range(0, reports, 256):
+        kept.submit(ready[first : first + 256])
+    seconds = time.process_time() - start
+    _need(kept.live().received == reports)
+    kept.close()
+    print(f"store {name}: {reports / seconds:,.0f} reports per processor second", flush=True)
+
+
+def shuffler(where: str, name: str, reports: int) -> None:
+    """The whole server, over loopback, with many connections at once."""
+    passes = ticket.make(reports)
+    with tempfile.TemporaryDirectory() as folder:
+        names = pathlib.Path(folder) / "tickets"
+        ticket.write(names, passes, private=True)
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", where, "--tickets", str(names)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        port = int(process.stdout.readline())
+        one = batch(reports)
+        with Client(f"http://127.0.0.1:{port}", TOKEN) as client:
+            client.announce(0, one.signed)
+            bodies = [fake_report(one, pass_) for pass_ in passes]
+            before, wall = processor_seconds(process.pid), time.monotonic()
+            codes = asyncio.run(_send(port, bodies))
+            seconds, wall = processor_seconds(process.pid) - before, time.monotonic() - wall
+            while client.metrics()["batches_sealed"] == 0:
+                time.sleep(0.1)
+        most = resident(process.pid)
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+    _need(codes == {b"201": reports})
+    print(
+        f"shuffler {name}: {reports / seconds:,.0f} reports per processor second, "
+        f"{reports / wall:,.0f} per second here, at most {most:.0f} MB",
+        flush=True,
+    )
+
+
+async def _send(port: int, bodies: list[bytes]) -> dict[bytes, int]:
+    """All bodies through many connections; how often each status came."""
+    rest, codes = iter(bodies), {}
+
+    async def worker() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for body in rest:
+            head = f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            writer.write(head.encode() + body)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            status = answer[9:12]
+            codes[status] = codes.get(status, 0) + 1
+        writer.close()
+
+    await asyncio.gather(*(worker() for _ in range(_CONNECTIONS)))
+    return codes
+
+
+def sealing(where: str, name: str, reports: int) -> None:
+    """Memory of sealing, in this process."""
+    one, passes = batch(reports), ticket.make(reports)
+    kept = new_store(where, OF, passes)
+    kept.announce(one)
+    for first in range(0, reports, 512):
+        kept.submit(submissions(one, passes[first : first + 512]))
+    before, start = resident(), time.process_time()
+    _need(kept.seal())
+    seconds = time.process_time() - start
+    kept.done(0)
+    kept.close()
+    size = reports * one.body / 1e6
+    print(
+        f"sealing {name}: {reports:,} reports of {one.body} bytes ({size:,.0f} MB), "
+        f"{seconds:.1f} s of processor time, at most {resident():.0f} MB ({before:.0f} MB before)",
+        flush=True,
+    )
+
+
+def _need(truth: bool) -> None:
+    if not truth:
+        sys.exit("Not every report was taken: these numbers mean nothing.")
+
+
+@contextlib.contextmanager
+def _places(folder: str, postgres: bool) -> Iterator[list[tuple[str, Callable[[], str]]]]:
+    """Names of stores, and functions that give a new place for each."""
+    numbers = itertools.count()
+    places = [("SQLite", lambda: f"{folder}/{next(numbers)}.db")]
+    if not postgres:
+        yield places
+        return
+    server = Server()
+    try:
+        yield [*places, ("PostgreSQL", server.database)]
+    finally:
+        server.stop()
+
+
+def main() -> None:
+    """All of it, or the part that a process of its own does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=20_000)
+    parser.add_argument("--sealed", type=int, default=100_000)
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--serve")
+    parser.add_argument("--tickets", type=pathlib.Path)
+    parser.add_argument("--seal")
+    chosen = parser.parse_args()
+    if chosen.serve:
+        serving_for_ever(chosen.serve, OF, ticket.read(chosen.tickets))
+        return
+    if chosen.seal:
+        sealing(chosen.seal, chosen.seal.partition(":")[0][:10], chosen.sealed)
+        return
+    device()
+    analyser()
+    with tempfile.TemporaryDirectory() as folder, _places(folder, chosen.postgres) as places:
+        for name, place in places:
+            store(place(), name, chosen.reports)
+            shuffler(place(), name, chosen.reports)
+            command = [sys.executable, __file__, "--seal", place(), "--sealed", str(chosen.sealed)]
+            subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()
