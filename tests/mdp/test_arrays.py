@@ -16,6 +16,17 @@ def test_frozen_copies_are_contiguous_and_separate():
     assert copy[0, 0] == 0
 
 
+@pytest.mark.parametrize(
+    "given", [np.ones((2, 3)), np.ones((3, 2)).T, np.broadcast_to(1.0, (2, 3))]
+)
+def test_one_layout_is_one_type_and_leaves_the_array_as_it_was(given):
+    before = given.flags.writeable
+    seen = _arrays.one_layout(given)
+    np.testing.assert_array_equal(seen, given)
+    assert seen.flags.c_contiguous
+    assert (seen.flags.writeable, given.flags.writeable) == (False, before)
+
+
 @pytest.mark.parametrize("excess", [0.0, 1e-13, -1e-9, 1e-7])
 def test_small_errors_are_rescaled_away(excess):
     given = np.array([[0.5, 0.5 + excess]])

@@ -7,6 +7,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp import RandomMDP, Shape, _kernels, make, uniform_policy
+from discreet.mdp._arrays import one_layout
 from discreet.mdp.counts import Counts, dense_of, rows_of
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
 from discreet.mdp.simulation import sample_counts, sample_trajectories
@@ -124,7 +125,7 @@ def test_simulated_batches_are_those_of_dense_arrays_draw_for_draw():
     numbers = np.arange(dense.played.size).reshape(mdp.shape.visits)
     _kernels.flow(
         (mdp.rows, mdp.initial, mdp.full_rewards),
-        policy.distribution(mdp.shape),
+        one_layout(policy.distribution(mdp.shape)),
         10**9,
         np.random.default_rng(4),
         (numbers, dense.row_transitions, dense.row_rewards),

@@ -1,5 +1,6 @@
 """Compiled planning against pure-NumPy oracles."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -166,3 +167,11 @@ def test_planning_leaves_the_model_alone():
     with pytest.raises(ValueError, match="read-only"):
         plan(mdp).values[0] = 1
     assert mdp.shape == Shape(states=3, actions=2, horizon=2)
+
+
+def test_models_of_both_kinds_share_compiled_code():
+    """Arrays of another type would be compiled for once more, for seconds."""
+    pooled, stepwise = (random_mdp(0, stationary=stationary) for stationary in (True, False))
+    assert numba.typeof(pooled.full_rewards) == numba.typeof(stepwise.full_rewards)
+    assert numba.typeof(pooled.tables) == numba.typeof(stepwise.tables)
+    assert numba.typeof(pooled.rows) == numba.typeof(stepwise.rows)

@@ -20,6 +20,17 @@ def frozen_copy(array: ArrayLike, dtype: DTypeLike) -> NumberArray:
     return copy
 
 
+def one_layout(array: FloatArray) -> FloatArray:
+    """A read-only contiguous view, or copy if need be: of one type, for which kernels compile once.
+
+    >>> one_layout(np.zeros((2, 3)).T).flags.c_contiguous
+    True
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 def numbers(array: ArrayLike, name: str) -> FloatArray:
     """A float64 copy without NaN or infinity."""
     try:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.mdp._arrays import numbers
+from discreet.mdp._arrays import numbers, one_layout
 from discreet.mdp.policies import (
     DeterministicPolicy,
     MixturePolicy,
@@ -99,7 +99,7 @@ def occupancy(mdp: TabularMDP, policy: PolicyLike) -> FloatArray:
         parts = zip(chosen.weights, chosen.components, strict=True)
         total: FloatArray = np.sum([w * occupancy(mdp, c) for w, c in parts], axis=0)
         return total
-    probabilities = chosen.distribution(mdp.shape)
+    probabilities = one_layout(chosen.distribution(mdp.shape))
     return _kernels.occupancies(mdp.rows, mdp.initial, probabilities)
 
 
@@ -137,7 +137,6 @@ class RegretMeter:
 def _maximise(mdp: TabularMDP, rewards: FloatArray) -> Solution:
     from discreet.mdp import _kernels
 
-    contiguous = np.ascontiguousarray(rewards)
-    values, best = _kernels.maximise(mdp.rows, contiguous)
+    values, best = _kernels.maximise(mdp.rows, one_layout(rewards))
     values.flags.writeable = False
     return Solution(DeterministicPolicy(best), values, float(mdp.initial @ values[0]))

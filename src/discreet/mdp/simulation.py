@@ -5,7 +5,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import cumulative_rows
+from discreet.mdp._arrays import cumulative_rows, one_layout
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import (
     DeterministicPolicy,
@@ -66,7 +66,7 @@ def _add_users(
     from discreet.mdp import _kernels
 
     model = (mdp.rows, mdp.initial, mdp.full_rewards)
-    choose = policy.distribution(mdp.shape)
+    choose = one_layout(policy.distribution(mdp.shape))
     numbers = (np.cumsum(counts.played) - 1).reshape(counts.played.shape)
     _kernels.flow(model, choose, users, rng, (numbers, counts.row_transitions, counts.row_rewards))
 

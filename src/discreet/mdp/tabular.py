@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, Int32Array, IntArray, NumberArray
 from discreet.errors import InvalidInputError
-from discreet.mdp._arrays import cumulative_rows, probability_rows, unit_interval
+from discreet.mdp._arrays import cumulative_rows, one_layout, probability_rows, unit_interval
 from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
@@ -163,7 +163,7 @@ class TabularMDP:
     @cached_property
     def full_rewards(self) -> FloatArray:
         """``float64[H, S, A]`` contiguous, for compiled code."""
-        return np.ascontiguousarray(self.rewards)
+        return one_layout(self.rewards)
 
     @cached_property
     def rows(self) -> SparseRows:

@@ -5,6 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.privacy.postprocess import flow as flow_module
+from discreet.privacy.postprocess import flow_kernels
 from discreet.privacy.postprocess.flow import consistent_flow
 
 
@@ -232,3 +233,18 @@ def test_rows_give_what_dense_arrays_give():
     np.testing.assert_array_equal(rows.visits, dense.visits[played])
     with pytest.raises(InvalidInputError, match="rows of played"):
         consistent_flow(noisy[played][1:], **arguments)
+
+
+def test_the_compiled_projection_sees_contiguous_arrays(monkeypatch):
+    """Arrays of another layout would be compiled for once more, for seconds."""
+    seen, compiled = [], flow_kernels.project_rows
+
+    def spy(*arguments):
+        seen.extend(each for each in arguments if isinstance(each, np.ndarray))
+        return compiled(*arguments)
+
+    monkeypatch.setattr(flow_kernels, "project_rows", spy)
+    _, noisy, played, start = random_batch(np.random.default_rng(6), 3, 2, 3, 50.0, 5.0)
+    consistent_flow(noisy, users=50, played=played, start=start, variance=25.0)
+    assert len(seen) == 5
+    assert all(each.flags.c_contiguous for each in seen)

@@ -189,7 +189,7 @@ def project(
     signed: bool,
 ) -> tuple[FloatArray, float, int]:
     """The projection of compressed rows ``y[R, S]`` of the played (h, s, a) in ``rows``."""
-    steps, state, _ = rows
+    steps, state = rows[0], np.ascontiguousarray(rows[1])  # one layout: kernels compile once
     first = np.searchsorted(steps, np.arange(steps[-1] + 2))
     deviation, tolerance = float(np.sqrt(variance.max())), _tolerance(variance, users)
     solved, floor, weight = np.empty_like(y), -np.inf if signed else 0.0, variance / variance.max()
