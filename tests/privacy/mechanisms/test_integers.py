@@ -172,7 +172,12 @@ def test_vector_streams_release_multiples_of_a_grid(name):
 @pytest.mark.core
 @pytest.mark.parametrize(
     "trust",
-    [Shuffle(1, 1e-6, mechanism="bits"), Local(1, mechanism="randomized-response"), Local(1)],
+    [
+        Shuffle(1, 1e-6, mechanism="bits"),
+        Local(1, mechanism="randomized-response"),
+        Local(1, mechanism="one-step"),
+        Local(1, mechanism="split"),
+    ],
     ids=str,
 )
 def test_batches_are_a_function_of_integers(trust):
@@ -181,7 +186,7 @@ def test_batches_are_a_function_of_integers(trust):
     plan = trust.calibrate(shape)
     users, played = 1000, check_played(None, shape)
     rng = np.random.default_rng(4)
-    if plan.mechanism == "one-step":
+    if plan.mechanism in ("one-step", "split"):
         reports = [
             plan.encoder(1).encode(*episode, SimulationSampler(rng))
             for episode in (random_episode(shape, rng) for _ in range(8))
