@@ -107,7 +107,7 @@ def killed_study(folder, *, users, kills, states=3, horizon=3, store="shuffler.d
     started = time.monotonic()
     try:
         while roles["analyser"].process.poll() is None:
-            time.sleep(chance.uniform(1.0, 4.0))
+            time.sleep(chance.uniform(2.0, 8.0))
             assert roles["crowd"].process.poll() in (None, 0), "the crowd failed"
             if sum(role.kills for role in roles.values()) < kills:
                 chance.choice(list(roles.values())).kill()

@@ -23,6 +23,15 @@ from discreet.service import canonical
 VERSION = 1
 _LARGEST_CHARTER = 1 << 20
 _NAMES = ("states", "actions", "steps")
+_NO_CHARTER = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    verifier.Refused,
+)
+"""What reading other fields can raise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +152,7 @@ class Charter:
             same = charter.data == data
         except InvalidInputError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        except _NO_CHARTER as error:
             raise InvalidInputError(
                 f"Expected a charter with all its fields, each of its kind ({error})."
             ) from None
