@@ -108,7 +108,7 @@ CASES = {
         "low < high",
     ),
     "a setting in the wrong place": (
-        _design(DESIGN + "[settings]\nepisodes = 3\n"),
+        _design(DESIGN.replace("mixing = false", "episodes = 3")),
         BAD,
         "belongs outside",
     ),

@@ -27,7 +27,10 @@ def begin(path, trust=None, **changes):
         "sampler": "simulation",
         "seed": 5,
     }
-    return discreet.start(path, **(arguments | changes))
+    given = arguments | changes
+    if given["learner"] == "flow-ucb":  # one action per state: users can then leave the policy
+        given = {"mixing": False} | given
+    return discreet.start(path, **given)
 
 
 def episodes_of(study, seed, users=None):

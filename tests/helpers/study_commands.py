@@ -20,6 +20,9 @@ model = "central"
 epsilon = 1.0
 delta = 1e-6
 
+[settings]
+mixing = false
+
 [table]
 columns = {user = "patient", step = "visit"}
 reward_range = [0, 10]

@@ -38,7 +38,8 @@ def test_cut_points_make_the_states():
 
 def test_a_study_keeps_how_its_tables_are_read(tmp_path):
     table = {"columns": {"user": "patient"}, "padding": {"end": "well"}}
-    arguments = design_of({**PLAIN, "table": table}).arguments()
+    plain = {**PLAIN, "table": table, "settings": {"mixing": False}}
+    arguments = design_of(plain).arguments()
     study = discreet.start(tmp_path / "study.db", sampler="simulation", **arguments)
     (tmp_path / "t.csv").write_text("patient,step,state,action,reward\nann,0,ill,1,1\n")
     episodes, users = discreet.resume(study.path).read_table(tmp_path / "t.csv")

@@ -124,7 +124,7 @@ def test_equals_the_simulated_path(tmp_path):
     seeds = RunSeeds(5)
     trust = discreet.Central(epsilon=1, delta=1e-6)
     learner = make_batch_learner(
-        get_learner("flow-ucb"), problem, trust, seeds.generator("policy"), {}
+        get_learner("flow-ucb"), problem, trust, seeds.generator("policy"), {"mixing": False}
     )
     sampler, rounding = (
         SimulationSampler(seeds.generator("noise")),
@@ -286,7 +286,7 @@ def test_a_central_study_has_no_encoder(tmp_path):
 
 def test_a_full_disk_leaves_the_study_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "study.db"
-    study = begin(path)
+    study = begin(path, discreet.Central(0.02, 1e-6), episodes=10_000)  # its batches need room
     data, users, policy = episodes_of(study, 0), names(study), study.ask().actions
     before = path.read_bytes()
     pages = len(before) // 4096

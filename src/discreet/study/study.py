@@ -317,6 +317,12 @@ class Study:
         if len(seen) != content.tail.users:
             raise StudyError(f"{str(self.path)!r} holds users of no batch; keep it and find out.")
 
+    def report(self, path: str | Path, progress: Callable[[str], None] = lambda _: None) -> Path:
+        """Write the dossier, one HTML page to sign; certificate and audit are made now."""
+        from discreet.study.dossier.page import write_dossier
+
+        return write_dossier(self, path, progress=progress)
+
     def __str__(self) -> str:
         """A few lines for a person."""
         about = "finished" if self.finished else f"next batch {self.batch_size} users"

@@ -40,7 +40,7 @@ def test_options_hold_instead_of_the_file(place, run):
     assert made["guarantee"].startswith(f"{REHEARSED}: (2, 1e-06)-SDP")
     assert study.config["trust"]["honest"] == 0.9
     assert study.config["start_states"] == [0, 2]
-    assert study.config["settings"] == {"shrink": 0.5}
+    assert study.config["settings"] == {"mixing": False, "shrink": 0.5}
     assert study.episodes == 500
 
 

@@ -1,0 +1,251 @@
+"""What is proven and attacked for a dossier, now: certificates and an audit of this very plan.
+
+Three kinds of evidence about the noise, on code that shares nothing:
+
+- a *certificate*: delta(epsilon) of the plan's law, at this shape, by ball arithmetic, checked
+  again with integers (`privacy.certificates`, extra ``certify``);
+- the *exact audit at this shape*: the real release function is run with preset draws, and the
+  distribution of its outputs computed from how draws and data enter, where that is feasible;
+- an *attack at this shape*: many releases of two neighbouring data sets, a test learnt on half of
+  them and counted on the other half; and the audit of every path of the mechanism, small.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet._types import FloatArray
+from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
+from discreet.privacy.auditing.empirical import epsilon_low
+from discreet.privacy.auditing.examine import TOLERANCE, examine
+from discreet.privacy.auditing.neighbours import Episode, everything, opposites, total
+from discreet.privacy.auditing.paths.batches import RELEASE, batch_path
+from discreet.privacy.auditing.reports import device
+from discreet.privacy.auditing.roster import entries
+from discreet.privacy.auditing.run import AuditRow, audit
+from discreet.privacy.mechanisms.open_tree import OpenTree
+from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+from discreet.privacy.plans import BatchPlan, CountsPlan, StreamPlan, with_counts
+from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.statistics import flatten
+
+Plan = BatchPlan | StreamPlan
+Progress = Callable[[str], None]
+_MOST_CELLS = 2_500
+"""Counters up to which the exact audit runs at the study's own shape: half a minute, about."""
+_USERS = 3
+_RUNS = 400
+_MOST_CERTIFICATES = 3
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One certificate, or why there is none.
+
+    Attributes:
+        users: of the batch; None: of every batch, or of the stream.
+        sentence: what was found.
+        text: the file, empty if there is none.
+        digest: of the certificate.
+    """
+
+    users: int | None
+    sentence: str
+    text: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the audit found.
+
+    Attributes:
+        exact: epsilon that the release delivers at this shape and delta; None: not computed.
+        unlisted: why not.
+        attacked: no smaller epsilon is possible, by the attack at this shape.
+        runs: releases of each of two neighbours that the attack watched.
+        rows: every path of the mechanism at a small shape.
+        name: of the mechanism in `discreet audit`.
+        problems: what depends on data and must not.
+    """
+
+    exact: float | None
+    unlisted: str
+    attacked: float
+    runs: int
+    rows: tuple[AuditRow, ...]
+    name: str
+    problems: tuple[str, ...]
+
+    def holds(self, epsilon: float) -> bool:
+        """No evidence contradicts the promise."""
+        largest = max(self.exact or 0.0, self.attacked)
+        return (
+            largest <= epsilon * (1 + TOLERANCE)
+            and not self.problems
+            and all(row.holds for row in self.rows)
+        )
+
+
+def proofs(plan: Plan, sizes: Sequence[int], progress: Progress) -> list[Proof]:
+    """Certificates of a plan.
+
+    Args:
+        plan: the study's.
+        sizes: of its batches; shuffled bits are certified batch by batch, the largest ones.
+        progress: called with what is under way.
+    """
+    if plan.guarantee.notion == "none":
+        return [Proof(None, "There is no noise, and nothing to certify.")]
+    if not isinstance(plan, ShuffleBatch):
+        return [_proof(plan, None, progress)]
+    chosen = sorted(set(sizes), reverse=True)[:_MOST_CERTIFICATES]
+    return [_proof(plan, users, progress) for users in chosen]
+
+
+def _proof(plan: Plan, users: int | None, progress: Progress) -> Proof:
+    """A certificate; what cannot be certified is said, not hidden."""
+    try:
+        from discreet.privacy.certificates.run import certify
+
+        made = certify(plan, users=users, progress=progress)
+    except (DiscreetError, ImportError) as error:
+        return Proof(users, f"No certificate: {error}")
+    if not made.holds:
+        return Proof(users, made.sentence())
+    data = made.to_dict()
+    return Proof(users, made.sentence(), json.dumps(data, indent=1), str(data["digest"]))
+
+
+def examined(plan: Plan, trust: str, progress: Progress) -> Examined:
+    """The audit of a plan that promises something, run now.
+
+    Args:
+        plan: the study's.
+        trust: name of its trust model.
+        progress: called with what is under way.
+    """
+    exact, problems, unlisted = _exact(plan, progress)
+    progress("an attack at this shape")
+    attacked = _attack(plan)
+    name, rows = _paths(plan, trust, progress)
+    return Examined(exact, unlisted, attacked, _RUNS, rows, name, problems)
+
+
+def _exact(plan: Plan, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
+    """What the release delivers at this shape, what is wrong with it, why it is not known."""
+    cells = sum(math.prod(_size(plan, name)) for name in plan.statistics)
+    if not isinstance(plan, CountsPlan) or plan.guarantee.notion == "LDP":
+        return None, (), "outcomes of reports and of long streams are too many to list"
+    if cells > _MOST_CELLS:
+        return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
+    progress(f"the release at this shape, {cells:,} counters")
+    found = examine(batch_path(plan, RELEASE, max(_USERS, plan.least_users)), secure=True)
+    exact = None if found.view is None else float(found.view.epsilon(plan.guarantee.delta))
+    return exact, found.problems, found.unlisted
+
+
+def _size(plan: Plan, statistic: str) -> tuple[int, ...]:
+    return plan.shape.transitions if statistic == "transitions" else plan.shape.visits
+
+
+def _attack(plan: Plan) -> float:
+    """A lower bound on epsilon from what is seen of two neighbours."""
+    usual, other = opposites(plan.shape)
+    sampler = SimulationSampler(np.random.default_rng(0))
+    seen = [
+        np.array([_seen(plan, user, usual, sampler) for _ in range(_RUNS)])
+        for user in (usual, other)
+    ]
+    varying = (np.ptp(seen[0], axis=0) + np.ptp(seen[1], axis=0)) > 0
+    constant = ~varying & (seen[0][0] != seen[1][0])
+    if constant.any():
+        return math.inf
+    first, second = (_telling(part[:, varying], seen, varying) for part in seen)
+    return epsilon_low(first, second, plan.guarantee.delta)
+
+
+def _telling(part: FloatArray, seen: list[FloatArray], varying: np.ndarray) -> FloatArray:
+    """The outputs whose means differ most on the first half: a test on few is sharper."""
+    half = _RUNS // 2
+    one, two = (each[:half, varying] for each in seen)
+    gap = np.abs(one.mean(axis=0) - two.mean(axis=0)) / (one.std(axis=0) + two.std(axis=0) + 1e-9)
+    return part[:, np.argsort(-gap)[:40]]
+
+
+def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
+    """What becomes visible of one user: a report, or the release of the smallest batch."""
+    if plan.guarantee.notion == "LDP":
+        report = device(plan).encode(user.states, user.actions, user.rewards, sampler)
+        return np.ravel(report).astype(np.float64)
+    if isinstance(plan, StreamPlan):
+        tree = OpenTree(plan, sampler)
+        counts = user.counts(plan.shape)
+        tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
+        return tree.release().astype(np.float64)
+    crowd = [user] + [usual] * (max(_USERS, plan.least_users) - 1)
+    released = with_counts(plan).release(total(crowd, plan.shape), sampler=sampler)
+    return everything(released)
+
+
+def _paths(plan: Plan, trust: str, progress: Progress) -> tuple[str, tuple[AuditRow, ...]]:
+    """The mechanism's name, and every path of it at a small shape with this epsilon and delta."""
+    guarantee = plan.guarantee
+    rhythm = "stream" if isinstance(plan, StreamPlan) else "batch"
+    epsilon, delta = guarantee.epsilon, guarantee.delta or 1e-6
+    found = [
+        entry
+        for entry in entries(epsilon=epsilon, delta=delta)
+        if (entry.trust, entry.mechanism, entry.rhythm, entry.calibration)
+        == (trust, plan.mechanism, rhythm, "exact")
+    ]
+    centred = [entry for entry in found if entry.centred == getattr(plan, "centred", False)]
+    for entry in centred or found:
+        rows = audit([entry.name], epsilon=epsilon, delta=delta, quick=True, progress=progress)
+        return entry.name, tuple(row for row in rows if row.calibration == "exact")
+    return f"{trust}/{plan.mechanism}", ()
+
+
+def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The exact noise: the law in exact numbers, and what it adds to one counter."""
+    try:
+        from discreet.privacy.certificates.plans import claim_of
+
+        largest = max(sizes, default=None) if isinstance(plan, ShuffleBatch) else None
+        law = claim_of(plan, users=largest).law
+    except (UnsupportedError, CalibrationError, ImportError):
+        law = None
+    yield "mechanism", plan.mechanism
+    yield "statistics", ", ".join(plan.statistics)
+    if law is not None:
+        yield "law", law.name
+        for name, value in law.fields().items():
+            yield f"its {name}, exactly", _plain(value)
+        yield "one participant moves", _moves(law.moves())
+    times = [plan.episodes] if isinstance(plan, StreamPlan) else [max(sizes, default=1_000)]
+    for users in times:
+        for name, variance in plan.noise_variance(users).items():
+            deviation = f"{math.sqrt(variance):.4g} (standard deviation, {users:,} users)"
+            yield f"noise on a counter of {name}", deviation
+
+
+def _moves(moves: object) -> str:
+    """Counters by how far, in words."""
+    if not isinstance(moves, list) or not all(isinstance(m, dict) for m in moves):
+        return _plain(moves)
+    if any(set(move) != {"shift", "times"} for move in moves):
+        return _plain(moves)
+    return ", ".join(f"{move['times']} counters by {move['shift']}" for move in moves)
+
+
+def _plain(value: object) -> str:
+    text = json.dumps(value) if isinstance(value, list | dict) else str(value)
+    if len(text) > 160:
+        return f"{text[:150]}… (whole in the certificate)"
+    top, _, bottom = text.partition("/")
+    if top.isdigit() and bottom.isdigit():
+        return f"{text} ≈ {int(top) / int(bottom):.6g}"
+    return text

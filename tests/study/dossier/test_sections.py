@@ -1,0 +1,80 @@
+"""Sections say what the study says, number by number."""
+
+import json
+import re
+
+from discreet.privacy.certificates.run import verify
+from discreet.study.dossier import sections
+
+
+def test_batches_hashes_and_head(material):
+    said = sections.history(material)
+    assert said.count("<tr>") == 3  # header, start, batch
+    assert material.study.head[:16] in said
+    assert str(material.entries[1]["policy"])[:16] in said
+    assert f"<td>{material.study.users}</td>" in said
+    assert material.study.head in sections.hashes(material)
+    assert str(material.entries[0]["config"]) in sections.hashes(material)
+    assert material.study.head in sections.signature(material)
+
+
+def test_a_long_history_is_cut_and_says_so(material):
+    entries = [dict(material.entries[-1], number=i, previous=f"{i:064}") for i in range(100)]
+    said = sections.history(material._replace(entries=entries))
+    assert "100 entries; the first 20 and the last 20 are shown" in said
+    assert said.count("<tr>") == 41
+
+
+def test_the_policy_is_the_studys(material):
+    study, said = material.study, sections.policy(material)
+    names, answer = study.names, study.answer
+    cells = re.findall(r"<td>([^<]*)</td>", said)
+    rows = [cells[i : i + 3] for i in range(0, len(cells), 3)]
+    assert [row[0] for row in rows] == ["ill &lt;b&gt;", "better", "well"]
+    for s, row in enumerate(rows):
+        for h, text in enumerate(row[1:]):
+            action = names.actions[answer.policy.actions[h, s]].replace("&", "&amp;")
+            assert text == (action if answer.known[h, s] else f"({action})")
+    assert str(study.value) in said
+    assert "<svg" in said
+
+
+def test_the_embedded_certificate_holds(material):
+    said = sections.noise(material)
+    text = material.proofs[0].text
+    assert verify(json.loads(text)) <= 1e-6
+    assert material.proofs[0].digest in said
+    assert 'download="certificate-0.json"' in said
+    assert "discrete-" in said
+
+
+def test_every_claim_has_a_command(material):
+    said = sections.checking(material)
+    checks = ("certify --verify", "audit central/", "check study")
+    for command in ("study verify", "study show", *checks, "study policy", "study report"):
+        assert f"<code>discreet {command}" in said
+    assert material.study.head in said
+
+
+def test_parameters(material):
+    said = sections.parameters(material)
+    assert "flow-ucb" in said
+    assert "model Central, epsilon 1, delta 1e-06" in said
+    assert "better" in said
+
+
+def test_an_audit_that_fails_says_so(material):
+    bad = material.audit.__class__(**{**vars(material.audit), "attacked": 3.0})
+    said = sections.audit(material._replace(audit=bad))
+    assert "THE PROMISE IS CONTRADICTED." in said
+    assert "DOES NOT AGREE" in sections.in_one_minute(material._replace(audit=bad))
+    assert "Nothing contradicts the promise." in sections.audit(material)
+
+
+def test_several_releases_are_charged_in_words(tmp_path, material):
+    from helpers.dossiers import small
+
+    study = small(tmp_path / "study.db")
+    study.reissue(returning="seen")
+    said = sections.promise(material._replace(study=study))
+    assert "all are charged: ε = 2, δ = 0 (JDP) together" in said.replace("\n", " ")

@@ -1,0 +1,35 @@
+"""Words: numbers rounded so that they never promise too much."""
+
+import math
+
+import pytest
+
+from discreet.privacy.guarantee import NO_GUARANTEE, NOTIONS, Guarantee
+from discreet.study.dossier import words
+
+
+def test_every_notion_has_its_words():
+    assert set(words.NOTIONS) == set(NOTIONS)
+    for notion in words.NOTIONS.values():
+        assert notion.trusted.endswith(".")
+        assert notion.patient.endswith(".")
+        assert len(notion.parties) >= 3
+        assert notion.unprotected
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 8.0])
+def test_bounds_are_rounded_up(epsilon):
+    said = words.in_numbers(Guarantee(notion="JDP", epsilon=epsilon, delta=1e-6))
+    factor = float(said[0].split("more than ")[1].split(" times")[0])
+    right = float(said[1].split("at most ")[1].split("%")[0])
+    assert math.exp(epsilon) <= factor <= 1.02 * math.exp(epsilon)
+    exact = 100 * (math.exp(epsilon) + 1e-6) / (math.exp(epsilon) + 1)
+    assert exact <= right <= exact + 0.1
+    assert "one in 1,000,000" in said[2] or "one in 999,999" in said[2]
+
+
+def test_a_pure_promise_has_no_chance_of_failure():
+    assert len(words.in_numbers(Guarantee(notion="LDP", epsilon=1.0, delta=0.0))) == 2
+    assert words.in_numbers(NO_GUARANTEE) == (
+        "Whoever sees what is published may learn everything.",
+    )
