@@ -81,9 +81,10 @@ docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 bench: $(VENV)/.dev  ## speed against peers, as ratios
 	@$(BIN)/python -m benchmarks
 
-soak: $(VENV)/.dev   ## studies and the service under strain: kills, races, many users (minutes)
+soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
 	@$(BIN)/python tools/soak.py
 	@$(BIN)/python tools/service_soak.py
+	@$(BIN)/python tools/service_studies.py
 	@$(BIN)/pytest -q --long tests/service
 
 study: $(VENV)/.dev  ## the tables of discreet.fit in full: per step, pooled, known rewards (hours)

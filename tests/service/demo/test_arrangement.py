@@ -18,7 +18,7 @@ def test_what_cannot_be_shown_is_refused(wrong):
 
 def test_the_folder_holds_a_rehearsal_its_tickets_and_the_world(tmp_path):
     arrangement = Arrangement(users=100, spare=3)
-    founded = set_up(tmp_path / "all", arrangement, f"http://127.0.0.1:{free_port()}")
+    founded = set_up(tmp_path / "all", arrangement, "http://127.0.0.1:1", free_port())
     assert founded.charter.rehearsal and "SIMULATED" in founded.charter.promise
     assert len((tmp_path / "all" / "enroller" / "tickets.txt").read_text().split()) == 103
     config = ShufflerConfig.read(founded.config("shuffler"))

@@ -1,6 +1,7 @@
 """What one demonstration consists of: its size, its folder, its files."""
 
 import json
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,15 @@ class Arrangement:
         return Shuffle(self.epsilon, self.delta, mechanism="classes")
 
 
-def set_up(folder: Path, arrangement: Arrangement, url: str) -> Founded:
-    """Found the service: charter, keys, a file per role, tickets, and the world for the page."""
+def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Founded:
+    """Found the service: charter, keys, a file per role, tickets, and the world for the page.
+
+    Args:
+        folder: must not exist yet.
+        arrangement: what to show.
+        url: where analyser and devices find the shuffler.
+        port: where it listens.
+    """
     world = arrangement.place
     founded = found(
         folder,
@@ -87,9 +95,10 @@ def set_up(folder: Path, arrangement: Arrangement, url: str) -> Founded:
     make_tickets(folder, arrangement.users + arrangement.spare)
     text = json.dumps(world.description(), allow_nan=False)
     write_atomically(folder / "shuffler" / "world.json", text.encode())
-    with founded.config("shuffler").open("a") as settings:
-        settings.write("# The model of the study, so that people can play it at the page.\n")
-        settings.write('world = "world.json"\n')
+    file = founded.config("shuffler")
+    text = re.sub(r"(?m)^port = .*$", f"port = {port}", file.read_text("utf-8"))
+    text += "# The model of the study, so that people can play it at the page.\n"
+    write_atomically(file, (text + 'world = "world.json"\n').encode())
     return founded
 
 

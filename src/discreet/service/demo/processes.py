@@ -14,7 +14,8 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.problems import Refusal
 
 _GRACE = 10.0
-_START = 60.0
+_START = 600.0
+"""Seconds for a shuffler to answer, which proves its charter first, on however busy a machine."""
 
 
 class Role:
@@ -43,6 +44,11 @@ class Role:
                 stderr=log,
                 env=environment,
             )
+
+    @property
+    def number(self) -> int:
+        """Of its process."""
+        return 0 if self._process is None else self._process.pid
 
     @property
     def ended(self) -> int | None:

@@ -8,7 +8,7 @@ what was counted is in the analyser's study.
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,14 +104,22 @@ class Demo:
         arrangement: what to show.
         leave: places of every batch for people at the page.
         port: of the shuffler; 0 takes a free one.
+        through: where the others find it, if something stands between them.
     """
 
     def __init__(
-        self, folder: Path, arrangement: Arrangement, *, leave: int = 0, port: int = 0
+        self,
+        folder: Path,
+        arrangement: Arrangement,
+        *,
+        leave: int = 0,
+        port: int = 0,
+        through: str = "",
     ) -> None:
         self.arrangement = arrangement
-        self.url = f"http://127.0.0.1:{port or free_port()}"
-        self.founded = set_up(folder, arrangement, self.url)
+        port = port or free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.founded = set_up(folder, arrangement, through or self.url, port)
         (folder / "logs").mkdir()
         self.shuffler, self.analyser = (self._role(name) for name in ("shuffler", "analyser"))
         parts = 1 if leave else PARTS  # two would both see the last free place
@@ -130,20 +138,27 @@ class Demo:
         spare = tickets[self.arrangement.users :]
         return [f"{self.url}/#study={study}&ticket={one.hex()}" for one in spare]
 
-    def run(self, kills: int = 0, look: Callable[[Sight], object] = lambda _: None) -> Found:
+    def run(
+        self,
+        kills: int = 0,
+        look: Callable[[Sight], object] = lambda _: None,
+        spare: Sequence[Role] = (),
+    ) -> Found:
         """Until the study is finished.
 
         Args:
             kills: SIGKILLs on the way, spread over all roles.
             look: called several times a second.
+            spare: roles that are not killed.
         """
+        victims = [role for role in self.roles if role not in spare]
         began = time.monotonic()
         with ending(self.roles), Client(self.url) as client:
             self.shuffler.start()
             wait_until_there(client, self.shuffler)
             for role in self.roles[1:]:
                 role.start()
-            self._watch(client, kills, look)
+            self._watch(client, kills, look, victims)
             for role in self.users:
                 role.wait(_LOOK * 10)
             seconds = time.monotonic() - began
@@ -161,7 +176,13 @@ class Demo:
             Outcome(kills=self._kills, seconds=seconds, silent=unsure + others),
         )
 
-    def _watch(self, client: Client, kills: int, look: Callable[[Sight], object]) -> None:
+    def _watch(
+        self,
+        client: Client,
+        kills: int,
+        look: Callable[[Sight], object],
+        victims: Sequence[Role],
+    ) -> None:
         aim = self.arrangement.users
         while self.analyser.ended is None:
             for role in self.roles:
@@ -171,7 +192,7 @@ class Demo:
                 spent = totals["tickets_spent"]
                 look(Sight(spent, totals["batches_done"], self._kills))
                 if self._kills < kills and spent >= aim * (self._kills + 0.5) / (kills + 1):
-                    self._kills += secrets.choice(self.roles).kill()
+                    self._kills += secrets.choice(victims).kill()
             self.analyser.wait(_LOOK)
         self.analyser.check()
         if self._kills < kills:
