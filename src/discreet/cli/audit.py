@@ -62,16 +62,20 @@ def _show(rows: "list[AuditRow]") -> None:
             "no epsilon at all" if math.isinf(row.exact_epsilon) else rounded_up(row.exact_epsilon)
         )
         promised = rounded_up(row.epsilon)
-        said = f"{row.mechanism} ({row.calibration}), {row.path}"
+        said = f"{_named(row)}, {row.path}"
         say(f"{said}: promises {promised} and delivers {exact}.")
         for problem in row.problems:
             say(f"{said}: {problem}")
 
 
+def _named(row: "AuditRow") -> str:
+    return row.mechanism + (" (printed)" if row.calibration == "paper" else "")
+
+
 def _cells(row: "AuditRow") -> tuple[str, ...]:
     pair = f"{rounded_up(row.epsilon)}, {rounded_up(row.delta, 3)}"
     return (
-        row.mechanism + (" (printed)" if row.calibration == "paper" else ""),
+        _named(row),
         row.path,
         row.kind,
         f"({pair})-{row.notion}",

@@ -33,7 +33,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.calibration.crowds import honest_users
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.calibration.losses import epsilon_of_moves
@@ -131,7 +131,7 @@ def printed_shuffle(shape: Shape, epsilon: float, beta: float) -> PrintedShuffle
     59724
     """
     _validate.positive(epsilon=epsilon)
-    need_delta(beta, "The printed shuffle mechanism")
+    need_delta(beta, "The printed shuffle mechanism", NOT_SHUFFLED)
     share = float(epsilon) / (3 * shape.horizon)
     failure = float(beta) / (shape.horizon * shape.states * shape.actions)
     return PrintedShuffle(share, failure, 96 * math.log(2 / failure) / share**2)

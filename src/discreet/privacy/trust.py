@@ -134,12 +134,24 @@ def _possible(
     refused = None
     for trust, rhythm in choices:
         try:
-            plans.append(trust.load(rhythm).calibrate(trust, shape, **options))
+            plan = trust.load(rhythm).calibrate(trust, shape, **options)
         except CalibrationError as error:
             refused = refused or error
+        else:
+            _check_name(trust.resolve(rhythm), plan)
+            plans.append(plan)
     if not plans and refused:
         raise refused
     return plans
+
+
+def _check_name(name: str, plan: BatchPlan | StreamPlan) -> None:
+    """What a plan calls itself stands in results and tables: it has to be what was asked for."""
+    if plan.mechanism != name:
+        raise InvalidInputError(
+            f"The mechanism {name!r} makes plans that are called {plan.mechanism!r}, like those of "
+            f"another one; give its class {type(plan).__name__} the name {name!r}."
+        )
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,8 @@ def test_what_is_asked_for_is_passed_on():
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'central/toeplitz'"):
         find("central/toeplits")
+    with pytest.raises(UnknownNameError, match="did you mean 'shuffle'"):
+        find("shufle")
 
 
 # --- vectors and layers --------------------------------------------------------------------------

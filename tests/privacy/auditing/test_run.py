@@ -88,7 +88,7 @@ def test_printed_constants_are_called_out():
 def test_the_printed_messages_have_a_row_of_their_own():
     told = []
     [found] = audit([INTEGERS], progress=told.append)
-    assert told == ["shuffle/integers (paper)"]
+    assert told == ["shuffle/integers (printed)"]
     assert (found.mechanism, found.path, found.notion) == (INTEGERS, "release_reports", "SDP")
     assert found.exact_delta == pytest.approx(0.95, rel=1e-3)
     assert not found.holds

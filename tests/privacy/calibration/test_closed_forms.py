@@ -160,3 +160,5 @@ def test_refusals_name_value_rule_and_remedy():
         CalibrationError, match=r"Laplace needs delta > 0, got delta=0; give a delta"
     ):
         cf.need_delta(0.0, "Laplace")
+    with pytest.raises(CalibrationError, match=r"use local trust, .* shuffle has none\.$"):
+        cf.need_delta(0.0, "Shuffle noise", cf.NOT_SHUFFLED)

@@ -139,7 +139,8 @@ def find(name: str, **options: float) -> list[Entry]:
     known = list(entries(**options))
     found = [e for e in known if name in (e.name, e.mechanism, e.trust)]
     if not found:
-        raise UnknownNameError("mechanism", name, {e.name for e in known})
+        names = {name for e in known for name in (e.name, e.mechanism, e.trust)}
+        raise UnknownNameError("mechanism", name, names)
     return found
 
 

@@ -115,7 +115,7 @@ def audit(
         progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
         rows.append(_row(case, quick=quick, seed=seed))
     if not mechanisms or {INTEGERS, "shuffle", "bits"} & set(mechanisms):
-        progress(f"{INTEGERS} (paper)")
+        progress(f"{INTEGERS} (printed)")
         rows.append(_printed_messages(epsilon, delta, _RUNS, seed))
     return rows
 

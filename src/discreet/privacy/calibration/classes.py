@@ -53,7 +53,12 @@ from discreet.device.draws import WORD
 from discreet.device.layout import MessageClass
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.calibration.classes_kernels import coins_curve, poisson_curve
-from discreet.privacy.calibration.closed_forms import gaussian_sigma, least_epsilon, need_delta
+from discreet.privacy.calibration.closed_forms import (
+    NOT_SHUFFLED,
+    gaussian_sigma,
+    least_epsilon,
+    need_delta,
+)
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf, poisson_pmf
 from discreet.privacy.calibration.losses import Composition, Grid
 
@@ -158,7 +163,7 @@ def classes_mean(classes: int, epsilon: float, delta: float) -> Fraction:
     """
     _validate.count(classes=classes)
     _validate.positive(epsilon=epsilon)
-    need_delta(delta, "Shuffle noise")
+    need_delta(delta, "Shuffle noise", NOT_SHUFFLED)
     start = gaussian_sigma(math.sqrt(2 * classes), float(epsilon), float(delta)) ** 2
 
     def excess(mean: float) -> float:

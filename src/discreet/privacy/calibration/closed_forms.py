@@ -205,13 +205,18 @@ def gaussian_variance(sigma: float) -> float:
     return 2 * sum(x * x * w for x, w in weights) / (1 + 2 * sum(w for _, w in weights))
 
 
-def need_delta(delta: float, what: str) -> None:
+_PURE = "choose a mechanism with a pure epsilon (laplace)"
+NOT_SHUFFLED = "use local trust, which has mechanisms with a pure epsilon; shuffle has none"
+"""What to do without a delta under shuffle."""
+
+
+def need_delta(delta: float, what: str, instead: str = _PURE) -> None:
     """Refuse delta = 0 where a mechanism cannot deliver it."""
     check_delta(delta)
     if delta == 0:
         raise CalibrationError(
             f"{what} needs delta > 0, got delta=0; give a delta well below 1/users, for instance "
-            f"1e-6, or choose a mechanism with a pure epsilon (laplace)."
+            f"1e-6, or {instead}."
         )
 
 

@@ -74,7 +74,7 @@ from discreet.privacy.calibration.classes import (
     check_means,
     classes_mean,
 )
-from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.calibration.crowds import honest_users, least_crowd, mean_of_all
 from discreet.privacy.calibration.distributions import poisson_pmf
 from discreet.privacy.calibration.routes import Route, moves_routes
@@ -136,7 +136,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
         **_: object,
     ) -> "ClassesBatch":
         """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
-        need_delta(trust.delta, "Shuffle noise")
+        need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         if trust.calibration == "paper":
             raise UnsupportedError(
                 "No paper prints constants for shuffle by classes; use mechanism='bits'."

@@ -33,7 +33,7 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import need_delta
+from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.calibration.crowds import honest_users, least_crowd
 from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
@@ -79,7 +79,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         cls, trust: "Shuffle", shape: Shape, *, statistics: tuple[str, ...], **_: object
     ) -> "ShuffleBatch":
         """The plan; how many bits each user adds depends on the batch (`bits`)."""
-        need_delta(trust.delta, "Shuffle noise")
+        need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         printed = trust.calibration == "paper"
         constants = printed_shuffle(shape, trust.epsilon, trust.delta) if printed else None
         moves = sensitivity(shape.horizon, statistics).moves
