@@ -152,17 +152,21 @@ def device(
 ) -> None:
     """Show the policy to play; with an episode: encode, seal and send it."""
     need_extra()
+    from discreet.service.client import Client
     from discreet.service.configs import DeviceConfig
     from discreet.service.roles import make_participant
 
     settings = DeviceConfig.read(config)
-    chain, participant = make_participant(settings, time.sleep, own=ticket, rehearsal=rehearsal)
-    if episode is None:
-        manifest = chain.current().manifest
-        echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy})
-        return
-    data = _episode(episode)
-    state = participant.attempt(lambda _: data)
+    data = None if episode is None else _episode(episode)
+    with Client(settings.url) as client:
+        chain, participant = make_participant(
+            settings, client, time.sleep, own=ticket, rehearsal=rehearsal
+        )
+        if data is None:
+            manifest = chain.current().manifest
+            echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy})
+            return
+        state = participant.attempt(lambda _: data)
     echo_json({"state": state})
     if state not in ("accepted", "ticketSpent"):
         raise typer.Exit(1)

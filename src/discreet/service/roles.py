@@ -113,6 +113,7 @@ def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing
 
 def make_participant(
     config: DeviceConfig,
+    client: Client,
     pause: Callable[[float], object],
     *,
     own: str = "",
@@ -122,6 +123,7 @@ def make_participant(
 
     Args:
         config: the file.
+        client: to the shuffler.
         pause: waits for so many seconds.
         own: the ticket, if the file holds none.
         rehearsal: take part although nobody is protected.
@@ -133,7 +135,7 @@ def make_participant(
         raise InvalidInputError("Expected ticket and study in hexadecimal digits.") from None
     if len(pass_) != ticket.SIZE:
         raise InvalidInputError("Expected a ticket of 64 hexadecimal digits; give --ticket.")
-    client, folder = Client(config.url), config.path(config.outbox)
+    folder = config.path(config.outbox)
     charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), FileOutbox(folder)
     chain = Chain(charter, client, *_remembered(folder / "seen.manifest", charter))
     return chain, Participant(chain, client, pass_, outbox, delay=config.delay, pause=pause)
