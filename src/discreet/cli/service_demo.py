@@ -24,7 +24,7 @@ _LINE = 0.5 if sys.stderr.isatty() else 5.0
 
 def demo(
     environment: Annotated[str, typer.Option(help="treatment or energy.")] = "treatment",
-    users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 2000,
+    users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 1000,
     kills: Annotated[int, typer.Option(help="SIGKILLs on the way, over all roles.")] = 0,
     runs: Annotated[int, typer.Option(help="Simulated runs to compare with.")] = 100,
     seed: Annotated[int, typer.Option(help="Of the simulated lives.")] = 0,

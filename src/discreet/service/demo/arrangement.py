@@ -41,7 +41,7 @@ class Arrangement:
     """
 
     world: str = "treatment"
-    users: int = 2000
+    users: int = 1000
     spare: int = 0
     seed: int = 0
     epsilon: float = 4.0
