@@ -834,6 +834,27 @@ _STUDY = (
         ("test_a_secure_study_passes_and_is_only_read",),
     ),
     Mutant(
+        "rehearsal-looks-real",
+        "a rehearsal's guarantee reads like a promise",
+        '        return f"{REHEARSED}: {Guarantee.__str__(self)}"',
+        "        return Guarantee.__str__(self)",
+        ("test_a_rehearsal_says_so_in_every_table", "test_simulated_promises_say_so"),
+    ),
+    Mutant(
+        "dossier-tables-look-real",
+        "tables of a rehearsal's dossier can be copied without a warning",
+        'return f"<caption>{REHEARSED}</caption>" if rehearsed else ""',
+        'return ""',
+        ("test_a_rehearsal_says_so_in_every_table_and_above_the_signature",),
+    ),
+    Mutant(
+        "dossier-believes-itself",
+        "a dossier says that nothing contradicts the promise whatever its audit found",
+        "            largest <= epsilon * (1 + TOLERANCE)\n            and not self.problems",
+        "            largest >= 0.0\n            and not self.problems",
+        ("test_too_little_noise_is_convicted", "test_an_audit_that_fails_says_so"),
+    ),
+    Mutant(
         "names-as-they-come",
         "white space makes a new user of an old one",
         '    name = unicodedata.normalize("NFC", visible).strip()',

@@ -12,9 +12,12 @@ from discreet.privacy.guarantee import (
     ASSUMPTIONS,
     NO_GUARANTEE,
     NOTIONS,
+    REHEARSED,
     Guarantee,
+    Rehearsal,
     rounded_down,
     rounded_up,
+    said,
 )
 
 
@@ -81,6 +84,18 @@ def test_stamping_changes_the_stamp_only():
     promise = Guarantee(notion="JDP", epsilon=1, delta=0)
     assert promise.stamped(secure=False) == promise
     assert not promise.stamped(secure=True).simulated
+
+
+def test_simulated_promises_say_so():
+    promise = Guarantee(notion="JDP", epsilon=1, delta=1e-6, assumptions=("a",))
+    rehearsed = said(promise)
+    assert isinstance(rehearsed, Rehearsal)
+    assert str(rehearsed) == f"{REHEARSED}: {promise}"
+    assert rehearsed.to_dict() == promise.to_dict()
+    assert said(rehearsed) == rehearsed
+    assert said(NO_GUARANTEE) is NO_GUARANTEE
+    real = promise.stamped(secure=True)
+    assert said(real) is real
 
 
 @pytest.mark.parametrize(
