@@ -1,5 +1,6 @@
 """The file of a study: whole or not there, its owner's alone, and every edit of it is noticed."""
 
+import math
 import os
 import pathlib
 import shutil
@@ -256,6 +257,18 @@ def test_what_is_replaced_is_not_left_in_the_file(tmp_path):
     assert len(set(seen) - now) > 5
     content = path.read_bytes()
     assert not [old for old in set(seen) - now if old.strip(b"\0") and old in content]
+    long = bytes(range(1, 256)) * 100  # pages of its own, which nothing new is written over
+    for statement, *values in (
+        ("INSERT INTO evidence VALUES ('long', 'bytes', '', ?)", long),
+        ("DELETE FROM evidence WHERE name = 'long'",),
+    ):
+        connection = study._store._patiently(True, math.inf)
+        connection.execute(statement, values)
+        connection.execute("COMMIT")
+        connection.close()
+        before, content = content, path.read_bytes()
+    assert long[:1000] in before
+    assert long[:1000] not in content
 
 
 def test_looking_whether_it_is_a_study_opens_nothing(tmp_path, monkeypatch):

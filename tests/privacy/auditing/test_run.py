@@ -132,7 +132,7 @@ def test_half_the_noise_in_the_code_is_a_false_row(monkeypatch):
 
     load = registry._load
     monkeypatch.setattr(
-        registry, "_load", lambda home: Halved if home == "one_shot:LaplaceBatch" else load(home)
+        registry, "_load", lambda home: Halved if home == ".one_shot:LaplaceBatch" else load(home)
     )
     for found in audit(["central/laplace"], quick=True):
         assert found.exact_epsilon == pytest.approx(2.0)
