@@ -33,6 +33,7 @@ COVERED = {
     ("central", "stream", "tree-honaker"): None,
     ("central", "stream", "tree-iid"): None,
     ("local", "batch", "one-step"): laws.OneStep,
+    ("local", "batch", "split"): laws.OneStep,
     ("local", "batch", "laplace"): laws.LaplaceMoves,
     ("local", "batch", "gaussian"): laws.GaussianMoves,
     ("local", "batch", "randomized-response"): laws.FlippedBits,
