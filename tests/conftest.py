@@ -1,6 +1,11 @@
 """Options shared by all tests."""
 
+import importlib.util
+
 from hypothesis import settings
+
+# Without the extra `service` (core tests) there is nothing to collect in its helpers.
+collect_ignore_glob = [] if importlib.util.find_spec("cryptography") else ["helpers/service*"]
 
 # No test is timed: the first example of many pays for a compiled kernel. Examples are the same in
 # every run, so that a failure is one for everybody.

@@ -3,6 +3,10 @@
 import json
 import re
 
+import pytest
+
+pytest.importorskip("flint")
+
 from discreet.privacy.certificates.run import verify
 from discreet.study.dossier import sections
 
