@@ -5,6 +5,26 @@ import subprocess
 
 import pytest
 
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+"""Nobody is asked anything, and nothing but the page is loaded."""
+
+
+def browser():
+    """The path of Chromium; the test is skipped where there is none."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no Chromium on this machine; the page is not shown to a real browser")
+    return program
+
 
 def dump_dom(address, folder):
     """The page after its scripts ran; none of them may have complained.
@@ -13,20 +33,10 @@ def dump_dom(address, folder):
         address: of the page, ``file:`` or loopback.
         folder: an empty one for the browser's profile.
     """
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("no Chromium on this machine; the page is not shown to a real browser")
     done = subprocess.run(
         [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
+            browser(),
+            *FLAGS,
             "--enable-logging=stderr",
             f"--user-data-dir={folder / 'profile'}",
             "--dump-dom",

@@ -3,23 +3,10 @@
 import base64
 import contextlib
 import json
-import shutil
 import subprocess
 import time
 
-import pytest
-
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-port=0",
-)
+from helpers.browser import FLAGS, browser
 
 
 class Browser:
@@ -32,12 +19,15 @@ class Browser:
     """
 
     def __init__(self, folder, width=1280, phone=False):
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        if program is None:
-            pytest.skip("no Chromium on this machine; the page is not shown to a real browser")
-        profile = folder / "profile"
+        program, profile = browser(), folder / "profile"
         self._process = subprocess.Popen(
-            [program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            [
+                program,
+                *FLAGS,
+                "--remote-debugging-port=0",
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
