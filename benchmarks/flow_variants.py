@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.flow_ucb_first import PlainGaussianBatch, learned
+from benchmarks.flow_ucb_first import PlainGaussianBatch
 from benchmarks.flow_ucb_first.learner import USUAL_CONFIDENCE, USUAL_GROWTH
 from discreet._seeds import RunSeeds
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import BIAS
 from discreet.learners.flow_ucb.learner import FlowUCB
-from discreet.learners.learn import public_facts
+from discreet.learners.learn import learn_in_batches, public_facts
 from discreet.learners.registry import LearnerSpec, register
 from discreet.learners.result import Result
 from discreet.mdp.tabular import TabularMDP
@@ -155,7 +155,7 @@ def run_plain(
     """A whole run on plain sums."""
     plan = PlainGaussianBatch.calibrate(trust, mdp.shape, statistics=FlowUCB.statistics)
     learner = FlowUCB(public_facts(mdp, episodes), plan, seeds.generator("policy"), **settings)
-    return learned(f"flow-ucb:{PLAIN}", mdp, learner, seeds)
+    return learn_in_batches(f"flow-ucb:{PLAIN}", mdp, learner, seeds)
 
 
 def _register(name: str, summary: str, trusts: tuple[str, ...], **how: Any) -> None:

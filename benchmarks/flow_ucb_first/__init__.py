@@ -16,10 +16,9 @@ from dataclasses import replace
 
 from benchmarks.flow_ucb_first.learner import FlowUCB
 from discreet._seeds import RunSeeds
-from discreet.learners.base import BatchLearner
-from discreet.learners.learn import public_facts, run_batches
+from discreet.learners.learn import learn_in_batches, public_facts
 from discreet.learners.registry import LearnerSpec, register
-from discreet.learners.result import Result, noise_deviations
+from discreet.learners.result import Result
 from discreet.mdp.shape import Shape
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.mechanisms.one_shot import GaussianBatch
@@ -69,25 +68,7 @@ def run_first(
     """A whole run of `FirstFlowUCB` on its own mechanism."""
     problem, plan = public_facts(mdp, episodes, stationary=stationary), own_plan(trust, mdp.shape)
     learner = FirstFlowUCB(problem, plan, seeds.generator("policy"), **settings)
-    return learned("flow-ucb-first", mdp, learner, seeds)
-
-
-def learned(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
-    """The result of a learner on a plan that no trust model makes."""
-    outcome, plan = run_batches(mdp, learner, seeds), learner.plan
-    episodes = learner.problem.episodes
-    return Result(
-        learner=name,
-        regret=outcome.regret,
-        guarantee=plan.guarantee,
-        policy=outcome.policy,
-        episodes=episodes,
-        seed=seeds.seed,
-        settings=learner.settings,
-        extras={"batches": outcome.batches},
-        mechanism=plan.mechanism,
-        noise=noise_deviations(plan.noise_variance(episodes)),
-    )
+    return learn_in_batches("flow-ucb-first", mdp, learner, seeds)
 
 
 def _spec(name: str, summary: str, **how) -> LearnerSpec:

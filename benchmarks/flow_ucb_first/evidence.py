@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import FloatArray, IntArray
+from discreet.learners.flow_ucb.evidence import fill_arrays, plain_arrays
 
 
 class Evidence(NamedTuple):
@@ -35,29 +36,13 @@ class Evidence(NamedTuple):
             *(np.zeros(rows) for _ in cls._fields[2:]),
         )
 
-    @property
-    def known(self) -> FloatArray:
-        """The rows of ``transitions`` that are in use."""
-        return self.transitions[: self.number.max() + 1]
-
-    def places(self, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
-        """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
-        fresh = np.zeros(self.number.shape, np.bool_)
-        fresh[tuple(axis[filled] for axis in rows)] = True
-        fresh &= self.number < 0
-        self.number[fresh] = len(self.known) + np.arange(fresh.sum())
-        return self.number[rows]
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the rows that are not in use."""
-        arrays = self._asdict() | {"transitions": self.known}
-        return {name: array.tolist() for name, array in arrays.items()}
+        return plain_arrays(self._asdict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Evidence":
         """The inverse of `to_dict`."""
-        fresh = cls.empty(*np.shape(data["number"]))
-        for name, array in fresh._asdict().items():
-            values = np.array(data[name], array.dtype)
-            array[: len(values)] = values.reshape(len(values), *array.shape[1:])
-        return fresh
+        evidence = cls.empty(*np.shape(data["number"]))
+        fill_arrays(evidence._asdict(), data)
+        return evidence

@@ -10,20 +10,9 @@ import numpy as np
 from benchmarks.flow_ucb_first.evidence import Evidence
 from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
+from discreet.learners.flow_ucb.plan_kernels import preferred
+from discreet.learners.flow_ucb.sizing_kernels import credit
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
-
-TIE = 1e-9
-
-
-@kernel
-def add_rows(
-    numbers: IntArray, weight: FloatArray, transitions: FloatArray, total: FloatArray
-) -> None:
-    """Add each row, times its weight, to row ``numbers[i]`` of the total; -1 for nowhere."""
-    for i in range(numbers.size):
-        if numbers[i] >= 0:
-            for j in range(total.shape[1]):
-                total[numbers[i], j] += weight[i] * transitions[i, j]
 
 
 @kernel
@@ -144,46 +133,13 @@ def optimistic(
                 else:
                     extra = width * sd
                     q = min(reward + mean + extra, ceiling)
-                if q > best + TIE or (q > best - TIE and tie[h, s, a] > luck):
+                if preferred(q, best, tie[h, s, a], luck):
                     best, luck = max(q, best), tie[h, s, a]
                     actions[h, s] = a
                     bonus[h, s] = min(extra, ceiling)
                     moments[h, s, 0], moments[h, s, 1] = variance, deviation
                     moments[h, s, 2] = reward
             values[h, s] = best
-
-
-@kernel
-def state_occupancy(
-    number: IntArray,
-    probabilities: FloatArray,
-    actions: IntArray,
-    initial: FloatArray,
-    out: FloatArray,
-) -> None:
-    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy.
-
-    A row that nobody has visited leads anywhere.
-    """
-    horizon, states = actions.shape
-    layers = number.shape[0]
-    out[:] = 0.0
-    out[0] = initial
-    for h in range(horizon - 1):
-        layer = h if layers > 1 else 0
-        for s in range(states):
-            i = number[layer, s, actions[h, s]]
-            for j in range(states):
-                chance = probabilities[i, j] if i >= 0 else 1.0 / states
-                out[h + 1, j] += out[h, s] * chance
-
-
-@kernel
-def credit(expected: float, noise: float, ease: float) -> float:
-    """Weight of a batch in one cell: near 1 where the counts dwarf the noise, near 0 below it."""
-    if noise == 0.0:
-        return 1.0
-    return expected / (expected + noise / ease)
 
 
 @kernel

@@ -41,28 +41,28 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.flow_ucb_first.evidence import Evidence
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
-from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, BatchLearner, Problem
-from discreet.learners.settings import ConstantSet, Settings
+from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.flow_ucb import sizing
+from discreet.learners.flow_ucb.evidence import known_rows, row_places
+from discreet.learners.flow_ucb.visit_noise import plan_factors
+from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.plans import BatchPlan
-from discreet.privacy.postprocess.flow import consistent_flow
-from discreet.privacy.postprocess.looks import Looks, inflow_visits
+from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSettings(Settings):
-    """The few numbers of flow-ucb; there is no printed set of constants to choose instead.
+class FlowSettings(OwnSettings):
+    """The few numbers of the first flow-ucb.
 
     Attributes:
         confidence: the one multiplier on all bonuses; None: `usual_confidence`.
@@ -72,7 +72,6 @@ class FlowSettings(Settings):
         ease: variance per visit against which noise is weighed in a batch's credit.
     """
 
-    constants: ConstantSet = "practical"
     confidence: float | None = None
     growth: float | None = None
     shrink: float = 0.8
@@ -80,11 +79,7 @@ class FlowSettings(Settings):
 
     def check(self) -> None:
         """All positive, and a batch leaves less than there was."""
-        if self.constants == "theory":
-            raise InvalidInputError(
-                "Expected constants='practical', got constants='theory': no bound is proven for "
-                "flow-ucb, so it has no printed constants; drop the setting."
-            )
+        super().check()
         given = {"confidence": self.confidence, "growth": self.growth}
         _validate.positive(**{name: value for name, value in given.items() if value is not None})
         _validate.positive(shrink=self.shrink, ease=self.ease)
@@ -111,11 +106,6 @@ def usual_confidence(problem: Problem) -> float:
     return float(USUAL_CONFIDENCE[problem.stationary] * math.prod(rows) ** 0.25)
 
 
-PROMISED = 0.5
-"""A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
-against this share of it, not against bonuses that add up to many times what can be earned."""
-
-
 class Request(NamedTuple):
     """A batch that was asked for, with the visits the model predicts per user."""
 
@@ -124,19 +114,9 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
 
-class FlowUCB(BatchLearner):
-    """Optimism on flow-consistent batches.
+class FlowUCB(FlowLearner):
+    """Optimism on flow-consistent batches; what may be set: `FlowSettings`."""
 
-    Args:
-        problem: public facts.
-        plan: a calibrated batch release of transitions and rewards.
-        rng: breaks ties.
-        settings: see `FlowSettings`.
-    """
-
-    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
-    last_transitions: ClassVar[bool] = False
-    centred: ClassVar[bool] = True
     settings_type = FlowSettings
 
     def __init__(
@@ -145,21 +125,14 @@ class FlowUCB(BatchLearner):
         super().__init__(problem, plan, rng)
         chosen = FlowSettings.choose(settings, learner="flow-ucb-first").resolved(problem)
         self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
-        del self.settings["constants"]  # there is one set: it needs no name
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
         self._initial = problem.start / problem.start.sum()
-        self._factors = visit_noise_factors(
-            shape.states,
-            shape.horizon,
-            int(problem.start.sum()),
-            last_transitions=plan.last_transitions,
-            look=_second_look(plan),
-        )
+        self._factors = plan_factors(problem, plan)
         self._centre = 0.5 if plan.centred else 0.0
         self._told = 0
-        self._noise_table: dict[int, tuple[float, float]] = {}
+        self._noise = sizing.Noise(plan)
         self._request: Request | None = None
 
     def ask(self) -> Batch:
@@ -172,7 +145,7 @@ class FlowUCB(BatchLearner):
         """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
         noise = dict(counts.noise_variance)
-        flow, visits = self._flow(counts, noise["transitions"])
+        flow, visits = released_flow(counts, self.problem.start)
         rewards = np.asarray(counts.row_rewards) + self._centre * visits
         steps, states, actions = np.nonzero(counts.played)
         begun = (steps > 0) | self.problem.start[states]
@@ -185,24 +158,6 @@ class FlowUCB(BatchLearner):
         self._add(rows, steps, weight, flow, visits, rewards, expected, noise)
         self._told += counts.users
         self._request = None
-
-    def _flow(self, counts: PrivateCounts, variance: float) -> tuple[FloatArray, FloatArray]:
-        """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent."""
-        transitions = np.asarray(counts.row_transitions)
-        if variance == 0:
-            where, horizon = np.nonzero(counts.played), self.problem.shape.horizon
-            if counts.last_transitions:
-                return transitions, transitions.sum(axis=-1)
-            return transitions, inflow_visits(transitions, where, horizon)
-        flow = consistent_flow(
-            transitions,
-            users=counts.users,
-            played=counts.played,
-            start=self.problem.start,
-            variance=variance,
-            looks=Looks.of(counts),
-        )
-        return flow.transitions, flow.visits
 
     def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
         if variance == 0:
@@ -226,18 +181,14 @@ class FlowUCB(BatchLearner):
         expected: FloatArray,
         noise: dict[str, float],
     ) -> None:
-        """Weighted sums, and the variances they carry.
-
-        Reports that show only a part of the visits add variance to every visit; half of it is left
-        in a state's total, which the flow measures twice: coming in and going out.
-        """
-        from benchmarks.flow_ucb_first import kernels
+        """Weighted sums, and the variances they carry (as in `discreet.learners.flow_ucb`)."""
+        from discreet.learners.flow_ucb.belief_kernels import add_rows
 
         evidence = self._evidence
         seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
         doubt = noise["transitions"] * self._factors[steps] + per_visit * seen / 2
-        places = evidence.places(rows, np.asarray(transitions.any(axis=-1)))
-        kernels.add_rows(places, weight, transitions, evidence.transitions)
+        places = row_places(evidence.number, rows, np.asarray(transitions.any(axis=-1)))
+        add_rows(places, weight, transitions, evidence.transitions)
         np.add.at(evidence.rewards, rows, weight * rewards)
         np.add.at(evidence.visits, rows, weight * visits)
         np.add.at(evidence.sampling, rows, weight**2 * seen * (1 + per_visit))
@@ -260,7 +211,7 @@ class FlowUCB(BatchLearner):
         from benchmarks.flow_ucb_first import kernels
 
         evidence = self._evidence
-        probabilities = np.empty_like(evidence.known)
+        probabilities = np.empty_like(known_rows(evidence.number, evidence.transitions))
         kernels.model(evidence.number, evidence.transitions, evidence.visits, probabilities)
         return probabilities
 
@@ -274,7 +225,7 @@ class FlowUCB(BatchLearner):
         promised = float(self._initial @ values[0])
         unknown = float((occupancy * bonus).sum())
 
-        def shrunk(users: float) -> bool:
+        def shrunk(users: int) -> bool:
             after = kernels.uncertainty_after(
                 evidence,
                 users,
@@ -290,69 +241,19 @@ class FlowUCB(BatchLearner):
             )
             return bool(after <= goal)
 
-        goal = self._goal(unknown, promised)
+        goal = sizing.goal(unknown, promised, self.settings["shrink"], self._noise.growth)
         left = self.problem.episodes - self._told
-        users = _rounded(self._size(shrunk, left), left)
-        if left - users < users / 2:
-            actions, occupancy, *_ = self._plan(probabilities, self._last_width(width), tie)
+        users = sizing.rounded(sizing.smallest(shrunk, sizing.most_users(self._told, left)), left)
+        if left - users < users / 2:  # the last batch teaches nobody
+            actions, occupancy, *_ = self._plan(probabilities, 0.0, tie)
             users = left
         return Request(actions, users, occupancy)
-
-    def _goal(self, unknown: float, promised: float) -> float:
-        """What a batch may leave unknown.
-
-        With noise per batch, small batches waste users: all below `PROMISED` is one batch's work.
-        Where noise grows with the batch (local) they waste nothing, and steps are half as large.
-        """
-        growth = self._noise_growth()
-        excess = max(1.0, unknown / (PROMISED * promised)) if promised > 0 else 1.0
-        shrink = self.settings["shrink"] ** (1 - growth / 2)
-        return float(shrink * unknown / excess ** (1 - growth))
-
-    def _noise_growth(self) -> float:
-        """0 where noise is the same for every batch, 1 where its variance grows with the users."""
-        one, two = self._noise_at(10)[0], self._noise_at(11)[0]
-        return min(max(math.log2(two / one), 0.0), 1.0) if one > 0 else 0.0
-
-    def _size(self, enough: Callable[[int], bool], left: int) -> int:
-        """The smallest batch that is ``enough``, no larger than all before it together.
-
-        The first batch has nothing to double: it may take a tenth of all users at most.
-        """
-        low, high = 1, max(1, min(left, self._told or left // 10))
-        if not enough(high):
-            return high
-        while high - low > max(1, low // 100):
-            middle = math.isqrt(low * high) if high > 4 * low else (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
-
-    def _last_width(self, width: float) -> float:
-        """The last batch teaches nobody: it plays the greedy policy (``width`` is not used)."""
-        return 0.0
-
-    def _noise(self, users: float) -> tuple[float, float]:
-        """Variances of the two statistics, interpolated between powers of two.
-
-        Exact for noise that is constant (central, shuffle) or proportional to the users (local);
-        a plan may need milliseconds for each size, and sizing a batch asks for many.
-        """
-        power = max(0, math.floor(math.log2(users)))
-        low, high = self._noise_at(power), self._noise_at(power + 1)
-        share = users / 2**power - 1
-        transitions, rewards = ((1 - share) * a + share * b for a, b in zip(low, high, strict=True))
-        return transitions, rewards
-
-    def _noise_at(self, power: int) -> tuple[float, float]:
-        if power not in self._noise_table:
-            noise = self.plan.noise_variance(2**power)
-            self._noise_table[power] = noise["transitions"], noise["rewards"]
-        return self._noise_table[power]
 
     def _plan(
         self, probabilities: FloatArray, width: float, tie: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         from benchmarks.flow_ucb_first import kernels
+        from discreet.learners.flow_ucb.plan_kernels import state_occupancy
 
         horizon, states = self.problem.shape.horizon, self.problem.shape.states
         actions = np.zeros((horizon, states), np.int64)
@@ -360,9 +261,7 @@ class FlowUCB(BatchLearner):
         occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
         out = (actions, values, bonus, moments)
         kernels.optimistic(self._evidence, probabilities, width, self._centre, tie, *out)
-        kernels.state_occupancy(
-            self._evidence.number, probabilities, actions, self._initial, occupancy
-        )
+        state_occupancy(self._evidence.number, probabilities, actions, self._initial, occupancy)
         return actions, occupancy, values, bonus, moments
 
     def state(self) -> dict[str, Any]:
@@ -385,53 +284,3 @@ class FlowUCB(BatchLearner):
             actions, users, occupancy = state["request"]
             self._request = Request(np.array(actions, np.int64), int(users), np.array(occupancy))
         self.rng.bit_generator.state = state["rng"]
-
-
-def visit_noise_factors(
-    states: int,
-    horizon: int,
-    starts: int,
-    *,
-    last_transitions: bool = True,
-    look: float = 0.0,
-) -> FloatArray:
-    """Variance of a state's visits at each step, after flow consistency, per counter's variance.
-
-    The visits of a layer sum to the users, which leaves 1 - 1/k of the variance with k states. They
-    are measured by the ``states`` counters going out (not at the last step without its
-    transitions), from step 1 on by the counters coming in, one per state of the layer before, and
-    by a second look, if there is one: with one start, step 0 is exact and step 1 almost.
-
-    >>> visit_noise_factors(states=4, horizon=3, starts=1).tolist()
-    [0.0, 0.6, 1.5]
-
-    Args:
-        states: S.
-        horizon: H.
-        starts: the states an episode can begin in.
-        last_transitions: whether the transitions of the last step are released.
-        look: variance of a transition counter over that of a second look at the visits.
-    """
-    inside = 1 - 1 / states
-    factors = np.full(horizon, inside * states / 2)
-    factors[0] = (1 - 1 / starts) * states
-    factors[1:2] = inside / (1 / starts + 1 / states)
-    if not last_transitions:
-        factors[-1] = inside * (starts if horizon == 2 else states)
-    if look:
-        free = np.full(horizon, inside)
-        free[0] = 1 - 1 / starts
-        factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
-    return factors
-
-
-def _second_look(plan: BatchPlan) -> float:
-    """Variance of transitions over that of visits that are released besides, if they are."""
-    noise = plan.noise_variance(1)
-    return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0
-
-
-def _rounded(users: int, left: int) -> int:
-    """Up to two significant digits: round numbers are easier to recruit and to calibrate for."""
-    unit = int(10 ** max(0, len(str(users)) - 2))
-    return min(left, -(-users // unit) * unit)

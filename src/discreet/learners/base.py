@@ -48,7 +48,12 @@ class Batch:
 class BatchLearner(ABC):
     """A learner of the batch rhythm.
 
-    Subclasses take ``(problem, plan, rng, **settings)``; ``rng`` breaks ties and draws policies.
+    Subclasses take the same, and ``**settings``.
+
+    Args:
+        problem: public facts.
+        plan: a calibrated batch release of `statistics`.
+        rng: breaks ties and draws policies.
 
     Attributes:
         settings: resolved, as plain values, for the result.
@@ -101,6 +106,14 @@ class BatchLearner(ABC):
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`."""
+
+
+class FlowLearner(BatchLearner):
+    """A batch learner that is told transitions and rewards; visits follow from the flow."""
+
+    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    last_transitions: ClassVar[bool] = False
+    centred: ClassVar[bool] = True
 
 
 class StreamLearner(ABC):

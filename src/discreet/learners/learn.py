@@ -68,7 +68,7 @@ def learn(
     _validate.truth(stationary=stationary)
     problem = public_facts(mdp, episodes, stationary=stationary)
     batch_learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
-    return _learn_in_batches(spec.name, mdp, batch_learner, seeds)
+    return learn_in_batches(spec.name, mdp, batch_learner, seeds)
 
 
 def _check_mdp(mdp: object, spec: LearnerSpec) -> None:
@@ -129,7 +129,8 @@ def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
     return spec.make
 
 
-def _learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
+def learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
+    """The result of a batch learner, whoever made its plan."""
     outcome = run_batches(mdp, learner, seeds)
     episodes, plan = learner.problem.episodes, learner.plan
     return Result(

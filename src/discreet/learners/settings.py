@@ -87,6 +87,25 @@ class Settings:
         return {name: value for name, value in self.to_dict().items() if value is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnSettings(Settings):
+    """Settings of a learner of ours: nothing is printed, so there is one set of constants."""
+
+    constants: ConstantSet = "practical"
+
+    def check(self) -> None:
+        """There are no printed constants to ask for."""
+        if self.constants == "theory":
+            raise InvalidInputError(
+                "Expected constants='practical', got constants='theory': no bound is proven for "
+                "this learner, so it has no printed constants; drop the setting."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting but the set of constants, which needs no name."""
+        return {name: value for name, value in super().to_dict().items() if name != "constants"}
+
+
 def _check_kind(name: str, value: object, kind: Any) -> None:
     """The value is of the annotated kind."""
     origin = get_origin(kind)

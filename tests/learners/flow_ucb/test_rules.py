@@ -7,14 +7,12 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
-from discreet.learners.flow_ucb.learner import visit_noise_factors
+from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
-from discreet.privacy.postprocess.flow import consistent_flow
-from discreet.privacy.postprocess.looks import Looks
 
 CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 
@@ -64,39 +62,6 @@ def _unknown_after(learner, users, occupancy):
     factors = visit_noise_factors(4, 6, 1, last_transitions=False)[:, None]
     uncertain = users * occupancy <= np.sqrt(noise * factors)
     return (occupancy * uncertain * (6.0 - np.arange(6)[:, None])).sum()
-
-
-def test_visit_noise_factors_match_the_projection():
-    # Without x >= 0 the projection is linear: its variance is that of 4,000 draws, to 20%.
-    rng = np.random.default_rng(5)
-    played = np.ones((4, 3, 1), bool)
-    played[0, 1:] = False
-    start, visits = np.array([True, False, False]), []
-    for _ in range(4000):
-        noisy = rng.normal(0, 1, (4, 3, 1, 3)) * played[..., None]
-        flow = consistent_flow(noisy, users=1000, played=played, start=start, signed=True)
-        ending = Looks(last_transitions=False)
-        short = consistent_flow(
-            noisy, users=1000, played=played, start=start, signed=True, looks=ending
-        )
-        visits.append([flow.visits[..., 0], short.visits[..., 0]])
-    whole, short = np.var(visits, axis=0)
-    expected = visit_noise_factors(3, 4, 1)
-    np.testing.assert_allclose(whole[0], 0, atol=1e-9)
-    np.testing.assert_allclose(whole[1].mean(), expected[1], rtol=0.2)
-    np.testing.assert_allclose(whole[2].mean(), expected[2], rtol=0.2)
-    without = visit_noise_factors(3, 4, 1, last_transitions=False)
-    np.testing.assert_allclose(short[3].mean(), without[3], rtol=0.2)
-    np.testing.assert_array_equal(without[:3], expected[:3])
-
-
-def test_a_second_look_lowers_the_doubt_by_its_precision():
-    # 3 states, 2 of 3 parts free: outflow and inflow have the variance 3 each, the look 2.
-    plain, looked = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
-    assert looked[0] == plain[0] == 0
-    assert looked[2] == pytest.approx((2 / 3) / (1 / 3 + 1 / 3 + 1 / 2))
-    alone = visit_noise_factors(3, 1, 3, look=0.5, last_transitions=True)
-    assert alone.tolist() == pytest.approx([(2 / 3) / (1 / 3 + 1 / 2)])
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])

@@ -18,24 +18,23 @@ steps if the problem is declared stationary.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet import _validate
-from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.etc.exploration import check_size, designed_policy, exploration_users
 from discreet.learners.etc.model import ExploredModel
 from discreet.learners.registry import LearnerSpec
-from discreet.learners.settings import ConstantSet, Settings
+from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.plans import BatchPlan
 from discreet.privacy.statistics import PrivateCounts
 
 
 @dataclass(frozen=True, kw_only=True)
-class EtcSettings(Settings):
+class EtcSettings(OwnSettings):
     """What may be chosen of etc.
 
     Attributes:
@@ -44,36 +43,21 @@ class EtcSettings(Settings):
         rounds: batches of a designed exploration.
     """
 
-    constants: ConstantSet = "practical"
     exploration: Literal["designed", "uniform"] = "designed"
     length: int | None = None
     rounds: int = 3
 
     def check(self) -> None:
         """Somebody explores, in at least one round; there are no printed constants."""
-        if self.constants == "theory":
-            raise InvalidInputError(
-                "Expected constants='practical', got constants='theory': etc has no printed "
-                "constants; drop the setting."
-            )
+        super().check()
         _validate.count(rounds=self.rounds)
         if self.length is not None:
             _validate.count(length=self.length)
 
 
-class ExploreThenCommit(BatchLearner):
-    """Explore, then commit; see the module.
+class ExploreThenCommit(FlowLearner):
+    """Explore, then commit: see the module; what may be set: `EtcSettings`."""
 
-    Args:
-        problem: public facts.
-        plan: a calibrated batch release of transitions and rewards.
-        rng: breaks ties.
-        settings: see `EtcSettings`.
-    """
-
-    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
-    last_transitions: ClassVar[bool] = False
-    centred: ClassVar[bool] = True
     settings_type = EtcSettings
 
     def __init__(
@@ -86,7 +70,6 @@ class ExploreThenCommit(BatchLearner):
         length = self.chosen.length or exploration_users(problem, plan)
         self._ends = _round_ends(min(length, problem.episodes), self._rounds())
         self.settings = {**self.chosen.to_dict(), "length": self._ends[-1]}
-        del self.settings["constants"]  # there is one set: it needs no name
         self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
         self._seed = int(rng.integers(2**62))
         self._told = 0

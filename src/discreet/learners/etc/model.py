@@ -8,8 +8,7 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.mdp.shape import Shape
-from discreet.privacy.postprocess.flow import consistent_flow
-from discreet.privacy.postprocess.looks import Looks, inflow_visits
+from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -101,23 +100,9 @@ def _flow(
     counts: PrivateCounts, policy: StochasticPolicy, start: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent."""
-    transitions, variance = np.asarray(counts.row_transitions), counts.noise_variance
-    where, horizon = np.nonzero(counts.played), len(counts.played)
-    if variance["transitions"] == 0:
-        last = counts.last_transitions
-        visits = transitions.sum(axis=1) if last else inflow_visits(transitions, where, horizon)
-    else:
-        flow = consistent_flow(
-            transitions,
-            users=counts.users,
-            played=counts.played,
-            start=start,
-            variance=variance["transitions"],
-            looks=Looks.of(counts),
-        )
-        transitions, visits = flow.transitions, flow.visits
+    transitions, visits = released_flow(counts, start)
     if not counts.last_transitions and counts.row_visits is None:
-        visits = _split_by_policy(visits, where, policy)
+        visits = _split_by_policy(visits, np.nonzero(counts.played), policy)
     return transitions, visits
 
 

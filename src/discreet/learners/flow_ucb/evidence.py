@@ -1,11 +1,12 @@
 """What flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
 
 VISITS: Final = 0
 """Column of the weighted visits N."""
@@ -20,6 +21,33 @@ BIAS: Final = 4
 TOTAL: Final = 4
 """Of rewards, the column of their weighted sum."""
 COLUMNS: Final = 5
+
+
+def known_rows(number: IntArray, transitions: FloatArray) -> FloatArray:
+    """The rows of ``transitions`` that are in use."""
+    return transitions[: number.max() + 1]
+
+
+def row_places(number: IntArray, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
+    """Where the transitions of ``rows`` are kept; ``filled`` ones get a place in ``number``."""
+    new = np.zeros(number.shape, np.bool_)
+    new[tuple(axis[filled] for axis in rows)] = True
+    new &= number < 0
+    number[new] = number.max() + 1 + np.arange(new.sum())
+    return number[rows]
+
+
+def plain_arrays(arrays: Mapping[str, NumberArray]) -> dict[str, Any]:
+    """Plain values, without the rows of ``transitions`` that are not in use."""
+    kept = {**arrays, "transitions": arrays["transitions"][: arrays["number"].max() + 1]}
+    return {name: array.tolist() for name, array in kept.items()}
+
+
+def fill_arrays(arrays: Mapping[str, NumberArray], plain: Mapping[str, Any]) -> None:
+    """Put the values of `plain_arrays` back into empty arrays."""
+    for name, array in arrays.items():
+        values = np.array(plain[name], array.dtype)
+        array[: len(values)] = values.reshape(len(values), *array.shape[1:])
 
 
 class Evidence(NamedTuple):
@@ -50,26 +78,19 @@ class Evidence(NamedTuple):
     @property
     def known(self) -> FloatArray:
         """The rows of ``transitions`` that are in use."""
-        return self.transitions[: self.number.max() + 1]
+        return known_rows(self.number, self.transitions)
 
     def places(self, rows: tuple[IntArray, ...], filled: BoolArray) -> IntArray:
         """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
-        new = np.zeros(self.number.shape, np.bool_)
-        new[tuple(axis[filled] for axis in rows)] = True
-        new &= self.number < 0
-        self.number[new] = len(self.known) + np.arange(new.sum())
-        return self.number[rows]
+        return row_places(self.number, rows, filled)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the rows that are not in use."""
-        arrays = self._asdict() | {"transitions": self.known}
-        return {name: array.tolist() for name, array in arrays.items()}
+        return plain_arrays(self._asdict())
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Evidence":
         """The inverse of `to_dict`."""
-        empty = cls.empty(*np.shape(data["number"]))
-        for name, array in empty._asdict().items():
-            values = np.array(data[name], array.dtype)
-            array[: len(values)] = values.reshape(len(values), *array.shape[1:])
-        return empty
+        evidence = cls.empty(*np.shape(data["number"]))
+        fill_arrays(evidence._asdict(), data)
+        return evidence

@@ -40,12 +40,12 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
 from discreet.learners.flow_ucb.evidence import (
@@ -68,11 +68,11 @@ from discreet.learners.flow_ucb.settings import (
     users_per_unit,
     usual_confidence,
 )
+from discreet.learners.flow_ucb.visit_noise import plan_factors
 from discreet.learners.registry import LearnerSpec
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.plans import BatchPlan
-from discreet.privacy.postprocess.flow import consistent_flow
-from discreet.privacy.postprocess.looks import Looks, inflow_visits
+from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -84,19 +84,9 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
 
-class FlowUCB(BatchLearner):
-    """Optimism on flow-consistent batches.
+class FlowUCB(FlowLearner):
+    """Optimism on flow-consistent batches; what may be set: `FlowSettings`."""
 
-    Args:
-        problem: public facts.
-        plan: a calibrated batch release of transitions and rewards.
-        rng: breaks ties.
-        settings: see `FlowSettings`.
-    """
-
-    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
-    last_transitions: ClassVar[bool] = False
-    centred: ClassVar[bool] = True
     settings_type = FlowSettings
 
     def __init__(
@@ -107,19 +97,12 @@ class FlowUCB(BatchLearner):
         self._noise = sizing.Noise(plan)
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
-        del self.settings["constants"]  # there is one set: it needs no name
         if chosen.confidence is None:
             self.settings["confidence"] = usual_confidence(self._plenty)
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
-        self._factors = visit_noise_factors(
-            shape.states,
-            shape.horizon,
-            int(problem.start.sum()),
-            last_transitions=plan.last_transitions,
-            look=_second_look(plan),
-        )
+        self._factors = plan_factors(problem, plan)
         initial = problem.start / problem.start.sum()
         self._planner = Planner(shape, initial, 0.5 if plan.centred else 0.0)
         self._check = OwnStepCheck(self._planner, self._factors)
@@ -162,23 +145,9 @@ class FlowUCB(BatchLearner):
         Where nothing tells the last step's visits of a row but what flows into its state, actions
         are taken as often as the policy says.
         """
-        transitions = np.asarray(counts.row_transitions)
-        horizon = self.problem.shape.horizon
-        if counts.noise_variance["transitions"] > 0:
-            found = consistent_flow(
-                transitions,
-                users=counts.users,
-                played=counts.played,
-                start=self.problem.start,
-                variance=counts.noise_variance["transitions"],
-                looks=Looks.of(counts),
-            )
-            flow, visits = found.transitions, found.visits
-        elif counts.last_transitions:
-            return transitions, transitions.sum(axis=-1)
-        else:
-            flow, visits = transitions, inflow_visits(transitions, rows, horizon)
+        flow, visits = released_flow(counts, self.problem.start)
         if counts.row_visits is None and not counts.last_transitions:
+            horizon = self.problem.shape.horizon
             last = rows[0] == horizon - 1
             arrived = flow[rows[0] == horizon - 2].sum(axis=0)
             visits[last] = arrived[rows[1][last]] * chosen[last]
@@ -373,50 +342,6 @@ def _request(plain: dict[str, Any]) -> Request:
     else:
         policy = StochasticPolicy(np.array(plain["probabilities"]))
     return Request(policy, int(plain["users"]), np.array(plain["occupancy"]))
-
-
-def visit_noise_factors(
-    states: int,
-    horizon: int,
-    starts: int,
-    *,
-    last_transitions: bool = True,
-    look: float = 0.0,
-) -> FloatArray:
-    """Variance of a state's visits at each step, after flow consistency, per counter's variance.
-
-    The visits of a layer sum to the users, which leaves 1 - 1/k of the variance with k states. They
-    are measured by the ``states`` counters going out (not at the last step without its
-    transitions), from step 1 on by the counters coming in, one per state of the layer before, and
-    by a second look, if there is one: with one start, step 0 is exact and step 1 almost.
-
-    >>> visit_noise_factors(states=4, horizon=3, starts=1).tolist()
-    [0.0, 0.6, 1.5]
-
-    Args:
-        states: S.
-        horizon: H.
-        starts: the states an episode can begin in.
-        last_transitions: whether the transitions of the last step are released.
-        look: variance of a transition counter over that of a second look at the visits.
-    """
-    inside = 1 - 1 / states
-    factors = np.full(horizon, inside * states / 2)
-    factors[0] = (1 - 1 / starts) * states
-    factors[1:2] = inside / (1 / starts + 1 / states)
-    if not last_transitions:
-        factors[-1] = inside * (starts if horizon == 2 else states)
-    if look:
-        free = np.full(horizon, inside)
-        free[0] = 1 - 1 / starts
-        factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
-    return factors
-
-
-def _second_look(plan: BatchPlan) -> float:
-    """Variance of transitions over that of visits that are released besides, if they are."""
-    noise = plan.noise_variance(plan.least_users)
-    return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0
 
 
 SPECS = {

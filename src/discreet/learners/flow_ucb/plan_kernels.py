@@ -71,6 +71,12 @@ def mean_reward(gains: FloatArray) -> float:
 
 
 @kernel
+def preferred(value: float, best: float, tie: float, luck: float) -> bool:
+    """Whether an action is better than the best so far, or as good and luckier."""
+    return value > best + TIE or (value > best - TIE and tie > luck)
+
+
+@kernel
 def optimistic(
     belief: Belief, width: FloatArray, explore: bool, centre: float, tie: FloatArray, out: Plan
 ) -> None:
@@ -115,7 +121,7 @@ def optimistic(
                 else:
                     extra = width[layer, s, a] * np.sqrt(square) if explore else 0.0
                     q = min(reward + mean + extra, ceiling)
-                if q > best + TIE or (q > best - TIE and tie[h, s, a] > luck):
+                if preferred(q, best, tie[h, s, a], luck):
                     best, luck = max(q, best), tie[h, s, a]
                     actions[h, s] = a
                     bonus[h, s] = min(extra, ceiling)

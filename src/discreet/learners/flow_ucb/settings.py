@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from discreet import _validate
-from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
-from discreet.learners.settings import ConstantSet, Settings
+from discreet.learners.settings import OwnSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSettings(Settings):
-    """The few numbers of flow-ucb; there is no printed set of constants to choose instead.
+class FlowSettings(OwnSettings):
+    """The few numbers of flow-ucb.
 
     Attributes:
         confidence: the one multiplier on all bonuses; None: `usual_confidence`.
@@ -23,7 +22,6 @@ class FlowSettings(Settings):
             False: every batch has one plan, one action per state and step.
     """
 
-    constants: ConstantSet = "practical"
     confidence: float | None = None
     shrink: float = 0.7
     ease: float = 0.1
@@ -32,11 +30,7 @@ class FlowSettings(Settings):
 
     def check(self) -> None:
         """All positive, and a batch leaves less than there was."""
-        if self.constants == "theory":
-            raise InvalidInputError(
-                "Expected constants='practical', got constants='theory': no bound is proven for "
-                "flow-ucb, so it has no printed constants; drop the setting."
-            )
+        super().check()
         if self.confidence is not None:
             _validate.positive(confidence=self.confidence)
         _validate.truth(mixing=self.mixing)

@@ -32,6 +32,7 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, SolverError
 from discreet.mdp.counts import dense_of, rows_of
 from discreet.privacy.postprocess.looks import Looks, inflow_visits, known
+from discreet.privacy.statistics import PrivateCounts
 
 NOTHING_ELSE = Looks()
 DIRECT_STATES = 64
@@ -115,6 +116,31 @@ def consistent_flow(
     return found._replace(
         transitions=dense_of(found.transitions, kept), visits=dense_of(found.visits, kept)
     )
+
+
+def released_flow(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Transitions ``[R, S]`` and visits ``[R]`` of the played rows of a release, made consistent.
+
+    Exact counts are consistent as they are.
+
+    Args:
+        counts: of one batch.
+        start: ``bool[S]``, the states an episode can begin in.
+    """
+    transitions = np.asarray(counts.row_transitions)
+    if counts.noise_variance["transitions"] > 0:
+        found = consistent_flow(
+            transitions,
+            users=counts.users,
+            played=counts.played,
+            start=start,
+            variance=counts.noise_variance["transitions"],
+            looks=Looks.of(counts),
+        )
+        return found.transitions, found.visits
+    if counts.last_transitions:
+        return transitions, transitions.sum(axis=-1)
+    return transitions, inflow_visits(transitions, np.nonzero(counts.played), len(counts.played))
 
 
 class _Rows(NamedTuple):
