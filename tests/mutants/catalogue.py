@@ -1227,6 +1227,13 @@ _CLASSES = (
         "lost += 0",
         ("test_the_verifier_counts_empty_cells",),
     ),
+    Mutant(
+        "classes-certificate-loses-too-little",
+        "the verifier takes off what two moves have lost together once too often",
+        "x[2] + y[2] - both), cut)",
+        "x[2] + y[2] - 2 * both), cut)",
+        ("test_a_move_is_lost_if_one_of_its_parts_is",),
+    ),
 )
 
 _SERVICE = (

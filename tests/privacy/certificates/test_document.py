@@ -206,9 +206,8 @@ def test_a_rounded_bound_is_no_smaller_and_no_larger_than_delta(bound, more, dig
     delta, room = min(Fraction(1), bound * more), Fraction(1, 10**digits)
     found = rounded(bound, delta, room)
     assert bound <= found <= delta
-    assert found == delta or bound * (1 + room) <= found <= bound * (1 + room) * (
-        1 + Fraction(1, 10**8)
-    )
+    roomy = bound + delta * room
+    assert found == delta or roomy <= found <= roomy * (1 + Fraction(1, 10**8))
 
 
 @given(POSITIVE)

@@ -138,6 +138,21 @@ def test_the_verifier_counts_empty_cells():
     assert empty <= verify(certify_claim(claim, check=False)) <= empty * Fraction(1001, 1000)
 
 
+@pytest.mark.parametrize("epsilon", [4, 5, 6, 8, 20])
+@pytest.mark.parametrize("mean", ["4.5", "11.4093", "17.7794"])
+def test_the_verifier_finds_the_bound_of_little_noise_again(mean, epsilon):
+    """S=3, A=2, H=3: empty cells have a mass that no rounding hides, in eight moves each way."""
+    law = PoissonNoise(mean=Fraction(mean), ups=8, downs=8)
+    claim = Claim(law=law, epsilon=Fraction(epsilon), delta=Fraction(1, 6), about={})
+    certificate = certify_claim(claim, check=False)
+    assert certificate.holds
+    recomputed = verify(certificate)
+    assert certificate.bound - claim.delta / 10**8 < recomputed <= certificate.bound
+    filled = 1 - math.exp(-float(law.mean))
+    if epsilon == 20:  # nearly all of delta: somebody is alone in one of eight cells
+        assert 0.999 * (1 - filled**8) < float(recomputed) < 1.1 * (1 - filled**8)
+
+
 def test_the_limit_of_classes_needs_no_batch():
     law = PoissonNoise(mean=Fraction("1393.03"), ups=39, downs=39)
     certificate = certify_claim(

@@ -4,8 +4,9 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet import Central
+from discreet import Central, Shuffle
 from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
 from discreet.privacy import certify
 
 
@@ -13,3 +14,10 @@ from discreet.privacy import certify
 def test_what_is_no_plan_is_one_sentence(thing):
     with pytest.raises(InvalidInputError, match=r"Expected a calibrated plan, got .*\.calibrate\("):
         certify(thing)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 5.0, 6.0, 8.0])
+def test_what_is_certified_passes_its_own_check_where_noise_is_little(epsilon):
+    trust = Shuffle(epsilon, 1e-4, mechanism="classes")
+    certificate = certify(trust.calibrate(Shape(states=3, actions=2, horizon=3)))
+    assert certificate.holds and certificate.ratio > 0.99

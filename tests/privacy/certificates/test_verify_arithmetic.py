@@ -186,6 +186,19 @@ def test_what_both_moves_have_lost_adds_up():
     assert verify.compose(one, (5, [SCALE], 4), BITS, 0)[::2] == (5, 11)
 
 
+@given(UNIT, UNIT)
+def test_a_move_is_lost_if_one_of_its_parts_is(a, b):
+    """Independent parts: a + b - ab, rounded up by a unit or two, and never below it."""
+    parts = [(0, [SCALE], math.ceil(share * SCALE)) for share in (a, b)]
+    lost = Fraction(verify.compose(*parts, BITS, 0)[2], SCALE)
+    assert 0 <= lost - (a + b - a * b) <= Fraction(3, SCALE)
+
+
+def test_what_is_lost_more_than_whole_stays_so():
+    parts = [(0, [SCALE], SCALE + more) for more in (5, 9)]
+    assert verify.compose(*parts, BITS, 0)[2] >= SCALE + 9
+
+
 @pytest.mark.parametrize(("first", "last"), [(0, 6), (-5, 3), (2, 4), (-3, -1)])
 def test_powers_of_the_grid_are_enclosed(first, last):
     found = verify.powers(GRID, first, last, BITS)

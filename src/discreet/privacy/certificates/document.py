@@ -83,10 +83,13 @@ class Certificate:
 
 
 def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
-    """A bound with a hair of room for the verifier's roundings, in few digits; at most delta."""
+    """A bound with a hair of room for the verifier, in few digits; at most delta.
+
+    The room is a part of delta, as the verifier's cuts are: a bound far below delta needs it, too.
+    """
     if bound == 0 or bound > delta:
         return bound
-    roomy = bound * (1 + room)
+    roomy = bound + delta * room
     unit = Fraction(1)
     while roomy < 10**9 * unit:
         unit /= 10

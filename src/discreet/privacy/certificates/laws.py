@@ -51,7 +51,7 @@ class Law(ABC):
 
     name: ClassVar[str]
     room: ClassVar[Fraction] = Fraction(1, 10**9)
-    """What the verifier's roundings and cuts may add to the bound, relatively."""
+    """What the verifier's roundings and cuts may add to the bound, in parts of delta."""
 
     stated: ClassVar[tuple[str, ...]] = ()
     """Attributes that are the law's own numbers."""

@@ -200,8 +200,12 @@ def crop(x: Masses, cut: int) -> Masses:
 
 
 def compose(x: Masses, y: Masses, bits: int, cut: int, more: int = 1) -> Masses:
-    """Two independent moves; masses are rounded up (or down, if ``more`` is 0)."""
-    return crop((x[0] + y[0], multiply(x[1], y[1], bits, more), x[2] + y[2]), cut)
+    """Two independent moves; masses are rounded up (or down, if ``more`` is 0).
+
+    One of them is lost with probability a + b - a·b, which grows with a and with b up to one.
+    """
+    both = min(x[2], 1 << bits) * min(y[2], 1 << bits) >> bits
+    return crop((x[0] + y[0], multiply(x[1], y[1], bits, more), x[2] + y[2] - both), cut)
 
 
 def repeat(x: Masses, times: int, bits: int, cut: int, more: int = 1) -> Masses:
