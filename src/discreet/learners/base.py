@@ -60,7 +60,7 @@ class BatchLearner(ABC):
     """
 
     statistics: ClassVar[tuple[str, ...]]
-    """What it needs released; the sensitivity follows from it."""
+    """What it needs released with its usual settings; see `released`."""
     last_transitions: ClassVar[bool] = True
     """Whether it needs the transitions of the last step in a problem that is not stationary; in a
     stationary one, where steps are pooled, they are released anyway."""
@@ -74,6 +74,11 @@ class BatchLearner(ABC):
         self.plan = plan
         self.rng = rng
         self.settings: dict[str, Any] = {}
+
+    @classmethod
+    def released(cls, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """What it needs released with these settings; the sensitivity follows from it."""
+        return cls.statistics
 
     @property
     def extras(self) -> dict[str, Any]:

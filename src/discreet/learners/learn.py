@@ -102,7 +102,8 @@ def make_batch_learner(
 ) -> BatchLearner:
     """A batch learner with its plan calibrated for exactly the statistics it needs.
 
-    The ``statistics`` and ``last_transitions`` of the learner's class decide the sensitivity.
+    What it has ``released`` with these settings, and its ``last_transitions``, decide the
+    sensitivity.
     """
     kind = spec.make
     if kind is None or not issubclass(kind, BatchLearner):
@@ -113,7 +114,7 @@ def make_batch_learner(
     plan = trust.calibrate(
         problem.shape,
         rhythm="batch",
-        statistics=kind.statistics,
+        statistics=kind.released(settings),
         last_transitions=kind.last_transitions or problem.stationary,
     )
     return kind(problem, plan, rng, **settings)

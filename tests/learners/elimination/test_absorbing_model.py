@@ -11,6 +11,7 @@ from discreet.learners.elimination.absorbing_model import (
     absorbing_model,
     absorption_optimism,
     bernstein_widths,
+    frequent_tuples,
     upper_and_lower,
 )
 from discreet.learners.elimination.active_set_kernels import optimal_values
@@ -41,6 +42,45 @@ def test_infrequent_transitions_are_absorbed():
     assert model.absorbed[0, 0, 0] == pytest.approx(0.1)
     assert (model.absorbed[-1] == 0).all()
     assert absorption_optimism(model)[0, 0, 0] == pytest.approx(0.1)
+
+
+def spread_pool(counts, rewards):
+    """One pair of the first step that leads to two states; the last step is empty."""
+    pool = CountPool.empty(SHAPE)
+    pool.transitions[0, 0, 0] = counts
+    pool.rewards[0, 0, 0] = rewards
+    return pool
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("given", [False, True])
+def test_definition_5_keeps_the_share_of_the_infrequent_out_of_the_others(given):
+    """Counts [700, 300], threshold 353: P = 0.7, absorbed 0.3, r = 0.5, whoever decides it."""
+    pool, threshold = spread_pool([700.0, 300.0], 500.0), np.full(SHAPE.visits, 353.0)
+    frequent = frequent_tuples(pool, threshold)
+    assert frequent[0, 0, 0].tolist() == [True, False]
+    if given:
+        zeros = np.zeros(SHAPE.visits)
+        model = absorbing_model(pool, zeros, START, frequent=frequent)
+    else:
+        model = absorbing_model(pool, threshold, START)
+    assert model.transitions[0, 0, 0].tolist() == [0.7, 0.0]
+    assert model.absorbed[0, 0, 0] == pytest.approx(0.3)
+    assert model.rewards[0, 0, 0] == 0.5
+    assert model.visits[0, 0, 0] == 1000.0
+
+
+def test_the_last_step_has_no_frequent_tuples():
+    assert not frequent_tuples(small_pool(), np.zeros(SHAPE.visits))[-1].any()
+
+
+def test_the_widest_noise_is_that_of_any_statistic():
+    pool = small_pool(4.0)
+    assert (pool.widest == 4.0).all()
+    pool.reward_variance[0] = 9.0
+    assert (pool.widest[0] == 9.0).all()
+    pool.look_variance = np.full(SHAPE.visits, 16.0)
+    assert (pool.widest == 16.0).all()
 
 
 def test_rewards_are_clipped_and_need_evidence():

@@ -5,12 +5,26 @@ import json
 import numpy as np
 import pytest
 
+import discreet
+from discreet import Shuffle
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import CountPool
 from discreet.learners.elimination.paper_explorer import PaperElimination, _one_step, _steps
 from discreet.learners.elimination.settings import EliminationSettings
-from discreet.mdp import RiverSwim, evaluate, occupancy, plan
+from discreet.learners.learn import make_batch_learner
+from discreet.learners.registry import get_learner
+from discreet.mdp import (
+    RandomMDP,
+    RiverSwim,
+    evaluate,
+    occupancy,
+    plan,
+    sample_counts,
+    uniform_policy,
+)
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
+from discreet.mdp.shape import Shape
+from discreet.privacy.sampling.samplers import SimulationSampler
 
 MDP = RiverSwim(states=3, horizon=3, relabel=5)
 
@@ -159,24 +173,107 @@ def test_the_coverage_design_is_certified_and_the_mixture_needs_none():
     assert plain.designs == []
 
 
+def listed_values(transitions):
+    """Of every policy, none dropped, in the model with these transitions."""
+    kept = transitions.copy()
+    kept[-1] = 0.0
+    return explorer().active.values(kept, MDP.initial, MDP.rewards)
+
+
+def test_the_refined_model_absorbs_what_the_crude_one_calls_infrequent():
+    """Definition 5 with plenty of data: P' of every listed policy, and Lemma 8: V(P') <= V(P)."""
+    made = explorer(constants="theory")
+    explore(made, users=8_000)  # so few that tuples are infrequent
+    finish(made, users=10**9)
+    crude = made.processed(made.crude)
+    frequent = crude.transitions > made._threshold(crude)[..., None]
+    model = made.refined_model()
+    lost = MDP.transitions[:-1] * ~frequent[:-1]
+    reached = model.visits[:-1] > 0
+    assert (lost.sum(axis=-1)[reached] > 0).any()
+    assert model.absorbed[:-1][reached] == pytest.approx(lost.sum(axis=-1)[reached])
+    absorbing = listed_values(np.where(frequent, MDP.transitions, 0.0))
+    truth = listed_values(MDP.transitions)
+    assert (absorbing <= truth + 1e-12).all()
+    assert (absorbing < truth - 1e-3).any()
+    assert listed_values(model.transitions) == pytest.approx(absorbing, abs=1e-9)
+
+
+def test_estimates_of_a_long_run_stay_below_the_best_value():
+    """RiverSwim S=3, H=4, printed constants, no noise, K = 1e7: Lemma 8 up to sampling."""
+    mdp = RiverSwim(states=3, horizon=4)
+    result = discreet.learn(
+        mdp, learner="pe", episodes=10**7, structure="paper", constants="theory", seed=0
+    )
+    best, late = plan(mdp).value, result.extras["estimates"][-4:]
+    assert max(late) <= best + 0.002
+    assert min(late) > best - 0.01  # and it has learnt by then
+
+
+def assumption_4(made, counts, seed):
+    """Whether one release, as the papers process it, is what Assumption 4 says."""
+    release = made.plan.release(counts, sampler=SimulationSampler(np.random.default_rng(seed)))
+    pool = CountPool.of_release(release)
+    processed = made.explorer.processed(pool)
+    error, visits = made.explorer.error(pool), processed.transitions.sum(axis=-1)
+    return bool(
+        (np.abs(visits - counts.visits) <= error).all()
+        and (np.abs(processed.transitions - counts.transitions) <= error).all()
+        and (np.abs(processed.rewards - counts.rewards) <= error).all()
+        and (visits >= counts.visits).all()
+        and (processed.transitions > 0).all()
+    )
+
+
+def paper_learner(mdp, trust, users=20_000):
+    """`sdp-pe` with the papers' structure and constants."""
+    problem = Problem(mdp.shape, users, mdp.initial > 0)
+    chosen = {"structure": "paper", "constants": "theory"}
+    rng = np.random.default_rng(0)
+    return make_batch_learner(get_learner("sdp-pe"), problem, trust, rng, chosen)
+
+
+@pytest.mark.parametrize("states, horizon", [(12, 2), (16, 2)])
+def test_assumption_4_holds_where_there_are_many_states(states, horizon):
+    """200 of 200 draws: visits are released, not summed."""
+    mdp = RandomMDP(states=states, actions=2, horizon=horizon, seed=3)
+    made = paper_learner(mdp, Shuffle(epsilon=1, delta=1e-5, mechanism="bits"))
+    counts = sample_counts(mdp, uniform_policy(mdp.shape), 2_000, np.random.default_rng(1))
+    assert all(assumption_4(made, counts, seed) for seed in range(200))
+
+
+def test_sums_of_transitions_would_underestimate_visits():
+    """What Assumption 4 needs the released visits for: without them it fails."""
+    made = explorer(constants="theory")
+    rng = np.random.default_rng(1)
+    pool = CountPool.empty(Shape(states=24, actions=2, horizon=2))
+    pool.transition_variance[:] = pool.reward_variance[:] = 100.0
+    pool.transitions += 100 + rng.normal(0.0, 10.0, pool.transitions.shape)
+    sums = made.processed(pool).transitions.sum(axis=-1)
+    assert (sums < 2400).any()
+    pool.looks = 2400 + rng.normal(0.0, 10.0, pool.rewards.shape)
+    pool.look_variance = np.full(pool.rewards.shape, 100.0)
+    assert (made.processed(pool).transitions.sum(axis=-1) >= 2400).all()
+
+
 def test_noisy_counts_become_valid_before_they_are_used():
     """Visits are never underestimated by more than the noise, and no count is negative."""
     made = explorer()
     rng = np.random.default_rng(7)
     pool = expected_counts(made.policy("fine", rng), 400, variance=25.0)
     pool.transitions += rng.normal(0.0, 5.0, pool.transitions.shape)
-    processed = made._processed(pool)
+    processed = made.processed(pool)
     assert (processed.transitions >= 0).all()
     exact = expected_counts(made.policy("fine", np.random.default_rng(7)), 400)
     assert processed.users == exact.users
     pool.transition_variance[1] = pool.reward_variance[1] = 0.0  # a step that nobody explored
-    assert not made._processed(pool).transitions[1].any()
+    assert not made.processed(pool).transitions[1].any()
 
 
 def test_without_noise_counts_stay_as_they_are():
     made = explorer()
     pool = expected_counts(made.policy("fine", np.random.default_rng(8)), 50)
-    processed = made._processed(pool)
+    processed = made.processed(pool)
     assert np.array_equal(processed.transitions, pool.transitions)
     assert processed is not pool
 

@@ -91,6 +91,12 @@ class CountPool:
             before = zero if self.look_variance is None else self.look_variance
             self.look_variance = before + weight**2 * other.look_variance
 
+    @property
+    def widest(self) -> FloatArray:
+        """``[H, X, A]``: the largest noise variance of a counter of any statistic."""
+        own = np.maximum(self.transition_variance, self.reward_variance)
+        return own if self.look_variance is None else np.maximum(own, self.look_variance)
+
     def visit_sums(self) -> FloatArray:
         """``[H, X, A]``: all looks at the visits together, each by its precision; unbiased."""
         return self._with_looks(self.transitions.sum(axis=-1))
@@ -177,16 +183,37 @@ def estimate_initial(pool: CountPool, start: BoolArray) -> FloatArray:
     return normalised
 
 
-def absorbing_model(pool: CountPool, threshold: FloatArray, start: BoolArray) -> AbsorbingModel:
-    """The model of pooled counts.
+def frequent_tuples(pool: CountPool, threshold: FloatArray) -> BoolArray:
+    """``bool[H, X, A, X]``: counted more often than ``threshold[H, X, A]``, before the last step.
+
+    What is left out is the W of the papers.
+    """
+    frequent: BoolArray = pool.transitions > threshold[..., None]
+    frequent[-1] = False
+    return frequent
+
+
+def absorbing_model(
+    pool: CountPool,
+    threshold: FloatArray,
+    start: BoolArray,
+    *,
+    frequent: BoolArray | None = None,
+) -> AbsorbingModel:
+    """The model of pooled counts: Definition 5.
+
+    A frequent tuple has the probability N(x, a, x')/N(x, a), where N(x, a) counts the infrequent
+    ones, too; their share is absorbed. Rewards are R(x, a)/N(x, a), of the same N(x, a).
 
     Args:
         pool: private counts.
-        threshold: ``[H, X, A]``; a transition counted at most so often is infrequent.
+        threshold: ``[H, X, A]``; a transition counted at most so often is infrequent, and a pair
+            visited at most so often has no reward.
         start: ``bool[X]``, the public start states.
+        frequent: ``bool[H, X, A, X]`` if other counts have decided it.
     """
-    frequent = pool.transitions > threshold[..., None]
-    frequent[-1] = False
+    if frequent is None:
+        frequent = frequent_tuples(pool, threshold)
     counts, visits = np.maximum(pool.transitions, 0.0), pool.visits()
     total = np.maximum(counts.sum(axis=-1), 1.0)  # of these: probabilities must not exceed one
     transitions = np.where(frequent, counts / total[..., None], 0.0)

@@ -20,7 +20,7 @@ default from print:
 4. random actions where the model has no evidence;
 5. the last stage, whose data nobody would use, is replaced by an exploit tail;
 6. transitions and rewards are released, visits are their sums (with a second look at them where the
-   mechanism gives one): two statistics instead of three.
+   mechanism gives one): two statistics instead of three, as ``structure="paper"`` has them.
 
 Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
 are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
@@ -28,6 +28,7 @@ theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -42,8 +43,10 @@ from discreet.learners.elimination.schedule import first_length, split_evenly, s
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.privacy.plans import BatchPlan
+from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 
+_NAME = "policy elimination"
 Entry = tuple[str, int, float]
 """One batch of the script: part of the stage, users, length of the stage."""
 
@@ -64,7 +67,7 @@ class PolicyElimination(BatchLearner):
         self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
     ) -> None:
         super().__init__(problem, plan, rng)
-        self.chosen = EliminationSettings.choose(settings, learner="policy elimination")
+        self.chosen = EliminationSettings.choose(settings, learner=_NAME)
         self.settings = self.chosen.to_dict()
         self.script = write_script(problem, self.chosen)
         self.position = 0
@@ -77,10 +80,17 @@ class PolicyElimination(BatchLearner):
         self._seed = int(rng.integers(2**62))
         self._pending: Batch | None = None
 
+    @classmethod
+    def released(cls, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """The papers release visits, too: without them Assumption 4 fails where X is large."""
+        chosen = EliminationSettings.choose(settings, learner=_NAME)
+        return STATISTICS if chosen.structure == "paper" else cls.statistics
+
     @property
     def extras(self) -> dict[str, Any]:
-        """Numbers for the result: the coverage designs with their certificates."""
-        return {"designs": list(self.explorer.designs)}
+        """Numbers for the result: designs with their certificates, and what stages estimated."""
+        estimates = getattr(self.explorer, "estimates", [])
+        return {"designs": list(self.explorer.designs), "estimates": list(estimates)}
 
     def ask(self) -> Batch:
         """The next batch of the script."""

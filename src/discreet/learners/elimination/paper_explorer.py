@@ -5,10 +5,14 @@ steps before it (Algorithm 2); one batch of fine exploration (Algorithm 3); then
 whose confidence interval lies below another's is dropped for good. Only the data of the current
 stage is used, unless ``forgetting=False``.
 
+Visits are released beside transitions and rewards, as printed: the post-processing (equation 6 of
+001) holds sums of transitions against a visit counter with the noise of *one* counter. A sum of
+transitions has X times its variance, and Assumption 4 would fail for large X (at X = 24, H = 2 in
+almost every draw).
+
 Choices where the print is silent: tuples that no listed policy reaches are dropped; a step with
-nothing to explore plays the greedy policy; the crude model starts with all mass absorbed; visits
-are sums of the released transitions, as the post-processing makes them anyway, averaged with a
-second look where the release holds one.
+nothing to explore plays the greedy policy; the crude model starts with all mass absorbed; counters
+that the public policy of a batch cannot touch are zeros, not noise.
 """
 
 from dataclasses import replace
@@ -22,6 +26,7 @@ from discreet.learners.elimination.absorbing_model import (
     AbsorbingModel,
     CountPool,
     absorbing_model,
+    frequent_tuples,
     upper_and_lower,
 )
 from discreet.learners.elimination.coverage import coverage_design, merge_policies
@@ -44,6 +49,7 @@ class PaperElimination:
         self.refined = CountPool.empty(problem.shape)
         self.greedy: int | None = None
         self.designs: list[dict[str, float]] = []
+        self.estimates: list[float] = []  # of the best listed policy, stage by stage
 
     def policy(self, part: str, rng: np.random.Generator) -> Policy:
         """What the users of one part of a stage play: ``"layer 3"``, ``"fine"`` or ``"tail"``."""
@@ -71,32 +77,42 @@ class PaperElimination:
 
     def crude_model(self) -> AbsorbingModel:
         """The model of crude exploration: steps that were not explored yet are all absorbed."""
-        pool = self._processed(self.crude)
+        pool = self.processed(self.crude)
         return absorbing_model(pool, self._threshold(pool), self.problem.start)
 
     def refined_model(self) -> AbsorbingModel:
-        """The model of fine exploration, with the infrequent tuples of the crude one."""
-        pool = self._processed(self.refined)
-        frequent = self.crude_model().transitions > 0.0
-        pool.transitions = np.where(frequent, pool.transitions, 0.0)
-        pool.transitions[-1] = self._processed(self.refined).transitions[-1]
-        return absorbing_model(pool, np.zeros(pool.rewards.shape), self.problem.start)
+        """The model of fine exploration: Definition 5 with the infrequent tuples of the crude one.
+
+        Their share of the refined counts is absorbed, not given to the others: so that values stay
+        below the true ones (Lemma 8).
+        """
+        crude = self.processed(self.crude)
+        frequent = frequent_tuples(crude, self._threshold(crude))
+        pool = self.processed(self.refined)
+        zeros = np.zeros(pool.rewards.shape)
+        return absorbing_model(pool, zeros, self.problem.start, frequent=frequent)
 
     def _threshold(self, pool: CountPool) -> FloatArray:
         """Per step, since each step of crude exploration is a batch of its own."""
-        return np.stack([self.printed.infrequent(v) for v in pool.transition_variance])
+        theory = self.settings.constants == "theory"
+        variance = pool.widest if theory else pool.transition_variance
+        return np.stack([self.printed.infrequent(v) for v in variance])
 
-    def _processed(self, pool: CountPool) -> CountPool:
-        """Valid counts that never underestimate visits (equation 6 of 001)."""
-        deviation = float(np.sqrt(pool.transition_variance.max()))
-        if deviation == 0.0:
-            return CountPool.from_dict(pool.to_dict())
+    def error(self, pool: CountPool) -> float:
+        """E of Assumption 4, for the widest noise of the pool; practical: z_w of its deviations."""
+        deviation = float(np.sqrt(pool.widest.max()))
         if self.settings.constants == "theory":
-            error = self.printed.count_error(deviation)
-        else:
-            error = self.settings.z_w * deviation
+            return self.printed.count_error(deviation)
+        return self.settings.z_w * deviation
+
+    def processed(self, pool: CountPool) -> CountPool:
+        """Valid counts that never underestimate visits (equation 6 of 001)."""
+        error = self.error(pool)
+        if error == 0.0:
+            return CountPool.from_dict(pool.to_dict())
         explored = pool.reward_variance > 0.0
-        valid = valid_counts(pool.transitions, pool.visit_sums(), error)
+        visits = pool.visit_sums() if pool.looks is None else pool.looks
+        valid = valid_counts(pool.transitions, visits, error)
         transitions = np.where(explored[..., None], valid.transitions, 0.0)
         return replace(pool, transitions=transitions, looks=None, look_variance=None)
 
@@ -128,8 +144,9 @@ class PaperElimination:
         model = self.refined_model()
         where = (model.transitions, model.initial)
         values = self.active.values(*where, model.rewards)
+        self.estimates.append(float(values.max()))
         if self.settings.constants == "theory":
-            deviation = float(np.sqrt(self.refined.transition_variance.max()))
+            deviation = float(np.sqrt(self.refined.widest.max()))
             keep = values.max() - values < self.printed.printed_width(length, deviation)
         else:
             upper, lower = upper_and_lower(model, self.printed.iota, self.settings.confidence)
@@ -151,6 +168,7 @@ class PaperElimination:
             "crude": self.crude.to_dict(),
             "refined": self.refined.to_dict(),
             "greedy": self.greedy,
+            "estimates": list(self.estimates),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -159,6 +177,7 @@ class PaperElimination:
         self.crude = CountPool.from_dict(state["crude"])
         self.refined = CountPool.from_dict(state["refined"])
         self.greedy = state["greedy"]
+        self.estimates = [float(value) for value in state["estimates"]]
 
 
 def _steps(part: str, horizon: int) -> tuple[int, ...]:
