@@ -55,7 +55,6 @@ from discreet.learners.flow_ucb.evidence import known_rows, row_places
 from discreet.learners.flow_ucb.visit_noise import plan_factors
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.plans import BatchPlan
 from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
@@ -114,17 +113,17 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
 
-class FlowUCB(FlowLearner):
-    """Optimism on flow-consistent batches; what may be set: `FlowSettings`."""
+class FlowUCB(FlowLearner[FlowSettings]):
+    """Optimism on flow-consistent batches."""
 
+    name = "flow-ucb-first"
     settings_type = FlowSettings
 
-    def __init__(
-        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
-    ) -> None:
-        super().__init__(problem, plan, rng)
-        chosen = FlowSettings.choose(settings, learner="flow-ucb-first").resolved(problem)
-        self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
+    def begin(self) -> None:
+        """Nothing is known."""
+        problem, plan = self.problem, self.plan
+        self.settings = self.chosen.resolved(problem).to_dict()
+        self.settings["stationary"] = problem.stationary
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)

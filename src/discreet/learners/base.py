@@ -8,7 +8,7 @@ users before into the policy of the next.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.statistics import PrivateCounts
+
+Chosen = TypeVar("Chosen", bound=Settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +115,30 @@ class BatchLearner(ABC):
         """Resume from `state`."""
 
 
-class FlowLearner(BatchLearner):
-    """A batch learner that is told transitions and rewards; visits follow from the flow."""
+class FlowLearner(BatchLearner, Generic[Chosen]):
+    """A batch learner that is told transitions and rewards; visits follow from the flow.
 
+    Attributes:
+        chosen: what the caller set, checked; the rest has its usual value.
+    """
+
+    name: ClassVar[str]
+    settings_type: ClassVar[type[Settings]]
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
     last_transitions: ClassVar[bool] = False
     centred: ClassVar[bool] = True
+
+    def __init__(
+        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: object
+    ) -> None:
+        super().__init__(problem, plan, rng)
+        self.chosen = cast("Chosen", self.settings_type.choose(settings, learner=self.name))
+        self.settings = self.chosen.to_dict()
+        self.begin()
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Set up what is known before the first batch, and the settings that follow from it."""
 
 
 class StreamLearner(ABC):

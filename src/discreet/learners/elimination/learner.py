@@ -35,40 +35,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, BatchLearner, Problem
+from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.absorbing_model import CountPool
 from discreet.learners.elimination.paper_explorer import PaperElimination
 from discreet.learners.elimination.practical_explorer import ImplicitElimination
 from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.privacy.plans import BatchPlan
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 
-_NAME = "policy elimination"
 Entry = tuple[str, int, float]
 """One batch of the script: part of the stage, users, length of the stage."""
 
 
-class PolicyElimination(BatchLearner):
-    """The learner: a script that is fixed in advance, and an explorer that fills it with policies.
+class PolicyElimination(FlowLearner[EliminationSettings]):
+    """A script that is fixed in advance, and an explorer that fills it with policies."""
 
-    Settings are those of `EliminationSettings`.
-    """
-
-    statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
+    name = "policy elimination"
     last_transitions: ClassVar[bool] = True
-    centred: ClassVar[bool] = True
     """Its batches mix policies: nothing else tells in every trust model who played what last."""
     settings_type = EliminationSettings
 
-    def __init__(
-        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
-    ) -> None:
-        super().__init__(problem, plan, rng)
-        self.chosen = EliminationSettings.choose(settings, learner=_NAME)
-        self.settings = self.chosen.to_dict()
+    def begin(self) -> None:
+        """Write the script; who explores depends on the structure."""
+        problem = self.problem
         self.script = write_script(problem, self.chosen)
         self.position = 0
         self.missing = 0  # users who were asked for and did not come: a tail of their own
@@ -77,13 +68,13 @@ class PolicyElimination(BatchLearner):
             self.explorer = PaperElimination(problem, self.chosen)
         else:
             self.explorer = ImplicitElimination(problem, self.chosen)
-        self._seed = int(rng.integers(2**62))
+        self._seed = int(self.rng.integers(2**62))
         self._pending: Batch | None = None
 
     @classmethod
     def released(cls, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """The papers release visits, too: without them Assumption 4 fails where X is large."""
-        chosen = EliminationSettings.choose(settings, learner=_NAME)
+        chosen = EliminationSettings.choose(settings, learner=cls.name)
         return STATISTICS if chosen.structure == "paper" else cls.statistics
 
     @property

@@ -23,13 +23,12 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import _validate
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.etc.exploration import check_size, designed_policy, exploration_users
 from discreet.learners.etc.model import ExploredModel
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
-from discreet.privacy.plans import BatchPlan
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -55,23 +54,22 @@ class EtcSettings(OwnSettings):
             _validate.count(length=self.length)
 
 
-class ExploreThenCommit(FlowLearner):
-    """Explore, then commit: see the module; what may be set: `EtcSettings`."""
+class ExploreThenCommit(FlowLearner[EtcSettings]):
+    """Explore, then commit: see the module."""
 
+    name = "etc"
     settings_type = EtcSettings
 
-    def __init__(
-        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
-    ) -> None:
-        super().__init__(problem, plan, rng)
-        self.chosen = EtcSettings.choose(settings, learner="etc")
+    def begin(self) -> None:
+        """Decide when exploration ends, from public facts."""
+        problem, plan = self.problem, self.plan
         if self.chosen.exploration == "designed":
             check_size(problem)
         length = self.chosen.length or exploration_users(problem, plan)
         self._ends = _round_ends(min(length, problem.episodes), self._rounds())
-        self.settings = {**self.chosen.to_dict(), "length": self._ends[-1]}
+        self.settings["length"] = self._ends[-1]
         self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
-        self._seed = int(rng.integers(2**62))
+        self._seed = int(self.rng.integers(2**62))
         self._told = 0
         self._pending: Batch | None = None
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
-from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS
+from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
 LEAST_SPREAD = 0.01
 """Of p(1 - p), so that what never happened is not taken for certain."""
@@ -75,29 +75,41 @@ def row_chi_square(
 
 
 @kernel
+def row_score(counts: FloatArray, sums: FloatArray, steps: int, together: FloatArray) -> float:
+    """The worst z of a row with ``sums[column, step]``; its chi-square joins those ``together``."""
+    square, freedom, worst = row_chi_square(
+        counts, sums[VISITS], sums[SAMPLING], sums[NOISE], steps, np.empty(counts.shape[1])
+    )
+    together[0] += square
+    together[1] += freedom
+    return worst
+
+
+@kernel
+def score(together: FloatArray) -> float:
+    """The z of a chi-square and its degrees of freedom; none without freedom."""
+    return normal(together[0], together[1]) if together[1] > 0.0 else -np.inf
+
+
+@kernel
 def move_scores(
     number: IntArray, transitions: FloatArray, moves: FloatArray, z: FloatArray
 ) -> float:
     """``z[s, a]`` of transitions; returns that of all rows together."""
     layers, states, actions = number.shape
-    counts, alone = np.empty((states, layers)), np.empty(layers)
-    visits, sampling, noise = np.empty(layers), np.empty(layers), np.empty(layers)
-    square, freedom = 0.0, 0.0
+    counts = np.empty((states, layers))
+    sums, together = np.empty((COLUMNS, layers)), np.zeros(2)
     for s in range(states):
         for a in range(actions):
             steps = 0
             for h in range(layers):
                 row = moves[h, s, a]
-                if number[h, s, a] < 0 or row[VISITS] <= np.sqrt(row[DOUBT]):
-                    continue
-                counts[:, steps] = transitions[number[h, s, a]]
-                visits[steps], sampling[steps] = row[VISITS], row[SAMPLING]
-                noise[steps] = row[NOISE]
-                steps += 1
-            one, degrees, z[s, a] = row_chi_square(counts, visits, sampling, noise, steps, alone)
-            square += one
-            freedom += degrees
-    return normal(square, freedom) if freedom > 0.0 else -np.inf
+                if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[DOUBT]):
+                    counts[:, steps] = transitions[number[h, s, a]]
+                    sums[:, steps] = row
+                    steps += 1
+            z[s, a] = row_score(counts, sums, steps, together)
+    return score(together)
 
 
 @kernel
@@ -108,21 +120,17 @@ def gain_scores(gains: FloatArray, doubted: float, total: int, z: FloatArray) ->
     of their sums.
     """
     layers, states, actions = gains.shape[:3]
-    counts, alone = np.empty((1, layers)), np.empty(layers)
-    visits, sampling, noise = np.empty(layers), np.empty(layers), np.empty(layers)
-    square, freedom = 0.0, 0.0
+    counts = np.empty((1, layers))
+    sums, together = np.empty((COLUMNS, layers)), np.zeros(2)
     for s in range(states):
         for a in range(actions):
             steps = 0
             for h in range(layers):
                 row = gains[h, s, a]
-                if row[VISITS] <= np.sqrt(row[DOUBT]):
-                    continue
-                counts[0, steps] = row[total]
-                visits[steps], sampling[steps] = row[VISITS], row[SAMPLING]
-                noise[steps] = row[NOISE] + doubted * row[DOUBT]
-                steps += 1
-            one, degrees, z[s, a] = row_chi_square(counts, visits, sampling, noise, steps, alone)
-            square += one
-            freedom += degrees
-    return normal(square, freedom) if freedom > 0.0 else -np.inf
+                if row[VISITS] > np.sqrt(row[DOUBT]):
+                    counts[0, steps] = row[total]
+                    sums[:, steps] = row
+                    sums[NOISE, steps] += doubted * row[DOUBT]
+                    steps += 1
+            z[s, a] = row_score(counts, sums, steps, together)
+    return score(together)

@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
 from discreet.learners.flow_ucb.evidence import (
@@ -71,7 +71,6 @@ from discreet.learners.flow_ucb.settings import (
 from discreet.learners.flow_ucb.visit_noise import plan_factors
 from discreet.learners.registry import LearnerSpec
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
-from discreet.privacy.plans import BatchPlan
 from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
@@ -84,20 +83,19 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
 
-class FlowUCB(FlowLearner):
-    """Optimism on flow-consistent batches; what may be set: `FlowSettings`."""
+class FlowUCB(FlowLearner[FlowSettings]):
+    """Optimism on flow-consistent batches."""
 
+    name = "flow-ucb"
     settings_type = FlowSettings
 
-    def __init__(
-        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: Any
-    ) -> None:
-        super().__init__(problem, plan, rng)
-        chosen = FlowSettings.choose(settings, learner="flow-ucb")
+    def begin(self) -> None:
+        """Nothing is known; the usual confidence follows from the users and the noise."""
+        problem, plan = self.problem, self.plan
         self._noise = sizing.Noise(plan)
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
-        self.settings = {**chosen.to_dict(), "stationary": problem.stationary}
-        if chosen.confidence is None:
+        self.settings["stationary"] = problem.stationary
+        if self.chosen.confidence is None:
             self.settings["confidence"] = usual_confidence(self._plenty)
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
