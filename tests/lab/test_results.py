@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
     assert (tmp_path / "new" / "deep" / "file").read_bytes() == b"x"
 
 
-def test_every_run_knows_the_source_of_its_learner_and_environment(made):
+def test_every_run_knows_the_source_of_its_learner_environment_and_mechanism(made):
     from discreet import _sources
 
     for entry in load(made).guarantees:
@@ -248,6 +248,7 @@ def test_every_run_knows_the_source_of_its_learner_and_environment(made):
             "version": discreet.__version__,
             "learner": _sources.logic(),
             "environment": _sources.logic(),
+            "mechanism": _sources.logic(),
         }
 
 

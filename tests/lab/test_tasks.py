@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet import _sources
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.lab import tasks
 from discreet.lab.spec import EnvironmentRow
 from discreet.lab.tasks import Task, build_environment, bundles, execute, expand, lost, tasks_of
 from discreet.learners import registry
+from discreet.privacy.mechanisms import registry as mechanisms
 from helpers.experiments import experiment
 
 CENTRAL = {"model": "central", "epsilon": [1.0], "delta": 1e-6}
@@ -69,6 +71,36 @@ def test_the_fingerprint_knows_what_changes_a_result_and_nothing_else():
         replace(cell, environment=replace(cell.environment, parameters={"states": 3})),
     ]
     assert len({cell.key, *(one.key for one in different)}) == 6
+
+
+NOISE = """
+from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.mechanisms.registry import Mechanism, register
+
+
+class Mine(LaplaceBatch):
+    pass
+
+
+register(Mechanism("central", "batch", "mine-{name}", Mine))
+"""
+
+
+def test_an_edited_mechanism_of_another_package_reuses_nothing(tmp_path, monkeypatch):
+    """Two modules that differ in one comment; trust models name what they register."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(mechanisms, "_MECHANISMS", list(mechanisms._MECHANISMS))
+    sources = []
+    for name in ("first_noise", "second_noise"):
+        (tmp_path / f"{name}.py").write_text(NOISE.format(name=name), "utf-8")
+        trust = {**CENTRAL, "mechanism": f"mine-{name}"}
+        one = replace(experiment("flow-ucb", trusts=[trust]), imports=(name,))
+        (cell,) = expand(one)
+        assert cell.origin["learner"] == _sources.logic()
+        sources.append(cell.origin["mechanism"])
+    assert len(set(sources)) == 2
+    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    assert cell.key != replace(cell, trust=discreet.Central(1.0, 1e-6)).key
 
 
 def broken(*_, **__):

@@ -7,7 +7,7 @@
 What a file says about how it came about (version, source, mechanism, noise, settings) was said by
 the run that made it. Reading, plotting and reporting change none of it. A folder only ever grows:
 it is refused to an experiment that would leave out a run that it holds, be it of other settings, of
-another version of discreet, or of a learner that was edited since.
+another version of discreet, or of code (learner, environment, mechanism) edited since.
 """
 
 import json
@@ -145,7 +145,7 @@ class ResultFolder:
             return ""
         origins = [task.cell.origin for task in tasks]
         if others[0].get("source") not in origins:
-            return f"{len(others)} runs of a learner or environment that was edited since"
+            return f"{len(others)} runs of a learner or environment or mechanism edited since"
         return f"{len(others)} runs of other settings"
 
     def _stamp(self) -> "Environment | None":

@@ -27,6 +27,7 @@ from discreet.errors import DiscreetError, UnsupportedError
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
 from discreet.mdp.environments.registry import get_environment
+from discreet.privacy.mechanisms import registry as mechanism_registry
 from discreet.privacy.trust import TrustModel, trust_name
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Origin(TypedDict):
     version: str
     learner: str
     environment: str
+    mechanism: str
 
 
 def _learner_source(name: str) -> str:
@@ -60,6 +62,14 @@ def _environment_source(name: str) -> str:
         return _sources.of_file(path)
     build = get_environment(name).build
     return _sources.of_object(getattr(build, "func", build))
+
+
+def _mechanism_source(trust: TrustModel) -> str:
+    """Our logic, and the files of a mechanism from elsewhere that was asked for by name."""
+    asked = (trust_name(trust), getattr(trust, "mechanism", "auto"))
+    chosen = [m for m in mechanism_registry.everything() if (m.trust, m.name) == asked]
+    found = [_sources.of_object(m.load()) for m in chosen if not m.ours]
+    return "-".join(dict.fromkeys([_sources.logic(), *found]))
 
 
 @dataclass(frozen=True)
@@ -94,11 +104,12 @@ class Cell:
 
     @functools.cached_property
     def origin(self) -> Origin:
-        """Which code makes it: the version, and the source of the learner and the environment."""
+        """Which code makes it: the version, and the source of learner, environment, mechanism."""
         return {
             "version": discreet.__version__,
             "learner": _learner_source(self.learner.name),
             "environment": _environment_source(self.environment.name),
+            "mechanism": _mechanism_source(self.trust),
         }
 
     @property
@@ -135,9 +146,9 @@ class Promise(TypedDict):
 class Record(TypedDict):
     """What one finished run leaves, stated by the run itself and never computed again.
 
-    ``version`` is the discreet that made it, ``source`` the fingerprints of the learner's and the
-    environment's code; ``mechanism``, ``noise`` (standard deviation on one counter of each
-    statistic) and ``settings`` are as the run resolved them.
+    ``version`` is the discreet that made it, ``source`` the fingerprints of the learner's, the
+    environment's and the mechanism's code; ``mechanism``, ``noise`` (standard deviation on one
+    counter of each statistic) and ``settings`` are as the run resolved them.
     """
 
     version: str

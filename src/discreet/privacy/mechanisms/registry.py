@@ -51,6 +51,11 @@ class Mechanism:
         return _load(self.home) if isinstance(self.home, str) else self.home
 
     @property
+    def ours(self) -> bool:
+        """Whether discreet ships it."""
+        return isinstance(self.home, str) and self.home.startswith(".")
+
+    @property
     def summary(self) -> str:
         """The first line of its class's docstring; one of ours is not loaded for it."""
         home = self.home if isinstance(self.home, str) else ""
