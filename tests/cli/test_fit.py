@@ -68,3 +68,27 @@ def test_secure_noise_is_the_default(logged, discreet):
     assert "-JDP, one user's whole episode, replace-one" in out
     assert REHEARSED not in out
     assert "Policy: policy.csv" in out
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_release_is_not_lost_with_the_file_of_its_policy(logged, discreet, monkeypatch, as_json):
+    """Who had to repeat it would have made two releases of the same people."""
+
+    def full(*_):
+        raise library.errors.InvalidInputError("Cannot write 'p.csv': No space left on device.")
+
+    monkeypatch.setattr(library.offline.result, "write_rows", full)
+    command = ["fit", "logged.csv", *OPTIONS, *TRUST, "--rehearse", "--seed", "3"]
+    code, out, err = discreet(*command, "--output", "p.csv", *["--json"] * as_json)
+    assert (code, err) == (2, "")
+    assert "No space left on device. The release was made" in out
+    assert "treat" in out
+    if as_json:
+        found = json.loads(out)
+        assert (found["output"], len(found["policy"])) == (None, 4)
+
+
+def test_a_large_delta_is_remarked_on(logged, discreet):
+    code, _, err = discreet("fit", "logged.csv", *OPTIONS, *TRUST[:-1], "0.5", "--rehearse")
+    assert code == 0
+    assert "delta = 0.5 lets the promise fail" in err

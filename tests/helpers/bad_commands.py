@@ -107,6 +107,17 @@ CASES = {
         BAD,
         "low < high",
     ),
+    "a delimiter that is none": (
+        _design(DESIGN.replace("reward_range", 'delimiter = ";;"\nreward_range')),
+        BAD,
+        "of one character",
+    ),
+    "a name with a control character": (
+        _design(DESIGN.replace('"ill"', '"ill\\u001b[2J"')),
+        BAD,
+        "printed on one line",
+    ),
+    "a design without a bottom": (_design("x = " + "[" * 3_000), BAD, "Expected TOML"),
     "a setting in the wrong place": (
         _design(DESIGN.replace("mixing = false", "episodes = 3")),
         BAD,

@@ -13,7 +13,9 @@ from discreet.mdp import Shape, Vocabulary
 from discreet.mdp.vocabulary import key, nearest
 
 pytestmark = pytest.mark.core
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1).filter(spelled)
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1).filter(
+    spelled
+)
 NAMES = st.lists(TEXT | st.integers(-99, 99), min_size=1, max_size=6, unique_by=key)
 
 
@@ -101,6 +103,9 @@ def test_a_number_of_ten_thousand_digits_is_only_text():
         ({"states": ["ill", 0.5]}, "as text or as integers, got 0.5"),
         ({"states": [True, False]}, "as text or as integers, got True"),
         ({"states": ["ill", "\ud800"]}, "lone surrogate"),
+        ({"states": ["ill", "\x1b[2Jwell"]}, r"printed on one line, got '\\x1b\[2Jwell'"),
+        ({"actions": ["wait\nand see", "treat"]}, "printed on one line"),
+        ({"steps": ["a\u2028b", "c"]}, "printed on one line"),
         ({"steps": ["a", "b"], "closing": "b"}, "got 'b' and 'b', which are one"),
         ({"steps": ["a", "b"], "closing": ""}, "names of steps"),
     ],

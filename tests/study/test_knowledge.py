@@ -60,6 +60,26 @@ def test_noise_alone_is_not_knowledge():
     assert np.mean(shares) < 0.15
 
 
+def test_where_nobody_can_have_been_hardly_anything_is_known():
+    """From the left end the right one takes two steps: what is counted there is noise."""
+    shares = []
+    for seed in range(40):
+        knowledge = Knowledge(PROBLEM)
+        knowledge.add(release(discreet.Central(1, 1e-6), 4_000, seed))
+        shares.append(knowledge.answer().known[1, 2])
+    assert np.mean(shares) < 0.2
+
+
+def test_what_is_not_known_may_be_worth_all_that_is_left():
+    """Of users who never moved only the first state is known; elsewhere anything is possible."""
+    stay = DeterministicPolicy(plan(RIVER).policy.actions)
+    knowledge = Knowledge(PROBLEM)
+    knowledge.add(release(discreet.NoPrivacy(), 5_000, 1, stay))
+    other = DeterministicPolicy(1 - stay.actions)
+    value = knowledge.answer(other).value
+    assert (value.value, value.high) == (0.0, 4.0)
+
+
 def test_a_small_batch_hardly_disturbs_a_large_one():
     trust = discreet.Central(1, 1e-6)
     alone, both = Knowledge(PROBLEM), Knowledge(PROBLEM)

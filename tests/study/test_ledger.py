@@ -20,6 +20,13 @@ def chain(*kinds):
     return rows, tail
 
 
+def rewritten(row, **changes):
+    """An entry with other facts and the hash that belongs to them."""
+    number, text, _ = row
+    other = ledger.canonical({**json.loads(text), **changes})
+    return number, other, ledger.sha256(other.encode())
+
+
 def followed(rows):
     tail = Tail()
     for row in rows:
@@ -50,6 +57,9 @@ def test_two_runs_write_the_same_chain_and_every_link_is_another():
         lambda rows: [rows[0], (1, rows[1][1].replace("3", "4"), rows[1][2])],
         lambda rows: [rows[0], (1, None, rows[1][2])],
         lambda rows: [rows[0], (2, *rows[1][1:])],
+        lambda rows: [rows[0], rewritten(rows[1], users=2), rows[2]],
+        lambda rows: [rows[0], rewritten(rows[1], number=7)],
+        lambda rows: [rows[0], rewritten(rows[1], previous="")],
         lambda rows: chain("batch")[0],
         lambda rows: chain("start", "start")[0],
         lambda rows: chain("start", "other")[0],

@@ -1,11 +1,15 @@
 """The life of a study: prospects, drop-outs, issues, the policy and its value, the end."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import discreet
 from discreet.errors import InvalidInputError, StudyError
+from discreet.learners.base import Batch
 from discreet.mdp import evaluate
+from discreet.mdp.policies import DeterministicPolicy
 from helpers.studies import RIVER, advance, begin, episodes_of, names, reports_of
 
 SHUFFLE = discreet.Shuffle(epsilon=1, delta=1e-6)
@@ -75,6 +79,29 @@ def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, returnin
     advance(study)
     assert study.guarantee.epsilon == charged * before.epsilon  # for ever
     assert study.ledger[1]["returning"] == returning
+
+
+def test_under_local_trust_a_report_that_was_sent_has_been_seen(tmp_path):
+    study = begin(tmp_path / "study.db", discreet.Local(2), episodes=400)
+    head = study.head
+    with pytest.raises(StudyError, match=r"has been seen; say returning='seen', or 'nobody'"):
+        study.reissue(returning="unseen")
+    assert study.head == head
+    study.reissue(returning="seen")
+    assert study.guarantee.epsilon == 4
+
+
+def test_a_token_is_of_one_batch_and_one_policy(tmp_path, monkeypatch):
+    """Even if two batches ask the same of equally many, and if one batch were asked otherwise."""
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+    batch, tokens = study._course.ask(), [study.token]
+    monkeypatch.setattr(study._course, "ask", lambda: batch)
+    monkeypatch.setattr(study, "_tail", dataclasses.replace(study._tail, batches=1))
+    tokens.append(study.token)
+    other = Batch(DeterministicPolicy(np.ones((4, 3), np.int64)), batch.users)
+    monkeypatch.setattr(study._course, "ask", lambda: other)
+    tokens.append(study.token)
+    assert len(set(tokens)) == 3
 
 
 def test_what_cannot_be_issued_again(tmp_path):

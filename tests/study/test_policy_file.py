@@ -9,7 +9,7 @@ import discreet
 from discreet.errors import StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy
 from discreet.privacy.guarantee import REHEARSED
-from discreet.study.policy_file import how, question_rows
+from discreet.study.policy_file import how, question_rows, rows_of
 from helpers.studies import advance, begin
 
 
@@ -37,6 +37,16 @@ def test_names_of_states_actions_and_steps(tmp_path):
         assert {**plain, "known": str(plain["known"])} == {k: row[k] for k in plain}
         h, s = study.names.steps.index(row["step"]), study.names.states.index(row["state"])
         assert row["action"] == study.names.actions[study.policy.actions[h, s]]
+
+
+def test_what_rests_on_no_data_is_marked(tmp_path):
+    study = begin(tmp_path / "study.db")
+    assert not any(row["known"] for row in rows_of(study.answer, study.names))
+    advance(study)
+    found = study.answer
+    known = [row["known"] for row in rows_of(found, study.names)]
+    assert known == found.known.ravel().tolist()
+    assert {True, False} == set(known)
 
 
 def test_a_rehearsal_says_so_in_every_table(tmp_path):

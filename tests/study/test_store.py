@@ -313,3 +313,11 @@ def test_verify_looks_at_every_page_and_every_user(tmp_path, two_batches, monkey
     sql(path, "UPDATE users SET digests = zeroblob(16) WHERE id = 1")
     with pytest.raises(StudyError, match="edited or damaged"):
         study.verify()
+
+
+def test_a_commit_is_on_the_disk_and_what_is_deleted_is_zeroed(tmp_path):
+    """A batch that was counted is not forgotten when the power fails: its users would return."""
+    study = begin(tmp_path / "study.db")
+    with Store(study.path)._connected(writing=True) as connection:
+        for pragma, value in (("synchronous", 2), ("secure_delete", 1), ("journal_mode", "wal")):
+            assert connection.execute(f"PRAGMA {pragma}").fetchone() == (value,)

@@ -1,14 +1,15 @@
 """`discreet fit`: a better policy from a table of logged episodes, by one private release."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import Progress, echo_json, say
+from discreet.cli._console import Progress, echo_json, say, warn_of_delta
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
-from discreet.errors import InvalidInputError
+from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
     from discreet._types import BoolArray
@@ -33,22 +34,38 @@ def logged(
 ) -> None:
     """A policy that is better than what people do today, or DEFERs to it, by one release."""
     written = design.read()
+    warn_of_delta(getattr(written.trust_model, "delta", 0.0))
     _check_output(output)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))
         found = _fit(written, table, {**rehearsal.arguments(), "width": width}, progress)
-    if output is not None:
-        found.save_policy(output)
+    problem = _written(found, output)
     if json:
-        echo_json({**found.to_dict(), "policy": found.rows(), "output": output and str(output)})
-        return
-    for line in str(found).splitlines():
-        say(line)
-    if output is not None:
-        say(f"Policy: {output}")
+        plain = {**found.to_dict(), "policy": found.rows(), "output": output and str(output)}
+        echo_json({**plain, "output": None, "error": problem} if problem else plain)
+    else:
+        for line in str(found).splitlines():
+            say(line)
+        if output is not None:
+            say(f"Error: {problem}" if problem else f"Policy: {output}")
+    if problem:
+        raise typer.Exit(2)
 
 
 command = grouped(logged)
+
+
+def _written(found: "Fit", output: Path | None) -> str:
+    """Write the policy; why it could not be, if so: the release is made, and must not be lost.
+
+    Who had to make it again would have made two releases of the same people.
+    """
+    try:
+        if output is not None:
+            found.save_policy(output)
+    except DiscreetError as error:
+        return f"{error} The release was made and is printed here: keep it, and do not repeat it."
+    return ""
 
 
 def _check_output(output: Path | None) -> None:
@@ -57,9 +74,10 @@ def _check_output(output: Path | None) -> None:
         return
     if output.suffix.lower() not in (".json", ".csv"):
         raise InvalidInputError(f"Expected --output to end in .json or .csv, got {str(output)!r}.")
-    if output.is_dir() or not output.parent.is_dir():
+    if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
         raise InvalidInputError(
-            f"Expected --output to be a file in a folder that exists, got {str(output)!r}."
+            f"Expected --output to be a file in a folder that exists and takes files, got "
+            f"{str(output)!r}."
         )
 
 

@@ -206,7 +206,7 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
     """
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInputError(f"{origin} is not valid TOML: {error}.") from None
     kinds = {"environments": EnvironmentRow, "learners": LearnerRow, "trusts": TrustRow}
     parts: dict[str, object] = {

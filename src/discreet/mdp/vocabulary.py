@@ -8,6 +8,7 @@ and not a new state.
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ from discreet.mdp.shape import Shape
 _MOST_NAMES = 1_000_000
 """Of one kind; a problem with more does not fit into tables."""
 
+_UNSEEN = ("Cc", "Zl", "Zp")
+"""Unicode's control characters and line breaks: on a terminal they are commands."""
 _WHOLE = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?", re.ASCII)
 
 
@@ -171,6 +174,11 @@ def _name(given: object, kind: str) -> str:
         raise InvalidInputError(
             f"Expected names of whole characters, got {quoted(given)} among the {kind}, which "
             f"holds half of one (a lone surrogate)."
+        )
+    if any(unicodedata.category(letter) in _UNSEEN for letter in name):
+        raise InvalidInputError(
+            f"Expected names of {kind} that can be printed on one line, got {quoted(given)}, which "
+            f"holds a control character or a line break; leave it out."
         )
     return name
 

@@ -157,7 +157,7 @@ def read_design(path: str | Path) -> Design:
         plain = tomllib.loads(where.read_text("utf-8"))
     except OSError as error:
         raise InvalidInputError(f"Cannot read {str(where)!r}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeError, RecursionError) as error:
         raise InvalidInputError(f"Expected TOML in {str(where)!r}, got: {error}.") from None
     return design_of(plain)
 

@@ -17,6 +17,17 @@ from discreet.errors import InvalidInputError, StudyError
 from discreet.privacy.mechanisms._devices import DeviceEncoder
 from discreet.privacy.plans import Encoder
 
+WHOLE = (
+    "reports came whole and not mixed, so whoever counted them saw who sent what and was the "
+    "shuffler: the promise holds if that is not the analyst"
+)
+"""What a ledger says of a batch under shuffle whose reports were not mixed on the way."""
+
+
+def mixed(path: str | Path) -> bool:
+    """Whether reports in this form can have been mixed: whole ones show what belongs together."""
+    return Path(path).suffix.lower() == ".npy"
+
 
 def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     """All reports of a batch, one below the other.
@@ -27,7 +38,7 @@ def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     """
     where = Path(path)
     try:
-        if where.suffix.lower() == ".npy":
+        if mixed(where):
             return _array(where)
         if not isinstance(encoder, DeviceEncoder):
             raise StudyError(

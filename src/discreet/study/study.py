@@ -399,6 +399,11 @@ class Study:
                 "A stream has no batch to open again: a report counts whenever it comes; ask() for "
                 "the next user."
             )
+        if returning == "unseen" and self.guarantee.notion == "LDP":
+            raise StudyError(
+                "Under local trust nobody stands between a device and the operator: a report that "
+                "was sent has been seen; say returning='seen', or 'nobody' and ask new users."
+            )
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)

@@ -72,3 +72,10 @@ def test_what_is_missing_is_named_and_nothing_is_begun(place, discreet):
         assert (code, out) == (2, "")
         assert said in err
     assert [p.name for p in place.iterdir()] == ["design.toml"]
+
+
+def test_a_large_delta_is_remarked_on(place, discreet):
+    options = ("--design", "design.toml", "--delta", "0.5", "--rehearse")
+    code, _, err = discreet("study", "start", "study.db", *options)
+    assert code == 0
+    assert "delta = 0.5 lets the promise fail" in err

@@ -5,6 +5,9 @@ import numpy as np
 from discreet.device import load
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.guarantee import REHEARSED
+from discreet.study.dossier import sections
+from discreet.study.dossier.page import Material
+from discreet.study.intake import WHOLE
 from helpers.studies import RIVER, everything_in
 from helpers.study_commands import resumed, write_table
 
@@ -86,6 +89,7 @@ def test_reports_of_devices(place, run):
         options = ("--users", "users.txt", "--token", study.token)
         told = run("tell", "study.db", "reports", *options)
         assert told["counted"] == study.batch_size
+        assert bool(told["note"]) == (trust == "shuffle")
         for file in (place / "reports").iterdir():
             file.unlink()
 
@@ -101,6 +105,22 @@ def test_one_file_of_reports_and_an_array(place, run):
     np.save("mixed.npy", np.random.default_rng(0).permutation(rows))
     told = run("tell", "study.db", "mixed.npy", "--users", "users.txt", "--token", study.token)
     assert told["users"] == study.batch_size
+    assert (told["note"], resumed(place).ledger[-1].get("note")) == ({}, None)
+
+
+def test_whoever_counts_whole_reports_is_the_shuffler(place, run, discreet):
+    """On the screen, in the ledger, and in the dossier where a reviewer asks who is trusted."""
+    run("start", "study.db", "--design", "design.toml", "--trust", "shuffle", "--rehearse")
+    study = resumed(place)
+    write_reports(place, study)
+    options = ("--users", "users.txt", "--token", study.token)
+    code, out, _ = discreet("study", "tell", "study.db", "reports", *options)
+    assert code == 0
+    assert "was the shuffler" in " ".join(out.split())
+    study = resumed(place)
+    assert study.ledger[-1]["note"] == {"reports": WHOLE}
+    material = Material(study, study.ledger, [], None, "", "")
+    assert f"1 of 1 batches: {WHOLE}." in sections.trusted(material)
 
 
 def test_reports_need_names_and_a_token(place, run, discreet):

@@ -58,7 +58,12 @@ def test_a_file_is_read_by_it(tmp_path):
         ({"padding": {"end": "lost", "reward": "x"}}, "finite number"),
         ({"padding": {"end": "gone"}}, "end state of the vocabulary"),
         ({"reward_range": [1, 1]}, "low < high"),
-        ({"delimiter": 3}, "as text"),
+        ({"delimiter": 3}, "a delimiter of one character, got 3"),
+        ({"delimiter": ";;"}, "a delimiter of one character"),
+        ({"encoding": "utf-80"}, "an encoding that Python knows"),
+        ({"encoding": "rot13"}, "an encoding that Python knows"),
+        ({"encoding": "a\0"}, "an encoding that Python knows"),
+        ({"encoding": 8}, "an encoding that Python knows"),
         ({"cuts": [{"column": "x"}]}, "cuts of a discretizer"),
     ],
 )

@@ -1,5 +1,6 @@
 """Sections say what the study says, number by number."""
 
+import dataclasses
 import json
 import re
 
@@ -9,6 +10,7 @@ pytest.importorskip("flint")
 
 from discreet.privacy.certificates.run import verify
 from discreet.study.dossier import sections
+from discreet.study.dossier.evidence import Proof
 
 
 def test_batches_hashes_and_head(material):
@@ -82,3 +84,31 @@ def test_several_releases_are_charged_in_words(tmp_path, material):
     study.reissue(returning="seen")
     said = sections.promise(material._replace(study=study))
     assert "all are charged: ε = 2, δ = 0 (JDP) together" in said.replace("\n", " ")
+
+
+def test_without_a_certificate_nothing_is_called_certified(material):
+    for proofs in ([], [Proof(None, "No certificate: the extra is missing.")]):
+        bare = material._replace(proofs=proofs)
+        assert "not certified: see section 5" in sections.in_one_minute(bare)
+        unlisted = dataclasses.replace(material.audit, exact=None, unlisted="too many")
+        assert "not computed: too many; nor certified" in sections.audit(
+            bare._replace(audit=unlisted)
+        )
+    assert "There is no certificate: no batch was counted." in sections.noise(
+        material._replace(proofs=[])
+    )
+    assert "<td>certified</td>" in sections.in_one_minute(material)
+
+
+def test_sizes_of_batches_without_a_certificate_are_counted(material):
+    batch = material.entries[1]
+    entries = [*material.entries, dict(batch, users=7), dict(batch, users=8)]
+    proven = material._replace(proofs=[Proof(int(batch["users"]), "proven", "{}", "0")])
+    assert "2 smaller sizes of batches have no" in sections.noise(proven._replace(entries=entries))
+    assert "smaller sizes" not in sections.noise(proven)
+    assert "smaller sizes" not in sections.noise(material._replace(entries=entries))
+
+
+def test_commands_can_be_copied_whatever_the_file_is_called(material, monkeypatch):
+    monkeypatch.setattr(material.study, "path", material.study.path.with_name("a; rm -rf b.db"))
+    assert "discreet study verify &#x27;a; rm -rf b.db&#x27; --head" in sections.checking(material)

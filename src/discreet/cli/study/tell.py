@@ -48,8 +48,9 @@ def command(
         told, people = _told(study, data, users)
     with Progress(quiet=json, verb="counting") as progress:
         progress(f"{len(people):,} users")
-        study.tell(told, users=people, token=token, left_out=_look if show_left_out else None)
-    _show(study, len(people), json=json)
+        look, note = _look if show_left_out else None, _note(study, data)
+        study.tell(told, users=people, token=token, left_out=look, note=note)
+    _show(study, len(people), note, json=json)
 
 
 def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str]]:
@@ -71,20 +72,31 @@ def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str
     return study.read_reports(data), read_names(users)
 
 
+def _note(study: "Study", data: Path) -> dict[str, str]:
+    """What the ledger shall say: under shuffle, who was trusted with whole reports."""
+    from discreet.study.intake import WHOLE, mixed
+
+    whole = study.plan.guarantee.notion == "SDP" and not mixed(data)
+    return {"reports": WHOLE} if whole else {}
+
+
 def _look(left: int) -> None:
     """For the eyes of the trusted operator: never on standard output, which scripts keep."""
     warn(f"{left:,} users left the policy (raw data: do not write it down).")
 
 
-def _show(study: "Study", users: int, *, json: bool) -> None:
+def _show(study: "Study", users: int, note: dict[str, str], *, json: bool) -> None:
     rows = [
         ("counted now", f"{users:,} users"),
         ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
         ("promised to each", str(study.guarantee)),
+        *((f"note: {name}", text) for name, text in note.items()),
         ("value of the policy so far", str(study.value)),
         ("head", study.head),
     ]
-    answer({**facts_of(study), "counted": users}, f"Study {study.path}", rows, json=json)
+    answer(
+        {**facts_of(study), "counted": users, "note": note}, f"Study {study.path}", rows, json=json
+    )
     if not json:
         next_ = "report" if study.finished else "ask"
         say(f"Note the head, away from the file. Next: discreet study {next_} {study.path}")

@@ -25,10 +25,7 @@ class CsvSource:
 
     def __init__(self, file: TextIO, title: str, delimiter: str) -> None:
         self._title = title
-        if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
-            raise InvalidInputError(
-                f"Expected a delimiter of one character, got {quoted(delimiter)}."
-            )
+        check_delimiter(delimiter)
         self._reader = csv.reader(file, delimiter=delimiter, strict=True)
         header = next((rows[0] for _, rows in self._blocks(1)), None)
         if header is None:
@@ -79,6 +76,25 @@ class CsvSource:
                 )
 
 
+def check_delimiter(delimiter: object) -> None:
+    """Refuse what cannot stand between fields."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
+        raise InvalidInputError(f"Expected a delimiter of one character, got {quoted(delimiter)}.")
+
+
+def check_encoding(encoding: object) -> None:
+    """Refuse what is no encoding of text."""
+    try:
+        if isinstance(encoding, str):
+            "".encode(encoding)
+            return
+    except (LookupError, ValueError):
+        pass
+    raise InvalidInputError(
+        f"Expected an encoding that Python knows, got {quoted(encoding)}; try 'utf-8-sig'."
+    )
+
+
 @contextmanager
 def opened(file: str | Path | TextIO, delimiter: str, encoding: str) -> Iterator[CsvSource]:
     """A CSV file as a `Source`, closed at the end if it was opened here."""
@@ -87,23 +103,15 @@ def opened(file: str | Path | TextIO, delimiter: str, encoding: str) -> Iterator
         return
     path = Path(file)
     title = quoted(str(path), 200)
+    check_encoding(encoding)
     try:
-        with _text(path, encoding) as text:
+        with path.open(encoding=encoding, newline="") as text:
             yield CsvSource(text, title, delimiter)
     except UnicodeError:
         raise _wrong_encoding(path, title, encoding) from None
     except OSError as error:
         raise InvalidInputError(
             f"Expected a CSV file that can be read, got {title}: {error.strerror}."
-        ) from None
-
-
-def _text(path: Path, encoding: str) -> TextIO:
-    try:
-        return path.open(encoding=encoding, newline="")
-    except LookupError:
-        raise InvalidInputError(
-            f"Expected an encoding that Python knows, got {quoted(encoding)}; try 'utf-8-sig'."
         ) from None
 
 

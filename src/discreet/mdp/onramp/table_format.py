@@ -14,6 +14,7 @@ from discreet._spelling import quoted
 from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.discretizer import Discretizer
+from discreet.mdp.onramp import csv_files
 from discreet.mdp.onramp.layout import Layout, Padding
 from discreet.mdp.policies import Policy
 from discreet.mdp.trajectories import Trajectories
@@ -86,11 +87,8 @@ class TableFormat:
             vocabulary: of states, actions and steps.
             policy: that the users followed: what padding fills in.
         """
-        if not isinstance(self.delimiter, str) or not isinstance(self.encoding, str):
-            raise InvalidInputError(
-                f"Expected delimiter and encoding as text, got delimiter={self.delimiter!r}, "
-                f"encoding={self.encoding!r}."
-            )
+        csv_files.check_delimiter(self.delimiter)
+        csv_files.check_encoding(self.encoding)
         return Layout(
             vocabulary,
             columns=self.columns,
@@ -104,7 +102,7 @@ class TableFormat:
         self, path: str | Path, vocabulary: Vocabulary, policy: Policy | None = None
     ) -> tuple[Trajectories, list[str]]:
         """Episodes and users of a file; Parquet if it is called .parquet or .pq, else CSV."""
-        from discreet.mdp.onramp import csv_files, episodes, parquet_files
+        from discreet.mdp.onramp import episodes, parquet_files
 
         wanted = self.layout(vocabulary, policy)
         if Path(path).suffix.lower() in _PARQUET:

@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _FIRST, _LAST = 20, 20
 """Entries of a long ledger that are shown."""
 _MOST_ROWS = 2_000
+_NONE = '<p class="fails">There is no certificate: no batch was counted.</p>'
 _WIDEST = 12
 """Steps of a policy that stand side by side."""
 
@@ -44,17 +47,21 @@ def in_one_minute(material: "Material") -> str:
 def _state(material: "Material") -> str:
     """Where the study and its evidence stand, in one line each."""
     study, audit = material.study, material.audit
-    proven = all(proof.text for proof in material.proofs)
     facts = [
         ("Participants", f"{study.users:,} of {study.episodes:,}, in {study.batches:,} batches; "
          f"the study {'has ended' if study.finished else 'goes on'}"),
         ("The file", "verified just now: whole, and nobody counted twice"),
-        ("The noise", "certified" if proven else "not certified: see section 5"),
+        ("The noise", "certified" if _proven(material) else "not certified: see section 5"),
         ("The audit", "nothing promised, nothing to audit" if audit is None else
          "agrees with the promise" if audit.holds(study.plan.guarantee.epsilon) else
          "DOES NOT AGREE with the promise: see section 6"),
     ]  # fmt: skip
     return _facts(material, facts)
+
+
+def _proven(material: "Material") -> bool:
+    """Whether there is a certificate, and none is missing."""
+    return bool(material.proofs) and all(proof.text for proof in material.proofs)
 
 
 def promise(material: "Material") -> str:
@@ -84,7 +91,17 @@ def _releases(material: "Material") -> str:
 def trusted(material: "Material") -> str:
     """Party, sight, trust."""
     parties = words.NOTIONS[material.study.guarantee.notion].parties
-    return _table(material, ("who", "sees", "is trusted"), parties)
+    return _table(material, ("who", "sees", "is trusted"), parties) + _handed_over(material)
+
+
+def _handed_over(material: "Material") -> str:
+    """What the ledger says of how reports came, besides."""
+    notes = [note for e in material.entries if isinstance(note := e.get("note"), dict)]
+    said = Counter(str(note["reports"]) for note in notes if "reports" in note)
+    return "".join(
+        f'<p class="fails">{times:,} of {material.study.batches:,} batches: {escape(text)}.</p>'
+        for text, times in said.items()
+    )
 
 
 def unprotected(material: "Material") -> str:
@@ -124,7 +141,20 @@ def noise(material: "Material") -> str:
         _facts(material, list(lines))
         + "<h3>Certificate</h3><p>A rigorous bound on δ(ε) of this noise, by ball arithmetic, "
         "checked again with integers by a program that imports nothing of this library.</p>"
-        + "".join(_certificate(proof, i) for i, proof in enumerate(material.proofs))
+        + ("".join(_certificate(proof, i) for i, proof in enumerate(material.proofs)) or _NONE)
+        + _uncertified(material, sizes)
+    )
+
+
+def _uncertified(material: "Material", sizes: Sequence[int]) -> str:
+    """Sizes of batches whose noise depends on them and has no certificate here."""
+    proven = {proof.users for proof in material.proofs}
+    left = len(set(sizes) - proven)
+    if None in proven or not left or not proven:
+        return ""
+    return (
+        f'<p class="fails">{left:,} smaller sizes of batches have no certificate on this page; '
+        f"<code>discreet certify</code> makes one for each.</p>"
     )
 
 
@@ -150,8 +180,9 @@ def audit(material: "Material") -> str:
     if found is None:
         return "<p>Nothing is promised: there is nothing to audit.</p>"
     good = found.holds(guarantee.epsilon)
+    covered = "the certificate covers this shape" if _proven(material) else "nor certified"
     exact = (
-        f"not computed: {found.unlisted}; the certificate covers this shape"
+        f"not computed: {found.unlisted}; {covered}"
         if found.exact is None
         else f"ε = {rounded_up(found.exact * (1 - 1e-12), 7)} at δ = {rounded_up(guarantee.delta)}"
     )
@@ -247,7 +278,8 @@ def hashes(material: "Material") -> str:
 def checking(material: "Material") -> str:
     """A command for every claim."""
     study, guarantee = material.study, material.study.plan.guarantee
-    file, name = study.path.name, "" if material.audit is None else material.audit.name
+    file = shlex.quote(study.path.name)
+    name = "" if material.audit is None else material.audit.name
     pair = f"--epsilon {guarantee.epsilon:g} --delta {guarantee.delta:g}"
     alone = "python discreet/privacy/certificates/verify.py certificate-0.json"
     rows = [
