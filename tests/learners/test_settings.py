@@ -51,9 +51,8 @@ def test_practical_multipliers_never_exceed_the_printed_ones(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_what_a_run_uses_unless_asked(learner):
-    """Printed constants for the adversarial learners, practical ones for all others."""
-    expected = "theory" if get_learner(learner).rhythm == "adversarial" else "practical"
-    assert kind(learner).choose({}).constants == expected
+    """One default for all: practical constants."""
+    assert kind(learner).choose({}).constants == "practical"
 
 
 def test_a_setting_that_is_given_wins_over_practical_constants():

@@ -2,13 +2,14 @@
 
 import itertools
 import math
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.adversarial import (
@@ -22,7 +23,7 @@ from discreet.privacy.calibration.grids import grid_delta
 from discreet.privacy.loss_noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.privacy.mechanisms._cumulative import IndependentNoise
 from discreet.privacy.mechanisms._laws import BoundedLaw
-from discreet.privacy.mechanisms.tree import revealed, tree_levels
+from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, revealed, tree_levels
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy
 
@@ -136,6 +137,52 @@ def test_printed_constants_say_what_they_deliver(trust, feedback):
     expected = printed_epsilon(SIZE, 1.0, feedback, episodes=episodes)
     assert plan.guarantee.epsilon == pytest.approx(expected)
     assert plan.guarantee.claimed is not None
+
+
+@pytest.mark.parametrize("calibration", ["exact", "paper-004"])
+def test_the_central_privatizer_of_004_pads_the_losses_alone(calibration):
+    """Section 5.1: the binary mechanism on counts, the variant of Algorithm 4 on losses."""
+    trust = Central(1.0, mechanism="tree-laplace", calibration=calibration)
+    options = {"feedback": "full"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        plain = calibrate_layered(trust, SIZE, 1000, **options)
+        padded = calibrate_layered(trust, SIZE, 1000, padded_losses=True, **options)
+    counts, losses = padded.streams()
+    assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
+    assert losses.noise.law.scale == pytest.approx(LOSS_UNITS * counts.noise.law.scale)
+    assert counts.noise.law == plain.noise.law  # padding adds noise, and costs no privacy
+    assert padded.guarantee == plain.guarantee
+    one = padded.noise.law.variance
+    assert padded.noise_variance()["visits"] == pytest.approx(padded.noise.terms(1000) * one)
+    assert padded.noise_variance()["losses"] == pytest.approx(tree_levels(1000) * one)
+    if calibration == "paper-004":
+        assert padded.noise.law.scale == pytest.approx(3 * SIZE.horizon * math.log2(1000))
+
+
+def test_padding_the_losses_alone_needs_a_laplace_tree_that_carries_them():
+    for trust, feedback in (
+        (Central(1.0, 1e-6), "full"),
+        (Central(1.0, mechanism="tree-laplace"), "bandit"),
+        (Local(1.0), "full"),
+    ):
+        with pytest.raises(UnsupportedError, match="padded_losses"):
+            calibrate_layered(trust, SIZE, 1000, feedback=feedback, padded_losses=True)
+
+
+def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
+    trust = Central(1.0, mechanism="tree-laplace")
+    plan = calibrate_layered(trust, SIZE, 64, feedback="full", padded_losses=True)
+    drawn = []
+    for seed in range(60):
+        noise = plan.open(SimulationSampler(np.random.default_rng(seed)))
+        transitions, _, losses = noise.block(64)
+        real, cells = SIZE.real_pairs, SIZE.real_triples
+        drawn.append((losses[:, real].std(axis=1), transitions[:, cells].std(axis=1)))
+    losses, counts = (np.mean([d[i] for d in drawn], axis=0) for i in (0, 1))
+    node = math.sqrt(plan.noise.law.variance)
+    assert losses[31] / node == pytest.approx(math.sqrt(6), rel=0.1)  # one node, five paddings
+    assert counts[31] / node == pytest.approx(1.0, rel=0.1)
 
 
 def test_exact_laplace_spends_exactly_epsilon():

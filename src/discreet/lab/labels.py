@@ -59,7 +59,7 @@ def trust_words(facts: Facts, promise: Promise) -> str:
     if promise["notion"] == "none":
         return "no privacy"
     epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
-    printed = " (paper's constants)" if facts["calibration"] == "paper" else ""
+    printed = " (paper's constants)" if facts["calibration"].startswith("paper") else ""
     return f"{facts['trust']}, ε = {rounded_up(epsilon)}{printed}"
 
 

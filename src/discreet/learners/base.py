@@ -159,6 +159,8 @@ class StreamLearner(ABC):
     summary: ClassVar[str] = ""
     """One line for `discreet list`."""
     settings_type: ClassVar[type[StreamSettings]] = StreamSettings
+    paper: ClassVar[str] = ""
+    """The paper that it is printed in, where ``calibration="paper"`` would mean another's."""
     stochastic: ClassVar[bool] = False
     """The compiled planner leaves a stochastic policy."""
 

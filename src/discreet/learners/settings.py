@@ -4,7 +4,7 @@
 fixed set of multipliers per learner, ``PRACTICAL``, chosen on problems that are *not* reported
 (random MDPs, chains, grids; ``tools/choose_constants.py`` and
 ``tools/choose_adversarial_constants.py``) and used for all trust models, epsilons and environments
-alike. What a caller gives wins over both.
+alike; a run that asks for none of the two gets them. What a caller gives wins over both.
 
 A learner of its own settings writes a frozen dataclass: the annotation of a field (a number, a
 truth value, `Literal` words, a tuple of these, or None besides) is checked by `Settings`, rules
@@ -34,8 +34,6 @@ class Settings:
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {}
     """What practical constants change."""
-    USUAL: ClassVar[ConstantSet] = "practical"
-    """The constants of a run that asks for none."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
@@ -69,7 +67,7 @@ class Settings:
             if name not in known:
                 owner = f" of {learner!r}" if learner else ""
                 raise UnknownNameError(f"setting{owner}", name, known)
-        constants = given.get("constants", cls.USUAL)
+        constants = given.get("constants", "practical")
         _validate.choice(get_args(ConstantSet), constants=constants)
         usual = cls.PRACTICAL if constants == "practical" else {}
         chosen: dict[str, Any] = {**usual, **given, "constants": constants}

@@ -56,7 +56,7 @@ from discreet.privacy.mechanisms._cumulative import (
     check_exact,
 )
 from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms._printed import delivered
+from discreet.privacy.mechanisms._printed import delivered, printed_in
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -172,6 +172,7 @@ class LayeredPlan:
         streamed_losses: losses are part of the stream (full information).
         public_losses: losses carry no noise.
         mechanism: the name of the stream's, resolved.
+        padded_losses: streamed losses carry the padded tree of 004, counts the plain one.
     """
 
     size: LayeredSize
@@ -183,6 +184,20 @@ class LayeredPlan:
     streamed_losses: bool = False
     public_losses: bool = False
     mechanism: str = "none"
+    padded_losses: bool = False
+
+    @property
+    def loss_stream(self) -> CumulativeNoise | None:
+        """The noise on streamed losses, of one unit; None where there is none.
+
+        The padded tree is the plain one with fresh noise added to its releases: post-processing,
+        which delivers what the plain tree does.
+        """
+        if self.noise is None or not self.streamed_losses:
+            return None
+        if self.padded_losses and isinstance(self.noise, TreeNoise):
+            return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law)
+        return self.noise
 
     def noise_variance(self) -> dict[str, float]:
         """Noise variance on one counter of each statistic after all episodes.
@@ -190,7 +205,8 @@ class LayeredPlan:
         Losses: on the cumulative losses of a pair (full information), or on one episode's (bandit).
         """
         counts = 0.0 if self.noise is None else self.noise.variance(self.episodes)
-        losses = counts if self.streamed_losses else self.loss_std**2
+        stream = self.loss_stream
+        losses = self.loss_std**2 if stream is None else stream.variance(self.episodes)
         return {"transitions": counts, "visits": counts, "losses": losses}
 
     def error_bounds(self, failure: float) -> FloatArray:
@@ -219,10 +235,10 @@ class LayeredPlan:
             return []
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
         streams = [self._stream(counts, self.noise, Reach(units=4 * self.size.horizon))]
-        if self.streamed_losses:
+        if self.loss_stream is not None:
             reach = Reach(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
             losses = {"losses": self.size.pairs}
-            streams.append(self._stream(losses, in_loss_units(self.noise), reach))
+            streams.append(self._stream(losses, in_loss_units(self.loss_stream), reach))
         return streams
 
     def _stream(self, sizes: dict[str, int], noise: CumulativeNoise, reach: Reach) -> VectorPlan:
@@ -286,6 +302,7 @@ def calibrate_layered(
     public_losses: bool = False,
     loss_share: float = 1 / 3,
     centred_losses: bool = False,
+    padded_losses: bool = False,
 ) -> LayeredPlan:
     """Noise on counts and losses that delivers the trust model's promise.
 
@@ -297,6 +314,8 @@ def calibrate_layered(
         public_losses: the losses are no personal data; only trajectories are protected.
         loss_share: of the budget, for bandit losses (the paper's is a third).
         centred_losses: bandit users report l - 1/2 on the visited pairs: half the sensitivity.
+        padded_losses: the central privatizer of 004: a plain Laplace tree on the counts, a padded
+            one (Algorithm 4) on the losses of full information.
     """
     _validate.count(2, episodes=episodes)
     _check_share(loss_share)
@@ -307,7 +326,9 @@ def calibrate_layered(
     name = _additive_name(trust)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
     moved = _Moved(size, losses, streamed=losses > 0 and feedback == "full")
-    if trust.calibration == "paper":
+    if padded_losses:
+        _check_padding(name, moved)
+    if trust.printed:
         noise, loss_law, guarantee = _printed(trust, name, moved, episodes)
     else:
         noise, loss_law, guarantee = _exact(trust, moved, episodes, loss_share)
@@ -321,6 +342,7 @@ def calibrate_layered(
         streamed_losses=moved.streamed,
         public_losses=public_losses,
         mechanism=name,
+        padded_losses=padded_losses,
     )
     plan.streams()  # refuses, before anything is drawn, what does not fit
     return plan
@@ -334,6 +356,15 @@ def _check_share(loss_share: float) -> None:
             f"Expected loss_share in [{_LEAST_SHARE:g}, {1 - _LEAST_SHARE:g}], got "
             f"loss_share={loss_share!r}: counts and losses both need a part of the budget; use "
             f"public_losses=True if losses need none."
+        )
+
+
+def _check_padding(name: str, moved: "_Moved") -> None:
+    """Padding is worked out for losses that a plain Laplace tree carries."""
+    if name != "tree-laplace" or not moved.streamed:
+        raise UnsupportedError(
+            f"padded_losses is the central privatizer of paper 004: losses of full information "
+            f"under Central(mechanism='tree-laplace'), got mechanism {name!r}; leave it out."
         )
 
 
@@ -387,6 +418,7 @@ def _exact(trust: PrivateTrust, moved: _Moved, episodes: int, loss_share: float)
 
 def _printed(trust: PrivateTrust, name: str, moved: _Moved, episodes: int) -> _Design:
     """The constants of paper 004 and what they deliver under replace-one."""
+    printed_in(trust, name, "004")
     scale = 3 * moved.size.horizon / float(trust.epsilon)
     loss_law = LaplaceLaw(scale).scaled(LOSS_UNITS) if moved.once else None
     noise: CumulativeNoise

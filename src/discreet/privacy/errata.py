@@ -1,9 +1,9 @@
 """What the printed shuffle mechanisms of papers 000 and 001 deliver, by calculation.
 
-The papers give every counter eps' = eps/(3H), beta' = beta/(HXA), tau = 96·log(2/beta')/eps'², and
-let each of n users add m = ceil(tau/n) fair bits (n <= tau) or one bit with probability tau/(2n).
-The user sends the *integer* z = data bit + noise bits. The proof treats the analyser's view as the
-sum of the z; the analyser receives the shuffled *multiset* of them.
+The papers give every counter eps' = eps/(3H), beta' = beta/(HXA) (000: the whole beta) and
+tau = 96·log(2/beta')/eps'², and let each of n users add m = ceil(tau/n) fair bits (n <= tau) or one
+bit with probability tau/(2n). The user sends the *integer* z = data bit + noise bits. The proof
+treats the analyser's view as the sum of the z; the analyser receives the shuffled *multiset*.
 
 **What the sums deliver, whatever the number of users** (`PrintedShuffle.delivered_epsilon`). Let g
 be the honest ones among n users, and compare noises by what they hide: adding independent noise, or
@@ -123,17 +123,25 @@ def _rare_bits(mean: float) -> NoisePmf:
     return NoisePmf(0, np.concatenate(parts), outside)
 
 
-def printed_shuffle(shape: Shape, epsilon: float, beta: float) -> PrintedShuffle:
-    """tau, eps' and beta' as 001 prints them (Section IV; 000 without the split of beta).
+def printed_shuffle(
+    shape: Shape, epsilon: float, beta: float, *, split: bool = True
+) -> PrintedShuffle:
+    """tau, eps' and beta' as 001 prints them (Section V, proof of Lemma 10).
+
+    000 (Section V-A) gives every counter the whole beta: ``split=False``. The print of 000 leaves
+    the constant of tau open, O(H²·log(1/beta)/eps²); that of the proof in 001 is taken for both.
 
     >>> from discreet.mdp.shape import Shape
+    >>> river = Shape(states=4, actions=2, horizon=6)
+    >>> [round(printed_shuffle(river, 1, 1e-5, split=s).tau) for s in (True, False)]
+    [500068, 379658]
     >>> round(printed_shuffle(Shape(states=4, actions=2, horizon=2), 1, 1e-6).tau)
     59724
     """
     _validate.positive(epsilon=epsilon)
     need_delta(beta, "The printed shuffle mechanism", NOT_SHUFFLED)
     share = float(epsilon) / (3 * shape.horizon)
-    failure = float(beta) / (shape.horizon * shape.states * shape.actions)
+    failure = float(beta) / (shape.horizon * shape.states * shape.actions if split else 1)
     return PrintedShuffle(share, failure, 96 * math.log(2 / failure) / share**2)
 
 

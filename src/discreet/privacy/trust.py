@@ -5,7 +5,7 @@ for one problem size, into a plan with its noise and its guarantee.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, get_args, overload
 
 from discreet import _validate
 from discreet.errors import (
@@ -22,7 +22,10 @@ from discreet.privacy.mechanisms.registry import Rhythm, mechanisms
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
 
-Calibration = Literal["exact", "paper"]
+Calibration = Literal[
+    "exact", "paper", "paper-000", "paper-001", "paper-002", "paper-003", "paper-004"
+]
+"""Exact, or printed: by the one paper that prints the mechanism, or by that of a number."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,21 @@ class PrivateTrust(TrustModel):
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
-        _validate.choice(("exact", "paper"), calibration=self.calibration)
+        _validate.choice(get_args(Calibration), calibration=self.calibration)
+
+    @property
+    def printed(self) -> bool:
+        """The constants of a paper are asked for."""
+        return self.calibration != "exact"
+
+    @property
+    def paper(self) -> str:
+        """The number of that paper where one is named, else nothing.
+
+        >>> Local(1, calibration="paper-002").paper, Local(1, calibration="paper").paper
+        ('002', '')
+        """
+        return self.calibration.partition("-")[2]
 
     def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
         """One: the mechanism asked for, or the default."""
@@ -181,7 +198,7 @@ class Central(PrivateTrust):
     name: ClassVar[str] = "central"
 
     def _default(self, rhythm: Rhythm) -> str:
-        if self.calibration == "paper" and rhythm == "stream":
+        if self.printed and rhythm == "stream":
             return "tree-laplace"
         if self.delta == 0:
             return {"batch": "laplace", "stream": "tree-laplace"}[rhythm]
@@ -189,7 +206,7 @@ class Central(PrivateTrust):
 
     def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
         """Gaussian noise (if delta > 0) against Laplace noise, which needs no delta."""
-        if self.mechanism != "auto" or self.calibration == "paper":
+        if self.mechanism != "auto" or self.printed:
             return super().candidates(rhythm)
         gaussian = super().candidates(rhythm) if self.delta else ()
         pure = ("laplace",) if rhythm == "batch" else ("tree-laplace", "tree-honaker")
@@ -204,7 +221,7 @@ class Local(PrivateTrust):
     name: ClassVar[str] = "local"
 
     def _default(self, rhythm: Rhythm) -> str:
-        return "laplace" if self.calibration == "paper" else super()._default(rhythm)
+        return "laplace" if self.printed else super()._default(rhythm)
 
 
 @dataclass(frozen=True)
@@ -226,7 +243,7 @@ class Shuffle(PrivateTrust):
 
     def _default(self, rhythm: Rhythm) -> str:
         """The papers print noise bits."""
-        return "bits" if self.calibration == "paper" else super()._default(rhythm)
+        return "bits" if self.printed else super()._default(rhythm)
 
 
 @dataclass(frozen=True)

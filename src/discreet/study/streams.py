@@ -172,7 +172,7 @@ def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
             f"sums; use mechanism='auto' or {' or '.join(map(repr, MECHANISMS))}."
         )
     possible = [asked] if asked != "auto" else list(MECHANISMS[trust.delta == 0 :])
-    if trust.calibration == "paper":
+    if trust.printed:
         possible = ["tree-laplace"]
     trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
     plans: list[StreamPlan] = [one.calibrate(problem.shape, **options) for one in trusts]

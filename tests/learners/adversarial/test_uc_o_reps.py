@@ -46,9 +46,10 @@ def test_one_pair_per_layer_still_has_a_rate():
 
 
 @pytest.mark.core
-def test_printed_constants_unless_asked_otherwise():
-    assert UcORepsSettings.choose({}).to_dict()["constants"] == "theory"
-    assert UcORepsSettings.choose({}).rate == 1.0
+def test_practical_constants_unless_asked_otherwise():
+    assert UcORepsSettings.choose({}).to_dict()["constants"] == "practical"
+    assert UcORepsSettings.choose({}).rate == 2.0
+    assert UcORepsSettings.theory().rate == 1.0
     practical = UcORepsSettings.practical()
     assert (practical.confidence, practical.rate, practical.error) == (0.01, 2.0, 1.0)
     assert UcORepsSettings.practical(rate=5.0).rate == 5.0
@@ -73,7 +74,7 @@ def test_the_roster_runs_it_by_its_name():
     assert spec.settings_type is UcORepsSettings
     result = spec.run(MDP, NoPrivacy(), 60, RunSeeds(1))
     assert result.learner == UcOReps.name
-    assert result.settings["constants"] == "theory"
+    assert result.settings["constants"] == "practical"
     assert spec.bound_shape(4, 2, 3, 100.0, 1.0) > spec.bound_shape(4, 2, 3, 100.0, 2.0) > 0
 
 

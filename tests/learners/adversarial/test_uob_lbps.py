@@ -25,11 +25,10 @@ EPISODES = 150
 
 
 def world(trust=None, **settings):
-    chosen = UobLbpsSettings.choose(settings)
+    chosen = UobLbpsSettings.theory(**settings)
     made = make_world(
         MDP, trust or NoPrivacy(), EPISODES, RunSeeds(0), chosen,
         feedback="bandit", losses="stochastic",
-        loss_share=chosen.budget_of_losses, centred_losses=chosen.centred,
     )  # fmt: skip
     return made, chosen
 

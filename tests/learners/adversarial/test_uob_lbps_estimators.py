@@ -12,7 +12,7 @@ from discreet.learners.adversarial.episode_kernels import expected_loss
 from discreet.learners.adversarial.occupancy_kernels import state_action_occupancy
 from discreet.learners.adversarial.occupancy_solver import confidence_boxes, upper_occupancy_bounds
 from discreet.learners.adversarial.uob_lbps_kernels import estimate_losses
-from discreet.learners.adversarial.world import AdversarialSettings, Block, World, make_world
+from discreet.learners.adversarial.world import Block, World, make_world
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import stochastic_losses
 from discreet.privacy.streams.layered_kernels import LayeredCounters, no_layered_counts
@@ -147,6 +147,9 @@ def reversed_block(block, model, raw):
     )
 
 
+KINDS = {"full": uc_o_reps.UcORepsSettings, "bandit": uob_lbps.UobLbpsSettings}
+
+
 @pytest.mark.parametrize("module", [uc_o_reps, uob_lbps])
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6), Local(50.0)])
 def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, trust):
@@ -159,15 +162,23 @@ def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, t
     feedback = "full" if module is uc_o_reps else "bandit"
     losses = stochastic_losses(mdp, episodes, seed=1)
     world = make_world(
-        mdp, trust, episodes, RunSeeds(0), AdversarialSettings(), feedback=feedback, losses=losses,
-        centred_losses=feedback == "bandit",
+        mdp, trust, episodes, RunSeeds(0), KINDS[feedback].theory(), feedback=feedback,
+        losses=losses,
     )  # fmt: skip
     blocks, raw = list(world.blocks()), no_layered_counts(mdp.shape.transitions)
     results = []
     for model, played in ((mdp, blocks), (other, [reversed_block(b, other, raw) for b in blocks])):
         monkeypatch.setattr(World, "blocks", lambda self, played=played: iter(played))
         results.append(
-            module.run(model, trust, episodes, RunSeeds(0), losses="stochastic", confidence=0.05)
+            module.run(
+                model,
+                trust,
+                episodes,
+                RunSeeds(0),
+                losses="stochastic",
+                constants="theory",
+                confidence=0.05,
+            )
         )
     one, two = results
     np.testing.assert_allclose(two.regret.values, one.regret.values, rtol=1e-6, atol=1e-6)

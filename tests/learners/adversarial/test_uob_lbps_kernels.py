@@ -49,10 +49,10 @@ def test_bounds_of_zero_do_not_divide():
 
 def fresh(trust=None, seed=0, **settings):
     mdp = random_layered(seed, (1, 3, 2, 1))
-    chosen = UobLbpsSettings.choose({"confidence": 0.05, **settings})
+    chosen = UobLbpsSettings.theory(**{"confidence": 0.05, **settings})
     world = make_world(
         mdp, trust or NoPrivacy(), EPISODES, RunSeeds(seed), chosen,
-        feedback="bandit", losses="stochastic", centred_losses=chosen.centred,
+        feedback="bandit", losses="stochastic",
     )  # fmt: skip
     learner = UobLbps(world, chosen)
     [block] = world.blocks()

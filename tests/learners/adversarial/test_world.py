@@ -71,8 +71,9 @@ def zero_losses(estimator, episodes=4000):
     mdp = LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6))
     nothing = stochastic_losses(mdp, episodes, means=np.zeros(mdp.shape.visits))
     result = uob_lbps.run(
-        mdp, Central(1.0), episodes, RunSeeds(0), losses=nothing, loss_estimator=estimator
-    )
+        mdp, Central(1.0), episodes, RunSeeds(0), losses=nothing, loss_estimator=estimator,
+        constants="theory",
+    )  # fmt: skip
     return float(result.policy.probabilities.max(axis=-1)[mdp.present].mean())
 
 

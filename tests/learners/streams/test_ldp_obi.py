@@ -5,7 +5,8 @@ import pytest
 
 from discreet import Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
-from discreet.learners.streams.ldp_obi import LdpObi
+from discreet.errors import InvalidInputError
+from discreet.learners.streams.ldp_obi import LdpObi, LdpObiSettings
 from discreet.learners.streams.lockstep import run_lockstep
 from discreet.learners.streams.loop import make_learner
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
@@ -97,3 +98,19 @@ def test_multipliers_never_scale_what_pays_for_the_shift():
     assert row[0] > 0
     np.testing.assert_allclose(row[3], row[0])
     np.testing.assert_allclose(row[5], row[1])
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_alpha_must_exceed_one(alpha):
+    """Algorithm 2 and Proposition 4: alpha > 1."""
+    with pytest.raises(InvalidInputError, match="alpha > 1"):
+        LdpObiSettings.theory(alpha=alpha)
+    assert LdpObiSettings.theory(alpha=1.001).alpha == 1.001
+
+
+def test_printed_noise_of_the_learners_of_002_is_that_of_002():
+    """Laplace of scale 6H/eps, also where only ``calibration="paper"`` is said."""
+    for learner in ("ldp-obi", "ldp-psrl"):
+        trust = Local(2, mechanism="laplace", calibration="paper")
+        result = learn(RandomMDP(), learner=learner, trust=trust, episodes=20)
+        assert result.guarantee.epsilon == pytest.approx(2.0)

@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
+from discreet.errors import (
+    CalibrationError,
+    DiscreetWarning,
+    InvalidInputError,
+    UnsupportedError,
+)
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import gaussian_delta
@@ -13,7 +18,7 @@ from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale
 from discreet.privacy.sensitivity import STATISTICS, Reach
-from discreet.privacy.trust import Central, Local
+from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.privacy.vectors import vector_stream
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
@@ -84,8 +89,53 @@ def test_printed_randomised_response():
     assert plan.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
 
 
+@pytest.mark.parametrize("rhythm", ["batch", "stream"])
+def test_paper_002_has_its_own_laplace_scale(rhythm):
+    """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
+    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+    plan = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
+    law = plan.law if rhythm == "batch" else plan.noise.law
+    assert law == LaplaceLaw(6 * 6 / 0.5)
+    assert plan.guarantee.epsilon == pytest.approx(0.5)
+    with pytest.warns(DiscreetWarning, match="003 and 004"):
+        other = Local(0.5, mechanism="laplace", calibration="paper-003").calibrate(SHAPE)
+    assert other.law == LaplaceLaw(3 * 6 / 0.5)
+
+
+@pytest.mark.parametrize(
+    ("trust", "rhythm"),
+    [
+        (Local(1, mechanism="gaussian", calibration="paper-003"), "batch"),
+        (Local(20, mechanism="randomized-response", calibration="paper-004"), "stream"),
+        (Local(1, mechanism="laplace", calibration="paper-001"), "batch"),
+        (Central(1, mechanism="tree-laplace", calibration="paper-002"), "stream"),
+        (Central(1, mechanism="tree-iid", calibration="paper-003"), "stream"),
+        (Shuffle(1, 1e-5, mechanism="bits", calibration="paper-002"), "batch"),
+    ],
+)
+def test_a_paper_that_does_not_print_the_mechanism_is_refused(trust, rhythm):
+    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+    with pytest.raises(UnsupportedError, match=f"Paper {trust.paper} prints no constants"):
+        trust.calibrate(SHAPE, **options)
+
+
+@pytest.mark.parametrize(("paper", "tau"), [("paper-000", 379_658), ("paper-001", 500_068)])
+def test_beta_is_split_in_001_and_not_in_000(paper, tau):
+    """001, Section V: beta' = beta/(HXA); 000, Section V-A: beta for every counter."""
+    with pytest.warns(DiscreetWarning, match="deliver"):
+        plan = Shuffle(1, 1e-5, mechanism="bits", calibration=paper).calibrate(SHAPE)
+    assert round(plan.printed.tau) == tau
+    assert plan.printed.epsilon_per_counter == pytest.approx(1 / 18)
+
+
+def test_a_calibration_is_exact_or_of_one_of_the_five():
+    with pytest.raises(InvalidInputError, match="paper-002"):
+        Local(1, calibration="paper-005")
+    assert not Local(1).printed and Local(1, calibration="paper").printed
+
+
 def test_printed_dense_losses():
-    """004, full information: width 4, A=2, H=6 gives 4.0·epsilon."""
+    """004, full information: 4H + XA units on a scale for 3H (no singleton layer here: 4.0)."""
     reach = Reach(units=4 * 6 + 4 * 6 * 2, horizon=6)
     trust = Local(0.5, mechanism="laplace", calibration="paper")
     with pytest.warns(DiscreetWarning):

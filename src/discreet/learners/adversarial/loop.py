@@ -98,8 +98,6 @@ def run_adversarial(
         chosen,
         feedback=kind.feedback,
         losses=losses,
-        loss_share=chosen.budget_of_losses,
-        centred_losses=chosen.centred,
     )
     return run_blocks(kind(world, chosen))
 

@@ -38,9 +38,20 @@ class UcORepsSettings(AdversarialSettings):
     ``rate=2`` was first chosen on a single tuning seed; a study on problems that are not reported
     (tools/choose_adversarial_constants.py) finds larger rates slightly better on most adversaries
     and up to twice as bad on one that fools them: 2 stays, see docs/learners/adversarial.md.
+
+    Attributes:
+        padded_losses: the central privatizer as printed (Section 5.1): a plain Laplace tree on the
+            counts, the padded one of Algorithm 4 on the losses.
     """
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {"confidence": 0.01, "rate": 2.0}
+
+    padded_losses: bool = False
+
+    @property
+    def padded(self) -> bool:
+        """As chosen."""
+        return self.padded_losses
 
 
 class UcOReps(AdversarialLearner):

@@ -8,7 +8,7 @@ sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.regret import RegretCurve, RegretRecorder
-from discreet.learners.settings import ConstantSet, Settings
+from discreet.learners.settings import Settings
 from discreet.mdp.layered import LayeredMDP, tabular_losses
 from discreet.mdp.losses import (
     LossSequence,
@@ -48,7 +48,7 @@ class AdversarialSettings(Settings):
     """Multipliers on the paper's quantities, all one in theory.
 
     Attributes:
-        constants: "theory" (unless asked otherwise) or "practical".
+        constants: "practical" (unless asked otherwise) or "theory".
         confidence: on the width beta of the confidence boxes.
         error: on the error bound E of the counts.
         rate: on the learning rate eta.
@@ -59,8 +59,6 @@ class AdversarialSettings(Settings):
     error: float = 1.0
     rate: float = 1.0
     public_losses: bool = False
-
-    USUAL: ClassVar[ConstantSet] = "theory"
 
     def check(self) -> None:
         """Multipliers are positive."""
@@ -74,6 +72,11 @@ class AdversarialSettings(Settings):
     @property
     def centred(self) -> bool:
         """Bandit users report l - 1/2."""
+        return False
+
+    @property
+    def padded(self) -> bool:
+        """Streamed losses carry the padded tree of 004."""
         return False
 
 
@@ -151,8 +154,6 @@ def make_world(
     *,
     feedback: Feedback,
     losses: LossSequence | str,
-    loss_share: float = 1 / 3,
-    centred_losses: bool = False,
 ) -> World:
     """Check the inputs of a run and calibrate its release."""
     layered = LayeredMDP.from_tabular(mdp) if isinstance(mdp, TabularMDP) else mdp
@@ -170,10 +171,11 @@ def make_world(
         episodes,
         feedback=feedback,
         public_losses=settings.public_losses,
-        loss_share=loss_share,
-        centred_losses=centred_losses,
+        loss_share=settings.budget_of_losses,
+        centred_losses=settings.centred,
+        padded_losses=settings.padded,
     )
-    return World(layered, sequence, plan, seeds, settings.error, centred_losses)
+    return World(layered, sequence, plan, seeds, settings.error, settings.centred)
 
 
 def _sequence(

@@ -49,8 +49,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet import _validate
 from discreet._types import Floats, Ints
+from discreet.errors import InvalidInputError
 from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.learners.result import Result
@@ -65,7 +65,7 @@ class LdpObiSettings(NoisyBonusSettings):
     """Settings of `LdpObi`.
 
     Attributes:
-        alpha: times c2 and c3 in the denominators.
+        alpha: times c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
     """
 
     stationary: bool | None = None
@@ -78,9 +78,13 @@ class LdpObiSettings(NoisyBonusSettings):
     }
 
     def check(self) -> None:
-        """Denominators grow."""
+        """Denominators are positive with high probability only if alpha is above one."""
         super().check()
-        _validate.positive(alpha=self.alpha)
+        if not self.alpha > 1:
+            raise InvalidInputError(
+                f"Expected alpha > 1, got alpha={self.alpha!r}: with less, noise can turn the "
+                f"denominators of the estimates negative; the default is 2."
+            )
 
 
 class LdpObi(StreamLearner):
@@ -89,6 +93,7 @@ class LdpObi(StreamLearner):
     name = "ldp-obi"
     summary = "optimism on signed estimates from local reports, four randomisers"
     settings_type = LdpObiSettings
+    paper = "002"
     settings: LdpObiSettings
 
     def __init__(self, *arguments: Any) -> None:

@@ -8,7 +8,7 @@ Tests prove that both walk through the same policies.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.streams.simulation import SimulatedStream, no_counts
-from discreet.privacy.trust import TrustModel
+from discreet.privacy.trust import Calibration, Local, TrustModel
 
 
 def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
@@ -52,9 +52,18 @@ def make_learner(
             f"stationary=True needs a stationary MDP, and {mdp!r} is not; drop the setting "
             f"(or relabel actions per state, not per step and state)."
         )
-    plan = trust.calibrate(mdp.shape, rhythm="stream", episodes=episodes, stationary=stationary)
+    plan = _own_print(trust, kind).calibrate(
+        mdp.shape, rhythm="stream", episodes=episodes, stationary=stationary
+    )
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
     return kind(problem, plan, rng, replace(chosen, stationary=stationary))
+
+
+def _own_print(trust: TrustModel, kind: type[StreamLearner]) -> TrustModel:
+    """Local ``calibration="paper"`` means the learner's own paper: 002 and 003 print two scales."""
+    if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
+        return replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
+    return trust
 
 
 def run_stream(

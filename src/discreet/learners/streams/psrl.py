@@ -156,6 +156,7 @@ class LdpPsrl(Psrl):
     name = "ldp-psrl"
     summary = "posterior sampling on locally private counts"
     settings_type = LdpPsrlSettings
+    paper = "002"
     settings: LdpPsrlSettings
 
     @property

@@ -1,4 +1,7 @@
-"""Printed constants: ``calibration="paper"`` reproduces them and says what they really deliver."""
+"""Printed constants: ``calibration="paper"`` reproduces them and says what they really deliver.
+
+Where papers differ, ``calibration="paper-002"`` (a number) takes those of one of them.
+"""
 
 import warnings
 from typing import TYPE_CHECKING
@@ -32,8 +35,17 @@ def delivered(trust: "PrivateTrust", source: str, epsilon: float, delta: float =
 
 
 def no_printed_constants(trust: "PrivateTrust", mechanism: str) -> None:
-    """Refuse ``calibration="paper"`` for a mechanism that no paper of the five prints."""
-    if trust.calibration == "paper":
+    """Refuse printed constants for a mechanism that no paper of the five prints."""
+    if trust.printed:
         raise UnsupportedError(
             f"No paper prints constants for mechanism={mechanism!r}; use calibration='exact'."
+        )
+
+
+def printed_in(trust: "PrivateTrust", mechanism: str, *papers: str) -> None:
+    """Refuse the number of a paper that prints no constants for this mechanism."""
+    if trust.paper and trust.paper not in papers:
+        raise UnsupportedError(
+            f"Paper {trust.paper} prints no constants for mechanism={mechanism!r}, papers "
+            f"{', '.join(papers)} do; use calibration='paper-{papers[0]}' or 'exact'."
         )

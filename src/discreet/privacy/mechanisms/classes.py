@@ -137,7 +137,7 @@ class ClassesBatch(CountsPlan, ReportPlan):
     ) -> "ClassesBatch":
         """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
-        if trust.calibration == "paper":
+        if trust.printed:
             raise UnsupportedError(
                 "No paper prints constants for shuffle by classes; use mechanism='bits'."
             )

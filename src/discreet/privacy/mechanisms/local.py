@@ -61,7 +61,7 @@ from discreet.privacy.mechanisms._encoders import (
 )
 from discreet.privacy.mechanisms._lane_noise import LaneNoise, LanePlan
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
-from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
+from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
 from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStreamPlan, unflatten
 from discreet.privacy.releases import ReportRelease
@@ -74,11 +74,17 @@ if TYPE_CHECKING:
 
 
 def laplace_law(trust: "PrivateTrust", reach: Reach) -> Design:
-    """Scale L1/epsilon; printed (003, 004): 3H/epsilon, half of what three statistics need."""
-    if trust.calibration == "paper":
-        scale = 3 * reach.horizon / float(trust.epsilon)
-        guarantee = delivered(trust, "papers 003 and 004 (local)", reach.l1 / scale)
-        return LaplaceLaw(scale), guarantee
+    """Scale L1/epsilon; printed: 6H/epsilon (002, Table 1), or 3H/epsilon (003 and 004).
+
+    Half of what three statistics need is printed in 003 (Section 5.2) and 004 (Section 5.2), which
+    ``calibration="paper"`` means; 002 has it right.
+    """
+    if trust.printed:
+        printed_in(trust, "laplace", "003", "004", "002")
+        right = trust.paper == "002"
+        scale = (6 if right else 3) * reach.horizon / float(trust.epsilon)
+        source = "paper 002 (Laplace)" if right else "papers 003 and 004 (local)"
+        return LaplaceLaw(scale), delivered(trust, source, reach.l1 / scale)
     law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
     return law, promise(trust, trust.epsilon, 0.0)
 
@@ -86,7 +92,8 @@ def laplace_law(trust: "PrivateTrust", reach: Reach) -> Design:
 def gaussian_law(trust: "PrivateTrust", reach: Reach) -> Design:
     """The least sigma that delivers (epsilon, delta); printed (002): H/epsilon."""
     epsilon = float(trust.epsilon)
-    if trust.calibration == "paper":
+    if trust.printed:
+        printed_in(trust, "gaussian", "002")
         sigma = reach.horizon / epsilon
         delta = worst_gaussian_delta(sigma, reach.cells, epsilon, pile=reach.pile)
         return GaussianLaw(sigma), delivered(trust, "paper 002 (Gaussian)", epsilon, delta)

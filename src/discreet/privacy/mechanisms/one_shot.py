@@ -174,7 +174,7 @@ class LaplaceBatch(AdditiveBatch):
 
 
 def _no_printed_batches(trust: "PrivateTrust") -> None:
-    if trust.calibration == "paper":
+    if trust.printed:
         raise UnsupportedError(
             "None of the papers prints a central mechanism for batches; use calibration='exact'."
         )

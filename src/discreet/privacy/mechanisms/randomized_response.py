@@ -31,7 +31,7 @@ from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
 from discreet.privacy.mechanisms._laws import FlipTail
-from discreet.privacy.mechanisms._printed import delivered
+from discreet.privacy.mechanisms._printed import delivered, printed_in
 from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.plans import randomised_batch
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 def flip_probability(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
     """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
-    if trust.calibration == "paper":
+    if trust.printed:
+        printed_in(trust, "randomized-response", "002")
         return _printed_flip(trust, reach)
     q = closed_forms.flip_probability(trust.epsilon, reach.units)
     return q, promise(trust, trust.epsilon, 0.0)

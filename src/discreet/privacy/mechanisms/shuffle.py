@@ -40,6 +40,7 @@ from discreet.privacy.calibration.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import Guarantee, rounded_up, shuffled
 from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells
+from discreet.privacy.mechanisms._printed import printed_in
 from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
@@ -80,8 +81,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
     ) -> "ShuffleBatch":
         """The plan; how many bits each user adds depends on the batch (`bits`)."""
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
-        printed = trust.calibration == "paper"
-        constants = printed_shuffle(shape, trust.epsilon, trust.delta) if printed else None
+        constants = _printed_constants(trust, shape) if trust.printed else None
         moves = sensitivity(shape.horizon, statistics).moves
         plan = cls(
             shape=shape,
@@ -270,6 +270,12 @@ def _sums(messages: IntArray, cells: BoolArray, expected: int) -> IntArray:
             f"are missing or foreign, or a user was counted twice. Nothing was released."
         )
     return np.bincount(counters[bits == 1], minlength=cells.size).astype(np.int64)
+
+
+def _printed_constants(trust: "Shuffle", shape: Shape) -> PrintedShuffle:
+    """Those of 001, or of 000, which gives every counter the whole beta."""
+    printed_in(trust, "bits", "001", "000")
+    return printed_shuffle(shape, trust.epsilon, trust.delta, split=trust.paper != "000")
 
 
 def _guarantee(trust: "Shuffle", printed: PrintedShuffle | None, moves: int) -> Guarantee:

@@ -101,7 +101,7 @@ from discreet.privacy.mechanisms._least_norm import (
     own_weights,
     padded_squares,
 )
-from discreet.privacy.mechanisms._printed import delivered, no_printed_constants
+from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 
@@ -411,17 +411,17 @@ class _Tree(AdditiveStream):
     noise_type: ClassVar[type[TreeNoise]] = TreeNoise
     nodes: ClassVar[Literal["laplace", "gaussian", "either"]] = "either"
     """Of which law; either: Laplace if delta = 0 or the constants are printed ones."""
-    printed: ClassVar[bool] = True
-    """A paper prints constants for it."""
+    printed_by: ClassVar[tuple[str, ...]] = ("003", "004")
+    """The papers that print constants for it."""
 
     @classmethod
     def design(
         cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
     ) -> tuple[CumulativeNoise, Guarantee]:
         """Laplace nodes at L·l1/epsilon (option ``log_base``) or Gaussian ones at sqrt(L)·l2."""
-        if not cls.printed:
+        if not cls.printed_by:
             no_printed_constants(trust, cls.name)
-        pure = trust.delta == 0 or trust.calibration == "paper"
+        pure = trust.delta == 0 or trust.printed
         if cls.nodes == "laplace" or (cls.nodes == "either" and pure):
             return cls._laplace(trust, reach, episodes, **options)
         return cls._gaussian(trust, reach, episodes)
@@ -431,7 +431,8 @@ class _Tree(AdditiveStream):
         cls, trust: "PrivateTrust", reach: Reach, episodes: int, log_base: float = 2.0
     ) -> tuple[CumulativeNoise, Guarantee]:
         moved = reach.l1 * tree_levels(episodes)
-        if trust.calibration == "paper":
+        if trust.printed:
+            printed_in(trust, cls.name, *cls.printed_by)
             scale = printed_scale(reach.horizon, episodes, trust.epsilon, log_base)
             guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
         else:
@@ -501,7 +502,7 @@ class GaussianTree(_Tree):
 
     name: ClassVar[str] = "tree-gaussian"
     nodes = "gaussian"
-    printed = False
+    printed_by = ()
 
 
 class HonakerTree(_GridTree):
@@ -509,7 +510,7 @@ class HonakerTree(_GridTree):
 
     name: ClassVar[str] = "tree-honaker"
     noise_type: ClassVar[type[GridTreeNoise]] = HonakerNoise
-    printed = False
+    printed_by = ()
 
     @classmethod
     def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
@@ -522,6 +523,7 @@ class IidTree(_GridTree):
 
     name: ClassVar[str] = "tree-iid"
     noise_type: ClassVar[type[GridTreeNoise]] = PaddedTreeNoise
+    printed_by = ("004",)
 
     @classmethod
     def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
