@@ -148,3 +148,20 @@ def test_scripts_want_no_progress(capsys):
     with Progress(quiet=True, patience=0) as progress:
         progress("one")
     assert capsys.readouterr().err == ""
+
+
+def test_a_column_with_a_long_word_is_not_cut_off(terminal):
+    rows = [["GridWorld", "words that wrap, and wrap", "layout=S...|.#..|..O.|...G, relabel=None"]]
+    lines = terminal(60)
+    print_table("Environments", ["name", "summary", "parameters"], rows)
+    assert max(map(len, lines())) <= 60
+    assert "layout=S...|.#..|..O.|...G," in "\n".join(lines())
+    assert "relabel=None" in "\n".join(lines())
+
+
+def test_facts_on_a_narrow_terminal_are_called_by_what_they_are(terminal):
+    lines = terminal(40)
+    print_table("Study", _console.FACTS, [["promised", "a " * 30], ["", "b"], ["head", "f" * 64]])
+    assert any(line.startswith("promised: a a") for line in lines())
+    assert "b" in lines()
+    assert not any(line.startswith(("what:", "value:")) for line in lines())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LARGE_DELTA = 1e-3
 _SHORT = 18  # a cell as short as a guarantee stays on one line
+FACTS = ("what", "value")  # the columns of a table that says something about one thing
 
 
 def echo_json(value: object) -> None:
@@ -122,7 +123,7 @@ def print_table(
     from rich.text import Text
 
     # Redirected output has no width of its own; 120 columns keep most rows on one line.
-    least, console = _least_width(columns, rows), Console()
+    least, console = sum(_least_widths(columns, rows)) + 2 * len(columns), Console()
     console = Console(width=None if console.is_terminal else max(120, least))
     console.print(Text(title, style="bold"))
     if least > console.width:
@@ -140,36 +141,46 @@ def _as_table(
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-    narrow = sum(widths) + 2 * len(widths) > width
+    wanted = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
+    narrow = sum(wanted) + 2 * len(wanted) > width
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for index, name in enumerate(columns):
-        cells = [row[index] for row in rows]
-        longest = max(map(len, cells), default=0)
+    for index, (name, room) in enumerate(
+        zip(columns, _shared_out(_least_widths(columns, rows), wanted, width), strict=True)
+    ):
+        longest = max((len(row[index]) for row in rows), default=0)
         table.add_column(
             name.replace(" ", "\n") if narrow and len(name) > longest else name,
             justify="right" if index in right else "left",
-            min_width=_longest_word(cells) or None,  # wrap between words, never inside
-            no_wrap=longest <= _SHORT,
+            width=room,
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
 
 
+def _shared_out(least: Sequence[int], wanted: Sequence[int], width: int) -> list[int]:
+    """How wide each column is: what it needs, and its share of the room that is left."""
+    room = max(width - sum(least) - 2 * len(least), 0)
+    missing = [max(most - needed, 0) for most, needed in zip(wanted, least, strict=True)]
+    share = min(room / max(sum(missing), 1), 1.0)
+    return [needed + int(more * share) for needed, more in zip(least, missing, strict=True)]
+
+
 def _as_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A paragraph per row."""
+    """A paragraph per row; facts, which are called by their first column, line by line."""
+    if tuple(columns) == FACTS:
+        return "".join(f"\n{what}: {text}\n" if what else f"{text}\n" for what, text in rows)
     named = [[f"{n}: {cell}" for n, cell in zip(columns, row, strict=True) if cell] for row in rows]
     return "\n" + "".join("\n".join(lines) + "\n\n" for lines in named).rstrip("\n") + "\n"
 
 
-def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Of a table whose short cells and words are whole."""
-    needed = 0
+def _least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Of columns whose short cells and words are whole."""
+    needed = []
     for name, *cells in zip(columns, *rows, strict=True):
         longest = max(map(len, cells), default=0)
         whole = longest if longest <= _SHORT else _longest_word(cells)
-        needed += max(whole, _longest_word([name])) + 2
+        needed.append(max(whole, _longest_word([name])))
     return needed
 
 

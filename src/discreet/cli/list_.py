@@ -76,7 +76,7 @@ def _mechanisms() -> "Section":
         rhythms.setdefault(key, []).append(mechanism.rhythm)
         if key not in entries:
             entries[key] = {"trust": key[0], "name": key[1], "rhythms": rhythms[key]}
-            entries[key]["summary"] = mechanism.summary
+            entries[key]["summary"] = mechanism.summary.replace("``", "")
     return list(entries.values())
 
 

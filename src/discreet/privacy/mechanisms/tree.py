@@ -519,7 +519,7 @@ class HonakerTree(_GridTree):
 
 
 class IidTree(_GridTree):
-    """The padded tree of 004, Algorithm 4 (Laplace nodes if delta = 0, else Gaussian)."""
+    """The padded tree of Bai et al. 2024 (Laplace nodes if delta = 0, else Gaussian)."""
 
     name: ClassVar[str] = "tree-iid"
     noise_type: ClassVar[type[GridTreeNoise]] = PaddedTreeNoise
