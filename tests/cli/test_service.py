@@ -41,6 +41,15 @@ def test_a_folder_for_every_role(discreet, folder):
     assert code == 2 and "exists already" in err
 
 
+def test_what_is_refused_leaves_no_folder(discreet, tmp_path):
+    where = tmp_path / "service"
+    words = (*SMALL, *PROMISE, "--least-users", "100000")
+    code, _, err = discreet("service", "init", str(where), *words)
+    assert code == 2 and "fewer than least_users" in err
+    assert not where.exists()
+    assert discreet("service", "init", str(where), *SMALL, *PROMISE)[0] == 0
+
+
 def test_tickets_add_up_and_the_shuffler_gets_digests_only(discreet, folder):
     for count in (3, 2):
         assert discreet("service", "tickets", str(folder), "--count", str(count))[0] == 0

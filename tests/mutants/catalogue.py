@@ -1317,7 +1317,7 @@ _SERVICE = (
         "service-deleted-pages-kept",
         "SQLite keeps what was deleted",
         '"PRAGMA secure_delete = ON",\n    "PRAGMA temp_store = MEMORY",\n    "PRAGMA trusted_schema',
-        '"PRAGMA temp_store = MEMORY",\n    "PRAGMA trusted_schema',
+        '"PRAGMA secure_delete = OFF",\n    "PRAGMA temp_store = MEMORY",\n    "PRAGMA trusted_schema',
         ("test_p15_bodies_and_keys_are_gone_after_done",),
     ),
     Mutant(
@@ -1351,9 +1351,16 @@ _SERVICE = (
     Mutant(
         "service-encoded-again",
         "a device draws fresh noise for the same episode after an error",
-        "sealed = self._outbox.read(announced.hash)",
+        "sealed = self._outbox.read(name)",
         "sealed = None",
         ("test_the_same_bytes_are_sent_until_somebody_answers",),
+    ),
+    Mutant(
+        "service-sent-before-kept",
+        "a device that is killed while it sends draws fresh noise when it comes back",
+        "                self._outbox.write(name, sealed)\n",
+        "",
+        ("test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back",),
     ),
     Mutant(
         "service-seeded-device",

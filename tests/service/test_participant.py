@@ -1,10 +1,14 @@
 """A device encodes once per manifest, resends the same bytes, and trusts nobody's manifest."""
 
+import os
+import signal
+
 import pytest
 
 from discreet.service.client import UnreachableError
 from discreet.service.participant import Chain, FileOutbox, MemoryOutbox, Participant
 from discreet.service.problems import Refusal
+from helpers.service_kills import forked
 from helpers.services import announced, charter
 
 OF = charter()
@@ -57,7 +61,50 @@ def test_the_same_bytes_are_sent_until_somebody_answers(outbox):
 def test_a_spent_ticket_is_an_answer_that_was_lost(outbox):
     shuffler = Shuffler(UnreachableError("x"), Refusal("ticketSpent"))
     assert attempts(shuffler, outbox, 2) == (["again", "ticketSpent"], 1)
-    assert outbox.read(announced(OF).hash) is None
+
+
+@pytest.mark.parametrize("answer", [None, Refusal("ticketSpent")])
+def test_what_was_answered_is_neither_encoded_nor_sent_again(outbox, answer):
+    shuffler = Shuffler(answer)
+    states, plays = attempts(shuffler, outbox, 3)
+    assert states[1:] == ["ticketSpent"] * 2 and plays == 1
+    assert len(shuffler.sent) == 1
+
+
+def test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes(outbox):
+    """Another encoding of the same episode would be a second look at it."""
+    shuffler = Shuffler(Refusal("policyOutdated"), Refusal("noOpenBatch"), None)
+    assert attempts(shuffler, outbox, 3) == (["policyOutdated", "noOpenBatch", "accepted"], 1)
+    assert len(set(shuffler.sent)) == 1
+
+
+def test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back(tmp_path):
+    """Killed while it sends: whatever has left it, nothing else will."""
+    told = tmp_path / "told"
+
+    class Watched(Shuffler):
+        def send(self, data):
+            with told.open("ab") as file:
+                file.write(data)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def life():
+        attempts(Watched(), FileOutbox(tmp_path / "box"), 1)
+
+    assert not forked(life) and not forked(life)
+    shuffler = Shuffler(None)
+    assert attempts(shuffler, FileOutbox(tmp_path / "box"), 1) == (["accepted"], 0)
+    assert told.read_bytes() == 2 * shuffler.sent[0]
+    (left,) = (tmp_path / "box").iterdir()
+    assert left.read_bytes() == b""
+
+
+def test_an_outbox_tells_tickets_apart(outbox):
+    shuffler = Shuffler(None, None)
+    for pass_ in (bytes(32), bytes(range(32))):
+        user = Participant(Chain(OF, shuffler), shuffler, pass_, outbox)
+        assert user.attempt(lambda _: LIFE) == "accepted"
+    assert [data[1:33] for data in shuffler.sent] == [bytes(32), bytes(range(32))]
 
 
 def test_another_manifest_is_another_report(outbox):

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 import discreet
 import discreet.service
 from discreet.errors import InvalidInputError, StudyError
-from discreet.service import envelope, report, server, ticket, verification
+from discreet.service import configs, envelope, report, roles, server, ticket, verification
 from discreet.service import manifest as manifests
 from discreet.service.canonical import from_bytes
 from discreet.service.charter import Charter
@@ -27,6 +28,7 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.clock import ManualClock
 from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.problems import PROBLEMS, Refusal, document
+from discreet.service.stores.base import StoreBusyError
 from discreet.service.stores.sqlite import SqliteStore
 from helpers.fault_proxy import FaultProxy
 from helpers.service_analysers import make_analyser, send_users, start_study
@@ -39,6 +41,7 @@ from helpers.services import (
     batch_key,
     charter,
     fake_report,
+    filled,
     make_test_shuffler,
     manifest,
     messages,
@@ -422,6 +425,75 @@ def test_p20_sigterm_ends_every_role(tmp_path):
             process.stderr.close()
             process.wait()
     assert codes[1] == 0 and codes[0] in (0, -signal.SIGTERM)
+
+
+def test_p20_sigterm_ends_a_device_that_waits_and_its_report_stays(tmp_path):
+    """Devices wait for minutes before they send; the same bytes are sent by the next start."""
+    of, passes = charter(rehearsal=True), ticket.make(3)
+    one, folder = announced(of), tmp_path / "device"
+    folder.mkdir()
+    life = {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
+    (folder / "life.json").write_text(json.dumps(life))
+    shuffler = make_test_shuffler(tmp_path / "s.db", of, passes, rehearsal=True)
+    with serving(shuffler) as url, Client(url, TOKEN) as client:
+        client.announce(0, one.signed)
+        settings_ = configs.DEVICE.format(study=of.id.hex(), url=url)
+        (folder / "device.toml").write_text(settings_.replace("delay = 60.0", "delay = 1e9"))
+        words = ["device", "--config", str(folder / "device.toml"), "--rehearsal"]
+        words += ["--ticket", passes[0].hex(), "--episode", str(folder / "life.json")]
+        process = subprocess.Popen([sys.executable, "-c", ROLE, *words])
+        try:
+            while not list(folder.glob("outbox/*.report")):
+                assert process.poll() is None
+                threading.Event().wait(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) != 0
+        finally:
+            process.kill()
+            process.wait()
+        assert client.metrics()["received"] == 0
+        (left,) = folder.glob("outbox/*.report")
+        client.send(left.read_bytes())
+        assert client.metrics()["received"] == 1
+
+
+def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch):
+    """A step that would go on for ever is given up; whatever is killed here loses nothing."""
+    closed = []
+
+    class Busy:
+        def run(self, pause, until):
+            os.kill(os.getpid(), signal.SIGTERM)
+            while True:
+                pause(0.01)
+
+        def close(self):
+            closed.append(True)
+
+    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(roles, "make_analyser", lambda *_, **__: Busy())
+    monkeypatch.setattr(roles, "GRACE", 1)
+    try:
+        assert roles.analyse(None) == "told to end"
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    assert closed
+
+
+def test_p20_a_sealing_under_way_is_given_up_and_done_by_the_next_start(place):
+    store = new_store(place, OF)
+    one, _ = filled(store, OF)
+    store.end()
+    with pytest.raises(StoreBusyError):
+        store.seal()
+    assert store.live().state == "full"
+    store.close()
+    store = new_store(place, OF)
+    assert store.seal()
+    assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
+    store.close()
 
 
 def announced_by_now(client):

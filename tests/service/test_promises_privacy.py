@@ -1,17 +1,24 @@
 """P7, P8 and P12 to P16: what nobody can see, and what is said about the rest."""
 
+import base64
 import dataclasses
 import io
+import json
 import logging
+import re
 import threading
+from collections import Counter
 from fractions import Fraction
 from itertools import permutations
 
+import httpx
 import numpy as np
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
 import discreet
+from discreet.cli.app import app
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
@@ -19,12 +26,15 @@ from discreet.privacy.costs import usual_batch
 from discreet.service import manifest as manifests
 from discreet.service import noise, report, ticket
 from discreet.service.analyser import Analyser, check_study
+from discreet.service.charter import Charter
 from discreet.service.client import Client
+from discreet.service.demo.arrangement import NOT_PROTECTED
 from discreet.service.founding import Terms, found
 from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
 from discreet.service.problems import Refusal
 from discreet.service.stores import shuffling
 from helpers.service_analysers import make_analyser, send_users, start_study
+from helpers.service_kills import forked, killer
 from helpers.services import (
     SIGNER,
     TOKEN,
@@ -302,6 +312,55 @@ def test_p15_bodies_of_an_expired_batch_are_gone(place, request, tmp_path):
     store.close()
 
 
+@pytest.mark.parametrize("point", ["submit", "seal", "done", "expire"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
+    """Killed before or after a commit, started again, brought to its end: no file holds a mark."""
+    path, one, passes = tmp_path / "s.db", announced(OF), ticket.make(3)
+
+    def life(at=lambda _: None):
+        store = new_store(path, OF, passes, at)
+        if not store.totals()["batches_done"] + store.totals()["batches_expired"]:
+            store.announce(one)
+            sent = passes[:2] if point == "expire" else passes
+            for pass_ in sent:
+                store.submit(submissions(one, [pass_], MARK))
+            if point == "expire":
+                store.expire(0)
+            else:
+                store.seal()
+                store.done(0)
+        store.close()
+
+    assert not forked(lambda: life(killer(f"{point}.{when}")))
+    life()
+    assert not found_in(tmp_path)
+
+
+@pytest.mark.parametrize("point", ["tell.after", "destroy.before", "destroy.after"])
+def test_p15_a_killed_analyser_leaves_no_key_behind(tmp_path, point):
+    of, folder, key = start_study(tmp_path)
+    passes = ticket.make(40)
+    with (
+        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        analyser = make_analyser(of, folder, url, key)
+        analyser.step()
+        private = analyser._keys.read(0)
+        analyser.close()
+        send_users(of, client, iter(passes))
+        while forked(lambda: make_analyser(of, folder, url, key, killer(point)).step()):
+            threading.Event().wait(0.02)
+        analyser = make_analyser(of, folder, url, key)
+        analyser.step()
+        analyser.close()
+        assert client.metrics()["batches_done"] == 1
+    held = b"".join(p.read_bytes() for p in files_of(folder))
+    for form in (private, private.hex().encode(), base64.b64encode(private)[:42]):
+        assert form not in held
+
+
 def written(store):
     """Let PostgreSQL write its pages, so that a search of files sees them."""
     if hasattr(store, "_address"):
@@ -376,8 +435,32 @@ def sent_anyhow(client, body):
         assert MARK.decode() not in str(error)
 
 
-def test_p14_what_collusion_gives_is_printed(tmp_path, monkeypatch, capsys):
-    from discreet.cli import service as cli
+def said(*words):
+    """What a command prints."""
+    done = CliRunner().invoke(app, ["service", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
-    cli._show_charter(OF)
-    assert "together they see every episode" in " ".join(capsys.readouterr().out.split())
+
+def test_p14_what_collusion_gives_is_printed(tmp_path):
+    """By every command that shows a promise, to people and to scripts; at the page; in the demo."""
+    words = ("--states", 2, "--actions", 2, "--steps", 2, "--start", 0, "--episodes", 40)
+    words = (*words, "--epsilon", 4, "--delta", 1e-4, "--honest", 0.9)
+    shows = [said("init", tmp_path / "a", *words)]
+    tells = [said("init", tmp_path / "b", *words, "--json")]
+    of = Charter.from_bytes((tmp_path / "a" / "charter.json").read_bytes())
+    path = tmp_path / "a" / "charter.json"
+    with serving(make_test_shuffler(tmp_path / "s.db", of)) as url:
+        page = httpx.get(url + "/", verify=False).text
+        shows += [said("verify", path), said("status", "--url", url)]
+        tells += [said("verify", path, "--json"), said("status", "--url", url, "--json")]
+    everybody = of.collusion
+    assert "no protection: together they see every episode" in everybody.values()
+    assert "up to 10% of a batch's users with analyser" in everybody
+    for text in shows:
+        words = Counter(re.findall(r"[a-z]+", text.lower()))
+        wanted = re.findall(r"[a-z]+", " ".join((*everybody, *everybody.values())).lower())
+        assert not Counter(wanted) - words  # lines are broken where they must be
+    assert all(json.loads(text)["collusion"] == everybody for text in tells)
+    assert "together they see every episode" in page and "invented users" in page
+    assert any("collude" in line for line in NOT_PROTECTED)

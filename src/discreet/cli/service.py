@@ -93,7 +93,7 @@ def found(
         episodes=studied.episodes,
     )
     if json:
-        echo_json({"study": founded.charter.id.hex(), "folder": str(folder)})
+        echo_json(_said(founded.charter) | {"folder": str(folder)})
         return
     _show_charter(founded.charter)
     say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
@@ -185,7 +185,7 @@ def status(
     with Client(url) as client:
         charter, totals = Charter.from_bytes(client.charter()), client.metrics()
     if json:
-        echo_json({"study": charter.id.hex(), "promise": charter.promise, "totals": totals})
+        echo_json(_said(charter) | {"totals": totals})
         return
     _show_charter(charter)
     rows = [[name.replace("_", " "), f"{value:,}"] for name, value in totals.items()]
@@ -206,13 +206,15 @@ def verify(
     from discreet.service.roles import read_charter
 
     read = read_charter(charter)
-    found: dict[str, Any] = {"study": read.id.hex(), "promise": read.promise}
+    found = _said(read)
     found["delta_proven"] = float(read.verify())
     found |= _verified(read, manifests, study)
     if json:
         echo_json(found)
         return
-    rows = [[name.replace("_", " "), str(value)] for name, value in found.items()]
+    _show_charter(read)
+    shown = {name: value for name, value in found.items() if name not in _said(read)}
+    rows = [[name.replace("_", " "), str(value)] for name, value in shown.items()]
     print_table("Verified", ["what", "value"], rows)
 
 
@@ -231,6 +233,15 @@ def _verified(charter: "Charter", manifests: Path | None, study: Path | None) ->
     return found
 
 
+def _said(charter: "Charter") -> dict[str, Any]:
+    """What everybody is told first, for scripts."""
+    return {
+        "study": charter.id.hex(),
+        "promise": charter.promise,
+        "collusion": charter.collusion,
+    }
+
+
 def _show_charter(charter: "Charter") -> None:
     rows = [
         ["study", charter.id.hex()],
@@ -238,9 +249,10 @@ def _show_charter(charter: "Charter") -> None:
         ["promise", charter.promise],
         ["noise per cell", f"{float(charter.mean):g} (certified)"],
         ["least batch", f"{charter.least_users} users"],
-        ["if shuffler and analyser collude", "no protection: together they see every episode"],
     ]
     print_table("Charter", ["what", "value"], rows)
+    together = [[who, what] for who, what in charter.collusion.items()]
+    print_table("What collusion gives", ["who", "what it gives them"], together)
 
 
 def _names(text: str) -> int | list[str]:

@@ -231,6 +231,21 @@ class Charter:
             f"episode, replace-one"
         )
 
+    @property
+    def collusion(self) -> dict[str, str]:
+        """Who works together -> what that gives them."""
+        covered = f"up to {100 * float(1 - self.honest):g}% of a batch's users with analyser"
+        return {
+            "shuffler with analyser": "no protection: together they see every episode",
+            "enroller or shuffler with analyser, inventing users": (
+                "a batch of one real user: no protection but that user's own noise"
+            ),
+            **({covered: "nothing: the promise holds"} if self.honest < 1 else {}),
+            "users beyond those counted on, with analyser": (
+                "less noise, so a larger epsilon than promised"
+            ),
+        }
+
 
 def layout_of(classes: Sequence[MessageClass]) -> list[list[int]]:
     """Cells, noise messages per user and weight of every class, as a manifest states them."""

@@ -7,6 +7,7 @@ belongs to one organisation, and whoever holds two of them holds what their sepa
 import dataclasses
 import hashlib
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def found(
     seed: int | None = None,
     **study: Any,
 ) -> Founded:
-    """Begin a study and write the files of all roles.
+    """Begin a study and write the files of all roles; what is refused leaves no folder behind.
 
     Args:
         folder: must not exist yet.
@@ -88,6 +89,23 @@ def found(
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
     if study.get("learner") == "flow-ucb":
         study.setdefault("mixing", False)  # a manifest has one action per state and step
+    try:
+        return _founded(folder, terms, trust, (url, store), seed=seed, **study)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _founded(
+    folder: Path,
+    terms: Terms,
+    trust: Shuffle,
+    places: tuple[str, str],
+    *,
+    seed: int | None,
+    **study: Any,
+) -> Founded:
+    """All files, in a new folder."""
     for name in ("", "analyser", "shuffler", "enroller", "device"):
         (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
     begun = start(
@@ -102,7 +120,7 @@ def found(
     check_study(charter, begun)
     charter.verify()
     write_atomically(folder / "charter.json", charter.data)
-    _write_configs(folder, charter, url, store)
+    _write_configs(folder, charter, *places)
     return Founded(folder, charter)
 
 

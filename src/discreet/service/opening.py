@@ -75,7 +75,11 @@ def in_processes(jobs: int) -> Opener:
             return [task.open() for task in tasks]
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-            return opened(tasks, lambda pieces: pool.map(Task.open, pieces))
+            try:
+                return opened(tasks, lambda pieces: pool.map(Task.open, pieces))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     return run
 

@@ -1,8 +1,9 @@
 """A device: fetches the manifest, plays its policy, encodes, seals, sends.
 
-It encodes once per manifest, keeps the sealed bytes, and after an error sends the same bytes again:
-noise that is drawn twice for one episode is less noise. Randomness is the operating system's; a
-source of its own is refused unless the charter says that this is a rehearsal.
+It encodes once per manifest, keeps the sealed bytes before it sends them, and after an error, a
+kill or a lie of the shuffler sends the same bytes again: noise that is drawn twice for one episode
+is less noise. Randomness is the operating system's; a source of its own is refused unless the
+charter says that this is a rehearsal.
 """
 
 import secrets
@@ -13,8 +14,8 @@ from typing import Protocol
 from discreet._files import write_atomically
 from discreet.device import Draws
 from discreet.errors import InvalidInputError
+from discreet.service import canonical, report
 from discreet.service import manifest as manifests
-from discreet.service import report
 from discreet.service.charter import Charter
 from discreet.service.client import Client, UnreachableError
 from discreet.service.manifest import Announced, Manifest
@@ -26,58 +27,51 @@ Play = Callable[[Announced], Episode]
 
 
 class Outbox(Protocol):
-    """Where a device keeps what it sealed, by the manifest's hash."""
+    """Where a device keeps what it sealed, by a name for ticket and manifest."""
 
-    def read(self, name: bytes) -> bytes | None:
-        """The sealed report for a manifest."""
+    def read(self, name: str) -> bytes | None:
+        """What was kept under this name; empty if it was answered."""
 
-    def write(self, name: bytes, data: bytes) -> None:
-        """Keep it before it is sent for the first time."""
-
-    def clear(self) -> None:
-        """Forget: it was taken, or can never be."""
+    def write(self, name: str, data: bytes) -> None:
+        """Keep this instead of everything else, before it is sent for the first time."""
 
 
 class MemoryOutbox:
     """For simulated users."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, bytes] = {}
+        self._kept: dict[str, bytes] = {}
 
-    def read(self, name: bytes) -> bytes | None:
-        """The sealed report for a manifest."""
+    def read(self, name: str) -> bytes | None:
+        """What was kept."""
         return self._kept.get(name)
 
-    def write(self, name: bytes, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         """Keep it."""
         self._kept = {name: data}
 
-    def clear(self) -> None:
-        """Forget."""
-        self._kept = {}
-
 
 class FileOutbox:
-    """A folder of the device."""
+    """A folder of the device: it outlives a device that is killed."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
-    def read(self, name: bytes) -> bytes | None:
-        """The sealed report for a manifest."""
-        path = self._folder / f"{name.hex()}.report"
+    def read(self, name: str) -> bytes | None:
+        """What was kept."""
+        path = self._path(name)
         return path.read_bytes() if path.exists() else None
 
-    def write(self, name: bytes, data: bytes) -> None:
-        """Keep it."""
-        self.clear()
-        write_atomically(self._folder / f"{name.hex()}.report", data, private=True)
-
-    def clear(self) -> None:
-        """Forget."""
+    def write(self, name: str, data: bytes) -> None:
+        """Keep it; what was kept before goes when this is on the disk."""
+        write_atomically(self._path(name), data, private=True)
         for path in self._folder.glob("*.report"):
-            path.unlink()
+            if path != self._path(name):
+                path.unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.report"
 
 
 def fetch_charter(client: Client, study: bytes, *, rehearsal: bool = False) -> Charter:
@@ -179,11 +173,14 @@ class Participant:
         """
         try:
             announced = self._chain.current()
-            sealed = self._outbox.read(announced.hash)
+            name = canonical.sha256(self._ticket + announced.hash).hex()
+            sealed = self._outbox.read(name)
             if sealed is None:
                 cells = announced.device.encode(play(announced), self._draws)
                 sealed = report.seal(cells, announced, self._ticket)
-                self._outbox.write(announced.hash, sealed)
+                self._outbox.write(name, sealed)
+            if not sealed:
+                return "ticketSpent"
             self._pause(secrets.SystemRandom().uniform(0, self._delay))
             self._client.send(sealed)
         except Refusal as refusal:
@@ -191,8 +188,8 @@ class Participant:
                 raise UnreachableError("The shuffler is busy; send the same bytes again.") from None
             if refusal.code not in ("ticketSpent", "policyOutdated", "noOpenBatch"):
                 raise
-            if refusal.code != "noOpenBatch":
-                self._outbox.clear()
+            if refusal.code == "ticketSpent":
+                self._outbox.write(name, b"")
             return refusal.code
-        self._outbox.clear()
+        self._outbox.write(name, b"")
         return "accepted"

@@ -3,6 +3,7 @@
 Envelopes stand in the public order of the classes. All reports of a manifest have one length.
 """
 
+import struct
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
@@ -14,6 +15,8 @@ from discreet.service.problems import Refusal
 
 VERSION = 1
 HEADER = 65
+_KEYS = struct.Struct(f"{envelope.KEY}s{ENVELOPE - envelope.KEY}x")
+"""The encapsulated keys of envelopes."""
 
 
 class Submission(NamedTuple):
@@ -50,7 +53,6 @@ def read(data: bytes) -> Submission:
     if len(data) <= HEADER or (len(data) - HEADER) % ENVELOPE:
         raise Refusal("wrongLength")
     body = data[HEADER:]
-    keys = {body[i : i + envelope.KEY] for i in range(0, len(body), ENVELOPE)}
-    if len(keys) != len(body) // ENVELOPE:
+    if len(set(_KEYS.iter_unpack(body))) != len(body) // ENVELOPE:
         raise Refusal("copiedEnvelope")
     return Submission(ticket.digest(data[1:33]), data[33:HEADER], body)

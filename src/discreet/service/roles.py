@@ -23,6 +23,9 @@ from discreet.service.stores import open_store
 from discreet.service.stores.base import At, Store, nothing_happens
 from discreet.study.study import resume
 
+GRACE = 5
+"""Seconds for what is under way when a role is told to end."""
+
 
 def read_charter(path: Path) -> Charter:
     """A charter's file."""
@@ -103,12 +106,31 @@ def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing
 
     set_up_logging()
     ended = threading.Event()
-    on_signals(ended.set)
+    on_signals(lambda: _end(ended))
     analyser = make_analyser(config, rehearsal=rehearsal, at=at)
     try:
         return analyser.run(ended.wait, ended.is_set)
+    except _EndedError:
+        return "told to end"
     finally:
+        signal.alarm(0)
         analyser.close()
+
+
+class _EndedError(Exception):
+    """The time for a step that was under way is over."""
+
+
+def _end(ended: threading.Event) -> None:
+    """A step may finish, or is given up: whatever is killed here loses nothing."""
+
+    def give_up(*_: object) -> None:
+        raise _EndedError
+
+    if not ended.is_set():
+        ended.set()
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(GRACE)
 
 
 def make_participant(

@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEADER_SECONDS = 10.0
@@ -58,7 +58,7 @@ class PromptProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def make_server(app: Starlette, host: str, port: int, **options: Any) -> uvicorn.Server:
+def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.Server:
     """A server for the application; it writes down nothing about requests."""
     config = uvicorn.Config(
         app,

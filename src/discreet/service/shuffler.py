@@ -27,6 +27,8 @@ from discreet.service.stores.base import Row, Store, StoreBusyError
 
 log = logging.getLogger("discreet.service.shuffler")
 T = TypeVar("T")
+ACCEPTED = "accepted"
+"""What a store says of a report that it has taken."""
 _GROUP = 512
 """Reports in one transaction at most."""
 _WAITING = 4096
@@ -62,7 +64,8 @@ class Shuffler:
         self.charter, self._token = charter, token
         self._clock = clock or SystemClock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._queue: asyncio.Queue[tuple[Submission, asyncio.Future[str]]] | None = None
+        self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
+        self._arrived: asyncio.Event | None = None
         self._store = self._thread.submit(make_store).result()
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
@@ -77,19 +80,20 @@ class Shuffler:
         try:
             return await loop.run_in_executor(self._thread, job, *arguments)
         except StoreBusyError as error:
-            log.warning("the store is busy: %s", type(error.__cause__).__name__)
+            log.warning("the store is busy: %s", type(error.__cause__ or error).__name__)
             raise Refusal("busy") from None
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[None]:
         """Take reports and look at the clock, until the end of the block."""
-        self._queue = asyncio.Queue(_WAITING)
+        self._arrived = asyncio.Event()
         tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._look())]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
+            self._store.end()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
             self._thread.shutdown()
@@ -98,18 +102,14 @@ class Shuffler:
         """Tickets that may take part."""
         await self.run(self._store.admit, digests)
 
-    async def submit(self, data: bytes) -> None:
-        """Take one report, or refuse it; it is on the disk when this returns."""
-        if self._queue is None:
-            raise Refusal("busy")
-        answer = asyncio.get_running_loop().create_future()
-        try:
-            self._queue.put_nowait((report.read(data), answer))
-        except asyncio.QueueFull:
-            raise Refusal("busy") from None
-        code = await answer
-        if code != "accepted":
-            raise Refusal(code)
+    async def take(self, data: bytes) -> str:
+        """Take one report: `ACCEPTED` if it is on the disk, or the code of a refusal."""
+        if self._arrived is None or len(self._waiting) >= _WAITING:
+            return "busy"
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting.append((report.read(data), answer))
+        self._arrived.set()
+        return await answer
 
     async def announce(self, number: int, signed: bytes) -> bool:
         """Open a batch; False if this very manifest was announced before."""
@@ -196,11 +196,12 @@ class Shuffler:
 
     async def _write(self) -> None:
         """One group after the other into the store."""
-        queue = self._queue
-        while queue is not None:
-            group = [await queue.get()]
-            while len(group) < _GROUP and not queue.empty():
-                group.append(queue.get_nowait())
+        arrived = self._arrived
+        while arrived is not None:
+            await arrived.wait()
+            group, self._waiting = self._waiting[:_GROUP], self._waiting[_GROUP:]
+            if not self._waiting:
+                arrived.clear()
             codes = await self._submitted([submission for submission, _ in group])
             for (_, answer), code in zip(group, codes, strict=True):
                 if not answer.done():  # somebody hung up

@@ -11,30 +11,27 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from discreet.service import canonical, manifest
+from discreet.service.express import REPORTS, Express, headers_of
 from discreet.service.page import Page
 from discreet.service.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler import Shuffler
 
 log = logging.getLogger("discreet.service.web")
-LARGEST_REPORT = (1 << 24) + 128
-"""Bytes: manifests with larger reports are refused."""
 BODY_SECONDS = 20.0
 """In which a body must have arrived."""
 BYTES = "application/octet-stream"
-REPORTS = "/v1/reports"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(
     shuffler: Shuffler, *, body_seconds: float = BODY_SECONDS, world: bytes = b""
-) -> Starlette:
+) -> ASGIApp:
     """The application of one shuffler.
 
     Args:
@@ -49,12 +46,12 @@ def make_app(
         async with shuffler.life():
             yield
 
-    return Starlette(
-        middleware=[Middleware(_Express, endpoints)],
+    others = Starlette(
         lifespan=life,
         routes=endpoints.routes() + public(page.routes()),
         exception_handlers={HTTPException: _of_framework, Exception: _of_accident},
     )
+    return Express(others, shuffler, body_seconds)
 
 
 def public(endpoints: Iterable[tuple[str, str, Endpoint]]) -> list[Route]:
@@ -64,24 +61,8 @@ def public(endpoints: Iterable[tuple[str, str, Endpoint]]) -> list[Route]:
 
 def problem(code: str) -> Response:
     """The answer that refuses."""
-    headers = {"retry-after": "1"} if code == "busy" else None
-    return Response(document(code), PROBLEMS[code].status, media_type=MEDIA_TYPE, headers=headers)
-
-
-class _Express:
-    """Reports pass by the framework's routing: they are almost all that a shuffler is asked."""
-
-    def __init__(self, app: ASGIApp, endpoints: "_Endpoints") -> None:
-        self._app, self._endpoints = app, endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope.get("path") != REPORTS or scope.get("method") != "POST":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        response = await _answered(self._endpoints.report)(request)
-        await response(scope, receive, send)
+    status, headers = PROBLEMS[code].status, headers_of(code)
+    return Response(document(code), status, media_type=MEDIA_TYPE, headers=headers)
 
 
 class _Endpoints:
@@ -94,7 +75,7 @@ class _Endpoints:
             ("/v1/charter", "GET", self.charter),
             ("/v1/manifest", "GET", self.manifest),
             ("/v1/manifests/{number:int}", "GET", self.manifest_at),
-            (REPORTS, "POST", self.report),
+            (REPORTS, "POST", self.never),
             ("/healthz", "GET", self.health),
             ("/metrics", "GET", self.metrics),
         )
@@ -126,9 +107,9 @@ class _Endpoints:
         signed = await self._shuffler.manifest_at(_number(request))
         return Response(signed, media_type=BYTES)
 
-    async def report(self, request: Request) -> Response:
-        await self._shuffler.submit(await self._body(request, LARGEST_REPORT))
-        return Response(status_code=201)
+    async def never(self, _: Request) -> Response:
+        """`Express` has taken it; the route is here so that other methods are refused by name."""
+        raise Refusal("notFound")
 
     async def announce(self, request: Request) -> Response:
         signed = await self._body(request, manifest.LARGEST)

@@ -1,6 +1,9 @@
 """Roles as processes: killed, started again, never left behind."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -55,3 +58,31 @@ def test_a_role_that_fails_is_named_with_its_last_words(tmp_path):
         pytest.raises(DiscreetError, match="no such file"),
     ):
         wait_until_there(client, one)
+
+
+SHOW = """
+import pathlib, sys, time
+from discreet.service.demo.processes import Role, ending
+folder = pathlib.Path(sys.argv[1])
+sleeper = Role("sleeper", ["-c", "import time; time.sleep(600)"], folder / "log")
+with ending([sleeper]):
+    sleeper.start()
+    (folder / "number").write_text(str(sleeper.number))
+    time.sleep(600)
+"""
+
+
+def test_p20_sigterm_ends_a_demonstration_and_all_its_roles(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", SHOW, str(tmp_path)])
+    path = tmp_path / "number"
+    try:
+        while not path.exists() or not path.read_text():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(path.read_text()), 0)

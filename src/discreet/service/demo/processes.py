@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.service.client import Client, UnreachableError
@@ -86,25 +88,46 @@ class Role:
             return False
         return True
 
+    def ask_to_end(self) -> None:
+        """SIGTERM."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+
     def stop(self) -> None:
         """SIGTERM; SIGKILL if that is not enough."""
         process = self._process
-        if process is None or process.poll() is not None:
-            return
-        process.terminate()
-        if not self.wait(_GRACE):
+        self.ask_to_end()
+        if process is not None and not self.wait(_GRACE):
             process.kill()
             process.wait()
 
 
 @contextlib.contextmanager
 def ending(roles: Sequence[Role]) -> Iterator[None]:
-    """Whatever happens, none of these processes is left behind."""
+    """Whatever happens, SIGTERM too, none of these processes is left behind."""
+    before = _on_sigterm(_interrupted)
     try:
         yield
     finally:
+        _on_sigterm(signal.SIG_IGN)
+        for role in roles:
+            role.ask_to_end()
         for role in roles:
             role.stop()
+        _on_sigterm(before)
+
+
+def _interrupted(*_: object) -> None:
+    _on_sigterm(signal.SIG_IGN)  # once is enough
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _on_sigterm(do: Any) -> Any:
+    """What SIGTERM does from now on, and did before; another thread than the first has no say."""
+    if threading.current_thread() is threading.main_thread():
+        return signal.signal(signal.SIGTERM, do)
+    return None
 
 
 def wait_until_there(client: Client, shuffler: Role) -> None:

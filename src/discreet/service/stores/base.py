@@ -79,6 +79,7 @@ class Store(ABC):
         self.charter = charter
         self.filled = False
         self._at = at
+        self._ending = False
         self._read: dict[bytes, Announced] = {}
 
     # --- what a database must be able to do
@@ -118,6 +119,14 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give the connection back."""
+
+    def end(self) -> None:
+        """From any thread: a sealing that is under way is given up, its transaction undone."""
+        self._ending = True
+
+    def _go_on(self) -> None:
+        if self._ending:
+            raise StoreBusyError("the process was told to end")
 
     # --- transactions
 
@@ -315,6 +324,7 @@ class Store(ABC):
         last = -1
         query = "SELECT id, body FROM report WHERE id > ? ORDER BY id LIMIT ?"
         while rows := self._execute(query, last, count):
+            self._go_on()
             last = rows[-1][0]
             yield [bytes(body) for _, body in rows]
 
@@ -324,6 +334,7 @@ class Store(ABC):
         query = "SELECT body FROM piece WHERE class = ? AND bucket = ?"
         total = 0
         for place, bucket in found:
+            self._go_on()
             data = b"".join(bytes(part) for (part,) in self._execute(query, place, bucket))
             total += len(data)
             self._insert("sealed", [(place, bucket, shuffling.permuted(data))])

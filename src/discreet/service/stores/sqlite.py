@@ -36,6 +36,8 @@ _PRAGMAS = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA busy_timeout = 5000",
 )
+_AT_ONCE = 500
+"""Values of one statement; SQLite takes 999 or more."""
 _INSERT = {
     "ticket": "INSERT INTO ticket VALUES (?, ?) ON CONFLICT DO NOTHING",
     "report": "INSERT INTO report (body) VALUES (?)",
@@ -92,19 +94,21 @@ class SqliteStore(Store):
                 self._db.execute(how)
 
     def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
+        """Nobody else writes: those that `_spent` has found free in this transaction are."""
         query = "UPDATE ticket SET number = ? WHERE hash = ? AND number IS NULL"
         with _sentences():
-            execute = self._db.execute
-            return {d for d in digests if execute(query, (number, d)).rowcount == 1}
+            changed = self._db.executemany(query, [(number, d) for d in digests]).rowcount
+        if changed != len(digests):
+            raise StoreBusyError("SQLite: a ticket was spent by somebody else")
+        return set(digests)
 
     def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
-        query = "SELECT number FROM ticket WHERE hash = ?"
-        found = {}
-        with _sentences():
-            for digest in digests:
-                row = self._db.execute(query, (digest,)).fetchone()
-                if row is not None:
-                    found[digest] = row[0] is not None
+        query = "SELECT hash, number IS NOT NULL FROM ticket WHERE hash IN ({})"
+        found: dict[bytes, bool] = {}
+        for first in range(0, len(digests), _AT_ONCE):
+            some = digests[first : first + _AT_ONCE]
+            rows = self._execute(query.format(",".join("?" * len(some))), *some)
+            found.update((digest, bool(spent)) for digest, spent in rows)
         return found
 
     def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
