@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def _fail(name: str, value: object, rule: str, remedy: str = "") -> InvalidInputError:
@@ -103,12 +105,14 @@ def description(data: object) -> Mapping[str, Any]:
     return data
 
 
-def exact(value: float | Rational) -> Fraction:
+def exact(value: float | Rational) -> "Fraction":
     """The rational number a person means by ``value``: 0.1 is one tenth, not 0.1000000000000000055.
 
     >>> exact(0.1) + exact(0.9) == 1
     True
     """
+    from fractions import Fraction
+
     if isinstance(value, Rational):
         return Fraction(value)
     return Fraction(repr(float(value)))

@@ -3,7 +3,6 @@
 Messages name the value, the rule and the remedy.
 """
 
-import difflib
 from collections.abc import Iterable
 
 __all__ = [
@@ -66,6 +65,8 @@ class UnknownNameError(DiscreetError, KeyError):
     """A name is not in a registry; near misses are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        import difflib  # on the way to an error only
+
         names = sorted(known)
         close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
         near = next((n for n in names if close and n.lower() == close[0]), None)

@@ -8,8 +8,8 @@ import sys
 import pytest
 import typer
 
+from discreet.cli import _commands, run
 from discreet.cli import app as cli
-from discreet.cli import run
 from discreet.errors import InvalidInputError
 
 
@@ -48,7 +48,7 @@ def test_errors_on_purpose_are_one_sentence_and_exit_code_two(discreet, monkeypa
     def failing(**options):
         raise error
 
-    monkeypatch.setattr(cli, "app", failing)
+    monkeypatch.setattr(_commands, "app", failing)
     code, out, err = discreet("run")
     assert (code, out) == (2, "")
     assert words in err
@@ -58,13 +58,13 @@ def test_a_bug_is_not_hidden(monkeypatch):
     def failing(**options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "app", failing)
+    monkeypatch.setattr(_commands, "app", failing)
     monkeypatch.setattr(sys, "argv", ["discreet", "run"])
     with pytest.raises(ZeroDivisionError):
         cli.main()
 
 
-@pytest.mark.parametrize("command", cli._COMMANDS)
+@pytest.mark.parametrize("command", _commands.COMMANDS)
 def test_every_command_has_help_with_a_sentence(discreet, command):
     code, out, _ = discreet(command, "--help")
     assert code == 0
@@ -80,23 +80,58 @@ def test_every_command_is_one_file():
 
     found = Path(cli.__file__).parent.glob("[a-z]*")  # a group of commands is a folder
     files = {path.stem for path in found} - {"app"}
-    modules = {module for module, _ in cli._COMMANDS.values()}
+    modules = {module for module, _ in _commands.COMMANDS.values()}
     parts = {stem for stem in files if any(stem.startswith(f"{module}_") for module in modules)}
     assert files - parts == modules  # service_demo is a part of service
 
 
-@pytest.mark.core
-def test_help_loads_no_command_and_nothing_heavy():
+HEAVY = ("numpy", "scipy", "numba", "gymnasium", "rich", "discreet.cli.run")
+
+
+def loaded(words, folder, modules=HEAVY):
+    """Those of ``modules`` that a process has loaded when it has answered; and its answer."""
     code = (
-        "import sys; sys.argv = ['discreet', '--help']\n"
+        f"import sys; sys.argv = ['discreet', *{words!r}]\n"
         "from discreet.cli.app import main\n"
         "try: main()\n"
         "except SystemExit as exit: assert exit.code == 0\n"
-        "print([m for m in ('numpy', 'rich', 'discreet.cli.run') if m in sys.modules])"
+        f"print([m for m in {modules!r} if m in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "calibrate" in out.stdout
-    assert out.stdout.splitlines()[-1] == "[]"
+    environment = {**os.environ, "DISCREET_CACHE": str(folder)}
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    *answer, modules = out.stdout.splitlines()
+    return modules, answer
+
+
+@pytest.mark.core
+def test_help_loads_no_command_and_nothing_heavy(tmp_path):
+    modules, answer = loaded(["--help"], tmp_path)
+    assert "calibrate" in " ".join(answer)
+    assert modules == "[]"
+    assert loaded(["--help"], tmp_path, (*HEAVY, "typer")) == ("[]", answer)
+
+
+@pytest.mark.core
+def test_the_list_loads_nothing_heavy_and_no_parser(tmp_path):
+    modules, answer = loaded(["list"], tmp_path, (*HEAVY, "typer", "fractions"))
+    assert "RiverSwim" in " ".join(answer)
+    assert modules == "[]"
+
+
+def test_a_known_answer_loads_no_parser_and_nothing_heavy(tmp_path):
+    words = ["calibrate", "--trust", "central", "--states", "2", "--json"]
+    first = loaded(words, tmp_path, ("typer", "numpy"))
+    assert first[0] == "['typer', 'numpy']"
+    assert loaded(words, tmp_path, (*HEAVY, "typer")) == ("[]", first[1])
+
+
+def test_who_has_read_enough_gets_no_traceback():
+    command = [sys.executable, "-c", "from discreet.cli.app import main; main()", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize("words", [["run", "nothing"], ["list", "nothing"], ["run", "--wrong"]])

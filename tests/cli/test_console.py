@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from discreet.cli import _console
 from discreet.cli._console import Progress, compact, echo_json, print_table, say, warn
+from discreet.cli._tables import FACTS
 
 
 class Terminal(io.StringIO):
@@ -83,6 +83,16 @@ def test_a_wide_table_keeps_rows_and_headings_on_one_line(terminal):
     assert any("noise of a count" in line for line in lines())
 
 
+def test_titles_and_headings_are_bold_where_a_terminal_can(terminal, monkeypatch):
+    terminal(80)
+    print_table("Title", ["a"], [["x"]])
+    assert sys.stdout.getvalue() == "\x1b[1mTitle\x1b[0m\n\n\x1b[1m a\x1b[0m\n ─\n x\n\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal(80)
+    print_table("Title", ["a"], [["x"]])
+    assert "\x1b" not in sys.stdout.getvalue()
+
+
 def test_markup_in_a_cell_is_text(capsys):
     print_table("[bold]t[/bold]", ["a"], [["[red]x[/red]"]])
     out = capsys.readouterr().out
@@ -122,10 +132,6 @@ def test_compact_numbers_are_exact(number, text):
     assert compact(number) == text
 
 
-def test_short_cells_are_those_of_a_guarantee():
-    assert len("(0.3333, 1e-06)-SDP") > _console._SHORT >= len("(0.1, 1e-06)-SDP")
-
-
 @pytest.mark.parametrize(
     ("patience", "said"), [(1e6, ""), (0, "checking one ...\nchecking two ...\n")]
 )
@@ -161,7 +167,7 @@ def test_a_column_with_a_long_word_is_not_cut_off(terminal):
 
 def test_facts_on_a_narrow_terminal_are_called_by_what_they_are(terminal):
     lines = terminal(40)
-    print_table("Study", _console.FACTS, [["promised", "a " * 30], ["", "b"], ["head", "f" * 64]])
+    print_table("Study", FACTS, [["promised", "a " * 30], ["", "b"], ["head", "f" * 64]])
     assert any(line.startswith("promised: a a") for line in lines())
     assert "b" in lines()
     assert not any(line.startswith(("what:", "value:")) for line in lines())

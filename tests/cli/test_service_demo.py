@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("starlette")
-from discreet.cli.app import app
+from discreet.cli._commands import app
 from discreet.service.demo.users import diaries
 
 

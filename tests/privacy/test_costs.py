@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet import Central, Local, NoPrivacy, Shuffle
-from discreet.cli.app import app
+from discreet.cli._commands import app
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate

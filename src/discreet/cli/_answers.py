@@ -1,9 +1,9 @@
 """Answers that do not change: what a command has printed is printed again, without computing it.
 
-For commands that are functions of their words and of the code alone (`discreet calibrate`). The key
-has the words, the width of the terminal, the version and every source file's size and time, so an
-edited file asks again. What was said on standard error, and what failed, is never kept. Set
-``DISCREET_CACHE`` to another folder, or to ``off``.
+For commands that are functions of their words and of the code alone (`discreet calibrate`, the
+help). The key has the words, the width of the terminal, the version and every source file's size
+and time, so an edited file asks again. What was said on standard error, and what failed, is never
+kept. Set ``DISCREET_CACHE`` to another folder, or to ``off``.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """How the command line speaks: tables to standard output, notes and errors to standard error."""
 
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -8,14 +9,12 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from rich.table import Table
+from discreet.cli import _tables
 
 _LARGE_DELTA = 1e-3
-_SHORT = 18  # a cell as short as a guarantee stays on one line
-FACTS = ("what", "value")  # the columns of a table that says something about one thing
+_BOLD, _ITALIC, _PLAIN = "\x1b[1m", "\x1b[3m", "\x1b[0m"
 
 
 def echo_json(value: object) -> None:
@@ -119,73 +118,23 @@ def print_table(
 
     Where it would not fit without cutting numbers off, each row is a few lines, one per column.
     """
-    from rich.console import Console
-    from rich.text import Text
-
+    least = _tables.least_width(columns, rows)
     # Redirected output has no width of its own; 120 columns keep most rows on one line.
-    least, console = sum(_least_widths(columns, rows)) + 2 * len(columns), Console()
-    console = Console(width=None if console.is_terminal else max(120, least))
-    console.print(Text(title, style="bold"))
-    if least > console.width:
-        console.print(Text(_as_lines(columns, rows)))
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else max(120, least)
+    head: list[str] = []
+    if least > width:
+        body = _tables.as_lines(columns, rows, width)
     else:
-        console.print(_as_table(columns, rows, right, console.width))
-    if caption:
-        console.print(Text(caption, style="italic"))
+        head, body = _tables.table(columns, rows, right, width)
+    lines = [_styled(_fitted(title, sys.stdout), _BOLD), "", *(_styled(x, _BOLD) for x in head)]
+    lines += [*body, _styled(_fitted(caption, sys.stdout), _ITALIC) if caption else ""]
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _as_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
-) -> "Table":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    wanted = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-    narrow = sum(wanted) + 2 * len(wanted) > width
-    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for index, (name, room) in enumerate(
-        zip(columns, _shared_out(_least_widths(columns, rows), wanted, width), strict=True)
-    ):
-        longest = max((len(row[index]) for row in rows), default=0)
-        table.add_column(
-            name.replace(" ", "\n") if narrow and len(name) > longest else name,
-            justify="right" if index in right else "left",
-            width=room,
-        )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _shared_out(least: Sequence[int], wanted: Sequence[int], width: int) -> list[int]:
-    """How wide each column is: what it needs, and its share of the room that is left."""
-    room = max(width - sum(least) - 2 * len(least), 0)
-    missing = [max(most - needed, 0) for most, needed in zip(wanted, least, strict=True)]
-    share = min(room / max(sum(missing), 1), 1.0)
-    return [needed + int(more * share) for needed, more in zip(least, missing, strict=True)]
-
-
-def _as_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A paragraph per row; facts, which are called by their first column, line by line."""
-    if tuple(columns) == FACTS:
-        return "".join(f"\n{what}: {text}\n" if what else f"{text}\n" for what, text in rows)
-    named = [[f"{n}: {cell}" for n, cell in zip(columns, row, strict=True) if cell] for row in rows]
-    return "\n" + "".join("\n".join(lines) + "\n\n" for lines in named).rstrip("\n") + "\n"
-
-
-def _least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Of columns whose short cells and words are whole."""
-    needed = []
-    for name, *cells in zip(columns, *rows, strict=True):
-        longest = max(map(len, cells), default=0)
-        whole = longest if longest <= _SHORT else _longest_word(cells)
-        needed.append(max(whole, _longest_word([name])))
-    return needed
-
-
-def _longest_word(cells: Sequence[str]) -> int:
-    return max((len(word) for cell in cells for word in cell.split()), default=0)
+def _styled(text: str, style: str) -> str:
+    plain = not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ
+    return text if plain else f"{style}{text}{_PLAIN}"
 
 
 def show_files(name: str, written: Path | list[Path], *, as_json: bool) -> None:

@@ -1,0 +1,82 @@
+"""Everything that has a name, for `discreet list`; nothing that is listed is loaded for it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from discreet.cli._console import echo_json, print_table
+from discreet.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from discreet._types import Plain
+
+    Section = list[dict[str, Plain]]
+
+
+def show(section: str, *, as_json: bool) -> None:
+    """Print one section, or all where it is empty, as tables or as JSON.
+
+    Raises:
+        UnknownNameError: there is no such section.
+    """
+    sections: dict[str, Callable[[], Section]] = {
+        "environments": _environments,
+        "learners": _learners,
+        "mechanisms": _mechanisms,
+        "experiments": _experiments,
+    }
+    if section and section not in sections:
+        raise UnknownNameError("section", section, sections)
+    found = {title: sections[title]() for title in ([section] if section else sections)}
+    if as_json:
+        echo_json(found)
+        return
+    for title, entries in found.items():
+        if entries:
+            columns = list(entries[0])
+            rows = [[_text(entry[column]) for column in columns] for entry in entries]
+            print_table(title.capitalize(), columns, rows)
+
+
+def _text(value: "Plain") -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={default}" for name, default in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _environments() -> "Section":
+    from discreet.mdp.environments.registry import environment_names, listing
+
+    found = [(name, *listing(name)) for name in environment_names(optional=True)]
+    return [{"name": name, "summary": text, "parameters": p} for name, text, p in found]
+
+
+def _learners() -> "Section":
+    from discreet.learners.registry import learner_names, listing
+
+    found = {name: listing(name) for name in learner_names()}
+    return [
+        {"name": name, "summary": one.summary, "rhythm": one.rhythm, "trust": list(one.trusts)}
+        for name, one in found.items()
+    ]
+
+
+def _mechanisms() -> "Section":
+    from discreet.privacy.mechanisms.registry import everything
+
+    entries: dict[tuple[str, str], dict[str, Plain]] = {}
+    rhythms: dict[tuple[str, str], list[str]] = {}
+    for mechanism in everything():
+        key = (mechanism.trust, mechanism.name)
+        if mechanism.trust == "none":
+            continue
+        rhythms.setdefault(key, []).append(mechanism.rhythm)
+        if key not in entries:
+            entries[key] = {"trust": key[0], "name": key[1], "rhythms": rhythms[key]}
+            entries[key]["summary"] = mechanism.summary.replace("``", "")
+    return list(entries.values())
+
+
+def _experiments() -> "Section":
+    from discreet.lab.shipped import titles
+
+    return [{"name": name, "summary": title} for name, title in titles().items()]
