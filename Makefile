@@ -28,10 +28,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt
 	@$(BIN)/pip install $(PIP_FLAGS) --editable ".[dev]"
 	@touch $(VENV)/.run $@
 
-$(CORE_VENV)/.core: pyproject.toml constraints.txt
+$(CORE_VENV)/.core: pyproject.toml constraints.txt Makefile
 	@echo "Setting up $(CORE_VENV) with the core dependencies only (once) ..."
 	@test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
-	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest hypothesis
+	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest pytest-xdist hypothesis
 	@touch $@
 
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
@@ -42,12 +42,14 @@ demo: $(VENV)/.dev   ## the service on this machine: all roles, a simulated crow
 
 test: $(VENV)/.dev $(CORE_VENV)/.core  ## every check, with the minutes of each part
 	@rm -f $(TIMES)
-	@$(MAKE) --no-print-directory parts
-	@awk '{printf "  %-10s %5.1f min\n", $$1, $$2 / 60; all += $$2} \
-	     END {printf "  %-10s %5.1f min\n", "all", all / 60}' $(TIMES) && rm -f $(TIMES)
+	@$(call part,all,$(MAKE) --no-print-directory parts)
+	@awk '{printf "  %-10s %5.1f min\n", $$1, $$2 / 60}' $(TIMES) && rm -f $(TIMES)
 	@echo "All checks passed."
 
-parts: lint types imports tests mutants-sample core-tests
+# Lint, types and imports need one processor each; what follows takes all of them.
+parts:
+	@$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target lint types imports
+	@$(MAKE) --no-print-directory tests mutants-sample core-tests
 
 lint: $(VENV)/.dev   ## ruff check and format
 	@$(call part,lint,$(BIN)/ruff check . && $(BIN)/ruff format --check .)
@@ -59,7 +61,7 @@ imports: $(VENV)/.dev  ## which layer may import which
 	@$(call part,imports,$(BIN)/lint-imports)
 
 tests: $(VENV)/.dev  ## tests and doctests, warnings are errors
-	@$(call part,tests,$(BIN)/pytest -q -n $(JOBS) --minimum-tests=7000)
+	@$(call part,tests,$(BIN)/pytest -q -n $(JOBS) --dist worksteal --minimum-tests=7000)
 
 mutants-sample: $(VENV)/.dev  ## some of the planted privacy bugs, others with every commit
 	@$(call part,mutants,$(BIN)/python tests/mutants/run.py --sample 6 --jobs $(JOBS))
@@ -68,7 +70,7 @@ mutants: $(VENV)/.dev  ## every planted privacy bug must be killed (minutes)
 	@$(BIN)/python tests/mutants/run.py --jobs $(JOBS)
 
 core-tests: $(CORE_VENV)/.core  ## the core tests without any extra installed
-	@$(call part,core,$(CORE_VENV)/bin/pytest -q -m core tests)
+	@$(call part,core,$(CORE_VENV)/bin/pytest -q -n $(JOBS) --dist worksteal -m core tests)
 
 wheel: $(VENV)/.dev  ## a wheel and a source archive in dist/
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null

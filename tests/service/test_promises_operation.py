@@ -73,7 +73,7 @@ def live(tmp_path_factory):
     """A shuffler with an open batch; its address and its store's file."""
     path = tmp_path_factory.mktemp("live") / "s.db"
     shuffler = make_test_shuffler(path, OF, ticket.make(3))
-    with serving(shuffler, body_seconds=0.5) as url, Client(url, TOKEN) as client:
+    with serving(shuffler, body_seconds=0.5, keep_alive=1) as url, Client(url, TOKEN) as client:
         client.announce(0, announced(OF).signed)
         yield url, path
 

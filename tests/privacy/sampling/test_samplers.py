@@ -1,6 +1,7 @@
 """Both samplers draw exactly the stated integer distributions."""
 
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -213,10 +214,22 @@ def test_simulation_is_reproducible_and_secure_is_not():
 
 @pytest.fixture
 def without_opendp(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    monkeypatch.setitem(sys.modules, "opendp.measurements", None)
     noise._opendp.cache_clear()
     yield
     noise._opendp.cache_clear()
+
+
+def test_the_secure_sampler_loads_what_it_uses_of_opendp():
+    pytest.importorskip("opendp")
+    code = (
+        "import sys\n"
+        "from discreet.privacy.sampling.samplers import SecureSampler\n"
+        "SecureSampler().discrete_gaussian(3.0, 2)\n"
+        "print([m for m in ('opendp.extras', 'sklearn', 'polars', 'pandas') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
 
 
 @pytest.mark.usefixtures("without_opendp")

@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -361,14 +361,22 @@ def _exact_binomial(trials: int, probability: float) -> int:
     return successes
 
 
+class _OpenDP(NamedTuple):
+    """What we use of OpenDP; its prelude would load scikit-learn and polars where they are."""
+
+    domains: ModuleType
+    metrics: ModuleType
+    measurements: ModuleType
+
+
 @functools.cache
-def _opendp() -> ModuleType:
+def _opendp() -> _OpenDP:
     try:
-        opendp = importlib.import_module("opendp.prelude")
+        found = _OpenDP(*(importlib.import_module(f"opendp.{name}") for name in _OpenDP._fields))
     except ImportError:
         raise MissingExtraError("opendp", "secure") from None
-    opendp.enable_features("contrib")
-    return opendp
+    importlib.import_module("opendp.mod").enable_features("contrib")
+    return found
 
 
 @functools.lru_cache(maxsize=64)
@@ -382,9 +390,10 @@ def _gaussian(sigma: float) -> Measurement:
 
 
 def _measurement(maker: str, distance: str, scale: float) -> Measurement:
-    dp = _opendp()
-    domain, metric = dp.vector_domain(dp.atom_domain(T="i64")), getattr(dp, distance)(T="i64")
-    made: Measurement = getattr(dp.m, maker)(domain, metric, scale=scale)
+    domains, metrics, measurements = _opendp()
+    domain = domains.vector_domain(domains.atom_domain(T="i64"))
+    metric = getattr(metrics, distance)(T="i64")
+    made: Measurement = getattr(measurements, maker)(domain, metric, scale=scale)
     return made
 
 
