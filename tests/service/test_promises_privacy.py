@@ -18,7 +18,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import discreet
-from discreet.cli.app import app
+from discreet.cli._commands import app
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
