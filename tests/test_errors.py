@@ -2,10 +2,11 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 from discreet import errors
-from discreet.errors import DiscreetError, MissingExtraError, UnknownNameError
+from discreet.errors import DiscreetError, MissingExtraError, UnknownNameError, sentence_of
 from helpers.properties import given, st
 
 pytestmark = pytest.mark.core
@@ -61,3 +62,17 @@ def test_any_name_gives_one_sentence(name, known):
     text = str(UnknownNameError("thing", name, known))
     assert text.startswith(f"Unknown thing {name!r}; ")
     assert text.endswith((".", "?"))
+
+
+def test_a_mistake_that_shows_in_a_numerical_library_is_placed_where_it_was_made():
+    def stacked():
+        return np.stack([np.zeros(2), np.zeros(3)])
+
+    with pytest.raises(ValueError, match="same shape") as caught:
+        stacked()
+    assert sentence_of(caught.value).startswith("ValueError: all input arrays must have the same")
+    assert "(in stacked, test_errors.py, line " in sentence_of(caught.value)
+
+
+def test_an_error_without_a_place_is_its_sentence():
+    assert sentence_of(ValueError("odd")) == "odd"

@@ -5,6 +5,8 @@ Messages name the value, the rule and the remedy.
 
 from collections.abc import Iterable
 
+_NUMERICAL = ("numpy", "scipy", "numba")  # a mistake shows there, and is made elsewhere
+
 __all__ = [
     "BudgetError",
     "CalibrationError",
@@ -77,3 +79,20 @@ class UnknownNameError(DiscreetError, KeyError):
     def __str__(self) -> str:
         """The plain sentence (KeyError would quote it)."""
         return self.message
+
+
+def sentence_of(error: BaseException) -> str:
+    """One sentence on what went wrong; of a mistake in code also where, in whose file.
+
+    >>> sentence_of(InvalidInputError("Expected users > 0, got 0."))
+    'Expected users > 0, got 0.'
+    """
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, DiscreetError) or not frames:
+        return str(error)
+    own = [f for f in frames if not any(f"/{name}/" in f.filename for name in _NUMERICAL)]
+    place = (own or frames)[-1]
+    file = place.filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"{type(error).__name__}: {error} (in {place.name}, {file}, line {place.lineno})"

@@ -136,7 +136,9 @@ def test_a_problem_too_large_for_the_machine_gets_one_sentence(discreet):
 def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch):
     from discreet.learners import check
 
-    report = check.LearnerReport("ucbvi", ("determinism",), ("It looks at raw counts.",), {})
+    report = check.LearnerReport(
+        "ucbvi", ("determinism",), ("only private counts: it looks at raw counts",), {}
+    )
     asked = {}
 
     def checked(name, progress, **settings):
@@ -145,13 +147,13 @@ def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch)
         return report
 
     monkeypatch.setattr(check, "check_learner", checked)
-    code, out, err = discreet("check", "learner", "ucbvi", "--set", "bonus_scale=0.5")
+    code, out, _ = discreet("check", "learner", "ucbvi", "--set", "bonus_scale=0.5")
     assert (code, asked) == (1, {"name": "ucbvi", "bonus_scale": 0.5})
     assert "determinism" in out
-    assert err == "It looks at raw counts.\n"
+    assert "only private counts  FAILS: it looks at raw counts" in out
     code, out, _ = discreet("check", "learner", "ucbvi", "--json")
     assert code == 1
-    assert json.loads(out)["problems"] == ["It looks at raw counts."]
+    assert json.loads(out)["problems"] == ["only private counts: it looks at raw counts"]
 
 
 def test_check_mechanism_exits_with_one_if_privacy_is_lost(discreet, monkeypatch):

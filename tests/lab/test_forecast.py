@@ -1,20 +1,24 @@
-"""Estimates: extrapolated along a line or a logarithm, from rehearsals that are bounded."""
+"""Estimates: extrapolated from rehearsals that are bounded."""
 
 import math
 
 import pytest
 
 from discreet.lab import forecast as module
-from discreet.lab.forecast import Forecast, _linear, _logarithmic, available_memory, forecast
+from discreet.lab.forecast import Forecast, _batches, _linear, available_memory, forecast
 from discreet.lab.tasks import Outcome, tasks_of
 from helpers.experiments import experiment
 
 
-def test_a_stream_pays_per_user_and_a_batch_per_logarithm():
+def test_a_stream_pays_per_user_and_a_batch_learner_per_batch():
     stream = _linear([(100, 1.0), (400, 2.5)])
     assert stream(1000) == pytest.approx(2.5 + 600 * 0.005)
     assert _linear([(100, 0.5)])(200) == pytest.approx(1.0)
-    assert _logarithmic([(99, 2.0)])(9999) == pytest.approx(4.0)
+    assert _batches([(100, 2.0)])(10_000) == pytest.approx(2.0)  # one point tells no growth
+    grows = _batches([(100, 1.0), (10_000, 2.0)])
+    assert [grows(users) for users in (100, 10_000)] == pytest.approx([1.0, 2.0])
+    assert 3.0 < grows(1_000_000) < 4.0
+    assert _batches([(100, 2.0), (10_000, 1.0)])(10**8) == pytest.approx(1.0)
 
 
 @pytest.fixture
@@ -26,7 +30,12 @@ def rehearsals(monkeypatch):
         seen.append((cell.learner.name, users))
         return 1e-6 * users
 
+    def executed(cell, users):
+        run(cell, users)
+        return []
+
     monkeypatch.setattr(module, "_run", run)
+    monkeypatch.setattr(module, "_executed", executed)
     monkeypatch.setattr(module, "_peak", lambda cell, users: 1000 + 10 * users)
     monkeypatch.setattr(module, "_resident", lambda: 2e8)
     return seen
@@ -70,7 +79,9 @@ def test_a_rehearsal_is_a_real_run():
 def test_a_rehearsal_that_fails_is_left_to_the_run(monkeypatch):
     failed = lambda bundle: [Outcome(t, 0.0, error="no") for t in bundle]  # noqa: E731
     monkeypatch.setattr(module, "execute", failed)
-    assert forecast(tasks_of(experiment("psrl"))).seconds == 0.0
+    expected = forecast(tasks_of(experiment("psrl", runs=2)))
+    assert expected.seconds == 0.0
+    assert expected.problems == ("no",)
 
 
 @pytest.mark.parametrize(

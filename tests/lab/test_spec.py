@@ -54,6 +54,7 @@ def test_shipped_experiments_are_valid_and_have_a_quick_variant(name):
     [
         (("episodes =", "episode ="), UnknownNameError, "did you mean 'episodes'"),
         (("stationary = true}", "stationary = true}\nlable = 'a'"), UnknownNameError, "'label'"),
+        (('model = "central"', 'mode = "central"'), UnknownNameError, r"key of \[\[trusts\]\]"),
         (('model = "central"', 'model = "centrl"'), UnknownNameError, "did you mean 'central'"),
         (("epsilon = 1", "epsilon = -1"), InvalidInputError, "epsilon > 0"),
         (("epsilon = 1", 'epsilon = "one"'), InvalidInputError, "finite number"),
@@ -152,5 +153,7 @@ def test_an_option_beside_no_privacy_is_refused(line, got):
 def test_missing_file_and_unknown_name():
     with pytest.raises(InvalidInputError, match="no such file"):
         load_experiment("nowhere.toml")
+    with pytest.raises(InvalidInputError, match=r"ends in \.toml, got 'mine\.tml'"):
+        load_experiment("mine.tml")
     with pytest.raises(UnknownNameError, match="price-of-trust"):
         load_experiment("price-of-trus")

@@ -112,7 +112,9 @@ def test_a_bug_in_a_learner_is_named_with_its_place(monkeypatch):
     monkeypatch.setitem(registry._REGISTERED, "broken", spec)
     (outcome,) = execute(bundles(tasks_of(experiment("broken")))[0])
     assert outcome.record is None
-    assert outcome.error.startswith("ZeroDivisionError: by nothing (in broken, line ")
+    assert outcome.error.startswith(
+        "ZeroDivisionError: by nothing (in broken, test_tasks.py, line "
+    )
 
 
 def test_an_error_raised_on_purpose_is_its_sentence():

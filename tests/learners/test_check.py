@@ -83,6 +83,22 @@ def test_a_broken_learner_is_rejected(monkeypatch, kind, rule):
     assert any(problem.startswith(rule) for problem in report.problems)
 
 
+class Crashes(Ucbvi):
+    """Adds arrays that do not fit."""
+
+    def coefficients(self, users):
+        return np.stack([np.zeros(2), np.zeros(3)])
+
+
+def test_a_mistake_in_a_learner_is_a_problem_with_its_place(monkeypatch):
+    register(monkeypatch, Crashes)
+    report = check_learner("broken")
+    assert report.passed == ()
+    (problem,) = report.problems
+    assert "it raised ValueError: all input arrays must have the same shape" in problem
+    assert "(in coefficients, test_check.py, line " in problem
+
+
 def test_a_learner_that_favours_an_action_is_rejected(monkeypatch):
     from discreet.learners import check
 

@@ -39,9 +39,9 @@ def check_learner(
         echo_json(report.to_dict())
     else:
         rows = [[rule, "holds"] for rule in report.passed]
+        failed = [problem.partition(": ") for problem in report.problems]
+        rows += [[rule, f"FAILS: {why}"] for rule, _, why in failed]
         print_table(f"Learner {name}", ["rule", "result"], rows)
-        for problem in report.problems:
-            warn(problem)
     if report.problems:
         raise typer.Exit(1)
 

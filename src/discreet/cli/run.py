@@ -179,6 +179,8 @@ def _announce(
     if as_json:
         echo_json({"output": str(folder), **asdict(expected)})
         return
+    for problem in expected.problems:
+        warn(f"Note: a rehearsal with few users failed: {problem}")
     (say if alone else warn)(f"{expected}.")
     if expected.bytes > available_memory():
         warn(

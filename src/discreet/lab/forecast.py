@@ -1,8 +1,8 @@
 """How long an experiment will take and how much memory it needs, by rehearsing it.
 
 Every kind of cell is run with few users. What a stream learner costs grows with the number of users
-and is extrapolated along a line; a batch learner pays per batch, and the number of batches grows
-with the logarithm.
+and is extrapolated along a line. A batch learner pays per batch, and how many batches there are
+grows with the logarithm of the users or a little faster: half-way between a logarithm and a power.
 """
 
 import math
@@ -15,7 +15,7 @@ from discreet.lab.tasks import Cell, Outcome, Task, bundles, execute
 from discreet.learners.registry import get_learner
 
 _FIRST = 200  # users of the first rehearsal
-_LONG_ENOUGH = 0.1  # seconds that tell a rate
+_LONG_ENOUGH = {"stream": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
 _MEASURED = (10_000, 20_000)  # users: a stream draws its noise in blocks of at most 8,192
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals
@@ -30,11 +30,13 @@ class Forecast:
         runs: how many are missing.
         seconds: until all are finished.
         bytes: of memory, in all processes together.
+        problems: of rehearsals that failed, a sentence each.
     """
 
     runs: int
     seconds: float
     bytes: float
+    problems: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """A sentence for people.
@@ -55,10 +57,11 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
     ordered = sorted((task.cell for task in tasks), key=lambda cell: cell.episodes)
     largest = {_kind(cell): cell for cell in ordered}
     costs: dict[str, Callable[[int], float]] = {}
+    problems: list[str] = []
     growth = 0.0
     for kind, cell in largest.items():
         if not costs or time.monotonic() < deadline:
-            costs[kind], slope = _rehearsed(cell)
+            costs[kind], slope = _rehearsed(cell, problems)
             growth = max(growth, slope * cell.episodes)
     known = list(costs.values())
     total = sum(costs.get(_kind(cell), known[-1])(cell.episodes) for cell in ordered)
@@ -69,6 +72,7 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
         runs=len(tasks),
         seconds=total / processes + waiting,
         bytes=(each if processes == 1 else (processes + 1) * each) + _PICTURES,
+        problems=tuple(dict.fromkeys(problems)),
     )
 
 
@@ -78,29 +82,37 @@ def _kind(cell: Cell) -> str:
     return repr((cell.environment, cell.learner, trust))
 
 
-def _rehearsed(cell: Cell) -> tuple[Callable[[int], float], float]:
+def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
     """Seconds of a run as a function of its users, and bytes that each user adds."""
     batch = get_learner(cell.learner.name).rhythm == "batch"
+    enough = _LONG_ENOUGH["batch" if batch else "stream"]
     times: list[tuple[int, float]] = []
     users = min(_FIRST, cell.episodes)
-    _run(cell, users)  # compiles and calibrates
+    problems += _failures(_executed(cell, users))  # compiles and calibrates
     while True:
         times.append((users, _run(cell, users)))
-        told = len(times) > 1 and times[-1][1] > _LONG_ENOUGH  # two points tell a slope
+        told = len(times) > 1 and times[-1][1] > enough  # two points tell a slope
         if users == cell.episodes or told or times[-1][1] > _PATIENCE or len(times) > 8:
             break
         users = min(users * (100 if batch else 4), cell.episodes)
-    cost = _logarithmic(times) if batch else _linear(times)
+    cost = _batches(times) if batch else _linear(times)
     quick = cost(sum(_MEASURED)) < _PATIENCE
     return cost, _bytes_per_user(cell) if quick and not batch else 0.0
 
 
 def _run(cell: Cell, users: int) -> float:
     """Seconds per run, without compilation; a failure is left to the run itself."""
+    outcomes = _executed(cell, users)
+    return sum(outcome.seconds for outcome in outcomes) / len(outcomes)
+
+
+def _executed(cell: Cell, users: int) -> list[Outcome]:
     runs = 10 if cell.learner.lockstep else 1
-    bundle = tuple(Task(replace(cell, episodes=users), run) for run in range(runs))
-    outcomes: list[Outcome] = execute(bundle)
-    return sum(outcome.seconds for outcome in outcomes) / runs
+    return execute(tuple(Task(replace(cell, episodes=users), run) for run in range(runs)))
+
+
+def _failures(outcomes: Sequence[Outcome]) -> list[str]:
+    return [outcome.error for outcome in outcomes if outcome.error is not None]
 
 
 def _linear(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
@@ -110,9 +122,23 @@ def _linear(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
     return lambda episodes: max(seconds + slope * (episodes - users), 0.0)
 
 
-def _logarithmic(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
+def _batches(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
+    """The geometric mean of a line in the logarithm and of a power, both through the last points.
+
+    >>> round(_batches([(100, 1.0), (10_000, 2.0)])(1_000_000), 2)  # 3 by the line, 4 by the power
+    3.46
+    """
     users, seconds = times[-1]
-    return lambda episodes: seconds * math.log(episodes + 1) / math.log(users + 1)
+    before, earlier = times[-2] if len(times) > 1 else (1, seconds)
+    doubled = math.log(seconds / earlier) if seconds > earlier > 0 else 0.0
+    steps = math.log(max(users, 2) / before) or 1.0
+
+    def cost(episodes: int) -> float:
+        ahead = math.log(episodes / users) / steps
+        line = seconds + max(seconds - earlier, 0.0) * ahead
+        return math.sqrt(max(line, 0.0) * seconds * math.exp(doubled * ahead))
+
+    return cost
 
 
 def _bytes_per_user(cell: Cell) -> float:

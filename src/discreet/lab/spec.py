@@ -191,6 +191,10 @@ def load_experiment(source: str | Path) -> Experiment:
                 f"Expected an experiment file, got {str(path)!r}: no such file."
             )
         return parse_experiment(path.read_text(encoding="utf-8"), origin=str(path))
+    if str(source) not in shipped.experiment_names() and path.suffix:
+        raise InvalidInputError(
+            f"Expected a shipped experiment or a file that ends in .toml, got {str(path)!r}."
+        )
     if str(source) not in shipped.experiment_names():
         raise UnknownNameError("experiment", str(source), shipped.experiment_names())
     return parse_experiment(shipped.text(str(source)), origin=f"{source}.toml")
@@ -202,7 +206,7 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
     >>> parse_experiment('name = "x"\ntitle = "X"\nrun = 3')
     Traceback (most recent call last):
     ...
-    discreet.errors.UnknownNameError: Unknown key of experiment 'run'; did you mean 'runs'?
+    discreet.errors.UnknownNameError: Unknown key of an experiment 'run'; did you mean 'runs'?
     """
     try:
         raw = tomllib.loads(text)
@@ -241,9 +245,16 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
+_CALLED: dict[type[Any], str] = {
+    EnvironmentRow: "[[environments]]",
+    LearnerRow: "[[learners]]",
+    TrustRow: "[[trusts]]",
+}
+
+
 def _build(cls: type[Any], table: Mapping[str, Plain], origin: str, **known: object) -> Any:
     names = {f.name for f in fields(cls)}
-    kind = "experiment" if cls is Experiment else cls.__name__.lower()
+    kind = _CALLED.get(cls, "an experiment")
     for key in table:
         if key not in names or key in known:
             raise UnknownNameError(f"key of {kind}", key, names)

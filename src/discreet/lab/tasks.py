@@ -7,10 +7,10 @@ and also in any bundle: runs of a cell with ``lockstep`` are simulated side by s
 
 import functools
 import hashlib
+import importlib
 import itertools
 import json
 import time
-import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ import numpy as np
 import discreet
 from discreet import _plugins, _sources
 from discreet._types import Plain
-from discreet.errors import DiscreetError, UnsupportedError
+from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
 from discreet.mdp.environments.registry import get_environment
@@ -221,6 +221,8 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     return [Task(cell, run) for cell in expand(experiment) for run in range(experiment.runs)]
 
 
+_LOADED = ("discreet.learners.learn", "discreet.privacy.calibration.library")
+
 Bundle = tuple[Task, ...]
 """Tasks that one worker executes in one go."""
 
@@ -247,7 +249,7 @@ def execute(bundle: Bundle) -> list[Outcome]:
     except Exception as error:  # a learner's bug must not take the others down
         if len(bundle) > 1:
             return [outcome for task in bundle for outcome in execute((task,))]
-        return [Outcome(bundle[0], time.perf_counter() - start, error=_sentence(error))]
+        return [Outcome(bundle[0], time.perf_counter() - start, error=sentence_of(error))]
     each = (time.perf_counter() - start - sum(compiling)) / len(bundle)
     return [
         Outcome(task, each, record, compile_seconds=sum(compiling) / len(bundle))
@@ -261,7 +263,9 @@ def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
     from numba.core import event
 
     _plugins.import_modules(cell.imports)
-    get_learner(cell.learner.name)  # its modules are loaded before the clock starts
+    get_learner(cell.learner.name)  # its modules are loaded before the clock starts,
+    for module in _LOADED:  # and so is what all learners use
+        importlib.import_module(module)
     with event.install_timer("numba:compiler_lock", found.append):
         yield
 
@@ -269,13 +273,6 @@ def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
 def lost(bundle: Bundle, reason: str) -> list[Outcome]:
     """The outcomes of a bundle whose worker did not answer."""
     return [Outcome(task, 0.0, error=reason) for task in bundle]
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, DiscreetError):
-        return str(error)
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} (in {where.name}, line {where.lineno})"
 
 
 def _records(bundle: Bundle) -> list[Record]:

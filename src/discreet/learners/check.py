@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
-from discreet.errors import UnsupportedError
+from discreet.errors import DiscreetError, UnsupportedError, sentence_of
 from discreet.learners.base import StreamLearner
 from discreet.learners.learn import learn
 from discreet.learners.registry import LearnerSpec, get_learner
@@ -29,6 +29,7 @@ _TRUSTS: dict[str, TrustModel] = {
     "local": Local(5),
     "shuffle": Shuffle(5, 1e-6),
 }
+_FLAT = "sublinear without privacy"
 _RUNS = 20
 _FAR = 6.0
 """Standard errors between two means that chance exceeds with probability below 1e-6."""
@@ -79,24 +80,37 @@ def check_learner(
     if spec.rhythm == "adversarial":
         raise UnsupportedError(f"check_learner is for stochastic MDPs; {name!r} is adversarial.")
     progress("flattening without privacy")
-    shares = _flattening(spec, episodes, settings)
+    try:
+        shares = _flattening(spec, episodes, settings)
+    except Exception as error:
+        return LearnerReport(name, (), (f"{_FLAT}: {_raised(error)}",), {})
     checks: dict[str, Callable[[], str | None]] = {
         "determinism": lambda: _determinism(spec, settings),
         "valid policies": lambda: _valid_policies(spec, settings),
         "only private counts": lambda: _only_private(spec, settings),
         "relabelling": lambda: _relabelling(spec, settings),
-        "sublinear without privacy": lambda: _sublinear(shares),
+        _FLAT: lambda: _sublinear(shares),
     }
     found = {}
     for rule, check in checks.items():
         progress(rule)
-        found[rule] = check()
+        try:
+            found[rule] = check()
+        except Exception as error:
+            found[rule] = _raised(error)
     return LearnerReport(
         name=name,
         passed=tuple(rule for rule, problem in found.items() if problem is None),
         problems=tuple(f"{rule}: {problem}" for rule, problem in found.items() if problem),
         shares=shares,
     )
+
+
+def _raised(error: Exception) -> str:
+    """A mistake in the learner as a problem; an error raised on purpose is the caller's."""
+    if isinstance(error, DiscreetError):
+        raise error
+    return f"it raised {sentence_of(error)}"
 
 
 def _trusts(spec: LearnerSpec) -> list[TrustModel]:

@@ -53,3 +53,12 @@ def test_a_parameter_of_the_wrong_kind_is_one_sentence(monkeypatch):
     )
     with pytest.raises(InvalidInputError, match="Broken cannot be built: unsupported operand"):
         make("Broken", states=2)
+
+
+def test_an_environment_of_ones_own_is_registered_under_a_public_name(monkeypatch):
+    from discreet.mdp import environments
+
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    environments.register("Mine", lambda *, states=3: make("RiverSwim", states=states))
+    assert make("mine", states=2).shape.states == 2
+    assert "register" in environments.__all__
