@@ -1,9 +1,15 @@
 """An analyser of the small charter, and users of its batches."""
 
+import contextlib
 import dataclasses
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import discreet
 from discreet.service import manifest as manifests
+from discreet.service import ticket
 from discreet.service.analyser import Analyser
 from discreet.service.charter import Charter
 from discreet.service.client import Client
@@ -13,7 +19,16 @@ from discreet.service.founding import Terms, charter_of
 from discreet.service.keys import make_signing_key
 from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.problems import Refusal
-from helpers.services import CERTIFICATE, NOW, TOKEN, WORLD, rng, study_arguments
+from helpers.services import (
+    CERTIFICATE,
+    NOW,
+    TOKEN,
+    WORLD,
+    make_test_shuffler,
+    rng,
+    serving,
+    study_arguments,
+)
 
 
 def start_study(tmp_path, **changes):
@@ -33,6 +48,38 @@ def make_analyser(of, folder, url, key, at=lambda _: None, clock=None):
     study = discreet.resume(folder / "study.db")
     client = Client(url, TOKEN)
     return Analyser(of, study, client, key, folder, clock=clock or ManualClock(NOW), at=at)
+
+
+class Running(NamedTuple):
+    """A study whose shuffler is serving: its charter, the analyser's side, a client, tickets."""
+
+    of: Charter
+    folder: Path
+    key: Ed25519PrivateKey
+    url: str
+    client: Client
+    passes: list[bytes]
+
+    def analyser(self, at=lambda _: None, clock=None):
+        """The analyser of this study."""
+        return make_analyser(self.of, self.folder, self.url, self.key, at, clock)
+
+    def send(self, passes=None):
+        """Users take part until the open batch is full, or nobody is left."""
+        send_users(self.of, self.client, iter(self.passes) if passes is None else passes)
+
+
+@contextlib.contextmanager
+def running_study(tmp_path, *, clock=None):
+    """A study of 40 users on loopback; the shuffler's files are in a folder of their own."""
+    of, folder, key = start_study(tmp_path)
+    place, passes = tmp_path / "shuffler", ticket.make(40)
+    place.mkdir()
+    with (
+        serving(make_test_shuffler(place / "s.db", of, passes, clock=clock)) as url,
+        Client(url, TOKEN) as client,
+    ):
+        yield Running(of, folder, key, url, client, passes)
 
 
 def send_users(of, client, passes):

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -19,6 +20,7 @@ from discreet.service import report, ticket
 from discreet.service.charter import Charter, layout_of
 from discreet.service.clock import ManualClock
 from discreet.service.manifest import Manifest
+from discreet.service.problems import Refusal
 from discreet.service.server import make_server
 from discreet.service.shuffler import Shuffler
 from discreet.service.stores import open_store
@@ -124,6 +126,13 @@ def filled(store, of, number=0, **changes):
     codes = store.submit(submissions(one, passes))
     assert codes == ["accepted"] * len(passes)
     return one, passes
+
+
+def code(job, *arguments):
+    """What the refusal of a call says."""
+    with pytest.raises(Refusal) as caught:
+        job(*arguments)
+    return caught.value.code
 
 
 def messages(store, number, sizes):

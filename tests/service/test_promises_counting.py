@@ -13,7 +13,7 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.clock import ManualClock
 from discreet.service.problems import Refusal
 from discreet.service.report import read
-from helpers.service_analysers import counted_cells, make_analyser, send_users, start_study
+from helpers.service_analysers import counted_cells, running_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
     NOW,
@@ -22,6 +22,7 @@ from helpers.services import (
     announced,
     batch_key,
     charter,
+    code,
     fake_report,
     filled,
     make_test_shuffler,
@@ -34,12 +35,6 @@ from helpers.services import (
 )
 
 OF = charter()
-
-
-def code(job, *arguments):
-    with pytest.raises(Refusal) as caught:
-        job(*arguments)
-    return caught.value.code
 
 
 def test_p01_nothing_leaves_before_n_distinct_users(place):
@@ -199,17 +194,13 @@ STEPS = [
 
 def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
     """The analyser is killed at every step of a batch; manifests never run ahead of the ledger."""
-    of, folder, key = start_study(tmp_path)
-    passes = ticket.make(40)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        rest = iter(passes)
+    with running_study(tmp_path) as running:
+        folder, client = running.folder, running.client
+        rest = iter(running.passes)
         for point in STEPS * 2:
             batches = discreet.resume(folder / "study.db").batches
-            while forked(lambda p=point: make_analyser(of, folder, url, key, killer(p)).step()):
-                send_users(of, client, rest)
+            while forked(lambda p=point: running.analyser(killer(p)).step()):
+                running.send(rest)
             study = discreet.resume(folder / "study.db")
             written = len(list((folder / "manifests").iterdir()))
             assert written in (study.batches, study.batches + 1)
@@ -264,15 +255,10 @@ def test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank():
 
 
 def test_p06_copies_are_an_attack_and_nothing_is_counted(tmp_path):
-    of, folder, key = start_study(tmp_path)
-    passes = ticket.make(40)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key)
+    with running_study(tmp_path) as running:
+        client, analyser = running.client, running.analyser()
         assert analyser.step() == "waiting"
-        send_users(of, client, iter(passes))
+        running.send()
         until_full(client, 0, 0)
         honest = client.messages(0, 0)
         analyser._client.messages = lambda n, c: (
@@ -338,16 +324,12 @@ def test_p17_a_full_batch_does_not_expire(place):
 
 def test_p17_the_analyser_announces_an_expired_batch_anew(tmp_path):
     """The same batch of the study, a new manifest and key; every user is counted once."""
-    of, folder, key = start_study(tmp_path)
-    passes, clock = ticket.make(40), ManualClock(NOW)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes, clock=clock)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key, clock=clock)
+    clock = ManualClock(NOW)
+    with running_study(tmp_path, clock=clock) as running:
+        of, client, analyser = running.of, running.client, running.analyser(clock=clock)
         assert analyser.step() == "waiting"
         first = analyser.latest()
-        send_users(of, client, iter(passes[:2]))
+        running.send(iter(running.passes[:2]))
         clock.move(of.patience + 1)
         while client.metrics()["batches_expired"] == 0:
             threading.Event().wait(0.02)
@@ -357,7 +339,7 @@ def test_p17_the_analyser_announces_an_expired_batch_anew(tmp_path):
         assert second.manifest.batch == first.manifest.batch
         assert second.manifest.key != first.manifest.key
         assert second.manifest.users == first.manifest.users
-        send_users(of, client, iter(passes))
+        running.send()
         until_full(client, 1, 0)
         assert analyser.step() == "counted"
         assert analyser.study.guarantee.epsilon == float(of.epsilon)

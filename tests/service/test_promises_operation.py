@@ -31,7 +31,7 @@ from discreet.service.problems import PROBLEMS, Refusal, document
 from discreet.service.stores.base import StoreBusyError
 from discreet.service.stores.sqlite import SqliteStore
 from helpers.fault_proxy import FaultProxy
-from helpers.service_analysers import make_analyser, send_users, start_study
+from helpers.service_analysers import running_study
 from helpers.services import (
     GOLDEN,
     NOW,
@@ -257,17 +257,12 @@ def until_closed(connection, mark=None):
 
 
 def test_p11_any_edit_of_the_ledger_is_found(tmp_path):
-    of, folder, key = start_study(tmp_path)
-    passes = ticket.make(40)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key)
-        rest = iter(passes)
+    with running_study(tmp_path) as running:
+        of, folder, analyser = running.of, running.folder, running.analyser()
+        rest = iter(running.passes)
         while analyser.study.batches < 2:
             analyser.step()
-            send_users(of, client, rest)
+            running.send(rest)
         analyser.close()
     path, signed = folder / "study.db", verification.read_manifests(folder / "manifests")
     study = discreet.resume(path)

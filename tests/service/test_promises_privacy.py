@@ -33,7 +33,7 @@ from discreet.service.founding import Terms, found
 from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
 from discreet.service.problems import Refusal
 from discreet.service.stores import shuffling
-from helpers.service_analysers import make_analyser, send_users, start_study
+from helpers.service_analysers import make_analyser, running_study, send_users, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
     SIGNER,
@@ -65,22 +65,16 @@ def files_of(*folders):
 
 def test_p07_the_shuffler_holds_no_key_that_opens_anything(tmp_path):
     """Its files after a real batch hold neither the batch's key nor the signing key."""
-    of, folder, key = start_study(tmp_path)
-    passes, place = ticket.make(40), tmp_path / "shuffler"
-    place.mkdir()
-    with (
-        serving(make_test_shuffler(place / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key)
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
         analyser.step()
         private = analyser._keys.read(0)
-        send_users(of, client, iter(passes))
-        held = b"".join(p.read_bytes() for p in files_of(place))
+        running.send()
+        held = b"".join(p.read_bytes() for p in files_of(tmp_path / "shuffler"))
         analyser.close()
     public = analyser.latest().manifest.key
     assert public in held.replace(public.hex().encode(), public)  # the search finds what is there
-    for secret in (private, key.private_bytes_raw()):
+    for secret in (private, running.key.private_bytes_raw()):
         assert secret not in held and secret.hex().encode() not in held
 
 
@@ -277,38 +271,41 @@ def test_p13_a_rehearsal_is_refused_unless_asked_for_and_stamped_everywhere(tmp_
 MARK = b"<planted-mark>"
 
 
-def test_p15_bodies_and_keys_are_gone_after_done(place, request, tmp_path):
-    """A search of all files for a mark that stood in every envelope."""
-    folder = tmp_path
+@pytest.fixture
+def files(place, request, tmp_path):
+    """The folder in which a store writes."""
     if place.startswith("postgresql"):
-        folder = request.getfixturevalue("postgres_server").data / "base"
-    store = new_store(place, OF)
-    one, passes = announced(OF), ticket.make(3)
+        return request.getfixturevalue("postgres_server").data / "base"
+    return tmp_path
+
+
+def marked(place, users):
+    """A store with reports of a mark in every envelope."""
+    store, one, passes = new_store(place, OF), announced(OF), ticket.make(users)
     store.admit([ticket.digest(x) for x in passes])
     store.announce(one)
     store.submit(submissions(one, passes, MARK))
+    return store
+
+
+def test_p15_bodies_and_keys_are_gone_after_done(place, files):
+    """A search of all files for a mark that stood in every envelope."""
+    store = marked(place, 3)
     written(store)
-    assert found_in(folder)
+    assert found_in(files)
     store.seal()
     store.done(0)
     written(store)
-    assert not found_in(folder)
+    assert not found_in(files)
     store.close()
-    assert not found_in(folder)
+    assert not found_in(files)
 
 
-def test_p15_bodies_of_an_expired_batch_are_gone(place, request, tmp_path):
-    folder = tmp_path
-    if place.startswith("postgresql"):
-        folder = request.getfixturevalue("postgres_server").data / "base"
-    store = new_store(place, OF)
-    one, passes = announced(OF), ticket.make(2)
-    store.admit([ticket.digest(x) for x in passes])
-    store.announce(one)
-    store.submit(submissions(one, passes, MARK))
+def test_p15_bodies_of_an_expired_batch_are_gone(place, files):
+    store = marked(place, 2)
     store.expire(0)
     written(store)
-    assert not found_in(folder)
+    assert not found_in(files)
     store.close()
 
 
@@ -379,20 +376,15 @@ def found_in(folder):
 
 
 def test_p15_the_key_is_overwritten_and_gone(tmp_path):
-    of, folder, key = start_study(tmp_path)
-    passes = ticket.make(40)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key)
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
         analyser.step()
         private = analyser._keys.read(0)
-        send_users(of, client, iter(passes))
+        running.send()
         while analyser.step() != "counted":
             threading.Event().wait(0.02)
         analyser.close()
-    held = b"".join(p.read_bytes() for p in files_of(folder))
+    held = b"".join(p.read_bytes() for p in files_of(running.folder))
     assert private not in held and private.hex().encode() not in held
 
 

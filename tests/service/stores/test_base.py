@@ -4,11 +4,11 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.service import ticket
-from discreet.service.problems import Refusal
 from discreet.service.report import read
 from helpers.services import (
     announced,
     charter,
+    code,
     fake_report,
     filled,
     messages,
@@ -18,12 +18,6 @@ from helpers.services import (
 )
 
 OF = charter()
-
-
-def code(job, *arguments):
-    with pytest.raises(Refusal) as caught:
-        job(*arguments)
-    return caught.value.code
 
 
 @pytest.fixture
