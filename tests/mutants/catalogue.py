@@ -208,7 +208,8 @@ _STREAMS = (
     Mutant(
         "stationary-half-units",
         "pooled randomised response spends the budget on the bits of one statistic",
-        "        flip, guarantee = cls.flips(trust, size.shape, size.statistics)",
+        "pooled over steps.\n        flip, guarantee = cls.flips(trust, size.shape, size.statistics)",
+        "pooled over steps.\n"
         "        some = size.statistics[:1] if size.stationary else size.statistics\n"
         "        flip, guarantee = cls.flips(trust, size.shape, some)",
         ("test_pooled_randomised_response_flips_as_much",),
@@ -423,12 +424,8 @@ _LOCAL = (
     Mutant(
         "split-whole-epsilon-twice",
         "the bits of a split report are calibrated as if only one of them differed",
-        "sensitivity(shape.horizon, statistics)  # refuses unknown statistics\n"
-        "    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)\n\n\n"
-        "class _Slot",
-        "sensitivity(shape.horizon, statistics)  # refuses unknown statistics\n"
-        "    return flip_probability(2 * trust.epsilon), promise(trust, trust.epsilon, 0.0)\n\n\n"
-        "class _Slot",
+        "return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)",
+        "return flip_probability(2 * trust.epsilon), promise(trust, trust.epsilon, 0.0)",
         ("test_the_false_bit_delivers_epsilon_and_is_rounded_up",),
     ),
     Mutant(
@@ -1097,15 +1094,15 @@ _CLASSES = (
     Mutant(
         "classes-lambda-halved",
         "classes carry half of the noise that was calibrated",
-        "            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)),",
-        "            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)) / 2,",
+        '"mean": classes_mean(moves, epsilon, delta),',
+        '"mean": classes_mean(moves, epsilon, delta) / 2,',
         ("test_classes_count_what_a_user_can_move",),
     ),
     Mutant(
         "classes-one-class-free",
         "the last step's transitions are released and not paid for",
-        '        moves -= "transitions" in statistics and not last_transitions',
-        '        moves -= "transitions" in statistics',
+        'moves -= "transitions" in size.statistics and not size.last_transitions',
+        'moves -= "transitions" in size.statistics',
         ("test_classes_count_what_a_user_can_move",),
     ),
     Mutant(

@@ -9,7 +9,17 @@ A plan is calibrated once, carries its noise parameters and its guarantee, and h
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    overload,
+)
 
 import numpy as np
 
@@ -36,6 +46,10 @@ if TYPE_CHECKING:
 
 Draw = Callable[[int], Counts]
 """``draw(n)`` runs n fresh users and counts what they did."""
+
+
+Fields: TypeAlias = dict[str, Any]
+"""Fields of a plan by name, each of its own type."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +154,54 @@ class BatchPlan(ABC):
     def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
         """Independent accountings of this release (see `calibration.cross_check`), if any."""
         return []
+
+
+class BatchSize(NamedTuple):
+    """What a batch mechanism is designed for."""
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    last_transitions: bool
+
+    def check(self) -> None:
+        """Refuse a batch that would release nothing."""
+        some = self.last_transitions or self.shape.horizon > 1
+        if set(self.statistics) == {"transitions"} and not some:
+            raise InvalidInputError(
+                "Expected something to release, got the transitions of one step without those of "
+                "the last one; ask for rewards, or for last_transitions=True."
+            )
+
+
+class DesignedBatch(BatchPlan):
+    """A batch whose mechanism says which fields deliver the trust model's promise."""
+
+    name: ClassVar[str]
+    """Of the mechanism, unless a caller registers it under another one."""
+
+    @classmethod
+    def calibrate(
+        cls,
+        trust: "PrivateTrust",
+        shape: Shape,
+        *,
+        statistics: tuple[str, ...],
+        last_transitions: bool = True,
+        **_: object,
+    ) -> Self:
+        """A plan for the statistics of an MDP that delivers the trust model's promise.
+
+        Transitions of the last step are released unless they are not needed and the mechanism
+        gains by leaving them out.
+        """
+        size = BatchSize(shape, statistics, last_transitions)
+        fields = cls._designed(trust, size)
+        return cls(shape=shape, statistics=statistics, mechanism=cls.name, **fields)
+
+    @classmethod
+    @abstractmethod
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        """The fields that a mechanism adds: its guarantee, what it draws, what it leaves out."""
 
 
 class CountsPlan(BatchPlan):
@@ -273,9 +335,7 @@ class StreamPlan(ABC):
 
     @classmethod
     @abstractmethod
-    def _designed(
-        cls, trust: "PrivateTrust", size: "StreamSize", **options: float
-    ) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: "StreamSize", **options: float) -> Fields:
         """The fields that a mechanism adds: what it draws, and what that delivers."""
 
     @abstractmethod

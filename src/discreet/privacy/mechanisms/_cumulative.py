@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
-from discreet.privacy.plans import StreamPlan, StreamSize
+from discreet.privacy.plans import Fields, StreamPlan, StreamSize
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -245,7 +245,7 @@ class AdditiveStream(StreamPlan):
         """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> Fields:
         reach = Reach.of(size.shape, size.statistics, stationary=size.stationary)
         noise, guarantee = cls.design(trust, reach, size.episodes, **options)
         return {"noise": noise, "guarantee": guarantee}

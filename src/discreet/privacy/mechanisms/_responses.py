@@ -13,7 +13,7 @@ round differently, and the low-order bits told who had visited what.)
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,15 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Pieces
 from discreet.privacy.mechanisms._lane_noise import LanePlan
-from discreet.privacy.plans import ReportPlan, ReportStreamPlan, StreamSize, unflatten
+from discreet.privacy.plans import (
+    BatchSize,
+    DesignedBatch,
+    Fields,
+    ReportPlan,
+    ReportStreamPlan,
+    StreamSize,
+    unflatten,
+)
 from discreet.privacy.releases import ReportRelease, StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
@@ -45,27 +53,15 @@ class Flipped(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseBatch(ReportPlan, Flipped):
+class ResponseBatch(ReportPlan, DesignedBatch, Flipped):
     """A batch whose users report bits, of which each is false with probability ``flip``."""
 
     flip: float
-    name: ClassVar[str]
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "PrivateTrust",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        last_transitions: bool = True,
-        **_: object,
-    ) -> Self:
-        """A plan for the statistics of an MDP; transitions of all steps unless it says so."""
-        flip, guarantee = cls.flips(trust, shape, statistics)
-        return cls(
-            shape=shape, statistics=statistics, mechanism=cls.name, guarantee=guarantee, flip=flip
-        )
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        flip, guarantee = cls.flips(trust, size.shape, size.statistics)
+        return {"flip": flip, "guarantee": guarantee}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +74,7 @@ class ResponsePlan(ReportStreamPlan, LanePlan, Flipped):
     flip: float
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> Fields:
         # Bits are reported per step also when the counters are pooled over steps.
         flip, guarantee = cls.flips(trust, size.shape, size.statistics)
         return {"flip": flip, "guarantee": guarantee}

@@ -54,7 +54,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -80,7 +80,15 @@ from discreet.privacy.calibration.distributions import poisson_pmf
 from discreet.privacy.calibration.routes import Route, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import ClassesEncoder
-from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, batch_release
+from discreet.privacy.plans import (
+    BatchSize,
+    CountsPlan,
+    DesignedBatch,
+    Fields,
+    ReportPlan,
+    Traffic,
+    batch_release,
+)
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
@@ -92,7 +100,7 @@ from discreet.privacy.statistics import (
 )
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import Shuffle
+    from discreet.privacy.trust import PrivateTrust, Shuffle
 
 PARTIES = {
     "analyser": "noisy histograms: what is guaranteed",
@@ -108,7 +116,7 @@ _LARGEST_BATCH = 10**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClassesBatch(CountsPlan, ReportPlan):
+class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
     """One data cell among a few noise cells per class: kilobytes per user, exact noise.
 
     Attributes:
@@ -124,43 +132,31 @@ class ClassesBatch(CountsPlan, ReportPlan):
     moves: int
     mean: Fraction
     honest: float = 1.0
+    name: ClassVar[str] = "classes"
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "Shuffle",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        last_transitions: bool = True,
-        **_: object,
-    ) -> "ClassesBatch":
-        """The plan; how many noise cells each user adds depends on the batch (`classes`)."""
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        # How many noise cells each user adds depends on the batch (`classes`).
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
         if trust.printed:
             raise UnsupportedError(
                 "No paper prints constants for shuffle by classes; use mechanism='bits'."
             )
-        moves = sensitivity(shape.horizon, statistics).moves
-        moves -= "transitions" in statistics and not last_transitions
-        if not moves:
-            raise InvalidInputError(
-                "Expected something to release, got the transitions of one step without those of "
-                "the last one; ask for rewards, or for last_transitions=True."
-            )
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism="classes",
-            guarantee=_guarantee(trust),
-            centred=True,
-            last_transitions=last_transitions,
-            epsilon=float(trust.epsilon),
-            delta=float(trust.delta),
-            moves=moves,
-            mean=classes_mean(moves, float(trust.epsilon), float(trust.delta)),
-            honest=float(trust.honest),
-        )
+        size.check()
+        moves = sensitivity(size.shape.horizon, size.statistics).moves
+        moves -= "transitions" in size.statistics and not size.last_transitions
+        epsilon, delta = float(trust.epsilon), float(trust.delta)
+        shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism
+        return {
+            "guarantee": _guarantee(shuffled),
+            "centred": True,
+            "last_transitions": size.last_transitions,
+            "epsilon": epsilon,
+            "delta": delta,
+            "moves": moves,
+            "mean": classes_mean(moves, epsilon, delta),
+            "honest": float(shuffled.honest),
+        }
 
     @property
     def least_users(self) -> int:

@@ -1,7 +1,7 @@
 """No privacy: the exact counts, so that the non-private twin of a learner is the same code."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
 from discreet.privacy.mechanisms._lane_noise import SILENT, LaneNoise, LanePlan
-from discreet.privacy.plans import CountsPlan, noisy_batch
+from discreet.privacy.plans import CountsPlan, Fields, noisy_batch
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form
 from discreet.privacy.statistics import PrivateCounts, debias, flatten
 
 if TYPE_CHECKING:
-    from discreet.privacy.plans import StreamSize
+    from discreet.privacy.plans import Fields, StreamSize
     from discreet.privacy.trust import PrivateTrust
 
 
@@ -64,9 +64,7 @@ class ExactStream(LanePlan):
     name: ClassVar[str] = "none"
 
     @classmethod
-    def _designed(
-        cls, trust: "PrivateTrust", size: "StreamSize", **options: float
-    ) -> dict[str, Any]:
+    def _designed(cls, trust: "PrivateTrust", size: "StreamSize", **options: float) -> Fields:
         """No noise, no promise."""
         return {"guarantee": NO_GUARANTEE}
 

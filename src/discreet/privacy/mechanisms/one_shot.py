@@ -28,7 +28,7 @@ release, and each user's own state, are jointly differentially private.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet._types import BoolArray, IntArray
 from discreet.errors import UnsupportedError
@@ -44,7 +44,7 @@ from discreet.privacy.mechanisms._cumulative import (
     promise,
 )
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.plans import HALF, CountsPlan, noisy_batch
+from discreet.privacy.plans import HALF, BatchSize, CountsPlan, DesignedBatch, Fields, noisy_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form, Reach
 from discreet.privacy.statistics import PrivateCounts
@@ -57,11 +57,10 @@ Design = tuple[NoiseLaw, Guarantee]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveBatch(CountsPlan):
+class AdditiveBatch(CountsPlan, DesignedBatch):
     """Noise of ``law`` on every played counter."""
 
     law: NoiseLaw
-    name: ClassVar[str]
 
     @classmethod
     @abstractmethod
@@ -69,27 +68,12 @@ class AdditiveBatch(CountsPlan):
         """The noise that delivers the trust model's promise for counters of this reach."""
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "PrivateTrust",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        last_transitions: bool = True,
-        **_: object,
-    ) -> Self:
-        """A plan for the statistics of an MDP."""
-        form = cls.form(shape, statistics, last_transitions=last_transitions)
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        shape, statistics = size.shape, size.statistics
+        form = cls.form(shape, statistics, last_transitions=size.last_transitions)
         law, guarantee = cls.design(trust, form.reach(shape.horizon, statistics))
         check_exact(law.variance)
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism=cls.name,
-            guarantee=guarantee,
-            law=law,
-            **form._asdict(),
-        )
+        return {"guarantee": guarantee, "law": law, **form._asdict()}
 
     @classmethod
     def form(cls, shape: Shape, statistics: tuple[str, ...], *, last_transitions: bool) -> Form:

@@ -60,10 +60,14 @@ KEEP = 0.5
 
 
 def false_bit(
-    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
+    trust: "PrivateTrust",
+    shape: Shape,
+    statistics: tuple[str, ...],
+    *,
+    mechanism: str = "one-step",
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
-    no_printed_constants(trust, "one-step")
+    no_printed_constants(trust, mechanism)
     sensitivity(shape.horizon, statistics)  # refuses unknown statistics
     return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
 

@@ -27,7 +27,8 @@ A batch is simulated by splitting its users over what they report; a cell with x
 Binomial(x, p) + Binomial(m - x, q): the cost does not depend on the number of users.
 """
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,30 +38,16 @@ from discreet.device.split import WEIGHTS, Part, parts
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import flip_probability
-from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import promise
 from discreet.privacy.mechanisms._devices import SplitEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponseBatch
-from discreet.privacy.mechanisms.one_step import KEEP
-from discreet.privacy.plans import Draw, batch_release
+from discreet.privacy.mechanisms.one_step import KEEP, false_bit
+from discreet.privacy.plans import BatchSize, Draw, Fields, batch_release
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
-
-
-def false_bit(
-    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
-) -> tuple[float, Guarantee]:
-    """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
-    no_printed_constants(trust, "split")
-    sensitivity(shape.horizon, statistics)  # refuses unknown statistics
-    return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
 
 
 class _Slot(NamedTuple):
@@ -81,34 +68,14 @@ class SplitBatch(ResponseBatch):
     """Every user reports a transition or a reward; ``flip`` is the probability of a false bit."""
 
     name: ClassVar[str] = "split"
-    flips = staticmethod(false_bit)
+    flips = staticmethod(partial(false_bit, mechanism="split"))
 
     @classmethod
-    def calibrate(
-        cls,
-        trust: "PrivateTrust",
-        shape: Shape,
-        *,
-        statistics: tuple[str, ...],
-        last_transitions: bool = True,
-        **_: object,
-    ) -> Self:
-        """A plan for the statistics of an MDP."""
-        flip, guarantee = cls.flips(trust, shape, statistics)
-        if not parts(statistics, shape.states, shape.horizon, last_transitions=last_transitions):
-            raise InvalidInputError(
-                "Expected something to release, got the transitions of one step without those of "
-                "the last one; ask for rewards, or for last_transitions=True."
-            )
-        return cls(
-            shape=shape,
-            statistics=statistics,
-            mechanism=cls.name,
-            guarantee=guarantee,
-            flip=flip,
-            centred="rewards" in statistics,
-            last_transitions=last_transitions,
-        )
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        size.check()
+        centred = "rewards" in size.statistics
+        more = {"centred": centred, "last_transitions": size.last_transitions}
+        return super()._designed(trust, size) | more
 
     @property
     def parts(self) -> dict[str, Part]:
