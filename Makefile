@@ -86,7 +86,6 @@ bench: $(VENV)/.dev  ## speed against peers, as ratios
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
 	@$(BIN)/python tools/soak.py
 	@$(BIN)/python tools/service_soak.py
-	@$(BIN)/python tools/service_studies.py
 	@$(BIN)/pytest -q --long tests/service
 
 study: $(VENV)/.dev  ## the tables of discreet.fit in full: per step, pooled, known rewards (hours)

@@ -1,32 +1,137 @@
-"""The service under strain: a study through roles that are killed again and again.
+"""The service under strain: kills, faults, and studies against the simulation's interval.
 
-python tools/service_soak.py [--users 600] [--kills 30] [--folder FOLDER]
+python tools/service_soak.py [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
+
+First a study whose roles are killed again and again. Then studies through a proxy that drops,
+doubles, truncates and delays requests; in every second one the shuffler is spared, and its memory
+is watched. Last, the regret of studies with a few kills is compared with simulated runs of the same
+learner. A part with a zero is left out.
 """
 
-import argparse
+import math
 import pathlib
 import sys
-import tempfile
+import time
+from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
+import numpy as np
+
+from discreet.service.demo.arrangement import Arrangement, free_port
+from discreet.service.demo.curves import Band, simulate
+from discreet.service.demo.run import Demo, Found, Sight
+from helpers.faults import FaultProxy
 from helpers.service_soak import killed_study
+from helpers.strain import strain
+
+_DEVIATIONS = 3.0
+_KILLS = 6
+"""In each of many studies."""
+_GROWTH = 64 << 20
+"""Bytes by which a shuffler may grow between a quarter of a study and its end."""
 
 
 def main() -> None:
-    """One study; exits with an error if somebody was lost or counted twice."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--users", type=int, default=600)
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "service"
-        found = killed_study(folder, users=chosen.users, kills=chosen.kills, seed=chosen.seed)
-    for what, value in found.items():
-        print(f"{what:20} {value}", flush=True)
-    if sum(value for what, value in found.items() if what.startswith("kills")) < chosen.kills:
-        sys.exit("The study ended before all kills were spent; ask for more users.")
+    """All three parts; exits with an error if one of them fails."""
+    sizes = {"studies": 10, "users": 600, "kills": 30, "minutes": 10.0, "runs": 100}
+    with strain(__doc__, **sizes) as (chosen, folder):
+        if chosen.kills:
+            kill(folder, chosen.users, chosen.kills)
+        if chosen.minutes:
+            soak(folder, chosen.users, 60 * chosen.minutes)
+        if chosen.studies:
+            compare(folder, chosen.studies, chosen.users, chosen.runs)
+
+
+def kill(folder: pathlib.Path, users: int, kills: int) -> None:
+    """One study on the command line, whose roles are killed again and again."""
+    found = killed_study(folder / "killed", users=users, kills=kills, seed=0)
+    print(found, flush=True)
+    if sum(value for what, value in found.items() if what.startswith("kills")) < kills:
+        raise SystemExit("The study ended before all kills were spent; ask for more users.")
+
+
+def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
+    """So many studies; the mean of their regret against that of as many simulated runs."""
+    band = simulate(Arrangement(users=users), runs)
+    regrets = []
+    for number in range(studies):
+        arrangement = Arrangement(users=users, seed=number)
+        found = Demo(folder / f"study-{number}", arrangement).run(_KILLS)
+        check(found, users)
+        regrets.append(found.curve.final)
+        print({"study": number, **found.summary(band)}, flush=True)
+    said = judged(regrets, band)
+    print(said, flush=True)
+    if not said["within"]:
+        raise SystemExit("The studies' mean regret is not what the simulation says.")
+
+
+def judged(regrets: list[float], band: Band) -> dict[str, Any]:
+    """Whether the mean of studies lies where a mean of as many simulated runs would."""
+    low, high = band.interval
+    finals = band.finals
+    spread = float(finals.std(ddof=1)) * math.sqrt(1 / len(regrets) + 1 / len(finals))
+    away = (float(np.mean(regrets)) - float(finals.mean())) / spread
+    return {
+        "studies": len(regrets),
+        "mean": float(np.mean(regrets)),
+        "simulated mean": float(finals.mean()),
+        "inside the interval of single runs": sum(low <= regret <= high for regret in regrets),
+        "deviations": away,
+        "within": abs(away) <= _DEVIATIONS,
+    }
+
+
+def check(found: Found, users: int) -> None:
+    """Nothing lost, nothing twice, nothing left."""
+    if not (found.counted_once and found.ledger_verified and found.forgotten):
+        raise SystemExit(f"The service did not keep what it promises: {found}")
+    if found.users != users:
+        raise SystemExit(f"Expected {users} users to be counted, found {found.users}.")
+
+
+class Scales:
+    """Weighs the shuffler while a study goes on, and kills the others."""
+
+    def __init__(self, show: Demo) -> None:
+        self._show = show
+        self.quarter = self.largest = 0
+
+    def __call__(self, sight: Sight) -> None:
+        """Look once more."""
+        size = resident(self._show.shuffler.number)
+        if sight.users >= self._show.arrangement.users // 4:
+            self.quarter = self.quarter or size
+            self.largest = max(self.largest, size)
+
+
+def resident(process: int) -> int:
+    """Bytes of memory of a process."""
+    words = pathlib.Path(f"/proc/{process}/statm").read_text().split()
+    return int(words[1]) * 4096
+
+
+def soak(folder: pathlib.Path, users: int, seconds: float) -> None:
+    """Studies through a spoiling proxy until the time is over."""
+    last, number = time.monotonic() + seconds, 0
+    while time.monotonic() < last:
+        port, spared = free_port(), number % 2 == 0
+        with FaultProxy(port, seed=number) as proxy:
+            arrangement = Arrangement(users=users, seed=number)
+            show = Demo(folder / f"soak-{number}", arrangement, port=port, through=proxy.url)
+            scales = Scales(show)
+            found = show.run(_KILLS, scales, spare=[show.shuffler] if spared else [])
+        check(found, users)
+        said: dict[str, Any] = {"soak": number, "users": found.users, "kills": found.kills}
+        said |= {"batches": found.batches, "seconds": found.seconds, "faults": dict(proxy.faults)}
+        if spared:
+            said |= {"MB at a quarter": scales.quarter >> 20, "MB at most": scales.largest >> 20}
+        print(said, flush=True)
+        if spared and scales.largest - scales.quarter > _GROWTH:
+            raise SystemExit("The shuffler's memory grows.")
+        number += 1
 
 
 if __name__ == "__main__":

@@ -3,29 +3,22 @@
 python tools/soak.py [--kills 200] [--seconds 60] [--users 10000000]
 """
 
-import argparse
 import pathlib
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 import discreet
 from helpers.soaking import KINDS, check_kills, crowd, race, steady
+from helpers.strain import strain
 
 _RATIO = 1.5
 
 
 def main() -> None:
     """All three parts; exits with an error if one of them fails."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--users", type=int, default=10_000_000)
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with strain(__doc__, kills=200, seconds=60.0, users=10_000_000) as (chosen, folder):
         kills(folder, chosen.kills)
         races(folder, chosen.seconds)
         crowds(folder, chosen.users)

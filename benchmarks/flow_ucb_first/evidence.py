@@ -1,12 +1,11 @@
 """What the first flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.learners.flow_ucb.evidence import fill_arrays, plain_arrays
+from discreet.learners.flow_ucb.evidence import fill_arrays, no_rows, plain_arrays
 
 
 class Evidence(NamedTuple):
@@ -29,12 +28,8 @@ class Evidence(NamedTuple):
     @classmethod
     def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
         """No users yet."""
-        rows = (layers, states, actions)
-        return cls(
-            np.full(rows, -1, np.int64),
-            np.zeros((math.prod(rows), states)),
-            *(np.zeros(rows) for _ in cls._fields[2:]),
-        )
+        sums = [np.zeros((layers, states, actions)) for _ in cls._fields[2:]]
+        return cls(*no_rows(layers, states, actions), *sums)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the rows that are not in use."""

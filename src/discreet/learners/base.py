@@ -19,7 +19,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.statistics import PrivateCounts
 
-Chosen = TypeVar("Chosen", bound=Settings)
+Chosen_co = TypeVar("Chosen_co", bound=Settings, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class BatchLearner(ABC):
         """Resume from `state`."""
 
 
-class FlowLearner(BatchLearner, Generic[Chosen]):
+class FlowLearner(BatchLearner, Generic[Chosen_co]):
     """A batch learner that is told transitions and rewards; visits follow from the flow.
 
     Attributes:
@@ -123,6 +123,8 @@ class FlowLearner(BatchLearner, Generic[Chosen]):
     """
 
     name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    """One line for `discreet list`."""
     settings_type: ClassVar[type[Settings]]
     statistics: ClassVar[tuple[str, ...]] = ("transitions", "rewards")
     last_transitions: ClassVar[bool] = False
@@ -132,7 +134,7 @@ class FlowLearner(BatchLearner, Generic[Chosen]):
         self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: object
     ) -> None:
         super().__init__(problem, plan, rng)
-        self.chosen = cast("Chosen", self.settings_type.choose(settings, learner=self.name))
+        self.chosen = cast("Chosen_co", self.settings_type.choose(settings, learner=self.name))
         self.settings = self.chosen.to_dict()
         self.begin()
 

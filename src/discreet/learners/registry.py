@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from discreet.learners.base import BatchLearner, StreamLearner
+    from discreet.learners.base import BatchLearner, FlowLearner, StreamLearner
     from discreet.learners.result import Result
     from discreet.learners.settings import Settings
 
@@ -166,6 +166,18 @@ class LearnerSpec:
             make=make,
             run_lockstep=run_lockstep,
         )
+
+    @classmethod
+    def of_batch(
+        cls,
+        make: "type[FlowLearner[Settings]]",
+        *,
+        paper: str,
+        bound: RegretBound = NONE_PROVEN,
+        trusts: tuple[str, ...] = ("shuffle", "central", "local", "none"),
+    ) -> Self:
+        """The line of a batch learner, whose class knows its name and its summary."""
+        return cls(make.name, make.summary, paper, "batch", trusts, *bound, make)
 
     @property
     def settings_type(self) -> "type[Settings] | None":

@@ -130,13 +130,6 @@ class LeakyRelease(AdditiveRelease):
         return super()._take(counts) + trace
 
 
-def test_a_trace_of_the_data_in_add():
-    plan = stream(Central(1, mechanism="tree-laplace"))
-    problems = said(as_type(plan, tree_of(LeakyRelease)))
-    assert "add: Floating-point noise is released" in problems
-    assert "block:" not in problems
-
-
 class UnrewardedRelease(AdditiveRelease):
     """Twice the noise at the release of a user without any reward."""
 
@@ -148,10 +141,17 @@ class UnrewardedRelease(AdditiveRelease):
         return noisy if counts.rewards.any() else 2 * noisy - self.true
 
 
-def test_noise_of_a_stream_that_depends_on_rewards_alone():
+@pytest.mark.parametrize(
+    ("release", "sentence"),
+    [
+        (LeakyRelease, "Floating-point noise is released"),
+        (UnrewardedRelease, "The noise of this release depends on the data it hides"),
+    ],
+)
+def test_a_stream_that_tells_something_in_add_alone(release, sentence):
     plan = stream(Central(1, mechanism="tree-laplace"))
-    problems = said(as_type(plan, tree_of(UnrewardedRelease)))
-    assert "add: The noise of this release depends on the data it hides" in problems
+    problems = said(as_type(plan, tree_of(release)))
+    assert f"add: {sentence}" in problems
     assert "block:" not in problems
 
 

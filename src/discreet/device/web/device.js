@@ -293,7 +293,8 @@ function unpackBits(bytes, count) {
   return Array.from({ length: count }, (_, i) => bit(i));
 }
 
-function joined(...parts) {
+/** All parts, one after the other. */
+export function joined(...parts) {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

@@ -41,7 +41,7 @@ from discreet.learners.elimination.paper_explorer import PaperElimination
 from discreet.learners.elimination.practical_explorer import ImplicitElimination
 from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
 from discreet.learners.elimination.settings import EliminationSettings
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import LearnerSpec, RegretBound, by_name
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 
@@ -52,7 +52,8 @@ Entry = tuple[str, int, float]
 class PolicyElimination(FlowLearner[EliminationSettings]):
     """A script that is fixed in advance, and an explorer that fills it with policies."""
 
-    name = "policy elimination"
+    name = "pe"
+    summary = "policy elimination in stages, the non-private twin of sdp-pe"
     last_transitions: ClassVar[bool] = True
     """Its batches mix policies: nothing else tells in every trust model who played what last."""
     settings_type = EliminationSettings
@@ -160,16 +161,13 @@ def _bound_001(S: int, A: int, H: int, K: float, epsilon: float) -> float:
     return math.sqrt(S * A * H**3 * K) + S**3 * A * H**6 / epsilon
 
 
-_PE = LearnerSpec(
-    name="pe",
-    summary="policy elimination in stages, the non-private twin of sdp-pe",
-    paper="Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)",
-    rhythm="batch",
-    trusts=("none", "shuffle", "central", "local"),
-    bound="~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
-    bound_shape=lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
-    make=PolicyElimination,
+_PAPER = "Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)"
+_TRUSTS = ("none", "shuffle", "central", "local")
+_BOUND = RegretBound(
+    "~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
+    lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
 )
+_PE = LearnerSpec.of_batch(PolicyElimination, paper=_PAPER, bound=_BOUND, trusts=_TRUSTS)
 _SDP_PE = replace(
     _PE,
     name="sdp-pe",

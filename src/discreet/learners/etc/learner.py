@@ -26,7 +26,7 @@ from discreet import _validate
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.etc.exploration import check_size, designed_policy, exploration_users
 from discreet.learners.etc.model import ExploredModel
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.privacy.statistics import PrivateCounts
@@ -58,6 +58,7 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
     """Explore, then commit: see the module."""
 
     name = "etc"
+    summary = "explore with designed coverage, then commit: the baseline"
     settings_type = EtcSettings
 
     def begin(self) -> None:
@@ -139,14 +140,5 @@ def _round_ends(length: int, rounds: int) -> list[int]:
     return sorted(ends)
 
 
-SPECS = {
-    "etc": LearnerSpec(
-        name="etc",
-        summary="explore with designed coverage, then commit: the baseline",
-        paper="textbook; the design is policy elimination's (001, equation 3)",
-        rhythm="batch",
-        trusts=("shuffle", "central", "local", "none"),
-        bound="none proven",
-        make=ExploreThenCommit,
-    )
-}
+_PAPER = "textbook; the design is policy elimination's (001, equation 3)"
+SPECS = by_name(LearnerSpec.of_batch(ExploreThenCommit, paper=_PAPER))

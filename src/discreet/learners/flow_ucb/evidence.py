@@ -1,6 +1,5 @@
 """What flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +20,12 @@ BIAS: Final = 4
 TOTAL: Final = 4
 """Of rewards, the column of their weighted sum."""
 COLUMNS: Final = 5
+
+
+def no_rows(layers: int, states: int, actions: int) -> tuple[IntArray, FloatArray]:
+    """``number`` and ``transitions`` before any user."""
+    number = np.full((layers, states, actions), -1, np.int64)
+    return number, np.zeros((number.size, states))
 
 
 def known_rows(number: IntArray, transitions: FloatArray) -> FloatArray:
@@ -67,13 +72,8 @@ class Evidence(NamedTuple):
     @classmethod
     def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
         """No users yet."""
-        rows = (layers, states, actions)
-        return cls(
-            np.full(rows, -1, np.int64),
-            np.zeros((math.prod(rows), states)),
-            np.zeros((*rows, COLUMNS)),
-            np.zeros((*rows, COLUMNS)),
-        )
+        sums = [np.zeros((layers, states, actions, COLUMNS)) for _ in cls._fields[2:]]
+        return cls(*no_rows(layers, states, actions), *sums)
 
     @property
     def known(self) -> FloatArray:

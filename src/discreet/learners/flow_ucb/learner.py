@@ -69,7 +69,7 @@ from discreet.learners.flow_ucb.settings import (
     usual_confidence,
 )
 from discreet.learners.flow_ucb.visit_noise import plan_factors
-from discreet.learners.registry import LearnerSpec
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
@@ -87,6 +87,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
     """Optimism on flow-consistent batches."""
 
     name = "flow-ucb"
+    summary = "optimism on flow-consistent batches: the practical private learner"
     settings_type = FlowSettings
 
     def begin(self) -> None:
@@ -342,14 +343,4 @@ def _request(plain: dict[str, Any]) -> Request:
     return Request(policy, int(plain["users"]), np.array(plain["occupancy"]))
 
 
-SPECS = {
-    "flow-ucb": LearnerSpec(
-        name="flow-ucb",
-        summary="optimism on flow-consistent batches: the practical private learner",
-        paper="ours",
-        rhythm="batch",
-        trusts=("shuffle", "central", "local", "none"),
-        bound="none proven",
-        make=FlowUCB,
-    )
-}
+SPECS = by_name(LearnerSpec.of_batch(FlowUCB, paper="ours"))

@@ -1,21 +1,13 @@
 // HPKE (RFC 9180) in base mode, single shot: X25519, HKDF-SHA256, AES-128-GCM, by WebCrypto.
 
+import { joined } from "./device.js";
+
 const subtle = globalThis.crypto.subtle;
 const text = (words) => new TextEncoder().encode(words);
 const KEM = Uint8Array.from([...text("KEM"), 0x00, 0x20]);
 const SUITE = Uint8Array.from([...text("HPKE"), 0x00, 0x20, 0x00, 0x01, 0x00, 0x01]);
 const NOTHING = new Uint8Array(0);
 const LABEL = text("HPKE-v1");
-
-export function joined(...parts) {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
-}
 
 /** A key of zeros and an empty one are the same to HMAC; WebCrypto takes only the former. */
 async function hmac(key, data) {

@@ -1,8 +1,8 @@
 // Charter, manifests and reports in JavaScript: what discreet/service/{charter,manifest,report}.py
 // say, for one participant. What does not fit is refused with an Error that says why.
 
-import { load, cellToBytes, ENVELOPE } from "./device.js";
-import { Sealer, joined } from "./hpke.js";
+import { load, cellToBytes, joined, ENVELOPE } from "./device.js";
+import { Sealer } from "./hpke.js";
 
 const subtle = globalThis.crypto.subtle;
 const text = (words) => new TextEncoder().encode(words);

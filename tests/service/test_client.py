@@ -1,0 +1,82 @@
+"""The client: what it asks, and what it makes of every answer, without a network."""
+
+import httpx
+import pytest
+
+from discreet.service.client import Client, UnreachableError
+from discreet.service.problems import PROBLEMS, Refusal, document
+
+
+def client(answer, token=""):
+    """A client whose requests are answered by a function."""
+    return Client("http://shuffler/", token, httpx.Client(transport=httpx.MockTransport(answer)))
+
+
+@pytest.mark.parametrize(
+    ("job", "line"),
+    [
+        (lambda c: c.charter(), "GET /v1/charter"),
+        (lambda c: c.manifest(), "GET /v1/manifest"),
+        (lambda c: c.manifest_at(7), "GET /v1/manifests/7"),
+        (lambda c: c.send(b"report"), "POST /v1/reports report"),
+        (lambda c: c.announce(3, b"signed"), "PUT /v1/batches/3 signed"),
+        (lambda c: c.messages(3, 2), "GET /v1/batches/3/messages/2"),
+        (lambda c: c.done(3), "POST /v1/batches/3/done"),
+    ],
+)
+def test_every_request_is_what_the_shuffler_expects(job, line):
+    seen = []
+
+    def answer(request):
+        seen.append(f"{request.method} {request.url.path} {request.read().decode()}".strip())
+        return httpx.Response(200)
+
+    with client(answer) as one:
+        job(one)
+    assert seen == [line]
+
+
+def test_the_token_goes_along_and_devices_have_none():
+    seen = []
+
+    def answer(request):
+        seen.append(request.headers.get("authorization"))
+        return httpx.Response(200)
+
+    for token in ("secret", ""):
+        client(answer, token).charter()
+    assert seen == ["Bearer secret", None]
+
+
+def test_metrics_are_numbers_by_name():
+    text = "discreet_received 3\ndiscreet_batches_open 1\n"
+    assert client(lambda _: httpx.Response(200, text=text)).metrics() == {
+        "received": 3,
+        "batches_open": 1,
+    }
+
+
+@pytest.mark.parametrize("code", ["busy", "notFull", "ticketSpent", "broken"])
+def test_a_problem_document_is_a_refusal_with_its_code(code):
+    body = document(code)
+    refused = client(lambda _: httpx.Response(PROBLEMS[code].status, content=body))
+    with pytest.raises(Refusal) as caught:
+        refused.manifest()
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("status", [404, 502, 503])
+def test_an_answer_of_somebody_else_is_not_a_refusal(status):
+    """A proxy in between says nothing about the study: the request may be sent again."""
+    with pytest.raises(UnreachableError, match=str(status)):
+        client(lambda _: httpx.Response(status, text="<html>")).manifest()
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectError, httpx.ReadTimeout, httpx.ReadError])
+def test_no_answer_names_the_place_and_not_the_request(error):
+    def answer(request):
+        raise error("a secret path")
+
+    with pytest.raises(UnreachableError, match=f"http://shuffler: {error.__name__}") as caught:
+        client(answer).send(b"report")
+    assert "secret" not in str(caught.value)
