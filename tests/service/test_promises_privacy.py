@@ -33,7 +33,7 @@ from discreet.service.founding import Terms, found
 from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
 from discreet.service.problems import Refusal
 from discreet.service.stores import shuffling
-from helpers.service_analysers import make_analyser, running_study, send_users, start_study
+from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
     SIGNER,
@@ -336,24 +336,19 @@ def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
 
 @pytest.mark.parametrize("point", ["tell.after", "destroy.before", "destroy.after"])
 def test_p15_a_killed_analyser_leaves_no_key_behind(tmp_path, point):
-    of, folder, key = start_study(tmp_path)
-    passes = ticket.make(40)
-    with (
-        serving(make_test_shuffler(tmp_path / "s.db", of, passes)) as url,
-        Client(url, TOKEN) as client,
-    ):
-        analyser = make_analyser(of, folder, url, key)
+    with running_study(tmp_path) as running:
+        analyser = running.analyser()
         analyser.step()
         private = analyser._keys.read(0)
         analyser.close()
-        send_users(of, client, iter(passes))
-        while forked(lambda: make_analyser(of, folder, url, key, killer(point)).step()):
+        running.send()
+        while forked(lambda: running.analyser(killer(point)).step()):
             threading.Event().wait(0.02)
-        analyser = make_analyser(of, folder, url, key)
+        analyser = running.analyser()
         analyser.step()
         analyser.close()
-        assert client.metrics()["batches_done"] == 1
-    held = b"".join(p.read_bytes() for p in files_of(folder))
+        assert running.client.metrics()["batches_done"] == 1
+    held = b"".join(p.read_bytes() for p in files_of(running.folder))
     for form in (private, private.hex().encode(), base64.b64encode(private)[:42]):
         assert form not in held
 
