@@ -41,9 +41,10 @@ def test_few_envelopes_are_opened_here(tasks):
     assert opening.opened([empty], lambda p: [t.open() for t in p])[0].dtype == np.int64
 
 
-def test_on_ray(tasks, long_run):
+def test_on_ray(tasks, long_run, monkeypatch):
     pytest.importorskip("ray")
     if not long_run:
         pytest.skip("A Ray cluster is started in the long run only.")
+    monkeypatch.setattr(opening, "_SLICE", 4)
     found = opening.on_ray(None, 1)(tasks)
     assert [cells.tolist() for cells in found] == expected()
