@@ -61,7 +61,7 @@ def forms(secret):
     return [secret, secret.hex().encode()]
 
 
-def test_the_shuffler_has_never_seen_a_key(counted):
+def test_p07_the_shuffler_has_never_seen_a_key(counted):
     folder, processes, keys, _ = counted
     shuffler = processes["shuffler"].pid
     known = (folder / "charter.json").read_bytes()[:60]
@@ -71,7 +71,7 @@ def test_the_shuffler_has_never_seen_a_key(counted):
     assert not any(form in files for key in keys.values() for form in forms(key))
 
 
-def test_the_analyser_has_never_seen_a_ticket(counted):
+def test_p08_the_analyser_has_never_seen_a_ticket(counted):
     folder, processes, keys, passes = counted
     analyser = processes["analyser"].pid
     assert held_by(analyser, forms(keys["signing"]))  # the search finds what is there

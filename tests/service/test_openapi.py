@@ -74,7 +74,7 @@ BODIES = (
     token=TOKENS,
     body=BODIES,
 )
-def test_every_answer_is_one_that_the_document_states(live, operation, numbers, token, body):
+def test_p10_every_answer_is_one_that_the_document_states(live, operation, numbers, token, body):
     url, path = live
     rest = iter(numbers)
     asked = re.sub(r"\{\w+\}", lambda _: str(next(rest)), operation.path)
