@@ -1353,6 +1353,13 @@ _SERVICE = (
         ("test_the_same_bytes_are_sent_until_somebody_answers",),
     ),
     Mutant(
+        "service-second-encoding",
+        "a shuffler that takes its refusal back gets a second encoding of the same episode",
+        'if refusal.code == "ticketSpent":\n                self._outbox.write(name, b"")',
+        'if refusal.code != "noOpenBatch":\n                self._outbox.write("", b"")',
+        ("test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes",),
+    ),
+    Mutant(
         "service-sent-before-kept",
         "a device that is killed while it sends draws fresh noise when it comes back",
         "                self._outbox.write(name, sealed)\n",

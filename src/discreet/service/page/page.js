@@ -285,7 +285,7 @@ async function forget(manifest) {
 const ENDS = {
   accepted: ["Your report was taken. This ticket is spent; your episode never left this browser.", "good"],
   ticketSpent: ["This ticket has taken part already; nothing was counted twice.", "warn"],
-  policyOutdated: ["The batch was complete before your report came. Nothing of it is kept; begin again with the next policy.", "warn"],
+  policyOutdated: ["The batch was complete before your report came, and the shuffler keeps nothing of it. Begin again with the next policy.", "warn"],
   noOpenBatch: ["The batch was complete before your report came. Come again when the next one is open.", "warn"],
   unknownTicket: ["The shuffler does not know this ticket. Check its digits.", "warn"],
 };
@@ -306,7 +306,8 @@ async function deliver(manifest, bytes) {
     at("review").replaceChildren(again);
     return say("outcome", `Not sent (${code}). The sealed bytes are kept in this browser and stay the same.`, "warn");
   }
-  await protocol.outbox.clear(manifest, page.ticket);
+  // Should this manifest come again after all, the same bytes go: nobody gets a second encoding.
+  if (code !== "policyOutdated" && code !== "noOpenBatch") await protocol.outbox.clear(manifest, page.ticket);
   at("review").hidden = at("play").hidden = true;
   at("enter").hidden = code === "accepted";
   say("outcome", ...ENDS[code]);
