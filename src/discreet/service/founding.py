@@ -143,9 +143,9 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
     return Charter(
         purpose=terms.purpose,
         names={
-            "states": [str(name) for name in names.states],
-            "actions": [str(name) for name in names.actions],
-            "steps": [str(name) for name in names.steps],
+            "states": tuple(str(name) for name in names.states),
+            "actions": tuple(str(name) for name in names.actions),
+            "steps": tuple(str(name) for name in names.steps),
         },
         start=tuple(i for i, begins in enumerate(problem.start.tolist()) if begins),
         statistics=tuple(plan.statistics),
