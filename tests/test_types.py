@@ -12,7 +12,7 @@ from discreet import _types
 pytestmark = pytest.mark.core
 SOURCE = Path(discreet.__file__).parent
 ALIAS = re.compile(r"^\w+(: TypeAlias)? = (NDArray\[.*|\w+Array)$", re.MULTILINE)
-ROOMS = ("mdp", "privacy", "learners", "study", "lab", "cli")
+ROOMS = ("mdp", "privacy", "papers", "learners", "study", "lab", "cli")
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ def test_list_names_everything(discreet):
     found = json.loads(out)
     names = [entry["name"] for entry in found["environments"]]
     assert {"RiverSwim", "ICU-Sepsis"} <= set(names)
-    assert list(found) == ["environments", "learners", "mechanisms", "experiments"]
+    assert list(found) == ["environments", "learners", "mechanisms", "experiments", "papers"]
     assert all(entry["summary"] for entries in found.values() for entry in entries)
     code, out, _ = discreet("list")
     assert code == 0
-    for word in ("Environments", "RiverSwim", "Learners", "Mechanisms", "Experiments"):
+    for word in ("Environments", "RiverSwim", "Learners", "Mechanisms", "Experiments", "Papers"):
         assert word in out
 
 
@@ -58,3 +58,16 @@ def test_words_that_the_short_way_does_not_know_go_to_the_parser(discreet):
     assert discreet("list", "learners", "--import", "json") == plain
     assert discreet("list", "--", "learners") == plain
     assert discreet("list", "learners", "etc")[0] == 2
+
+
+def test_papers_say_what_they_deliver(discreet):
+    code, out, _ = discreet("list", "papers", "--json")
+    assert code == 0
+    entries = {entry["name"]: entry for entry in json.loads(out)["papers"]}
+    assert entries["003-ldp"]["delivers"]["epsilon"] == 2.0
+    assert entries["001"]["delivers"] | {"why": ""} == {"epsilon": None, "delta": 1.0, "why": ""}
+    assert entries["001"]["delivers_if_only_sums_are_seen"]["epsilon"] < 0.05
+    assert "delivers_if_only_sums_are_seen" not in entries["002"]
+    code, out, _ = discreet("list", "papers")
+    assert code == 0
+    assert "004-bandit-ldp" in out and "no epsilon" in out

@@ -302,3 +302,45 @@ def test_progress_on_a_terminal_and_elsewhere(capsys):
 )
 def test_which_options_somebody_typed(options, given):
     assert run.OneLearner(**options).given == given
+
+
+def test_one_paper_as_printed(discreet, here):
+    """The printed protocol's own view, beside the claim."""
+    code, out, err = discreet(
+        "run", "--paper", "003-ldp", "--episodes", "60", "--runs", "1", "--jobs", "1",
+        "--set", "env.states=3", "--set", "env.horizon=3",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "DP-UCBVI, paper 003-ldp" in out
+    assert "(2, 0)-LDP" in out
+    said = " ".join(out.split())
+    assert "claim (1)-LDP by papers 003 and 004 (local) but deliver (2, 0)-LDP" in said
+    assert (here / "results/paper-003-ldp-riverswim/report.html").is_file()
+
+
+def test_a_paper_with_exact_noise_keeps_its_claim(discreet, here):
+    code, out, _ = discreet(
+        "run", "--paper", "003-ldp", "--epsilon", "2", "--calibration", "exact", "--json",
+        "--episodes", "60", "--runs", "1", "--jobs", "1", "--set", "env.states=3",
+    )  # fmt: skip
+    assert code == 0
+    [row] = json.loads(out)["results"]
+    assert (row["guarantee"]["epsilon"], row["guarantee"]["claimed"]) == (2.0, None)
+    assert row["constants"] == "theory"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--paper", "001", "--trust", "local"), "without --trust"),
+        (("--paper", "001", "--learner", "pe"), "without --learner"),
+        (("--paper", "001", "--mechanism", "bits"), "without --mechanism"),
+        (("--paper", "01"), "Unknown paper '01'"),
+        (("tiny.toml", "--paper", "001"), "an experiment or --paper"),
+        (("--paper", "001", "--quick"), "--quick belongs to shipped experiments"),
+    ],
+)
+def test_a_paper_has_its_own_learner_and_trust(discreet, here, arguments, words):
+    code, _, err = discreet("run", *arguments)
+    assert code == 2
+    assert words in err

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import DiscreetError, InvalidInputError, UnknownNameError
 from discreet.lab.shipped import experiment_names
 from discreet.lab.spec import load_experiment, parse_experiment
+from discreet.lab.tasks import expand
 
 MINIMAL = """
 name = "x"
@@ -157,3 +158,66 @@ def test_missing_file_and_unknown_name():
         load_experiment("mine.tml")
     with pytest.raises(UnknownNameError, match="price-of-trust"):
         load_experiment("price-of-trus")
+
+
+PAPER = """
+name = "p"
+title = "P"
+[[environments]]
+name = "RiverSwim"
+[[learners]]
+paper = "001"
+epsilon = [0.1, 1]
+[[learners]]
+paper = "003-jdp"
+epsilon = 1
+calibration = "exact"
+settings = {constants = "practical"}
+label = "repaired"
+"""
+
+
+def test_a_learner_may_be_a_paper():
+    """Its name, settings and trust model are the preset's; what is given wins."""
+    made = parse_experiment(PAPER)
+    printed, repaired = made.learners
+    assert (printed.name, printed.settings["structure"]) == ("sdp-pe", "paper")
+    assert printed.title == "SDP-PE, paper 001"
+    assert (repaired.name, repaired.settings, repaired.title) == (
+        "dp-ucbvi",
+        {"constants": "practical"},
+        "repaired",
+    )
+    [row] = printed.trust_rows(made.trusts)
+    assert (row.model, row.epsilon, row.delta) == ("shuffle", (0.1, 1.0), 1e-5)
+    assert (row.mechanism, row.calibration) == ("bits", "paper-001")
+    [row] = repaired.trust_rows(made.trusts)
+    assert (row.model, row.mechanism, row.calibration) == ("central", "tree-laplace", "exact")
+    assert parse_experiment(made.to_toml()) == made
+    cells = expand(made)
+    assert [(cell.learner.paper, cell.trust.epsilon) for cell in cells] == [
+        ("001", 0.1),
+        ("001", 1.0),
+        ("003-jdp", 1.0),
+    ]
+    assert len({cell.key for cell in cells}) == 3
+
+
+@pytest.mark.parametrize(
+    ("learner", "words"),
+    [
+        ('paper = "1"', "Unknown paper '1'"),
+        ('paper = "001"\nname = "pe"', "without a name"),
+        ('name = "pe"\nepsilon = 1', r"in a \[\[trusts\]\] table"),
+    ],
+)
+def test_a_paper_row_that_says_two_things_is_refused(learner, words):
+    text = PAPER.split("[[learners]]", maxsplit=1)[0] + f"[[learners]]\n{learner}\n"
+    with pytest.raises(DiscreetError, match=words):
+        parse_experiment(text)
+
+
+def test_a_paper_needs_an_epsilon():
+    text = PAPER.split("[[learners]]", maxsplit=1)[0] + '[[learners]]\npaper = "001"\n'
+    with pytest.raises(InvalidInputError, match="at least one epsilon"):
+        expand(parse_experiment(text))

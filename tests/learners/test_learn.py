@@ -44,3 +44,19 @@ def test_simulated_users_outside_the_mask_are_an_error():
 def test_what_is_no_world_and_no_trust_model_is_one_sentence(mdp, changes, sentence):
     with pytest.raises(InvalidInputError, match=sentence):
         discreet.learn(mdp, **{"learner": "flow-ucb", "episodes": 100, **changes})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "got neither"),
+        ({"paper": "001"}, "Expected an epsilon for paper '001'"),
+        ({"paper": "001", "learner": "pe", "epsilon": 1}, "paper='001' or learner="),
+        ({"paper": "001", "trust": discreet.NoPrivacy(), "epsilon": 1}, "paper='001' or trust="),
+        ({"learner": "pe", "epsilon": 1}, "epsilon in a trust model"),
+        ({"learner": "pe", "delta": 1e-5}, "delta in a trust model"),
+    ],
+)
+def test_a_learner_or_a_paper(given, words):
+    with pytest.raises(InvalidInputError, match=words):
+        discreet.learn(RIVER, episodes=10, **given)

@@ -17,7 +17,7 @@ from discreet.cli._options import importing
 from discreet.errors import DiscreetError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "list": ("list_", "List environments, learners, mechanisms and experiments."),
+    "list": ("list_", "List environments, learners, mechanisms, experiments and papers."),
     "run": ("run", "Run an experiment (resumable): table, report page and pictures."),
     "plot": ("plot", "Draw the figures of a finished experiment as SVG and PNG."),
     "report": ("report", "Write the report page of a finished experiment."),

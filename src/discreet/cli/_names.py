@@ -31,5 +31,12 @@ def trusts(incomplete: str) -> list[str]:
     return _beginning(incomplete, ["none", "central", "local", "shuffle"])
 
 
+def papers(incomplete: str) -> list[str]:
+    """Presets of papers that begin so."""
+    from discreet.papers.presets import preset_names
+
+    return _beginning(incomplete, preset_names())
+
+
 def _beginning(incomplete: str, names: list[str]) -> list[str]:
     return [name for name in names if name.lower().startswith(incomplete.lower())]

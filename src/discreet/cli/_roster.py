@@ -23,6 +23,7 @@ def show(section: str, *, as_json: bool) -> None:
         "learners": _learners,
         "mechanisms": _mechanisms,
         "experiments": _experiments,
+        "papers": _papers,
     }
     if section and section not in sections:
         raise UnknownNameError("section", section, sections)
@@ -30,6 +31,8 @@ def show(section: str, *, as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
+    if "papers" in found:
+        found["papers"] = _paper_lines()
     for title, entries in found.items():
         if entries:
             columns = list(entries[0])
@@ -80,3 +83,32 @@ def _experiments() -> "Section":
     from discreet.lab.shipped import titles
 
     return [{"name": name, "summary": title} for name, title in titles().items()]
+
+
+def _papers() -> "Section":
+    from discreet.papers.presets import PRESETS
+
+    return [preset.to_dict() for preset in PRESETS.values()]
+
+
+def _paper_lines() -> "Section":
+    """One line each, for people; `--json` says everything."""
+    from discreet.papers.presets import PRESETS
+
+    return [
+        {
+            "name": preset.name,
+            "algorithm": preset.algorithm,
+            "trust": preset.trust,
+            "mechanism": preset.mechanism,
+            "claims": f"{preset.reference.epsilon:g}, {preset.reference.delta:g}",
+            "delivers": _pair(preset.delivers.epsilon, preset.delivers.delta),
+            "deviations": len(preset.deviations),
+        }
+        for preset in PRESETS.values()
+    ]
+
+
+def _pair(epsilon: float | None, delta: float) -> str:
+    """An epsilon and a delta; None is infinite."""
+    return f"{'no epsilon' if epsilon is None else format(epsilon, 'g')}, {delta:g}"

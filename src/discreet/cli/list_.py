@@ -10,9 +10,12 @@ from discreet.cli._options import Json
 
 def command(
     section: Annotated[
-        str, typer.Argument(help="environments, learners, mechanisms or experiments; all if none.")
+        str,
+        typer.Argument(
+            help="environments, learners, mechanisms, experiments or papers; all if none."
+        ),
     ] = "",
     json: Json = False,
 ) -> None:
-    """List environments, learners, mechanisms and experiments, each with one line."""
+    """List environments, learners, mechanisms, experiments and papers, each with one line."""
     _roster.show(section, as_json=json)

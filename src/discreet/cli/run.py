@@ -12,7 +12,7 @@ from typer.models import OptionInfo
 
 from discreet._plugins import imported
 from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_delta
-from discreet.cli._names import Names, environments, experiments, learners, trusts
+from discreet.cli._names import Names, environments, experiments, learners, papers, trusts
 from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 def _beside_learner(text: str, names: Names | None = None) -> OptionInfo:
-    """An option that means something beside --learner only."""
-    return cast(OptionInfo, typer.Option(help=f"With --learner: {text}", autocompletion=names))
+    """An option that means something beside --learner or --paper only."""
+    said = f"With --learner or --paper: {text}"
+    return cast(OptionInfo, typer.Option(help=said, autocompletion=names))
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,10 @@ class OneLearner:
 
     learner: Annotated[
         str | None, typer.Option(help="Run one learner instead.", autocompletion=learners)
+    ] = None
+    paper: Annotated[
+        str | None,
+        typer.Option(help="Run one paper's algorithm as printed.", autocompletion=papers),
     ] = None
     environment: Annotated[
         str | None,
@@ -56,7 +61,13 @@ class OneLearner:
         """The options that somebody typed, besides --learner."""
         unused: tuple[object, ...] = (None, [])
         names = [f.name for f in fields(self) if getattr(self, f.name) not in unused]
-        return ["set" if name == "settings" else name for name in names if name != "learner"]
+        own = ("learner", "paper")
+        return ["set" if name == "settings" else name for name in names if name not in own]
+
+    @property
+    def what(self) -> str:
+        """The option that says what runs, or nothing."""
+        return "learner" if self.learner is not None else "paper" * (self.paper is not None)
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ def run(
 ) -> None:
     """Run an experiment (resumable): table, report page and pictures."""
     _refuse_mixtures(experiment, one, quick)
-    if experiment is None and one.learner is None:
+    if experiment is None and not one.what:
         experiment = _offer()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
     chosen = _changed(_chosen(experiment, one, quick), changes)
@@ -128,7 +139,8 @@ def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment
     """The experiment that somebody asked for, as its file has it."""
     from discreet.lab.spec import load_experiment
 
-    chosen = _single(one) if experiment is None else load_experiment(experiment)
+    single = _single if one.paper is None else _printed
+    chosen = single(one) if experiment is None else load_experiment(experiment)
     chosen = chosen.variant("quick") if quick else chosen
     return replace(chosen, imports=tuple(dict.fromkeys([*imported(), *chosen.imports])))
 
@@ -190,8 +202,9 @@ def _announce(
 
 
 def _warn_of_delta(chosen: "Experiment") -> None:
-    for trust in chosen.trusts:
-        warn_of_delta(trust.delta)
+    rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
+    for delta in dict.fromkeys(row.delta for row in rows):
+        warn_of_delta(delta)
 
 
 def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
@@ -272,7 +285,7 @@ _PROMISE = ("epsilon", "delta", "mechanism", "calibration")
 
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
     """No option is ever ignored."""
-    if one.learner is None:
+    if not one.what:
         if one.given:
             raise InvalidInputError(
                 f"--{one.given[0]} belongs to --learner; an experiment file sets its own."
@@ -280,13 +293,28 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
         return
     if experiment is not None:
         raise InvalidInputError(
-            f"Expected an experiment or --learner, got {experiment!r} and --learner {one.learner}."
+            f"Expected an experiment or --{one.what}, got {experiment!r} and --{one.what} "
+            f"{getattr(one, one.what)}."
         )
     if quick:
         raise InvalidInputError(
-            "--quick belongs to shipped experiments; with --learner choose --episodes and --runs."
+            f"--quick belongs to shipped experiments; with --{one.what} choose --episodes and "
+            f"--runs."
         )
-    _refuse_promises_of_none(one)
+    if one.paper is None:
+        _refuse_promises_of_none(one)
+    else:
+        _refuse_what_papers_say(one)
+
+
+def _refuse_what_papers_say(one: OneLearner) -> None:
+    """A preset has a learner, a trust model and a mechanism of its own."""
+    for name in ("learner", "trust", "mechanism"):
+        if getattr(one, name) is not None:
+            raise InvalidInputError(
+                f"Expected --paper {one.paper} without --{name}, which it has of its own; "
+                f"`discreet list papers` shows it."
+            )
 
 
 def _refuse_promises_of_none(one: OneLearner) -> None:
@@ -358,6 +386,39 @@ def _single(one: OneLearner) -> "Experiment":
         environments=(EnvironmentRow(name=place, parameters=parameters, label=short),),
         learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
         trusts=(row,),
+    )
+
+
+def _printed(one: OneLearner) -> "Experiment":
+    """An experiment with one paper's algorithm as printed, on the paper's kind of problem."""
+    from discreet.cli._settings import parse_settings
+    from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
+    from discreet.mdp.environments.registry import get_environment
+    from discreet.papers.presets import get_preset
+
+    preset = get_preset(one.paper or "")
+    values = parse_settings(one.settings or [])
+    parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
+    own = {k: v for k, v in values.items() if not k.startswith("env.")}
+    usual = preset.reference.parameters if one.environment is None else {}
+    place = get_environment(one.environment or preset.reference.environment).name
+    short = Path(place).stem if place.endswith(".npz") else place
+    row = LearnerRow(
+        name=preset.learner,
+        paper=preset.name,
+        settings={**preset.settings, **own},
+        epsilon=(preset.reference.epsilon,) if one.epsilon is None else (one.epsilon,),
+        delta=one.delta or 0.0,
+        calibration=one.calibration or "",
+        label=f"{preset.algorithm}, paper {preset.name}",
+    )
+    return Experiment(
+        name=re.sub(r"[^a-z0-9._-]+", "-", f"paper-{preset.name}-{short}".lower()),
+        title=f"{preset.algorithm} (paper {preset.name}) on {short}",
+        paper=preset.paper,
+        runs=5,
+        environments=(EnvironmentRow(name=place, parameters={**usual, **parameters}, label=short),),
+        learners=(row,),
     )
 
 

@@ -15,6 +15,7 @@ from discreet import _validate
 from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.lab import _toml, shipped
+from discreet.papers.presets import get_preset
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 
 _VARIANT_KEYS = ("runs", "episodes")
@@ -109,6 +110,11 @@ class LearnerRow(Titled):
         lockstep: simulate runs side by side, several times faster, where the learner offers it;
             the law of the results is the same, the random numbers are not.
         label: shown in tables and legends.
+        paper: a preset instead (`discreet list papers`): its learner with its settings (those given
+            here win) under its own trust model, whatever the experiment's are.
+        epsilon: of a preset.
+        delta: of a preset; 0 is its own.
+        calibration: of a preset: ``"exact"`` instead of as printed.
     """
 
     name: str
@@ -118,6 +124,32 @@ class LearnerRow(Titled):
     max_episodes: int = 0
     lockstep: bool = False
     label: str = ""
+    paper: str = ""
+    epsilon: tuple[float, ...] = ()
+    delta: float = 0.0
+    calibration: str = ""
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("epsilon", "delta", "calibration") if getattr(self, n)]
+        if given and not self.paper:
+            raise InvalidInputError(
+                f"Expected {given[0]} of learner {self.name!r} in a [[trusts]] table, got "
+                f"{given[0]}={getattr(self, given[0])!r}; beside a learner it belongs to paper =."
+            )
+
+    def trust_rows(self, trusts: "tuple[TrustRow, ...]") -> "tuple[TrustRow, ...]":
+        """The experiment's trust models, or the one of the preset."""
+        if not self.paper:
+            return trusts
+        preset = get_preset(self.paper)
+        row = TrustRow(
+            model=preset.trust,
+            epsilon=self.epsilon,
+            delta=self.delta or preset.delta,
+            mechanism=preset.mechanism,
+            calibration=self.calibration or preset.calibration,
+        )
+        return (row,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +246,9 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
         raise InvalidInputError(f"{origin} is not valid TOML: {error}.") from None
     kinds = {"environments": EnvironmentRow, "learners": LearnerRow, "trusts": TrustRow}
     parts: dict[str, object] = {
-        key: tuple(_build(kind, table, origin) for table in _tables(raw, key, origin))
+        key: tuple(
+            _build(kind, _with_preset(table, origin), origin) for table in _tables(raw, key, origin)
+        )
         for key, kind in kinds.items()
     }
     variants = raw.pop("variants", {})
@@ -234,6 +268,21 @@ def _tables(raw: dict[str, Any], key: str, origin: str) -> list[dict[str, Plain]
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidInputError(f"{origin}: expected {key} to be tables [[{key}]], got {tables!r}.")
     return tables
+
+
+def _with_preset(table: dict[str, Any], origin: str) -> dict[str, Any]:
+    """A learner that is given as a paper has the preset's name, settings and label."""
+    if not table.get("paper"):
+        return table
+    preset = get_preset(table["paper"])
+    own = table.get("settings", {})
+    if table.get("name", preset.learner) != preset.learner or not isinstance(own, dict):
+        raise InvalidInputError(
+            f"{origin}: expected paper = {preset.name!r} without a name (it runs "
+            f"{preset.learner!r}) and with a table of settings, got {table!r}."
+        )
+    usual = {"name": preset.learner, "label": f"{preset.algorithm}, paper {preset.name}"}
+    return {**usual, **table, "settings": {**preset.settings, **own}}
 
 
 _KINDS: dict[str, tuple[str, ...]] = {

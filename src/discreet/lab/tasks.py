@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
 from discreet.mdp.environments.registry import get_environment
 from discreet.privacy.mechanisms import registry as mechanism_registry
-from discreet.privacy.trust import TrustModel, trust_name
+from discreet.privacy.trust import PrivateTrust, TrustModel, trust_name
 
 if TYPE_CHECKING:
     from discreet.learners.result import Result
@@ -114,7 +114,8 @@ class Cell:
 
     @property
     def _lockstep(self) -> list[str]:
-        return ["lockstep"] if self.learner.lockstep else []
+        printed = [f"paper {self.learner.paper}"] if self.learner.paper else []
+        return ["lockstep", *printed] if self.learner.lockstep else printed
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def expand(experiment: Experiment) -> list[Cell]:
         for environment in experiment.environments
         for learner in experiment.learners
         if not learner.environments or environment.title in learner.environments
-        for spec in experiment.trusts
+        for spec in learner.trust_rows(experiment.trusts)
         if _uses(learner, spec.model)
         for trust in spec.models()
         for episodes in experiment.episodes
@@ -289,24 +290,25 @@ def _learn(cell: Cell, mdps: "list[TabularMDP]", runs: list[int]) -> "list[Resul
     from discreet._seeds import RunSeeds
     from discreet.learners.learn import learn
 
-    settings = cell.learner.settings
+    settings: dict[str, Any] = dict(cell.learner.settings)
     run_lockstep = get_learner(cell.learner.name).run_lockstep
     if cell.learner.lockstep and run_lockstep is not None:
         seeds = [RunSeeds(cell.seed, run) for run in runs]
         together: list[Result] = run_lockstep(mdps, cell.trust, cell.episodes, seeds, **settings)
         return together
     return [
-        learn(
-            mdp,
-            learner=cell.learner.name,
-            trust=cell.trust,
-            episodes=cell.episodes,
-            seed=cell.seed,
-            run=run,
-            **settings,
-        )
+        learn(mdp, episodes=cell.episodes, seed=cell.seed, run=run, **_what(cell), **settings)
         for mdp, run in zip(mdps, runs, strict=True)
     ]
+
+
+def _what(cell: Cell) -> dict[str, Any]:
+    """The learner and its trust model, or the preset that has both."""
+    trust, paper = cell.trust, cell.learner.paper
+    if not paper or not isinstance(trust, PrivateTrust):
+        return {"learner": cell.learner.name, "trust": trust}
+    budget = {"epsilon": trust.epsilon, "delta": trust.delta, "calibration": trust.calibration}
+    return {"paper": paper, **budget}
 
 
 def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:

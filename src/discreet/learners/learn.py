@@ -4,7 +4,7 @@ A batch learner runs here: ask, let users run the policy, release, tell. Regret 
 realised. The stream rhythm is in `streams.loop`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
+from discreet.papers.preset import Preset
+from discreet.papers.presets import get_preset
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, trust_name
@@ -31,19 +33,29 @@ from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, tru
 def learn(
     mdp: TabularMDP,
     *,
-    learner: str,
+    learner: str | None = None,
     trust: TrustModel | None = None,
     episodes: int,
     seed: int = 0,
     run: int = 0,
+    paper: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     **settings: Any,
 ) -> Result:
     """Simulate ``episodes`` users of ``mdp`` under a learner and a trust model.
+
+    Instead of a learner and a trust model, ``paper="001", epsilon=1`` runs an algorithm as printed;
+    ``calibration="exact"`` beside it keeps its mechanism and makes the claim true, and settings
+    replace printed ones.
 
     Args:
         mdp: the true model; the learner sees only private statistics of its users.
         learner: a name of the roster (``discreet list``).
         trust: who sees raw episodes; None means no privacy.
+        paper: a preset (``discreet list papers``) in place of ``learner`` and ``trust``.
+        epsilon: of the preset, as its paper claims it.
+        delta: of the preset; None is its own.
         episodes: K, the number of users.
         seed: one integer fixes every draw of the run.
         run: the number of the run among independent repetitions with one seed.
@@ -53,11 +65,67 @@ def learn(
         The exact expected regret curve, the last policy and the guarantee delivered.
     """
     _validate.count(episodes=episodes)
+    if paper is not None:
+        _refuse_beside_paper(paper, learner=learner, trust=trust)
+        return _learn_paper(
+            mdp, get_preset(paper), (epsilon, delta), episodes, RunSeeds(seed, run), settings
+        )
+    _refuse_without_paper(learner, epsilon=epsilon, delta=delta)
+    return _learn(mdp, str(learner), trust, episodes, RunSeeds(seed, run), settings)
+
+
+def _learn_paper(
+    mdp: TabularMDP,
+    preset: Preset,
+    budget: tuple[float | None, float | None],
+    episodes: int,
+    seeds: RunSeeds,
+    settings: dict[str, Any],
+) -> Result:
+    """A run as printed, with what is given instead, and the guarantee of the printed view."""
+    trust = preset.trust_model(*budget, settings.pop("calibration", None))
+    chosen = {**preset.settings, **settings}
+    result = _learn(mdp, preset.learner, trust, episodes, seeds, chosen)
+    told = {**result.settings, "paper": preset.name}
+    return replace(result, guarantee=preset.seen(result.guarantee), settings=told)
+
+
+def _refuse_beside_paper(paper: str, **given: object) -> None:
+    """A preset says what learns and whom is trusted."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInputError(
+                f"Expected paper={paper!r} or {name}=, got both; the preset has its own {name}."
+            )
+
+
+def _refuse_without_paper(learner: str | None, **given: float | None) -> None:
+    """A learner is needed; budgets belong to its trust model."""
+    if learner is None:
+        raise InvalidInputError(
+            "Expected learner='flow-ucb', for instance, or paper='001', got neither; "
+            "`discreet list` names them."
+        )
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInputError(
+                f"Expected {name} in a trust model, got {name}={value!r}; write "
+                f"trust=discreet.Central({name}={value!r}), or name a paper."
+            )
+
+
+def _learn(
+    mdp: TabularMDP,
+    learner: str,
+    trust: TrustModel | None,
+    episodes: int,
+    seeds: RunSeeds,
+    settings: dict[str, Any],
+) -> Result:
     spec = get_learner(learner)
     trust = NoPrivacy() if trust is None else trust
     check_trust(spec, trust)
     _check_mdp(mdp, spec)
-    seeds = RunSeeds(seed, run)
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.rhythm != "batch":

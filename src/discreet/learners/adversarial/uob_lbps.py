@@ -31,6 +31,8 @@ from discreet.learners.adversarial.loop import AdversarialLearner, run_adversari
 from discreet.learners.adversarial.world import AdversarialSettings, World
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.privacy.adversarial import Feedback
+from discreet.privacy.loss_noise import LOSS_UNITS
+from discreet.privacy.mechanisms._laws import LaplaceLaw
 
 if TYPE_CHECKING:  # compiled modules load when used
     from discreet.learners.adversarial.episode_kernels import Episodes
@@ -89,6 +91,18 @@ def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> floa
     return min(safe, base / max(world.plan.loss_std, 1.0))
 
 
+def noise_limit(world: World, settings: UobLbpsSettings) -> float:
+    """E': no noise on a loss exceeds it, all pairs and episodes together, up to delta.
+
+    Printed for Laplace noise of scale b (Lemma 5.1): b·ln(iota), its exact tail.
+    """
+    failure = world.failure / (world.plan.size.pairs * world.episodes)
+    law = world.plan.loss_law
+    if settings.loss_estimator == "paper" and isinstance(law, LaplaceLaw):
+        return law.scale / LOSS_UNITS * math.log(1 / failure)
+    return world.plan.loss_bound(failure)
+
+
 class UobLbps(AdversarialLearner):
     """Log-barrier mirror descent over confidence boxes."""
 
@@ -102,8 +116,7 @@ class UobLbps(AdversarialLearner):
         super().__init__(world, settings)
         self.state = barrier_state(world.mdp.widths, world.mdp.shape.actions)
         self.policy = self.state.policy
-        failure = world.failure / (world.plan.size.pairs * world.episodes)
-        self.limit = settings.limit * world.plan.loss_bound(failure)
+        self.limit = settings.limit * noise_limit(world, settings)
         self.rate = learning_rate(world, settings, self.limit)
 
     def play_block(self, episodes: "Episodes", first: int) -> int:

@@ -1,0 +1,361 @@
+"""Every preset against its printed formulas, and what it delivers by exact accounting."""
+
+import json
+import math
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet._seeds import RunSeeds
+from discreet.errors import DiscreetWarning, UnknownNameError
+from discreet.learners.adversarial.uc_o_reps import UcORepsSettings
+from discreet.learners.adversarial.uc_o_reps import learning_rate as full_rate
+from discreet.learners.adversarial.uob_lbps import UobLbps, UobLbpsSettings
+from discreet.learners.adversarial.uob_lbps import learning_rate as bandit_rate
+from discreet.learners.adversarial.world import make_world
+from discreet.learners.base import Problem
+from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.learner import write_script
+from discreet.learners.elimination.paper_explorer import PaperElimination
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
+from discreet.learners.learn import stream_kind
+from discreet.learners.registry import get_learner
+from discreet.learners.streams.loop import make_learner
+from discreet.learners.streams.ucbvi_kernels import Column
+from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
+from discreet.mdp.layered import LayeredMDP
+from discreet.mdp.shape import Shape
+from discreet.papers.presets import PRESETS, get_preset, preset_names
+from discreet.privacy.adversarial import LOSS_UNITS, LayeredSize, calibrate_layered
+from discreet.privacy.errata import integer_messages_delta
+from discreet.privacy.guarantee import rounded_up
+from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise
+from discreet.privacy.sampling.samplers import SimulationSampler
+
+RIVER = Shape(states=4, actions=2, horizon=6)
+X, A, H, K = 4, 2, 6, 20_000
+KEYS = ["name", "paper", "algorithm", "mechanism", "calibration", "constants", "delivers"]
+
+
+def quietly(call, *arguments, **options):
+    """Printed constants warn; here everybody knows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        return call(*arguments, **options)
+
+
+def batch_plan(preset, shape=RIVER):
+    return quietly(preset.trust_model(1.0).calibrate, shape)
+
+
+def elimination(preset):
+    settings = EliminationSettings.choose(preset.settings)
+    start = np.arange(X) == 0
+    return settings, PrintedConstants(Problem(RIVER, K, start), settings)
+
+
+def world(preset, **options):
+    mdp = LayeredMDP.from_tabular(RiverSwim(states=X, horizon=H))
+    kind = UcORepsSettings if "full" in preset.name else UobLbpsSettings
+    settings = kind.choose(preset.settings)
+    feedback = "full" if "full" in preset.name else "bandit"
+    made = quietly(
+        make_world, mdp, preset.trust_model(1.0), K, RunSeeds(0), settings,
+        feedback=feedback, losses="stochastic",
+    )  # fmt: skip
+    return made, settings
+
+
+def stream_learner(preset, mdp, episodes=K, epsilon=1.0):
+    kind = stream_kind(get_learner(preset.learner))
+    trust = preset.trust_model(epsilon)
+    rng = np.random.default_rng(0)
+    return quietly(make_learner, kind, mdp, trust, episodes, rng, dict(preset.settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "beta", "tau", "width", "lengths"),
+    [
+        (
+            "000",
+            1e-5,  # Section V-A: not split
+            96 * math.log(2 / 1e-5) * (3 * H) ** 2,
+            lambda iota, E, L: (
+                2
+                * (  # Algorithm 1, line 9
+                    math.sqrt(X**2 * A * H**5 * iota / L) + X**3 * A**2 * H**5 * E * iota / L
+                )
+            ),
+            2,  # Algorithm 1, line 2
+        ),
+        (
+            "001",
+            1e-5 / (H * X * A),  # Section V
+            96 * math.log(2 * H * X * A / 1e-5) * (3 * H) ** 2,
+            lambda iota, E, L: (
+                2
+                * (  # Algorithm 1, line 9
+                    math.sqrt(X * A * H**3 * iota / L) + X**3 * A * H**5 * E * iota / L
+                )
+            ),
+            3,  # Algorithm 2: L; Algorithm 3, line 2: L and L
+        ),
+    ],
+)
+def test_policy_elimination_as_printed(name, beta, tau, width, lengths):
+    """000 and 001: Section V, Algorithms 1 to 3."""
+    preset = get_preset(name)
+    plan = batch_plan(preset)
+    assert plan.statistics == ("transitions", "visits", "rewards")  # Section III-A
+    assert plan.printed.epsilon_per_counter == pytest.approx(1 / (3 * H))
+    assert plan.printed.beta_per_counter == pytest.approx(beta)
+    assert plan.printed.tau == pytest.approx(tau)
+    few, many = plan.bits(1000), plan.bits(10 * round(tau))
+    assert (few.bits, few.probability) == (math.ceil(tau / 1000), 0.5)
+    assert (many.bits, many.probability) == (1, pytest.approx(tau / (2 * 10 * round(tau))))
+    settings, printed = elimination(preset)
+    assert (settings.structure, settings.constants, settings.growth) == ("paper", "theory", 2.0)
+    assert settings.forgets  # "only the data of the current stage"
+    iota = math.log(2 * H * X * A * K / settings.failure)  # Algorithm 1, with its X
+    assert printed.iota == pytest.approx(iota)
+    sigma = math.sqrt(plan.noise_variance(1000)["visits"])
+    E = 4 * sigma * math.sqrt(2 * math.log(2 * H * X * A * (X + 2) / settings.failure))
+    threshold = printed.infrequent(np.full(RIVER.visits, sigma**2))
+    assert threshold == pytest.approx(6 * E * H**2 * iota)  # C_1 = 6; Algorithm 2, line 9
+    assert printed.printed_width(500.0, sigma) == pytest.approx(width(iota, E, 500.0))
+    script = write_script(Problem(RIVER, K, np.arange(X) == 0), settings)
+    stages = [users for part, users, length in script if length == 64]
+    assert sum(stages) == lengths * 64  # L_b = 2^b
+    assert sum(users for _, users, _ in script) == K
+
+
+@pytest.mark.parametrize("name", ["002", "002-gaussian", "002-randomized-response", "002-psrl"])
+def test_local_randomisers_of_002(name):
+    """Table 1 of 002: Lap(6H/eps), N(0, (H/eps)²), Ber(1/(e^(eps/H) - 1))."""
+    preset, H2 = get_preset(name), 2
+    shape = Shape(states=2, actions=2, horizon=H2)
+    trust = preset.trust_model(2.0)
+    plan = quietly(trust.calibrate, shape, rhythm="stream", episodes=9, stationary=True)
+    if preset.mechanism == "randomized-response":
+        assert plan.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
+    else:
+        law = LaplaceLaw(6 * H2 / 2.0) if preset.mechanism == "laplace" else GaussianLaw(H2 / 2.0)
+        assert plan.noise.law == law
+    assert trust.delta == (0.1 if name == "002-gaussian" else 0.0)  # caption of Figure 2
+    assert preset.settings == {"constants": "theory"}
+
+
+def test_ldp_obi_as_printed():
+    """002: equation (4), Proposition 4, the bonus before (5)."""
+    mdp = RandomMDP(states=2, actions=2, horizon=2, concentration=0.1)
+    learner = stream_learner(get_preset("002"), mdp, epsilon=2.0)
+    S2, A2, H2, k, users = 2, 2, 2, 1001.0, np.array([1000])
+    alpha, failure = learner.settings.alpha, learner.settings.failure
+    assert alpha > 1  # Algorithm 2
+    assert learner.problem.stationary  # Section 2: time-homogeneous
+    [c], [c3] = learner.noise_bounds(users)
+    law, events = LaplaceLaw(6 * H2 / 2.0), failure / (K * learner.plan.cells)
+    assert c == pytest.approx(law.bound({1.0: 1000.0}, events), rel=0.01)
+    assert c3 == pytest.approx(law.bound({1.0: 1000.0 * S2}, events), rel=0.01)
+    log = math.log(4 * math.pi**2 * S2 * A2 * H2 * k**3 / (3 * failure))
+    printed = [
+        alpha * c,
+        alpha * c3,
+        math.sqrt(2 * log),
+        (alpha + 1) * c + c,
+        math.sqrt(14 * S2 * log),
+        S2 * c + (alpha + 1) * c3,
+    ]
+    assert learner.coefficients(users)[0].tolist() == pytest.approx(printed)
+
+
+@pytest.mark.parametrize("name", ["003-jdp", "003-ldp"])
+def test_dp_ucbvi_as_printed(name):
+    """003: Algorithm 1 (lines 2, 7, 9), Sections 5.1 and 5.2."""
+    preset = get_preset(name)
+    learner = stream_learner(preset, RiverSwim(states=X, horizon=H))
+    scale = 3 * H * (math.log2(K) if name == "003-jdp" else 1.0)
+    assert learner.plan.noise.law == LaplaceLaw(scale)
+    if name == "003-jdp":
+        assert type(learner.plan.noise) is TreeNoise
+    settings = learner.settings
+    assert settings.clip and settings.cap == "horizon"  # min{Q_prev, H, ...}
+    assert not learner.problem.stationary
+    iota = math.log(30 * H * X * A * K * H / settings.failure)
+    assert learner._sizes()[-1] == pytest.approx(iota)
+    table = learner.coefficients(np.array([500]))[0]
+    row = {column.name.lower(): float(table[column]) for column in Column}
+    E = row["error"]
+    assert 4 * math.sqrt(learner.plan.noise_variance(500)["visits"]) < E
+    assert row["variance"] == pytest.approx(2 * math.sqrt(iota))
+    assert row["root"] == pytest.approx(math.sqrt(2 * iota))
+    assert row["linear"] == pytest.approx(20 * H * X * E * iota)
+    assert row["correction"] == pytest.approx((4 * math.sqrt(iota)) ** 2)
+    assert row["near"] == pytest.approx(1000**2 * H**3 * X * A * iota**2)
+    second = 1000**2 * X**4 * A**2 * iota**4 * (H**4 * E**2 + H**6)
+    assert row["near2"] == pytest.approx(second)
+
+
+@pytest.mark.parametrize("name", ["004-full-jdp", "004-full-ldp"])
+def test_private_uc_o_reps_as_printed(name):
+    """004: Theorem 3.3, after (3.1), Sections 5.1 (1), (2) and 5.2 (1), (2)."""
+    preset = get_preset(name)
+    made, settings = world(preset)
+    pairs = made.plan.size.pairs
+    assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
+    assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
+    assert full_rate(made) == pytest.approx(math.sqrt(math.log(pairs / H) / K))
+    assert (settings.rate, settings.confidence, settings.error) == (1.0, 1.0, 1.0)
+    central = name.endswith("jdp")
+    scale = 3 * H * (math.log2(K) if central else 1.0)
+    counts, losses = made.plan.streams()
+    assert counts.noise.law == LaplaceLaw(scale)
+    assert losses.noise.law.scale == pytest.approx(scale * LOSS_UNITS)
+    if central:
+        assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
+        assert losses.noise.padded == math.ceil(math.log2(K))  # 5.1.1
+
+
+@pytest.mark.parametrize("name", ["004-bandit-jdp", "004-bandit-ldp"])
+def test_private_uob_lbps_as_printed(name):
+    """004: Theorem 4.2, (4.1), Section 5.1 (1), (3) and Section 5.2 (3)."""
+    preset = get_preset(name)
+    made, settings = world(preset)
+    states = sum(made.plan.size.widths[:-1])
+    assert settings.loss_estimator == "paper"
+    assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
+    assert made.plan.loss_law == LaplaceLaw(3 * H).scaled(LOSS_UNITS)
+    scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
+    assert made.plan.noise.law == LaplaceLaw(scale)
+    learner = UobLbps(made, settings)
+    failure = made.failure / (made.plan.size.pairs * K)
+    printed = 3 * H * math.log(1 / failure)  # E' = 3H/eps·log(iota)
+    assert learner.limit == pytest.approx(printed)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_what_is_delivered_is_recomputed(name):
+    """By the accounting of the plans, at the preset's reference problem; rounded up."""
+    preset = get_preset(name)
+    at = preset.reference
+    trust = preset.trust_model(at.epsilon, at.delta)
+    if preset.paper == "004":
+        size = LayeredSize((1, *[at.states] * (at.horizon - 1), 1), at.actions)
+        made = quietly(
+            calibrate_layered, trust, size, at.episodes,
+            feedback="full" if "full" in name else "bandit",
+            padded_losses=bool(preset.settings.get("padded_losses", False)),
+        )  # fmt: skip
+    else:
+        shape = Shape(states=at.states, actions=at.actions, horizon=at.horizon)
+        stream = {"rhythm": "stream", "episodes": at.episodes, "stationary": preset.paper == "002"}
+        made = quietly(trust.calibrate, shape, **({} if preset.trust == "shuffle" else stream))
+    told = preset.if_only_sums or preset.delivers
+    assert rounded_up(told.epsilon) == rounded_up(made.guarantee.epsilon)
+    assert rounded_up(told.delta) == rounded_up(made.guarantee.delta)
+
+
+@pytest.mark.parametrize("name", ["000", "001"])
+def test_integers_deliver_nothing_for_every_batch(name):
+    """The multiset betrays a user with probability 1 - tau/(2n): no delta below one holds."""
+    preset = get_preset(name)
+    assert (preset.delivers.epsilon, preset.delivers.delta) == (None, 1.0)
+    printed = batch_plan(preset).printed
+    for times in (1, 10, 1000):
+        users = math.ceil(times * printed.tau) + 1
+        betrayed = max(integer_messages_delta(printed.bits(users)))
+        assert betrayed == pytest.approx(1 - printed.tau / (2 * users))
+        assert betrayed >= 0.5
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_an_entry_says_everything(name):
+    entry = json.loads(json.dumps(get_preset(name).to_dict()))
+    assert [key for key in KEYS if key not in entry] == []
+    assert entry["deviations"] and all(entry["deviations"])
+    assert set(entry["delivers"]) == {"epsilon", "delta", "why"}
+    assert ("delivers_if_only_sums_are_seen" in entry) == (entry["paper"] in ("000", "001"))
+    assert all(formula and where for formula, where in entry["constants"].values())
+    assert get_learner(entry["learner"]).name == entry["learner"]
+
+
+def test_an_unknown_paper_gets_a_suggestion():
+    with pytest.raises(UnknownNameError, match="003-jdp"):
+        get_preset("003-jpd")
+
+
+def test_presets_load_without_numpy():
+    code = "import sys, discreet.papers.presets; print('numpy' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_paper_runs_by_its_name(name):
+    """One argument; the result says which paper, and what it really delivers."""
+    preset = get_preset(name)
+    river = {"states": 3, "horizon": 3}
+    small = dict(preset.reference.parameters) if preset.paper == "002" else river
+    mdp = discreet.make(preset.reference.environment, **small)
+    epsilon = 20.0 if "randomized" in name else 1.0
+    result = quietly(discreet.learn, mdp, paper=name, epsilon=epsilon, episodes=200)
+    assert result.learner == preset.learner
+    assert result.settings["paper"] == name
+    assert result.settings["constants"] == "theory"
+    assert result.mechanism == preset.mechanism
+    if preset.if_only_sums:
+        assert (result.guarantee.epsilon, result.guarantee.delta) == (math.inf, 1.0)
+        assert "if only sums were seen: (0." in result.guarantee.assumptions[-1]
+    elif name not in ("002", "002-psrl", "002-gaussian"):
+        assert epsilon < result.guarantee.epsilon < math.inf
+
+
+def test_exact_noise_makes_the_claim_of_a_paper_true():
+    mdp = RiverSwim(states=3, horizon=3)
+    for name in ("001", "003-jdp"):
+        result = discreet.learn(mdp, paper=name, epsilon=1, calibration="exact", episodes=200)
+        assert result.guarantee.epsilon == 1.0
+        assert result.guarantee.claimed is None
+    practical = discreet.learn(
+        mdp, paper="001", epsilon=1, delta=1e-6, calibration="exact", episodes=200,
+        structure="practical", constants="practical",
+    )  # fmt: skip
+    assert practical.guarantee.delta == 1e-6
+    assert practical.settings["structure"] == "practical"
+
+
+def test_names_are_unique_and_in_the_order_of_the_papers():
+    assert list(PRESETS) == [preset.name for preset in PRESETS.values()]
+    papers = [preset.paper for preset in PRESETS.values()]
+    assert papers == sorted(papers) and set(papers) == {"000", "001", "002", "003", "004"}
+
+
+def test_assumption_4_with_paper_001():
+    """200 of 200 draws at X = 24, H = 2, as in `tests/learners/elimination`."""
+    preset = get_preset("001")
+    mdp = RandomMDP(states=24, actions=2, horizon=2, seed=3)
+    problem = Problem(mdp.shape, K, mdp.initial > 0)
+    settings = EliminationSettings.choose(preset.settings)
+    explorer = object.__new__(PaperElimination)  # its list of 2^25 policies is not needed
+    explorer.settings, explorer.printed = settings, PrintedConstants(problem, settings)
+    plan = batch_plan(preset, mdp.shape)
+    counts = sample_counts(mdp, uniform_policy(mdp.shape), 2_000, np.random.default_rng(1))
+    held = 0
+    for seed in range(200):
+        sampler = SimulationSampler(np.random.default_rng(seed))
+        pool = CountPool.of_release(plan.release(counts, sampler=sampler))
+        processed, E = explorer.processed(pool), explorer.error(pool)
+        visits = processed.transitions.sum(axis=-1)
+        near = [
+            np.abs(visits - counts.visits).max(),
+            np.abs(processed.transitions - counts.transitions).max(),
+            np.abs(processed.rewards - counts.rewards).max(),
+        ]
+        above = (visits >= counts.visits).all() and (processed.transitions > 0).all()
+        held += max(near) <= E and above
+    assert held == 200
