@@ -30,7 +30,7 @@ def here(tmp_path, monkeypatch):
 def test_a_file_gives_a_table_a_sentence_and_a_report(discreet, here):
     code, out, err = discreet("run", "tiny.toml", "--jobs", "1")
     assert code == 0
-    assert "Tiny: RandomMDP" in out
+    assert "Tiny: flow-ucb on RandomMDP" in out
     assert "(1, 0)-JDP" in out  # at this size the least noise is pure
     assert "Note: Noise came from the seeded simulation sampler" in out
     assert "p = " in out
@@ -69,8 +69,8 @@ def test_several_environments_stand_in_a_column(discreet, here):
     text = FILE.replace("[[learners]]", second + "[[learners]]")
     (here / "two.toml").write_text(text.replace('model = "none"', 'model = "local"\nepsilon = 1'))
     _, out, _ = discreet("run", "two.toml", "--quick", "--jobs", "1")
-    assert out.splitlines()[0].strip() == "Tiny"
-    rows = [line.split()[0] for line in out.splitlines() if "flow-ucb  (1" in line]
+    assert out.splitlines()[0].strip() == "Tiny: flow-ucb"
+    rows = [line.split()[0] for line in out.splitlines() if "  (1, 0)-" in line]
     assert sorted(rows) == ["RandomMDP", "RandomMDP", "RiverSwim", "RiverSwim"]
 
 

@@ -91,8 +91,17 @@ def test_one_learner_has_nobody_to_beat_and_no_noise(brief):
 
 
 def test_a_mechanism_that_was_asked_for_is_named(brief):
-    entry = brief.guarantees[2] | {"requested": "laplace"}
-    assert '<td class="">dp-ucbvi (laplace)</td>' in render(replace(brief, guarantees=[entry]))
+    plain, asked = brief.guarantees[2], brief.guarantees[2] | {"requested": "laplace"}
+    page = render(replace(brief, guarantees=[plain, asked]))
+    assert page.count("<th>learner</th>") == 3  # regret, guarantees, noise
+    assert '<td class="">dp-ucbvi (laplace)</td>' in page
+
+
+def test_what_all_rows_share_is_no_column_and_words_are_explained(page):
+    assert "<th>learner</th>" not in page
+    assert "<th>trust</th>" in page
+    assert "Regret: the reward that K users lost" in page
+    assert "LDP, local" in page
 
 
 def test_policies_are_shown_where_they_are_small_enough(brief):

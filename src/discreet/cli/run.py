@@ -229,17 +229,15 @@ def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
 
 def show(results: "Results") -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.labels import name_of, pair_of
+    from discreet.lab.labels import NOTIONS, REGRET, name_of, pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
-    places = {row.facts["environment"] for row in rows}
-    several = len(places) > 1  # one environment stands in the title instead of every row
-    columns = ["learner", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
+    columns = ["trust", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
     columns.append("compile s")
     cells = [
         [
-            name_of(row.facts),
+            row.facts["trust"],
             pair_of(row.guarantee),
             compact(row.facts["episodes"]),
             str(row.runs),
@@ -251,18 +249,23 @@ def show(results: "Results") -> None:
         ]
         for row in rows
     ]
-    if several:
-        columns.insert(0, "environment")
-        for row, line in zip(rows, cells, strict=True):
-            line.insert(0, row.facts["environment"])
-    title = results.experiment.title
-    print_table(
-        title if several else f"{title}: {places.pop()}",
-        columns,
-        cells,
-        right=range(2 + several, 9 + several),
-        caption="Exact expected regret; guarantees: one user's whole episode, replace-one.",
-    )
+    shared, first = list[str](), len(columns)
+    for name, values in (
+        ("learner", [name_of(row.facts) for row in rows]),
+        ("environment", [row.facts["environment"] for row in rows]),
+    ):
+        if len({*values}) == 1:  # what all rows share stands in the title
+            shared += [values[0]] if values[0] not in results.experiment.title else []
+            continue
+        columns.insert(0, name)
+        for value, line in zip(values, cells, strict=True):
+            line.insert(0, value)
+    before = len(columns) - first
+    title = ": ".join([results.experiment.title, *([" on ".join(shared)] if shared else [])])
+    print_table(title, columns, cells, right=range(2 + before, 9 + before))
+    say(REGRET)
+    if any(row.guarantee["notion"] != "none" for row in rows):
+        say(NOTIONS)
     for text in warnings_of(results):
         say(f"Note: {text}")
     for environment, comparisons in winners(results):

@@ -28,6 +28,17 @@ CAPTIONS = {
 }
 
 
+REGRET = (
+    "Regret: the reward that K users lost, in all, against the best policy; computed exactly from "
+    "the model, never from realised rewards. Of uniform: as a share of playing at random."
+)
+NOTIONS = (
+    "Guarantee: (ε, δ), and who is kept out: everybody but a trusted learner (JDP, joint "
+    "differential privacy), also the analyser, by a shuffler (SDP), or everybody (LDP, local). For "
+    "one user's whole episode, replace-one."
+)
+"""What the words in tables mean, for people who meet them here first."""
+
 _STATISTICS = ("transitions", "visits", "rewards", "losses")
 
 

@@ -7,7 +7,16 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.lab.labels import CAPTIONS, TITLES, name_of, noise_of, pair_of, trust_words
+from discreet.lab.labels import (
+    CAPTIONS,
+    NOTIONS,
+    REGRET,
+    TITLES,
+    name_of,
+    noise_of,
+    pair_of,
+    trust_words,
+)
 from discreet.lab.plots import action_colours, figure, plot_policy
 from discreet.lab.results import Results, write_file
 from discreet.lab.statistics import Comparison
@@ -38,6 +47,7 @@ th, td { padding: .35rem .6rem; text-align: left; border-bottom: 1px solid var(-
   white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.g { min-width: 15rem; white-space: normal; }
+td.w { min-width: 9rem; white-space: normal; }
 td.weak { color: #8a929b; }
 .warn { background: var(--warn); border-left: 4px solid var(--edge); padding: .6rem .9rem;
   margin: .6rem 0; }
@@ -48,9 +58,17 @@ code, pre { font: .88rem/1.5 ui-monospace, monospace; }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
 @media (max-width: 40rem) { body { font-size: 15px; padding: 1rem .75rem; }
-  h1 { font-size: 1.35rem; } }
-@media print { body { max-width: none; padding: 0; } figure, table { break-inside: avoid; }
-  .scroll { overflow: visible; } }
+  h1 { font-size: 1.35rem; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  .stack tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  .stack tr:first-child { display: none; }
+  .stack td { display: block; border: 0; padding: .05rem 0; white-space: normal; }
+  .stack td.n { text-align: left; } .stack td.n::before { content: "K = "; } }
+@media print { body { max-width: none; padding: 0; font-size: 11pt; }
+  figure, tr, pre, .warn { break-inside: avoid; }
+  h2, h2 + p, p:has(+ .scroll) { break-after: avoid; } h2 { margin-top: 1.4rem; }
+  .wide { grid-template-columns: 1fr 1fr; gap: 0 1.5rem; } figure { margin: .6rem 0; }
+  .scroll { overflow: visible; } td.g { min-width: 0; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow: visible; } }
 """
 
 
@@ -101,11 +119,13 @@ def render(results: Results) -> str:
         *(_figure(results, name, env) for name, env in _figures(results)),
         "</div>",
         "<h2>Final regret</h2>",
+        f"<p>{escape(REGRET)}</p>",
         _regret_table(rows),
         "<h2>Who wins</h2>",
         _verdicts(results),
         _policies(results),
         "<h2>Guarantees</h2>",
+        f"<p>{escape(NOTIONS)}</p>",
         _guarantee_table(rows),
         "<h2>Noise</h2>",
         _noise_table(rows),
@@ -151,17 +171,28 @@ def _cells(*cells: tuple[str, str]) -> str:
     return "<tr>" + "".join(f'<td class="{kind}">{text}</td>' for kind, text in cells) + "</tr>"
 
 
+def _place_and_name(rows: Sequence[Row]) -> tuple[str, list[list[tuple[str, str]]]]:
+    """Headings and cells of what tells rows apart: environment and learner where they differ."""
+    found = {
+        "environment": [row.facts["environment"] for row in rows],
+        "learner": [name_of(row.facts) for row in rows],
+    }
+    shown = {name: values for name, values in found.items() if len({*values}) > 1}
+    head = "".join(f"<th>{name}</th>" for name in shown)
+    return head, [[("", escape(values[i])) for values in shown.values()] for i in range(len(rows))]
+
+
 def _regret_table(rows: Sequence[Row]) -> str:
-    several = len({row.facts["environment"] for row in rows}) > 1
+    places, names = _place_and_name(rows)
     head = (
-        f"<tr>{'<th>environment</th>' if several else ''}<th>learner</th><th>guarantee</th>"
+        f"<tr>{places}<th>trust</th><th>guarantee</th>"
         '<th class="n">K</th><th class="n">regret</th><th class="n">of uniform</th>'
         '<th class="n">95% interval</th><th class="n">runs</th></tr>'
     )
     body = "".join(
         _cells(
-            *([("", escape(row.facts["environment"]))] if several else []),
-            ("", escape(name_of(row.facts))),
+            *name,
+            ("", row.facts["trust"]),
             ("", escape(pair_of(row.guarantee))),
             ("n", f"{row.facts['episodes']:,}"),
             ("n", f"{row.mean:,.0f}"),
@@ -169,7 +200,7 @@ def _regret_table(rows: Sequence[Row]) -> str:
             ("n", f"{row.low:,.0f} to {row.high:,.0f}"),
             ("n", str(row.runs)),
         )
-        for row in rows
+        for name, row in zip(names, rows, strict=True)
     )
     return f'<div class="scroll"><table>{head}{body}</table></div>'
 
@@ -248,42 +279,48 @@ def _guarantee_table(rows: Sequence[Row]) -> str:
     seen: dict[tuple[str, str], Row] = {}
     for row in rows:
         seen.setdefault((name_of(row.facts), pair_of(row.guarantee)), row)
+    private = [row for (_, promise), row in seen.items() if promise != "none"]
+    places, names = _place_and_name(private)
     body = "".join(
         _cells(
-            ("", escape(label)),
-            ("", escape(promise)),
-            ("", escape(f"{row.guarantee['unit']}; {row.guarantee['neighbours']}")),
+            *name,
+            ("", row.facts["trust"]),
+            ("", escape(pair_of(row.guarantee))),
+            ("w", escape(f"{row.guarantee['unit']}; {row.guarantee['neighbours']}")),
             ("g", escape("; ".join(row.guarantee["assumptions"]) or "none")),
         )
-        for (label, promise), row in seen.items()
-        if promise != "none"
+        for name, row in zip(names, private, strict=True)
     )
-    head = "<tr><th>learner</th><th>guarantee</th><th>unit; neighbours</th><th>assumes</th></tr>"
-    return f'<div class="scroll"><table>{head}{body}</table></div>'
+    head = (
+        f"<tr>{places}<th>trust</th><th>guarantee</th><th>unit; neighbours</th>"
+        "<th>assumes</th></tr>"
+    )
+    return f'<div class="scroll"><table class="stack">{head}{body}</table></div>'
 
 
 def _noise_table(rows: Sequence[Row]) -> str:
     private = [row for row in rows if row.guarantee["notion"] != "none"]
     if not private:
         return "<p>No run was private: there is no noise.</p>"
-    several = len({row.facts["environment"] for row in private}) > 1
+    places, names = _place_and_name(private)
     head = (
-        f"<tr>{'<th>environment</th>' if several else ''}<th>learner</th><th>guarantee</th>"
-        '<th>mechanism</th><th class="n">K</th><th>noise on one counter (sd)</th></tr>'
+        f"<tr>{places}<th>trust</th><th>guarantee</th><th>mechanism</th>"
+        '<th class="n">K</th><th>noise on one counter (sd, in users)</th></tr>'
     )
     body = "".join(
         _cells(
-            *([("", escape(row.facts["environment"]))] if several else []),
-            ("", escape(name_of(row.facts))),
+            *name,
+            ("", row.facts["trust"]),
             ("", escape(pair_of(row.guarantee))),
             ("", escape(row.facts["mechanism"])),
             ("n", f"{row.facts['episodes']:,}"),
-            ("", escape(noise_of(row.noise))),
+            ("w", escape(noise_of(row.noise))),
         )
-        for row in private
+        for name, row in zip(names, private, strict=True)
     )
     return (
-        f'<div class="scroll"><table>{head}{body}</table></div><p><small>As each run stated it: '
+        f'<div class="scroll"><table class="stack">{head}{body}</table></div>'
+        "<p><small>As each run stated it: "
         "of one release of all K users (batches), or of the last release (streams).</small></p>"
     )
 
@@ -297,7 +334,6 @@ def _reproduce(results: Results) -> str:
         " results do not depend on the number of workers. Every number above is computed from "
         "<code>results.parquet</code> in this folder; versions are in "
         "<code>environment.json</code>.</p>"
-        "<footer>Regret is exact expected regret against the optimal policy, never realised "
-        "reward. Actions are relabelled at random in every run and shown in their own names."
+        "<footer>Actions are relabelled at random in every run and shown in their own names."
         "</footer>"
     )
