@@ -6,6 +6,7 @@ from scipy import stats
 
 from discreet.mdp import TabularMDP, _kernels, occupancy, uniform_policy
 from discreet.mdp._arrays import cumulative_rows
+from discreet.mdp.tabular import SIDE_BY_SIDE
 
 FALSE_ALARM = 1e-7
 
@@ -123,3 +124,46 @@ def test_long_rows_are_summed_exactly_like_short_ones():
         np.testing.assert_allclose(values[0], expected, rtol=1e-13)
         measure = occupancy(mdp, uniform_policy(mdp.shape))
         np.testing.assert_allclose(measure.sum(axis=(1, 2)), 1)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("states", [24, 25, 30, 31])
+def test_dense_rows_side_by_side_are_summed_like_single_ones(states, steps):
+    """Whole tiles and a part of one; remainders modulo eight; a repeated row in one step."""
+    rng = np.random.default_rng(states)
+    rows = rng.dirichlet(np.ones(states), size=(steps, states, 5))
+    rows[0, 3, 1] = rows[0, 7, 2]
+    mdp = TabularMDP(transitions=rows, rewards=rng.random((steps, states, 5)), horizon=None)
+    blocks = -(-(5 * states - (steps == 1)) // SIDE_BY_SIDE)
+    assert mdp.rows.tiles.shape == (steps, blocks, states, SIDE_BY_SIDE)
+    values, best = _kernels.maximise(mdp.rows, mdp.full_rewards)
+    sparse = mdp.rows._replace(tiles=mdp.rows.tiles[:0])
+    alone, same = _kernels.maximise(sparse, mdp.full_rewards)
+    np.testing.assert_allclose(values, alone, rtol=1e-13)
+    np.testing.assert_array_equal(best, same)
+    chosen = uniform_policy(mdp.shape).probabilities
+    np.testing.assert_allclose(
+        _kernels.evaluate_probabilities(mdp.rows, mdp.full_rewards, chosen),
+        _kernels.evaluate_probabilities(sparse, mdp.full_rewards, chosen),
+        rtol=1e-13,
+    )
+
+
+def test_a_row_is_summed_in_the_same_order_whatever_stands_beside_it():
+    rng = np.random.default_rng(1)
+    tile = rng.random((1, 37, SIDE_BY_SIDE))
+    values = rng.random(37)
+    whole = _kernels._side_by_side(tile, values)
+    for width in (1, 3, 8, 17):
+        part = np.ascontiguousarray(tile[:, :, :width])
+        np.testing.assert_array_equal(_kernels._side_by_side(part, values), whole[:width])
+
+
+def test_only_dense_problems_that_fill_a_tile_have_one():
+    rng = np.random.default_rng(0)
+    few = rng.dirichlet(np.ones(8), size=(8, 2))
+    assert TabularMDP(transitions=few, rewards=np.zeros((8, 2)), horizon=2).rows.tiles.size == 0
+    wide = np.zeros((70, 2, 70))
+    wide[..., :20] = rng.dirichlet(np.ones(20), size=(70, 2))
+    made = TabularMDP(transitions=wide, rewards=np.zeros((70, 2)), horizon=2)
+    assert made.rows.tiles.size == 0

@@ -1,8 +1,9 @@
 """Compiled dynamic programming and compiled simulation of single episodes.
 
 Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at most
-O(H S^2 A) in all. Simulation runs over cumulative rows (`tabular.EpisodeTables`) and draws from the
-NumPy generator it is given, so that a learner's kernel can call it once per episode.
+O(H S^2 A) in all; where rows are dense, over many of them at once. Simulation runs over cumulative
+rows (`tabular.EpisodeTables`) and draws from the NumPy generator it is given, so that a learner's
+kernel can call it once per episode.
 """
 
 import numpy as np
@@ -41,9 +42,39 @@ def _step(rows: SparseRows, h: int) -> int:
 def _all_expected(rows: SparseRows, t: int, values: FloatArray) -> FloatArray:
     """The mean of ``values`` after each row of step t."""
     first, stop = rows.steps[t], rows.steps[t + 1]
+    if rows.tiles.shape[0] > 0:
+        return _side_by_side(rows.tiles[t], values)
     means = np.empty(stop - first)
     for row in range(first, stop):
         means[row - first] = _expected(rows, row, values)
+    return means
+
+
+@kernel
+def _side_by_side(tiles: FloatArray, values: FloatArray) -> FloatArray:
+    """The mean of ``values`` after each row, many rows at once (see `SparseRows`).
+
+    Every row is summed in the same order, whatever stands beside it.
+    """
+    blocks, states, width = tiles.shape
+    means = np.zeros(blocks * width)
+    whole = states - states % 8
+    for block in range(blocks):
+        tile, sums = tiles[block], means[block * width : (block + 1) * width]
+        for y in range(0, whole, 8):
+            a, b, c, d = values[y], values[y + 1], values[y + 2], values[y + 3]
+            e, f, g, h = values[y + 4], values[y + 5], values[y + 6], values[y + 7]
+            for row in range(width):
+                left = (tile[y, row] * a + tile[y + 1, row] * b) + (
+                    tile[y + 2, row] * c + tile[y + 3, row] * d
+                )
+                right = (tile[y + 4, row] * e + tile[y + 5, row] * f) + (
+                    tile[y + 6, row] * g + tile[y + 7, row] * h
+                )
+                sums[row] += left + right
+        for y in range(whole, states):
+            for row in range(width):
+                sums[row] += tile[y, row] * values[y]
     return means
 
 

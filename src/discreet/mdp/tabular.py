@@ -1,5 +1,6 @@
 """`TabularMDP`: a finite-horizon MDP given by its arrays, validated and immutable."""
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -16,6 +17,9 @@ from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
 
+SIDE_BY_SIDE = 32
+"""Rows of a tile: few enough that a tile is read from memory in one go, many for a vector unit."""
+
 
 class SparseRows(NamedTuple):
     """Transition rows without zeros and without repetitions, for compiled code.
@@ -24,6 +28,10 @@ class SparseRows(NamedTuple):
     their transitions; its entries are ``pointers[r]`` to ``pointers[r + 1]``. The rows of step t
     are ``steps[t]`` to ``steps[t + 1]``. Equal rows of one step are kept once: in many problems
     most actions of a state do the same.
+
+    Where most entries are positive, ``tiles[t, i, :, j]`` is row ``i * SIDE_BY_SIDE + j`` of step t
+    once more, zeros and all: neighbours in memory are entries of different rows, so that a vector
+    instruction works on many rows at once. There are no tiles where rows are sparse, or few.
     """
 
     numbers: IntArray
@@ -31,6 +39,7 @@ class SparseRows(NamedTuple):
     pointers: IntArray
     columns: Int32Array
     entries: FloatArray
+    tiles: FloatArray
 
 
 class EpisodeTables(NamedTuple):
@@ -220,13 +229,33 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
                 entries.append(values)
                 pointers.append(pointers[-1] + len(places))
         steps.append(len(pointers) - 1)
-    return SparseRows(
+    found = SparseRows(
         numbers.reshape(horizon, states, actions),
         np.array(steps),
         np.array(pointers),
         np.concatenate(columns),
         np.concatenate(entries),
+        np.zeros((0, 0, states, SIDE_BY_SIDE)),
     )
+    dense = pointers[-1] > steps[-1] * states / 2
+    return found._replace(tiles=_tiles(found, states)) if dense else found
+
+
+def _tiles(rows: SparseRows, states: int) -> FloatArray:
+    """The rows of each step in tiles of `SIDE_BY_SIDE`; none if they would not fill one."""
+    widest = int(np.diff(rows.steps).max())
+    if widest < SIDE_BY_SIDE:
+        return rows.tiles
+    blocks = -(-widest // SIDE_BY_SIDE)
+    dense = np.zeros((len(rows.steps) - 1, blocks * SIDE_BY_SIDE, states))
+    for t, (first, stop) in enumerate(itertools.pairwise(rows.steps)):
+        lengths = np.diff(rows.pointers[first : stop + 1])
+        entries = slice(rows.pointers[first], rows.pointers[stop])
+        dense[t, np.repeat(np.arange(stop - first), lengths), rows.columns[entries]] = rows.entries[
+            entries
+        ]
+    tiled = dense.reshape(len(dense), blocks, SIDE_BY_SIDE, states)
+    return np.ascontiguousarray(tiled.swapaxes(2, 3))
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:

@@ -337,7 +337,14 @@ def _newton_direction(boxes: Boxes, state: BarrierState) -> float:
     last = state.masses.shape[0] - 1
     damping = 1e-14
     while damping < 1.0 and not solve_tridiagonal(
-        boxes.widths, 0, last, state.system, damping, 1e-300, state.gradient, state.direction
+        boxes.widths,
+        np.int64(0),  # a literal would be compiled for by itself
+        last,
+        state.system,
+        damping,
+        1e-300,
+        state.gradient,
+        state.direction,
     ):
         damping = max(100.0 * damping, 1e-12)
     decrement = 0.0

@@ -290,7 +290,7 @@ def newton(
         moving, step = False, 1.0
         while not moving and damping < 1e12:
             if solve_tridiagonal(
-                widths, 1, last, state.system, damping, 1e-13, gradient, direction
+                widths, np.int64(1), last, state.system, damping, 1e-13, gradient, direction
             ):
                 step, value = _line_search(costs, widths, gradient, direction, value, cap, state)
                 moving = step > 0.0
@@ -360,15 +360,18 @@ def solve_entropy(
     widths = boxes.widths
     centre_costs(costs, widths)
     fill_columns(boxes, state.columns)
-    value = _start(costs, widths, state, warm)
-    gap, steps = newton(costs, widths, state, value, 50.0, 200)
-    for attempt in range(3):
+    gap, steps = np.inf, 0
+    for attempt in range(4):
+        if attempt == 0:
+            cap, most = 50.0, 200
+            value = _start(costs, widths, state, warm)
+        else:
+            cap, most = 10.0 / attempt, 400
+            value = _restart(costs, widths, state, attempt)
+        gap, more = newton(costs, widths, state, value, cap, most)
+        steps += more
         if gap <= WEAK_GAP:
             break
-        _restart(costs, widths, state, attempt)
-        value = dual_value(costs, widths, state.potentials, state.scales, state)
-        gap, more = newton(costs, widths, state, value, 10.0 / (1 + attempt), 400)
-        steps += more
     return gap, steps
 
 
@@ -389,14 +392,15 @@ def _start(costs: Floats, widths: Ints, state: EntropyState, warm: bool) -> floa
 
 
 @kernel
-def _restart(costs: Floats, widths: Ints, state: EntropyState, attempt: int) -> None:
-    """Where to begin again: the soft backup, zero, the soft backup of halved costs."""
+def _restart(costs: Floats, widths: Ints, state: EntropyState, attempt: int) -> float:
+    """Begin again, and F there: at the soft backup, at zero, at the backup of halved costs."""
     state.scales[:] = 0.0
-    if attempt == 1:
+    if attempt == 2:
         state.potentials[:] = 0.0
     else:
-        scaled = costs if attempt == 0 else 0.5 * costs
+        scaled = costs if attempt == 1 else 0.5 * costs
         soft_backup(scaled, widths, state.potentials, state.scales, state)
+    return float(dual_value(costs, widths, state.potentials, state.scales, state))
 
 
 @kernel
