@@ -27,7 +27,7 @@ def inlined(function: _Function) -> _Function:
 
     Not cached on its own: a helper that is loaded from the cache is called, not inlined.
     """
-    compiled: _Function = numba.njit(
-        forceinline=True, error_model="numpy", no_cfunc_wrapper=True
-    )(function)
+    compiled: _Function = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True)(
+        function
+    )
     return compiled

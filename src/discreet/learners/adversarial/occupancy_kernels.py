@@ -68,7 +68,7 @@ def cholesky(matrix: Floats, n: int) -> bool:
 @kernel
 def solve_tridiagonal(
     widths: Ints,
-    first: int,
+    first: int | np.int64,
     last: int,
     system: Tridiagonal,
     damping: float,
