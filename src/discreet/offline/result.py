@@ -133,8 +133,9 @@ class Fit:
         unseen = rows - int((cover.actions & self.declared).sum())
         dark = int((~cover.behaviour).sum())
         error = f"{self.behaviour_value:.4g} +- {self.behaviour_error:.2g} per episode"
+        unit = f"of at most {len(self.policy.actions)}: rewards count from 0 to 1 a step"
         return [
-            ("today", f"{error} (estimate and standard error)"),
+            ("today", f"{error}, {unit} (estimate and standard error)"),
             ("this policy", f"{self.lower_value:.4g} or more ({self._claim()})"),
             ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
              "all steps; elsewhere it DEFERs to today's behaviour"),

@@ -40,7 +40,7 @@ def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     try:
         if mixed(where):
             return _array(where)
-        if not isinstance(encoder, DeviceEncoder):
+        if not isinstance(encoder, DeviceEncoder):  # see `on_devices`
             raise StudyError(
                 "Reports of this study's mechanism have no form as bytes; give them as an array of "
                 "integers, .npy. Nothing was counted."
@@ -53,6 +53,11 @@ def read_reports(path: str | Path, encoder: Encoder) -> IntArray:
     if not rows:
         raise StudyError(f"There are no reports in {str(where)!r}; nothing was counted.")
     return np.concatenate(rows)
+
+
+def on_devices(encoder: Encoder) -> bool:
+    """True if `discreet.device` runs it: reports have a form as bytes."""
+    return isinstance(encoder, DeviceEncoder)
 
 
 def read_names(path: str | Path) -> list[str]:

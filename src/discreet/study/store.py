@@ -341,7 +341,9 @@ def check_new(path: Path) -> None:
     if path.is_dir():
         raise StudyError(f"{str(path)!r} is a folder; name a file in it.")
     if path.exists():
-        raise StudyError(f"{str(path)!r} exists; resume() it, or choose another file.")
+        raise StudyError(
+            f"{str(path)!r} exists; resume() it (`discreet study ask`), or choose another file."
+        )
     if not path.parent.is_dir():
         raise StudyError(
             f"There is no folder {str(path.parent)!r} for the study {path.name!r}; make it first."
@@ -358,7 +360,9 @@ def check_file(path: Path) -> None:
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise StudyError(f"There is no study at {str(path)!r}; begin one with start().") from None
+        raise StudyError(
+            f"There is no study at {str(path)!r}; begin one with start() (`discreet study start`)."
+        ) from None
     except (OSError, ValueError) as error:
         raise StudyError(f"Cannot read {str(path)!r}: {error}.") from None
     if not stat.S_ISREG(found.st_mode):

@@ -58,3 +58,12 @@ def test_a_table_for_people(rehearsed, discreet):
     assert "better" in out
     assert "at each step, take the action of the state" in out
     assert REHEARSED in out
+
+
+def test_a_mechanism_without_code_for_phones_says_so(place, discreet):
+    options = ("--design", "design.toml", "--trust", "local", "--rehearse")
+    for file, mechanism, said in (("a.db", "laplace", True), ("b.db", "one-step", False)):
+        discreet("study", "start", file, *options, "--mechanism", mechanism)
+        code, out, _ = discreet("study", "ask", file, "--encoder", "encoder.json")
+        assert code == 0
+        assert ("needs the whole library" in out) == said

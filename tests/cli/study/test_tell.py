@@ -147,3 +147,12 @@ def test_a_central_table_names_its_users(rehearsed, discreet):
     assert code == 2
     assert "leave out --users" in err
     assert resumed(rehearsed).users == 0
+
+
+def test_a_table_is_no_report(place, run, discreet):
+    run("start", "study.db", "--design", "design.toml", "--trust", "local", "--rehearse")
+    before = everything_in(place)
+    code, out, err = discreet("study", "tell", "study.db", "week.csv")
+    assert (code, out) == (2, "")
+    assert "Expected reports, got the table 'week.csv': nobody sees raw episodes under LDP" in err
+    assert everything_in(place) == before

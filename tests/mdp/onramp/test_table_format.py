@@ -54,7 +54,7 @@ def test_a_file_is_read_by_it(tmp_path):
     ("plain", "said"),
     [
         ({"columns": {"user": 3}}, "name of a column"),
-        ({"padding": {"state": "lost"}}, "an end state"),
+        ({"padding": {"state": "lost"}}, "end = state"),
         ({"padding": {"end": "lost", "reward": "x"}}, "finite number"),
         ({"padding": {"end": "gone"}}, "end state of the vocabulary"),
         ({"reward_range": [1, 1]}, "low < high"),

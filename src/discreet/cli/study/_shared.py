@@ -51,6 +51,22 @@ def facts_of(study: "Study") -> dict[str, Any]:
     }
 
 
+def counted(number: int, noun: str) -> str:
+    """How people count.
+
+    >>> [counted(1, "user"), counted(1200, "user"), counted(2, "batch")]
+    ['1 user', '1,200 users', '2 batches']
+    """
+    more = "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else more}"
+
+
+def worth(study: "Study") -> str:
+    """What the policy earns, with its unit."""
+    steps = study.plan.shape.horizon
+    return f"{study.value}, of at most {steps} for a user: rewards count from 0 to 1 a step"
+
+
 def policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:
     """A policy for people; the promise stands below it, whoever copies it."""
     columns = list(rows[0])

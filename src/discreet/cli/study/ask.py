@@ -8,7 +8,7 @@ import typer
 
 from discreet.cli._console import echo_json, say
 from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, opened, policy_table, promise_of
+from discreet.cli.study._shared import Head, StudyFile, counted, opened, policy_table, promise_of
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -54,6 +54,17 @@ def _check(study: "Study", encoder: Path | None) -> None:
         )
 
 
+def _say_who_runs(study: "Study") -> None:
+    """Not every mechanism has code for phones."""
+    from discreet.study.intake import on_devices
+
+    if not on_devices(study.encoder()):
+        say(
+            "This mechanism needs the whole library where people are. For phones and pages choose "
+            'mechanism = "one-step" or "randomized-response" in [trust].'
+        )
+
+
 def _plain(study: "Study", policy: Path | None, encoder: Path | None) -> dict[str, Any]:
     from discreet.study.policy_file import how, question_rows
 
@@ -78,7 +89,7 @@ def _show(study: "Study", policy: Path | None, encoder: Path | None) -> None:
 
     asked, users = study.ask(), study.batch_size
     rows = question_rows(asked, study.names)
-    title = f"Batch {study.batches} of {study.path}: {users:,} {'users' if users > 1 else 'user'}"
+    title = f"Batch {study.batches} of {study.path}: {counted(users, 'user')}"
     if policy is None:
         policy_table(title, study, rows)
     else:
@@ -86,5 +97,6 @@ def _show(study: "Study", policy: Path | None, encoder: Path | None) -> None:
     say(f"How: {how(asked)}.")
     if encoder is not None:
         say(f"Encoder for their devices: {encoder}")
+        _say_who_runs(study)
     if study.encoded:
         say(f"Token, to be told with the reports: {study.token}")

@@ -1,7 +1,15 @@
 """`discreet study close`: the end, before all users came."""
 
 from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+from discreet.cli.study._shared import (
+    Head,
+    StudyFile,
+    answer,
+    counted,
+    facts_of,
+    opened,
+    worth,
+)
 
 
 def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
@@ -9,9 +17,9 @@ def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
     study = opened(file, head)
     study.close()
     rows = [
-        ("users", f"{study.users:,} in {study.batches:,} batches"),
+        ("users", f"{study.users:,} in {counted(study.batches, 'batch')}"),
         ("promised to each", str(study.guarantee)),
-        ("value of the policy", str(study.value)),
+        ("value of the policy", worth(study)),
         ("head", study.head),
     ]
     answer(facts_of(study), f"Study {file} is closed", rows, json=json)

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 import typer
 
 from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+from discreet.cli.study._shared import Head, StudyFile, answer, counted, facts_of, opened
 
 
 def command(
@@ -29,7 +29,7 @@ def command(
     study = opened(file, head)
     study.reissue(users, returning=cast("Returning", returning))
     rows = [
-        ("asked for now", f"{study.batch_size:,} users"),
+        ("asked for now", counted(study.batch_size, "user")),
         ("promised to each", str(study.guarantee)),
         ("token", study.token),
         ("head", study.head),

@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.cli._console import print_table
 from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+from discreet.cli.study._shared import (
+    Head,
+    StudyFile,
+    answer,
+    counted,
+    facts_of,
+    opened,
+    worth,
+)
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -29,13 +37,13 @@ def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
 
 
 def _rows(study: "Study") -> list[tuple[str, str]]:
-    state = "finished" if study.finished else f"next batch {study.batch_size:,} users"
+    state = "finished" if study.finished else f"next batch {counted(study.batch_size, 'user')}"
     return [
         ("promised to every user", str(study.guarantee)),
         *(("assumed" if not i else "", t) for i, t in enumerate(study.guarantee.assumptions)),
-        ("users", f"{study.users:,} of {study.episodes:,} in {study.batches:,} batches"),
+        ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
         ("state", state),
-        ("value of the policy so far", str(study.value)),
+        ("value of the policy so far", worth(study)),
         ("head", study.head),
     ]
 

@@ -8,7 +8,7 @@ import typer
 from discreet.cli._console import Progress, say, warn_of_delta
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
-from discreet.cli.study._shared import StudyFile, answer, facts_of
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -64,7 +64,7 @@ def _show(study: "Study", *, json: bool) -> None:
         ("promised to every user", str(guarantee)),
         *(("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)),
         ("what to expect", prospect.needed),
-        ("first batch", f"{study.batch_size:,} users"),
+        ("first batch", counted(study.batch_size, "user")),
         ("head", study.head),
     ]
     answer(plain, f"Study {study.path} begins", rows, json=json)

@@ -7,7 +7,15 @@ import typer
 
 from discreet.cli._console import Progress, say, warn
 from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, facts_of, opened
+from discreet.cli.study._shared import (
+    Head,
+    StudyFile,
+    answer,
+    counted,
+    facts_of,
+    opened,
+    worth,
+)
 from discreet.errors import StudyError
 
 if TYPE_CHECKING:
@@ -47,7 +55,7 @@ def command(
         progress(str(data))
         told, people = _told(study, data, users)
     with Progress(quiet=json, verb="counting") as progress:
-        progress(f"{len(people):,} users")
+        progress(counted(len(people), "user"))
         look, note = _look if show_left_out else None, _note(study, data)
         study.tell(told, users=people, token=token, left_out=look, note=note)
     _show(study, len(people), note, json=json)
@@ -62,6 +70,12 @@ def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str
                 "counted."
             )
         return study.read_table(data)
+    if data.suffix.lower() in (".csv", ".parquet", ".pq"):
+        raise StudyError(
+            f"Expected reports, got the table {data.name!r}: nobody sees raw episodes under "
+            f"{study.guarantee.notion}. Each device encodes its own (`study ask --encoder`), and "
+            f"tell takes what they send. Nothing was counted."
+        )
     if users is None:
         raise StudyError(
             "Reports do not say whose they are; name the users with --users FILE, one per line. "
@@ -87,11 +101,11 @@ def _look(left: int) -> None:
 
 def _show(study: "Study", users: int, note: dict[str, str], *, json: bool) -> None:
     rows = [
-        ("counted now", f"{users:,} users"),
+        ("counted now", counted(users, "user")),
         ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
         ("promised to each", str(study.guarantee)),
         *((f"note: {name}", text) for name, text in note.items()),
-        ("value of the policy so far", str(study.value)),
+        ("value of the policy so far", worth(study)),
         ("head", study.head),
     ]
     answer(

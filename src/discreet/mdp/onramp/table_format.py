@@ -121,7 +121,8 @@ def _listed(key: str, value: object) -> tuple[Any, ...]:
 def _padding(plain: Mapping[str, Any], policy: Policy | None) -> Padding:
     if not isinstance(plain, Mapping) or "end" not in plain or set(plain) - set(_PADDING):
         raise InvalidInputError(
-            f"Expected padding with an end state and perhaps a reward, got {quoted(plain)}."
+            f"Expected padding as {{end = state, reward = number}}, where the reward is 0 if left "
+            f"out, got {quoted(plain)}."
         )
     _validate.real(reward=plain.get("reward", 0.0))
     return Padding(plain["end"], float(plain.get("reward", 0.0)), policy)
