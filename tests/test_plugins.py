@@ -164,10 +164,13 @@ def test_a_module_that_is_not_there_gets_one_sentence():
 def test_a_module_that_fails_gets_one_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "failing_module.py").write_text("1 / 0")
-    with pytest.raises(InvalidInputError, match="ZeroDivisionError"):
-        _plugins.import_modules(["failing_module"])
-    assert "failing_module" not in _plugins.imported()
+    for number, (line, said) in enumerate(
+        {"1 / 0": "ZeroDivisionError", "import sys; sys.exit(0)": "SystemExit: 0"}.items()
+    ):
+        (tmp_path / f"failing_module_{number}.py").write_text(line)
+        with pytest.raises(InvalidInputError, match=said):
+            _plugins.import_modules([f"failing_module_{number}"])
+        assert f"failing_module_{number}" not in _plugins.imported()
 
 
 class Point:
@@ -176,20 +179,44 @@ class Point:
     name = value = module = "broken"
     dist = None
 
+    def __init__(self, error):
+        self.error = error
+
     def load(self):
-        raise ImportError("No module named 'broken'")
+        raise self.error
+
+
+FAILURES = [ImportError("No module named 'broken'"), ZeroDivisionError("1 / 0"), SystemExit(0)]
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("error", FAILURES)
 @pytest.mark.parametrize("kind", ["learners", "environments"])
-def test_a_broken_plug_in_is_named(monkeypatch, kind):
-    from discreet.learners.registry import get_learner
-    from discreet.mdp.environments.registry import get_environment
+def test_a_broken_plug_in_is_named_and_hides_no_other(monkeypatch, kind, error):
+    from discreet.learners import registry as learners
+    from discreet.mdp.environments import registry as environments
 
-    monkeypatch.setattr(_plugins, "entry_points", lambda kind: {"broken": Point()})
-    get = {"learners": get_learner, "environments": get_environment}[kind]
+    monkeypatch.setattr(_plugins, "entry_points", lambda kind: {"broken": Point(error)})
+    get, listing = {
+        "learners": (learners.get_learner, learners.listing),
+        "environments": (environments.get_environment, environments.listing),
+    }[kind]
     with pytest.raises(InvalidInputError, match=r"The plug-in 'broken' of package 'broken' cannot"):
         get("broken")
+    assert "(not available)" in listing("broken")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("line", ["1 / 0", "import sys; sys.exit(0)", "import no_such_module"])
+def test_a_broken_mechanism_is_named_and_hides_no_other(tmp_path, monkeypatch, line):
+    from discreet.privacy.mechanisms.registry import Mechanism
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_noise.py").write_text(line)
+    broken = Mechanism("central", "batch", "broken", "broken_noise:Broken")
+    with pytest.raises(InvalidInputError, match=r"'broken' cannot be loaded from 'broken_noise:B"):
+        broken.load()
+    assert broken.summary == "(not available)"
 
 
 @pytest.mark.core

@@ -18,6 +18,9 @@ from discreet.errors import InvalidInputError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+FAILURES = (Exception, SystemExit)
+"""What other people's modules may raise when they are imported: one that ends the program does not
+end ours with a good exit code."""
 _imported: dict[str, None] = {}
 
 
@@ -38,11 +41,11 @@ def load(kind: str, name: str) -> Any:
     point = entry_points(kind)[name]
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
+    except FAILURES as error:
         owner = point.dist.name if point.dist else point.module
         raise InvalidInputError(
             f"The plug-in {name!r} of package {owner!r} cannot be loaded from {point.value!r}: "
-            f"{error}. Repair the package, or uninstall it."
+            f"{type(error).__name__}: {error}. Repair the package, or uninstall it."
         ) from error
 
 
@@ -58,7 +61,7 @@ def import_modules(names: Iterable[str]) -> None:
             sys.path.append(here)
         try:
             importlib.import_module(name)
-        except Exception as error:
+        except FAILURES as error:
             raise InvalidInputError(
                 f"Cannot import {name!r}: {type(error).__name__}: {error}. Expected an installed "
                 f"module, or a file {name}.py in the current folder."

@@ -212,7 +212,10 @@ def listing(name: str) -> Listing:
     """What `discreet list` says of a learner; one of ours is not loaded for it."""
     if name in _LISTED:
         return _LISTED[name]
-    spec = get_learner(name)
+    try:
+        spec = get_learner(name)
+    except InvalidInputError:  # one broken plug-in does not hide all others
+        return Listing("", (), "(not available)")
     return Listing(spec.rhythm, spec.trusts, spec.summary)
 
 

@@ -105,7 +105,10 @@ def listing(name: str) -> tuple[str, dict[str, Any]]:
     """Summary and parameters of an environment; one of ours is not loaded for it."""
     module = {**MODULES, **OPTIONAL}.get(name)
     if module is None:
-        spec = get_environment(name)
+        try:
+            spec = get_environment(name)
+        except InvalidInputError:  # one broken plug-in does not hide all others
+            return "(not available)", {}
         return spec.summary, spec.parameters
     function = name.replace("-", "")
     return _sources.first_line(module, function), _sources.defaults(module, function)

@@ -47,8 +47,20 @@ class Mechanism:
     pure: bool = False
 
     def load(self) -> Any:
-        """The class of its plans."""
-        return _load(self.home) if isinstance(self.home, str) else self.home
+        """The class of its plans.
+
+        Raises:
+            InvalidInputError: the package of a plug-in cannot be imported.
+        """
+        if self.ours or not isinstance(self.home, str):
+            return _load(self.home) if isinstance(self.home, str) else self.home
+        try:
+            return _load(self.home)
+        except _plugins.FAILURES as error:
+            raise InvalidInputError(
+                f"The mechanism {self.name!r} cannot be loaded from {self.home!r}: "
+                f"{type(error).__name__}: {error}. Repair its package, or uninstall it."
+            ) from error
 
     @property
     def ours(self) -> bool:
@@ -64,7 +76,7 @@ class Mechanism:
             return _sources.first_line(_HOME + module, name)
         try:
             return (inspect.getdoc(self.load()) or "").split("\n")[0]
-        except (ImportError, AttributeError):
+        except InvalidInputError:
             return "(not available)"
 
 
