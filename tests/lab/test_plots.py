@@ -198,3 +198,19 @@ def test_ten_lines_are_ten_looks():
     lines = [series("local", e, requested=m) for m in "abcde" for e in (2.0, 20.0)]
     lines += [series("local", 2.0, requested="a", delta=0.1)]
     assert len({str(look) for look in looks_of(lines)}) == 11
+
+
+@pytest.mark.parametrize("name", sorted(PLOTS))
+def test_dollars_and_underscores_are_drawn_as_they_are(name, tmp_path):
+    """A label that is no mathematics would end the report after all runs."""
+    odd = series("central", 1.0, label="_$\\frac{$"), series("local", 1.0, label="5 $")
+    for one in odd:
+        one.facts["environment"] = "costs $\\bad{$"
+    drawn = figure(Folder(*odd), name)
+    drawn.savefig(tmp_path / "picture.svg", metadata={"Date": None})
+    plt.close(drawn)
+    with plt.rc_context({"svg.fonttype": "none"}):
+        drawn.savefig(tmp_path / "picture.svg")
+    text = (tmp_path / "picture.svg").read_text("utf-8")
+    assert "costs $\\bad{$" in text
+    assert "_$\\frac{$" in text

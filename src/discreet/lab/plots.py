@@ -147,7 +147,7 @@ def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
 def plot_by_epsilon(axes: "Axes", series: Sequence[Series]) -> "Axes":
     """Final regret against epsilon; the non-private twin is a horizontal line."""
     private = [s for s in series if s.guarantee["notion"] != "none"]
-    names = {id(one): name for one, name in zip(series, labels_of(series), strict=True)}
+    names = {id(one): name for one, name in zip(series, names_of(series), strict=True)}
     _final_lines(axes, private, "epsilon")
     for one in series:
         if one.guarantee["notion"] == "none":
@@ -164,7 +164,7 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
     Points, not bars: on a logarithmic axis a bar would begin anywhere.
     """
     ordered = sorted(series, key=lambda s: float(s.final.mean()), reverse=True)
-    for place, (one, name) in enumerate(zip(ordered, labels_of(ordered), strict=True)):
+    for place, (one, name) in enumerate(zip(ordered, names_of(ordered), strict=True)):
         limits = band(one.final[:, None], positive=True)
         mean, low, high = (float(v[0]) for v in (limits.mean, limits.low, limits.high))
         colour = _TRUST_COLOURS[one.facts["trust"]]
@@ -189,7 +189,7 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
         color="0.4",
         fontsize=8.5,
     )
-    axes.set_yticks(range(len(ordered)), labels_of(ordered))
+    axes.set_yticks(range(len(ordered)), names_of(ordered))
     axes.set(xscale="log", xlabel="final regret", ylim=(-0.6, len(ordered) - 0.4))
     axes.margins(x=0.16)
     return axes
@@ -270,7 +270,9 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         axes.spines[["top", "right"]].set_visible(False)
         axes.minorticks_off()
         axes.set_title(
-            f"{TITLES[name]}\n{series[0].facts['environment']}", loc="left", fontsize=10.5
+            f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}",
+            loc="left",
+            fontsize=10.5,
         )
         if name != "cost":
             _name_lines(drawn, axes)
@@ -339,9 +341,20 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     return [float(height) for height in answer]
 
 
+def names_of(series: Sequence[Series]) -> list[str]:
+    """The names of lines, as they are to be drawn."""
+    return [_literal(name) for name in labels_of(series)]
+
+
+def _literal(text: str) -> str:
+    """Matplotlib reads dollars as mathematics and leaves out names that begin with an underscore."""
+    shown = text.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def _lines(series: Sequence[Series]) -> "Iterator[tuple[Series, str, tuple[str, Style]]]":
     """Every line with its name and its looks."""
-    return zip(series, labels_of(series), looks_of(series), strict=True)
+    return zip(series, names_of(series), looks_of(series), strict=True)
 
 
 def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
@@ -360,7 +373,7 @@ def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
 def _groups(series: Sequence[Series], but: Varied) -> dict[str, list[Series]]:
     """Series that differ only in ``but``, under a common name."""
     groups: dict[str, list[Series]] = {}
-    names = labels_of(series)
+    names = names_of(series)
     if but == "epsilon":
         several = len({(s.facts["label"], s.facts["requested"]) for s in series}) > 1
         names = [
