@@ -347,7 +347,7 @@ def names_of(series: Sequence[Series]) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    """Matplotlib reads dollars as mathematics and leaves out names that begin with an underscore."""
+    """Matplotlib reads dollars as mathematics and leaves out names that begin with `_`."""
     shown = text.replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 
