@@ -65,3 +65,14 @@ def test_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pyarrow.*tables"):
         Trajectories.from_parquet(tmp_path / "visits.parquet", NAMES)
+
+
+def test_text_that_was_damaged_is_one_sentence(tmp_path):
+    """Flipped bits pass Parquet's own checks, unless they make no text."""
+    path = tmp_path / "visits.parquet"
+    table = pa.table(frame(VISITS)).to_pydict()
+    pq.write_table(pa.table({**table, "user": ["annabel"] * len(table["user"])}), path)
+    damaged = path.read_bytes().replace(b"annabel", b"ann\xffbel")
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidInputError, match=r"a Parquet file that can be read, got .*decode"):
+        Trajectories.from_parquet(path, NAMES)

@@ -70,6 +70,7 @@ def test_names_are_escaped(page):
     assert "ill &lt;b&gt;" in page
     assert "treat &amp; see" in page
     assert "ill <b>" not in page
+    assert "treat & see" not in page
 
 
 def test_nothing_secret_is_on_it(material, page):

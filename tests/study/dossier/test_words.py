@@ -28,6 +28,12 @@ def test_bounds_are_rounded_up(epsilon):
     assert "one in 1,000,000" in said[2] or "one in 999,999" in said[2]
 
 
+def test_a_large_delta_makes_guesses_better():
+    said = words.in_numbers(Guarantee(notion="JDP", epsilon=1.0, delta=0.25))
+    assert f"at most {math.ceil(1000 * (math.e + 0.25) / (math.e + 1)) / 10:g}%" in said[1]
+    assert "at most one in 4." in said[2]
+
+
 def test_a_pure_promise_has_no_chance_of_failure():
     assert len(words.in_numbers(Guarantee(notion="LDP", epsilon=1.0, delta=0.0))) == 2
     assert words.in_numbers(NO_GUARANTEE) == (

@@ -48,7 +48,7 @@ def opened(path: str | Path) -> Iterator[ParquetSource]:
     try:
         with pq.ParquetFile(path) as file:
             yield ParquetSource(file, title)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeError, pa.ArrowException) as error:  # damage that no checksum shows
         raise InvalidInputError(
             f"Expected a Parquet file that can be read, got {title}: {str(error).splitlines()[0]}"
         ) from None
