@@ -54,7 +54,8 @@ def fit(
     True
 
     Args:
-        data: whole episodes, or their sums. Episodes that end early are padded into an absorbing
+        data: whole episodes, or their sums; one of each person, since a person with k of them is
+            protected with k epsilon only. Episodes that end early are padded into an absorbing
             end state (`discreet.mdp.Padding`).
         trust: `Central`, or `NoPrivacy` to see what privacy costs.
         shape: states, actions and horizon; needed for episodes unless a vocabulary is given.

@@ -4,6 +4,8 @@
 private for one user's whole episode, replace-one, with the number of users public.
 
 **Proof.**
+0. *Users.* Each row of the data is one user. That a person is one user, and has one episode, is
+   the caller's word: nothing in the data could show it.
 1. *Public choices.* The sizes, the declared actions, the start states, known rewards, the width
    and whether steps are pooled are given by the caller, before the data is looked at. The slots of
    the counters (`slots`) are a function of them alone.
