@@ -65,6 +65,9 @@ class FileOutbox:
 
     def write(self, name: str, data: bytes) -> None:
         """Keep it; what was kept before goes when this is on the disk."""
+        if not data:  # should a power cut undo this, the same bytes are sent again
+            self._path(name).write_bytes(data)
+            return
         write_atomically(self._path(name), data, private=True)
         for path in self._folder.glob("*.report"):
             if path != self._path(name):
