@@ -1,11 +1,11 @@
 """What the first flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.learners.flow_ucb.evidence import fill_arrays, no_rows, plain_arrays
+from discreet.learners.flow_ucb.evidence import no_rows
 
 
 class Evidence(NamedTuple):
@@ -30,14 +30,3 @@ class Evidence(NamedTuple):
         """No users yet."""
         sums = [np.zeros((layers, states, actions)) for _ in cls._fields[2:]]
         return cls(*no_rows(layers, states, actions), *sums)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, without the rows that are not in use."""
-        return plain_arrays(self._asdict())
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Evidence":
-        """The inverse of `to_dict`."""
-        evidence = cls.empty(*np.shape(data["number"]))
-        fill_arrays(evidence._asdict(), data)
-        return evidence

@@ -51,7 +51,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.flow_ucb import sizing
-from discreet.learners.flow_ucb.evidence import known_rows, row_places
+from discreet.learners.flow_ucb.evidence import fill_arrays, known_rows, plain_arrays, row_places
 from discreet.learners.flow_ucb.visit_noise import plan_factors
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy
@@ -152,17 +152,11 @@ class FlowUCB(FlowLearner[FlowSettings]):
             flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
             steps, states, actions = steps[begun], states[begun], actions[begun]
         expected = counts.users * request.occupancy[steps, states]
-        weight = self._credit(expected, noise["transitions"])
+        weight = sizing.credit(expected, noise["transitions"], self._ease)
         rows = (steps * 0 if self.problem.stationary else steps, states, actions)
         self._add(rows, steps, weight, flow, visits, rewards, expected, noise)
         self._told += counts.users
         self._request = None
-
-    def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
-        if variance == 0:
-            return np.ones_like(expected)
-        weight: FloatArray = expected / (expected + variance / self._ease)
-        return weight
 
     @property
     def _ease(self) -> float:
@@ -268,7 +262,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         request = self._request
         return {
             "told": self._told,
-            "evidence": self._evidence.to_dict(),
+            "evidence": plain_arrays(self._evidence._asdict()),
             "request": request
             and [request.actions.tolist(), request.users, request.occupancy.tolist()],
             "rng": self.rng.bit_generator.state,
@@ -277,7 +271,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from `state`."""
         self._told = int(state["told"])
-        self._evidence = Evidence.from_dict(state["evidence"])
+        fill_arrays(self._evidence._asdict(), state["evidence"])
         self._request = None
         if state["request"]:
             actions, users, occupancy = state["request"]

@@ -64,6 +64,12 @@ class Running(NamedTuple):
         """The analyser of this study."""
         return make_analyser(self.of, self.folder, self.url, self.key, at, clock)
 
+    def announced(self):
+        """An analyser that has announced the first batch, and the private key of it."""
+        analyser = self.analyser()
+        analyser.step()
+        return analyser, analyser._keys.read(0)
+
     def send(self, passes=None):
         """Users take part until the open batch is full, or nobody is left."""
         send_users(self.of, self.client, iter(self.passes) if passes is None else passes)

@@ -1,9 +1,11 @@
 """A small service: its charter, its manifests, reports with and without real envelopes."""
 
 import contextlib
+import hashlib
 import json
 import secrets
 import socket
+import sqlite3
 import threading
 import time
 from fractions import Fraction
@@ -133,6 +135,14 @@ def code(job, *arguments):
     with pytest.raises(Refusal) as caught:
         job(*arguments)
     return caught.value.code
+
+
+def content(path):
+    """The digest of all that a store's tables hold."""
+    database = sqlite3.connect(path)
+    total = hashlib.sha256("\n".join(database.iterdump()).encode()).hexdigest()
+    database.close()
+    return total
 
 
 def messages(store, number, sizes):

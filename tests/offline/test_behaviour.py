@@ -3,19 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet.offline.behaviour import (
-    Later,
-    action_rows,
-    kept_gain,
-    kept_gain_of_pool,
-    own_step,
-    with_pool,
-)
+from discreet.offline import behaviour
 from discreet.offline.evidence import Evidence, Rows
 
 pytestmark = pytest.mark.core
 
-LATER = Later(np.array([0.0, 1.0]), np.zeros(2), np.array([0.0, 0.5]))
+LATER = behaviour.Later(np.array([0.0, 1.0]), np.zeros(2), np.array([0.0, 0.5]))
 UNKNOWN = np.full((2, 2), np.nan)
 P = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
 R = np.array([[0.2, 0.6], [0.5, 0.5]])
@@ -43,8 +36,10 @@ def evidence(visits, pooled_visits, noise=0.0):
 
 
 def both(found):
-    own = own_step(found.behaviour.layer(0), LATER, 1)
-    return own, with_pool(own, found, 0, action_rows(found, 0, UNKNOWN), LATER, 1)
+    own = behaviour.own_step(found.behaviour.layer(0), LATER, 1)
+    return own, behaviour.with_pool(
+        own, found, 0, behaviour.action_rows(found, 0, UNKNOWN), LATER, 1
+    )
 
 
 def test_its_own_step_adds_up_what_people_did():
@@ -87,29 +82,31 @@ def test_a_state_in_which_nobody_was_stays_unknown():
 
 def test_known_rewards_replace_estimates():
     known = np.array([[np.nan, 0.9], [np.nan, np.nan]])
-    found = action_rows(evidence([[30.0, 10.0]] * 2, 1e12), 0, known)
+    found = behaviour.action_rows(evidence([[30.0, 10.0]] * 2, 1e12), 0, known)
     assert found.rewards.tolist() == [[0.2, 0.9], [0.5, 0.5]]
 
 
 def test_what_is_won_later_is_carried_back_with_caution():
     found = evidence([[3000.0, 1000.0]] * 2, 1e12)
     rows_here = found.behaviour.layer(0)
-    own = own_step(rows_here, LATER, 1)
-    kept = kept_gain(rows_here, own, LATER.gain, 2.0)
-    pooled = kept_gain_of_pool(found, 0, action_rows(found, 0, UNKNOWN), LATER.gain, 2.0)
+    own = behaviour.own_step(rows_here, LATER, 1)
+    kept = behaviour.kept_gain(rows_here, own, LATER.gain, 2.0)
+    pooled = behaviour.kept_gain_of_pool(
+        found, 0, behaviour.action_rows(found, 0, UNKNOWN), LATER.gain, 2.0
+    )
     exact = np.array([0.125 * 0.5, 0.5])
     assert (kept < exact).all()
     assert (kept <= pooled).all()
     assert (pooled <= exact + 1e-12).all()
-    assert kept_gain(rows_here, own, LATER.gain, 0.0) == pytest.approx(exact)
-    assert kept_gain(rows_here, own, np.zeros(2), 2.0).tolist() == [0, 0]
+    assert behaviour.kept_gain(rows_here, own, LATER.gain, 0.0) == pytest.approx(exact)
+    assert behaviour.kept_gain(rows_here, own, np.zeros(2), 2.0).tolist() == [0, 0]
 
 
 def test_nothing_is_carried_back_through_unknown_behaviour():
     found = evidence([[3000.0, 1000.0], [0.0, 0.0]], 1e12)
     rows_here = found.behaviour.layer(0)
-    own = own_step(rows_here, LATER, 1)
-    assert kept_gain(rows_here, own, LATER.gain, 0.0)[1] == 0
-    actions = action_rows(found, 0, UNKNOWN)
-    assert kept_gain_of_pool(found, 0, actions, LATER.gain, 0.0)[1] == 0
-    assert kept_gain_of_pool(found, 0, actions, np.zeros(2), 0.0).tolist() == [0, 0]
+    own = behaviour.own_step(rows_here, LATER, 1)
+    assert behaviour.kept_gain(rows_here, own, LATER.gain, 0.0)[1] == 0
+    actions = behaviour.action_rows(found, 0, UNKNOWN)
+    assert behaviour.kept_gain_of_pool(found, 0, actions, LATER.gain, 0.0)[1] == 0
+    assert behaviour.kept_gain_of_pool(found, 0, actions, np.zeros(2), 0.0).tolist() == [0, 0]

@@ -1,9 +1,7 @@
 """Requests drawn from the OpenAPI document: every answer is one that it states, and none is 500."""
 
-import hashlib
 import json
 import re
-import sqlite3
 import subprocess
 import sys
 
@@ -20,6 +18,7 @@ from helpers.services import (
     TOKEN,
     announced,
     charter,
+    content,
     fake_report,
     make_test_shuffler,
     serving,
@@ -39,14 +38,6 @@ def live(tmp_path_factory):
         client.announce(0, ONE.signed)
         client.send(fake_report(ONE, PASSES[0]))
         yield url, path
-
-
-def content(path):
-    """The digest of all that a store's tables hold."""
-    database = sqlite3.connect(path)
-    total = hashlib.sha256("\n".join(database.iterdump()).encode()).hexdigest()
-    database.close()
-    return total
 
 
 NUMBERS = (

@@ -13,46 +13,32 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.clock import ManualClock
 from discreet.service.problems import Refusal
 from discreet.service.report import read
+from helpers import services
 from helpers.service_analysers import counted_cells, running_study
 from helpers.service_kills import forked, killer
-from helpers.services import (
-    NOW,
-    SIGNER,
-    TOKEN,
-    announced,
-    batch_key,
-    charter,
-    code,
-    fake_report,
-    filled,
-    make_test_shuffler,
-    manifest,
-    messages,
-    new_store,
-    real_report,
-    serving,
-    submissions,
-)
 
-OF = charter()
+OF = services.charter()
 
 
 def test_p01_nothing_leaves_before_n_distinct_users(place):
-    one, passes = announced(OF, users=4), ticket.make(4)
-    with serving(make_test_shuffler(place, OF, passes)) as url, Client(url, TOKEN) as client:
-        few = manifest(OF, users=2).signed(SIGNER)
-        assert code(client.announce, 0, few) == "badManifest"  # below the charter's least
+    one, passes = services.announced(OF, users=4), ticket.make(4)
+    with (
+        services.serving(services.make_test_shuffler(place, OF, passes)) as url,
+        Client(url, services.TOKEN) as client,
+    ):
+        few = services.manifest(OF, users=2).signed(services.SIGNER)
+        assert services.code(client.announce, 0, few) == "badManifest"  # below the charter's least
         client.announce(0, one.signed)
         for pass_ in passes[:3]:
-            client.send(fake_report(one, pass_))
-            assert code(client.send, fake_report(one, pass_)) == "ticketSpent"
+            client.send(services.fake_report(one, pass_))
+            assert services.code(client.send, services.fake_report(one, pass_)) == "ticketSpent"
         for _ in range(3):
-            assert code(client.messages, 0, 0) == "notFull"
-        fewer = announced(OF, users=3)  # n is fixed from the first announcement
-        assert code(client.announce, 0, fewer.signed) == "forbiddenMutation"
-        assert code(client.messages, 0, 0) == "notFull"
+            assert services.code(client.messages, 0, 0) == "notFull"
+        fewer = services.announced(OF, users=3)  # n is fixed from the first announcement
+        assert services.code(client.announce, 0, fewer.signed) == "forbiddenMutation"
+        assert services.code(client.messages, 0, 0) == "notFull"
         assert client.metrics()["received"] == 3
-        client.send(fake_report(one, passes[3]))
+        client.send(services.fake_report(one, passes[3]))
         sizes = [len(until_full(client, 0, k)) for k in range(len(one.sizes))]
     assert sizes == [52 * 4 * size for size in one.sizes]
 
@@ -70,7 +56,7 @@ def until_full(client, number, place):
 def test_p02_one_contribution_per_ticket_under_races(place):
     """Every ticket is sent by four threads at once, to two servers where the store allows it."""
     passes = ticket.make(30)
-    one = announced(OF, users=24)
+    one = services.announced(OF, users=24)
     shared = place.startswith("postgresql")
     answers = Counter()
     lock = threading.Lock()
@@ -78,17 +64,17 @@ def test_p02_one_contribution_per_ticket_under_races(place):
     def race(client, order):
         for pass_ in order:
             try:
-                client.send(fake_report(one, pass_))
+                client.send(services.fake_report(one, pass_))
                 answer = "accepted"
             except Refusal as refusal:
                 answer = refusal.code
             with lock:
                 answers[answer, pass_] += 1
 
-    first = make_test_shuffler(place, OF, passes)
-    with serving(first) as url, Client(url, TOKEN) as client:
-        second = make_test_shuffler(place, OF) if shared else None
-        other = serving(second) if second else None
+    first = services.make_test_shuffler(place, OF, passes)
+    with services.serving(first) as url, Client(url, services.TOKEN) as client:
+        second = services.make_test_shuffler(place, OF) if shared else None
+        other = services.serving(second) if second else None
         urls = [url, other.__enter__() if other else url]
         client.announce(0, one.signed)
         clients = [Client(urls[i % 2]) for i in range(4)]
@@ -107,27 +93,29 @@ def test_p02_one_contribution_per_ticket_under_races(place):
     assert all(answers["accepted", pass_] == 1 for pass_ in taken)
     refused = {answer for answer, _ in answers} - {"accepted"}
     assert refused <= {"ticketSpent", "noOpenBatch", "policyOutdated"}
-    again = new_store(place, OF)  # after a restart, for the next batch
+    again = services.new_store(place, OF)  # after a restart, for the next batch
     again.done(0)
-    two = announced(OF, 1, before=one.manifest, users=6)
+    two = services.announced(OF, 1, before=one.manifest, users=6)
     again.announce(two)
-    codes = again.submit(submissions(two, passes))
+    codes = again.submit(services.submissions(two, passes))
     again.close()
     assert {p for p, c in zip(passes, codes, strict=True) if c == "accepted"} == set(passes) - taken
 
 
 def test_p03_replays_are_refused_after_bodies_are_scrubbed(place):
-    store = new_store(place, OF)
-    one, passes = filled(store, OF)
-    replay = submissions(one, passes)
+    store = services.new_store(place, OF)
+    one, passes = services.filled(store, OF)
+    replay = services.submissions(one, passes)
     for step in (store.seal, lambda: store.done(0)):
         step()
         assert store.submit(replay) == ["ticketSpent"] * 3
     store.close()
-    store = new_store(place, OF, passes)  # the enroller's list is read again at every start
-    two = announced(OF, 1, before=one.manifest)
+    store = services.new_store(
+        place, OF, passes
+    )  # the enroller's list is read again at every start
+    two = services.announced(OF, 1, before=one.manifest)
     store.announce(two)
-    assert store.submit(replay + submissions(two, passes)) == ["ticketSpent"] * 6
+    assert store.submit(replay + services.submissions(two, passes)) == ["ticketSpent"] * 6
     store.close()
 
 
@@ -141,11 +129,11 @@ POINTS = [
 @pytest.mark.parametrize("point", POINTS)
 def test_p04_a_kill_at_every_commit_loses_and_doubles_nothing(place, point):
     """Unique bodies: each is handed over exactly once, whenever the process was killed."""
-    one, passes = announced(OF), [bytes([i]) * 32 for i in range(3)]
-    reports = [read(fake_report(one, x, b"<%d>" % i)) for i, x in enumerate(passes)]
+    one, passes = services.announced(OF), [bytes([i]) * 32 for i in range(3)]
+    reports = [read(services.fake_report(one, x, b"<%d>" % i)) for i, x in enumerate(passes)]
 
     def job(at):
-        store = new_store(place, OF, passes, at)
+        store = services.new_store(place, OF, passes, at)
         totals = store.totals()
         if totals["batches_done"]:
             return
@@ -153,13 +141,13 @@ def test_p04_a_kill_at_every_commit_loses_and_doubles_nothing(place, point):
         for report in reports:
             assert store.submit([report])[0] in ("accepted", "ticketSpent", "noOpenBatch")
         store.seal()
-        check_once(messages(store, 0, one.sizes), one.sizes)
+        check_once(services.messages(store, 0, one.sizes), one.sizes)
         store.done(0)
         store.close()
 
     assert not forked(lambda: job(killer(point)))
     assert forked(lambda: job(lambda _: None))
-    store = new_store(place, OF)
+    store = services.new_store(place, OF)
     totals = store.totals()
     store.close()
     assert totals["batches_done"] == 1 and totals["tickets_spent"] == 3
@@ -172,15 +160,15 @@ def check_once(found, sizes):
 
 
 def test_p04_a_kill_while_a_batch_expires_frees_all_or_nothing(place):
-    one, passes = announced(OF), [bytes([i]) * 32 for i in range(3)]
-    store = new_store(place, OF, passes)
+    one, passes = services.announced(OF), [bytes([i]) * 32 for i in range(3)]
+    store = services.new_store(place, OF, passes)
     store.announce(one)
-    store.submit(submissions(one, passes[:2]))
+    store.submit(services.submissions(one, passes[:2]))
     store.close()
     for when, state, spent in (("before", "open", 2), ("after", None, 0)):
         at = killer(f"expire.{when}")
-        assert not forked(lambda at=at: new_store(place, OF, at=at).expire(0))
-        store = new_store(place, OF)
+        assert not forked(lambda at=at: services.new_store(place, OF, at=at).expire(0))
+        store = services.new_store(place, OF)
         row = store.live()
         assert (row and row.state, store.totals()["tickets_spent"]) == (state, spent)
         assert len(store._execute("SELECT * FROM report")) == spent
@@ -215,40 +203,40 @@ def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
 
 
 def test_p05_messages_are_the_same_at_every_reading_and_after_a_restart(place):
-    store = new_store(place, OF)
-    one, _ = filled(store, OF)
+    store = services.new_store(place, OF)
+    one, _ = services.filled(store, OF)
     store.seal()
-    first = messages(store, 0, one.sizes)
-    assert first == messages(store, 0, one.sizes)
+    first = services.messages(store, 0, one.sizes)
+    assert first == services.messages(store, 0, one.sizes)
     store.close()
-    store = new_store(place, OF)
+    store = services.new_store(place, OF)
     assert not store.seal()
-    assert messages(store, 0, one.sizes) == first
+    assert services.messages(store, 0, one.sizes) == first
     store.close()
 
 
 def test_p06_a_report_for_another_manifest_is_not_counted(place):
-    store = new_store(place, OF)
-    one, _ = filled(store, OF)
+    store = services.new_store(place, OF)
+    one, _ = services.filled(store, OF)
     store.seal()
     store.done(0)
     passes = ticket.make(3)
     store.admit([ticket.digest(x) for x in passes])
-    two = announced(OF, 1, before=one.manifest)
+    two = services.announced(OF, 1, before=one.manifest)
     store.announce(two)
-    assert store.submit([read(real_report(one, passes[0]))]) == ["policyOutdated"]
+    assert store.submit([read(services.real_report(one, passes[0]))]) == ["policyOutdated"]
     assert store.live().received == 0
     store.close()
 
 
 def test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank():
     """Were the shuffler to move it, it would not open."""
-    one = announced(OF)
-    two = announced(OF, 1, before=one.manifest, key=one.manifest.key)
-    cell = envelope.seal(2, batch_key(0).public_key(), one.hash, 1)
+    one = services.announced(OF)
+    two = services.announced(OF, 1, before=one.manifest, key=one.manifest.key)
+    cell = envelope.seal(2, services.batch_key(0).public_key(), one.hash, 1)
     blank = 7
     opened = [
-        envelope.open_cells(cell, batch_key(number), of.hash, place, blank)[0]
+        envelope.open_cells(cell, services.batch_key(number), of.hash, place, blank)[0]
         for number, of, place in ((0, one, 1), (0, one, 0), (0, two, 1), (1, one, 1))
     ]
     assert opened == [2, blank, blank, blank]
@@ -277,8 +265,8 @@ def test_p06_copies_are_an_attack_and_nothing_is_counted(tmp_path):
 
 
 def test_p06_the_shuffler_refuses_copies_inside_a_report():
-    one = announced(OF)
-    whole = fake_report(one, bytes(32))
+    one = services.announced(OF)
+    whole = services.fake_report(one, bytes(32))
     with pytest.raises(Refusal, match="copiedEnvelope"):
         read(whole[:-52] + whole[-104:-52])
     envelopes = whole[65:]
@@ -288,43 +276,47 @@ def test_p06_the_shuffler_refuses_copies_inside_a_report():
 
 
 def test_p17_a_deadline_discards_and_never_shrinks(place):
-    clock, passes = ManualClock(NOW), ticket.make(3)
-    one = announced(OF)
+    clock, passes = ManualClock(services.NOW), ticket.make(3)
+    one = services.announced(OF)
     with (
-        serving(make_test_shuffler(place, OF, passes, clock=clock)) as url,
-        Client(url, TOKEN) as client,
+        services.serving(services.make_test_shuffler(place, OF, passes, clock=clock)) as url,
+        Client(url, services.TOKEN) as client,
     ):
         client.announce(0, one.signed)
         for pass_ in passes[:2]:
-            client.send(fake_report(one, pass_))
+            client.send(services.fake_report(one, pass_))
         clock.move(501)
         while client.metrics()["batches_expired"] == 0:
             threading.Event().wait(0.02)
         assert client.metrics()["tickets_spent"] == 0
-        assert code(client.messages, 0, 0) == "batchExpired"
-        assert code(client.send, fake_report(one, passes[2])) == "noOpenBatch"
-        smaller = announced(OF, 1, before=one.manifest, batch=0, users=4, deadline=int(NOW) + 900)
-        assert code(client.announce, 1, smaller.signed) == "badManifest"
-        again = announced(OF, 1, before=one.manifest, batch=0, deadline=int(NOW) + 900)
+        assert services.code(client.messages, 0, 0) == "batchExpired"
+        assert services.code(client.send, services.fake_report(one, passes[2])) == "noOpenBatch"
+        smaller = services.announced(
+            OF, 1, before=one.manifest, batch=0, users=4, deadline=int(services.NOW) + 900
+        )
+        assert services.code(client.announce, 1, smaller.signed) == "badManifest"
+        again = services.announced(
+            OF, 1, before=one.manifest, batch=0, deadline=int(services.NOW) + 900
+        )
         client.announce(1, again.signed)
         for pass_ in passes:
-            client.send(fake_report(again, pass_))
+            client.send(services.fake_report(again, pass_))
         assert len(until_full(client, 1, 0)) == 52 * 3 * again.sizes[0]
 
 
 def test_p17_a_full_batch_does_not_expire(place):
-    store = new_store(place, OF)
-    one, _ = filled(store, OF)
+    store = services.new_store(place, OF)
+    one, _ = services.filled(store, OF)
     assert not store.expire(0)
     store.seal()
     assert not store.expire(0)
-    assert len(messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
+    assert len(services.messages(store, 0, one.sizes)[0]) == 52 * 3 * one.sizes[0]
     store.close()
 
 
 def test_p17_the_analyser_announces_an_expired_batch_anew(tmp_path):
     """The same batch of the study, a new manifest and key; every user is counted once."""
-    clock = ManualClock(NOW)
+    clock = ManualClock(services.NOW)
     with running_study(tmp_path, clock=clock) as running:
         of, client, analyser = running.of, running.client, running.analyser(clock=clock)
         assert analyser.step() == "waiting"

@@ -40,6 +40,7 @@ from helpers.services import (
     announced,
     batch_key,
     charter,
+    content,
     fake_report,
     filled,
     make_test_shuffler,
@@ -76,14 +77,6 @@ def live(tmp_path_factory):
     with serving(shuffler, body_seconds=0.5, keep_alive=1) as url, Client(url, TOKEN) as client:
         client.announce(0, announced(OF).signed)
         yield url, path
-
-
-def content(path):
-    """The digest of all that a store's tables hold."""
-    database = sqlite3.connect(path)
-    total = hashlib.sha256("\n".join(database.iterdump()).encode()).hexdigest()
-    database.close()
-    return total
 
 
 @pytest.mark.parametrize("method,path", ANALYSERS)

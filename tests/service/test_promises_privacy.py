@@ -66,9 +66,7 @@ def files_of(*folders):
 def test_p07_the_shuffler_holds_no_key_that_opens_anything(tmp_path):
     """Its files after a real batch hold neither the batch's key nor the signing key."""
     with running_study(tmp_path) as running:
-        analyser = running.analyser()
-        analyser.step()
-        private = analyser._keys.read(0)
+        analyser, private = running.announced()
         running.send()
         held = b"".join(p.read_bytes() for p in files_of(tmp_path / "shuffler"))
         analyser.close()
@@ -337,9 +335,7 @@ def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
 @pytest.mark.parametrize("point", ["tell.after", "destroy.before", "destroy.after"])
 def test_p15_a_killed_analyser_leaves_no_key_behind(tmp_path, point):
     with running_study(tmp_path) as running:
-        analyser = running.analyser()
-        analyser.step()
-        private = analyser._keys.read(0)
+        analyser, private = running.announced()
         analyser.close()
         running.send()
         while forked(lambda: running.analyser(killer(point)).step()):
@@ -372,9 +368,7 @@ def found_in(folder):
 
 def test_p15_the_key_is_overwritten_and_gone(tmp_path):
     with running_study(tmp_path) as running:
-        analyser = running.analyser()
-        analyser.step()
-        private = analyser._keys.read(0)
+        analyser, private = running.announced()
         running.send()
         while analyser.step() != "counted":
             threading.Event().wait(0.02)

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.evidence import (
-    DOUBT,
-    NOISE,
-    SAMPLING,
-    TOTAL,
-    VISITS,
-    Evidence,
-)
+from discreet.learners.flow_ucb import evidence as columns
+from discreet.learners.flow_ucb.evidence import Evidence
 from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
 
 
@@ -22,10 +16,10 @@ def evidence_of(moves, rewards, visits, noise=60.0, seed=0):
     counts = rng.multinomial(visits, moves) + rng.normal(0, noise**0.5, moves.shape)
     evidence.transitions[:] = counts.reshape(rewards.size, -1)
     for sums in (evidence.moves, evidence.gains):
-        sums[..., VISITS], sums[..., SAMPLING] = visits, visits
-        sums[..., NOISE], sums[..., DOUBT] = noise, noise
+        sums[..., columns.VISITS], sums[..., columns.SAMPLING] = visits, visits
+        sums[..., columns.NOISE], sums[..., columns.DOUBT] = noise, noise
     gained = rng.binomial(visits, rewards) + rng.normal(0, noise**0.5, rewards.shape)
-    evidence.gains[..., TOTAL] = gained
+    evidence.gains[..., columns.TOTAL] = gained
     return evidence
 
 

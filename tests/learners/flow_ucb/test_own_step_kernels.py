@@ -3,22 +3,15 @@
 import numpy as np
 import pytest
 
+from discreet.learners.flow_ucb import evidence as columns
 from discreet.learners.flow_ucb import own_step_kernels as kernels
 from discreet.learners.flow_ucb.belief import Shared, believed
-from discreet.learners.flow_ucb.evidence import (
-    COLUMNS,
-    DOUBT,
-    NOISE,
-    SAMPLING,
-    TOTAL,
-    VISITS,
-    Evidence,
-)
+from discreet.learners.flow_ucb.evidence import Evidence
 
 
 def gains(visits, noise=0.0, doubt=0.0):
-    row = np.zeros(COLUMNS)
-    row[VISITS], row[NOISE], row[DOUBT] = visits, noise, doubt
+    row = np.zeros(columns.COLUMNS)
+    row[columns.VISITS], row[columns.NOISE], row[columns.DOUBT] = visits, noise, doubt
     return row
 
 
@@ -44,10 +37,10 @@ def two_steps(own_reward, own_move):
     evidence.transitions[:] = 5e3
     evidence.transitions[0] = [1e4 * (1 - own_move), 1e4 * own_move]
     for sums in (evidence.moves, evidence.gains):
-        sums[..., VISITS] = sums[..., SAMPLING] = 1e4
-        sums[..., NOISE] = 1.0
-    evidence.gains[..., TOTAL] = 5e3
-    evidence.gains[0, 0, 0, TOTAL] = 1e4 * own_reward
+        sums[..., columns.VISITS] = sums[..., columns.SAMPLING] = 1e4
+        sums[..., columns.NOISE] = 1.0
+    evidence.gains[..., columns.TOTAL] = 5e3
+    evidence.gains[0, 0, 0, columns.TOTAL] = 1e4 * own_reward
     return evidence
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
+from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
@@ -42,8 +43,8 @@ def test_width_is_for_rows_seen_less_and_for_users_who_come():
 
 def test_credit_by_hand():
     learner = learner_of(river(0))
-    np.testing.assert_allclose(learner._credit(np.array([0.0, 1000.0]), 100.0), [0.0, 0.5])
-    np.testing.assert_array_equal(learner._credit(np.array([0.0, 7.0]), 0.0), [1.0, 1.0])
+    np.testing.assert_allclose(credit(np.array([0.0, 1000.0]), 100.0, learner._ease), [0.0, 0.5])
+    np.testing.assert_array_equal(credit(np.array([0.0, 7.0]), 0.0, learner._ease), [1.0, 1.0])
 
 
 def test_the_first_batch_is_sized_against_half_the_promised_value():

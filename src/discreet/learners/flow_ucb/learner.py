@@ -172,10 +172,10 @@ class FlowUCB(FlowLearner[FlowSettings]):
         noise, reward_noise = (counts.noise_variance[name] for name in self.statistics)
         seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
         doubt = noise * self._factors[steps] + per_visit * seen / 2
-        moved = self._credit(expected, noise)
+        moved = sizing.credit(expected, noise, self._ease)
         if not counts.last_transitions:
             moved = np.where(steps == self.problem.shape.horizon - 1, 0.0, moved)
-        gained = self._credit(expected, reward_noise)
+        gained = sizing.credit(expected, reward_noise, self._ease)
         rows = (steps * 0 if self.problem.stationary else steps, *rows[1:])
         places = evidence.places(rows, np.asarray(transitions.any(axis=-1)) & (moved > 0))
         belief_kernels.add_rows(places, moved, transitions, evidence.transitions)
@@ -186,12 +186,6 @@ class FlowUCB(FlowLearner[FlowSettings]):
         gains[:, TOTAL] = gained * rewards
         np.add.at(evidence.moves, rows, moves)
         np.add.at(evidence.gains, rows, gains)
-
-    def _credit(self, expected: FloatArray, variance: float) -> FloatArray:
-        if variance == 0:
-            return np.ones_like(expected)
-        weight: FloatArray = expected / (expected + variance / self._ease)
-        return weight
 
     @property
     def _ease(self) -> float:

@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from discreet._types import FloatArray
 from discreet.privacy.plans import BatchPlan
 
@@ -70,6 +72,14 @@ class Noise:
             noise = self._plan.noise_variance(max(2**power, self._plan.least_users))
             self._table[power] = noise["transitions"], noise["rewards"]
         return self._table[power]
+
+
+def credit(expected: FloatArray, variance: float, ease: float) -> FloatArray:
+    """Weight of a batch in each row: near 1 where counts dwarf the noise, near 0 below it."""
+    if variance == 0:
+        return np.ones_like(expected)
+    weight: FloatArray = expected / (expected + variance / ease)
+    return weight
 
 
 def goal(unknown: float, promised: float, shrink: float, growth: float) -> float:
