@@ -1151,6 +1151,27 @@ _FIT = (
         "    if guarantee:",
         ("test_a_rehearsal_says_so_and_a_real_fit_does_not",),
     ),
+    Mutant(
+        "fit-claims-without-noise",
+        "the lower value forgets the noise on the rewards",
+        "math.sqrt(sampling + noise / users**2))",
+        "math.sqrt(sampling))",
+        ("test_the_standard_error_covers",),
+    ),
+    Mutant(
+        "fit-forgets-first-states",
+        "the claimed gain forgets the noise on where people begin",
+        "    return max(mean - width * math.sqrt(sampling + noise), 0.0)",
+        "    return max(mean - width * math.sqrt(sampling), 0.0)",
+        ("test_many_first_states_cost_their_noise",),
+    ),
+    Mutant(
+        "fit-forgets-later-doubts",
+        "an action is recommended as if the values of later states were known",
+        "width * np.sqrt(variance + rest + moved)",
+        "width * np.sqrt(variance + rest)",
+        ("test_what_is_not_known_of_later_values_counts_where_actions_lead_elsewhere",),
+    ),
 )
 
 _CLASSES = (

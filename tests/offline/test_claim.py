@@ -90,6 +90,10 @@ def test_many_first_states_cost_their_noise():
     mean = float(evidence.initial @ gain)
     assert gain_at_start(evidence, gain, 0.0) == pytest.approx(max(mean, 0))
     assert gain_at_start(evidence, gain, 2.0) < mean
+    far = (gain - mean) ** 2
+    spread = evidence.initial @ far / 10_000 + evidence.behaviour.visit_noise[0] @ far / 10_000**2
+    assert gain_at_start(evidence, gain, 2.0) == pytest.approx(mean - 2 * np.sqrt(spread))
+    assert spread > 2 * evidence.initial @ far / 10_000  # most of it is noise
 
 
 def test_the_claim_is_today_less_its_error_plus_the_gain_and_never_negative():

@@ -68,6 +68,21 @@ def test_the_advantage_of_one_row_by_hand():
     assert plan.behaviour[0, 0] == pytest.approx(0.4)
 
 
+def test_what_is_not_known_of_later_values_counts_where_actions_lead_elsewhere():
+    """The second action goes to the state that earns more, as far as fifty people can say."""
+    moves = np.zeros((2, 2, 2, 2))
+    moves[0, :, 0, 0] = moves[0, :, 1, 1] = moves[1, ..., 0] = 1
+    rewards = np.zeros((2, 2, 2))
+    rewards[1] = [[0.1, 0.1], [0.9, 0.9]]
+    visits = np.array([[[100.0, 100.0], [0.0, 0.0]], [[25.0, 25.0], [25.0, 25.0]]])
+    plan = planned(evidence(moves, rewards, visits))
+    later = (50 * 0.09 + 4) / 50**2  # of either state's value
+    v_a, v_b = 16 / 100**2, (200 * 0.16 + 16) / 200**2
+    spread = v_a + max(v_b - v_a / 4, 0) + 2 * 0.25 * later
+    assert plan.slots[0].tolist() == [1, -1]
+    assert plan.gain[0, 0] == pytest.approx(0.4 - 2 * np.sqrt(spread))
+
+
 def test_it_defers_where_the_data_cannot_tell():
     plan = planned(evidence(ONE_STATE, [[[0.45, 0.55]]], 100.0))
     assert plan.slots.tolist() == [[-1]]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidInputError
 from discreet.mdp.onramp.cells import NOTHING
 from discreet.mdp.onramp.csv_files import CsvSource
 from discreet.mdp.onramp.frames import FrameSource
@@ -31,6 +32,15 @@ def test_rows_of_a_file_are_known_by_their_lines():
     rows, _ = read_rows(source, Layout(NAMES))
     assert rows.places.tolist() == list(range(2, 8))
     assert rows.following.tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("reward", [-0.1, 1.1, -np.inf, np.inf])
+def test_a_reward_beyond_its_range_is_refused_or_clipped_as_was_said(reward):
+    rows = [VISITS[0], (*VISITS[1][:4], reward), *VISITS[2:]]
+    with pytest.raises(InvalidInputError, match=r"rewards from 0 to 1, got .*row 1 "):
+        read_rows(FrameSource(frame(rows)), Layout(NAMES))
+    clipped, _ = read_rows(FrameSource(frame(rows)), Layout(NAMES, clip_rewards=True))
+    assert clipped.rewards[1] == float(reward > 0)
 
 
 def test_some_rows_are_rows():
