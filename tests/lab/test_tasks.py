@@ -73,6 +73,73 @@ def test_the_fingerprint_knows_what_changes_a_result_and_nothing_else():
     assert len({cell.key, *(one.key for one in different)}) == 6
 
 
+def test_the_fingerprint_knows_what_was_promised():
+    trusts = [
+        discreet.NoPrivacy(),
+        discreet.Central(1.0, 1e-6),
+        discreet.Central(2.0, 1e-6),
+        discreet.Central(1.0, 1e-7),
+        discreet.Central(1.0, 1e-6, mechanism="laplace"),
+        discreet.Central(1.0, 1e-6, calibration="paper"),
+        discreet.Shuffle(1.0, 1e-6),
+        discreet.Shuffle(1.0, 1e-6, honest=0.9),
+    ]
+    (cell,) = expand(experiment("flow-ucb"))
+    assert len({replace(cell, trust=trust).key for trust in trusts}) == len(trusts)
+
+
+LEARNER = """
+from dataclasses import replace
+
+from discreet.learners import registry
+
+
+class Mine(registry.get_learner("flow-ucb").make):
+    pass  # {note}
+
+
+registry.register(replace(registry.get_learner("flow-ucb"), name="mine-{note}", make=Mine))
+"""
+
+
+def test_an_edited_learner_of_another_package_reuses_nothing(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    sources = []
+    for note in ("first", "second"):
+        (tmp_path / f"learner_{note}.py").write_text(LEARNER.format(note=note), "utf-8")
+        (cell,) = expand(replace(experiment(f"mine-{note}"), imports=(f"learner_{note}",)))
+        sources.append(cell.origin["learner"])
+    assert len(set(sources)) == 2
+    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+
+
+def test_an_edited_model_reuses_nothing(tmp_path):
+    keys, (cell,) = set(), expand(experiment())
+    row = EnvironmentRow(name=str(tmp_path / "model.npz"))
+    for reward in (0.5, 1.0):
+        np.savez(row.name, transitions=np.ones((1, 1, 1)), rewards=[[reward]], horizon=2)
+        keys.add(replace(cell, environment=row).key)
+    assert len(keys) == 2
+
+
+def test_an_edited_gymnasium_environment_reuses_nothing(tmp_path, monkeypatch):
+    gymnasium = pytest.importorskip("gymnasium")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", {})
+    (cell,) = expand(experiment())
+    sources = []
+    for number in (1, 2):
+        (tmp_path / f"lake_{number}.py").write_text(f"class Lake:\n    size = {number}\n", "utf-8")
+        gymnasium.register(f"Lake-v{number}", f"lake_{number}:Lake")
+        row = EnvironmentRow(name=f"Lake-v{number}")
+        sources.append(replace(cell, environment=row).origin["environment"])
+    assert len(set(sources)) == 2
+    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    unknown = replace(cell, environment=EnvironmentRow(name="NoSuchLake-v1"))
+    assert unknown.origin["environment"] == _sources.logic()  # building it says what is wrong
+
+
 NOISE = """
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
 from discreet.privacy.mechanisms.registry import Mechanism, register

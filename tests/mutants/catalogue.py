@@ -1487,6 +1487,23 @@ _SERVICE = (
     ),
 )
 
+_LAB = (
+    Mutant(
+        "results-of-any-epsilon",
+        "runs of one epsilon are shown as those of another",
+        '"trust": [self.trust_name, asdict(self.trust)],',
+        '"trust": [self.trust_name],',
+        ("test_the_fingerprint_knows_what_was_promised",),
+    ),
+    Mutant(
+        "results-of-an-edited-mechanism",
+        "runs of a mechanism that was edited since are shown as those of the present one",
+        '"mechanism": _mechanism_source(self.trust),',
+        '"mechanism": "",',
+        ("test_an_edited_mechanism_of_another_package_reuses_nothing",),
+    ),
+)
+
 MUTANTS = (
     *_ONE_SHOT,
     *_CENTRED,
@@ -1501,5 +1518,6 @@ MUTANTS = (
     *_ADVERSARIAL,
     *_STUDY,
     *_FIT,
+    *_LAB,
     *_SERVICE,
 )

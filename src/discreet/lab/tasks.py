@@ -26,6 +26,7 @@ from discreet._types import Plain
 from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
+from discreet.mdp.environments import foreign
 from discreet.mdp.environments.registry import get_environment
 from discreet.privacy.mechanisms import registry as mechanism_registry
 from discreet.privacy.trust import PrivateTrust, TrustModel, trust_name
@@ -61,7 +62,9 @@ def _environment_source(name: str) -> str:
     if path.suffix == ".npz" and path.is_file():
         return _sources.of_file(path)
     build = get_environment(name).build
-    return _sources.of_object(getattr(build, "func", build))
+    behind = foreign.creator(name) if foreign.is_gymnasium_id(name) else None
+    parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
+    return "-".join(dict.fromkeys(map(_sources.of_object, parts)))
 
 
 def _mechanism_source(trust: TrustModel) -> str:

@@ -57,6 +57,20 @@ def from_file(name: str, **parameters: Any) -> TabularMDP:
     return TabularMDP(name=path.stem, **given)
 
 
+def creator(name: str) -> object | None:
+    """The class or function behind a Gymnasium id; None if it cannot be had (building says why)."""
+    try:
+        import gymnasium
+        from gymnasium.envs.registration import load_env_creator
+    except ImportError:
+        return None
+    try:
+        entry = gymnasium.spec(name).entry_point
+        return load_env_creator(entry) if isinstance(entry, str) else entry
+    except (gymnasium.error.Error, ImportError, AttributeError):
+        return None
+
+
 def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> TabularMDP:
     """The model behind a Gymnasium environment that exposes it.
 
