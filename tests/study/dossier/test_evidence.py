@@ -33,7 +33,18 @@ def test_batches_of_every_trust_model(trust):
     assert found.rows
     assert found.name.startswith(f"{trust}/")
     assert (found.exact is None) == (trust == "local")
-    assert dict(noise_lines(plan, [100]))["mechanism"] == plan.mechanism
+    lines = dict(noise_lines(plan, [100]))
+    assert lines["mechanism"] == plan.mechanism
+    deviation = plan.noise_variance(100)["rewards"] ** 0.5
+    assert lines["noise on a counter of rewards"].startswith(f"{deviation:.4g} users (")
+
+
+def test_a_law_in_halves_of_a_user_says_so():
+    trust = TRUSTS["central"]
+    centred = trust.calibrate(SHAPE, statistics=("transitions", "rewards"))
+    assert "half a user" in dict(noise_lines(centred, [100]))["unit of these"]
+    plain = trust.calibrate(SHAPE, statistics=("visits", "rewards"))
+    assert "unit of these" not in dict(noise_lines(plain, [100]))
 
 
 def test_a_central_stream():

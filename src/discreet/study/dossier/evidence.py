@@ -225,10 +225,12 @@ def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
         for name, value in law.fields().items():
             yield f"its {name}, exactly", _plain(value)
         yield "one participant moves", _moves(law.moves())
+        if getattr(plan, "centred", False) and law.name.startswith("discrete-"):
+            yield "unit of these", "half a user: a step counts 2, a reward between -1 and 1"
     times = [plan.episodes] if isinstance(plan, StreamPlan) else [max(sizes, default=1_000)]
     for users in times:
         for name, variance in plan.noise_variance(users).items():
-            deviation = f"{math.sqrt(variance):.4g} (standard deviation, {users:,} users)"
+            deviation = f"{math.sqrt(variance):.4g} users (standard deviation, {users:,} took part)"
             yield f"noise on a counter of {name}", deviation
 
 

@@ -38,7 +38,8 @@ p, ul { margin: .4rem 0; } ul { padding-left: 1.2rem; }
 .card .big { font-size: 1.15rem; font-weight: 600; margin: .2rem 0; }
 .card.not { border-top-color: var(--bad); } .card.yes { border-top-color: var(--good); }
 .banner { background: var(--badback); color: var(--bad); border: 2px solid var(--bad);
-  border-radius: 6px; padding: .6rem .9rem; font-weight: 700; margin: .8rem 0; }
+  border-radius: 6px; padding: .6rem .9rem; font-weight: 700; margin: .8rem 0;
+  break-inside: avoid; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; }
 caption { text-align: left; color: var(--bad); font-weight: 700; font-size: .85rem; }
@@ -61,9 +62,11 @@ svg { max-width: 100%; height: auto; display: block; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2rem; }
 @media (max-width: 44rem) { body { font-size: 15px; padding: 1rem .8rem; }
   .three, .sign { grid-template-columns: 1fr; } h1 { font-size: 1.3rem; }
-  td.k { white-space: normal; } }
+  td.k { white-space: normal; } td { overflow-wrap: anywhere; } }
 @media print { @page { margin: 16mm 14mm; } body { max-width: none; padding: 0; font-size: 10.5pt; }
   .scroll { overflow: visible; } pre { max-height: none; } a { color: inherit; }
+  body > h2:first-of-type { break-before: page; margin-top: 0; } .banner { break-after: avoid; }
+  table, figure, svg { break-inside: avoid; } details { display: none; }
   table { font-size: 9pt; } pre, code { font-size: 7.5pt; } .three { gap: .5rem; }
   .card, .banner, rect, .key i { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
