@@ -1,5 +1,8 @@
 """Every plot: axes in, axes out, with the lines, labels and scales that it promises."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,12 +13,15 @@ from discreet.lab.plots import (
     action_colours,
     figure,
     looks_of,
+    plot_bounds,
     plot_by_episodes,
     plot_by_epsilon,
     plot_cost,
+    plot_deviation,
     plot_noise,
     plot_per_episode,
     plot_policy,
+    plot_range,
     plot_regret,
 )
 from helpers.experiments import series
@@ -131,6 +137,8 @@ def test_trust_models_keep_their_colours_from_picture_to_picture():
 class Folder:
     """Results without files."""
 
+    experiment = SimpleNamespace(environments=())
+
     def __init__(self, *group):
         self.group = group
 
@@ -214,3 +222,29 @@ def test_dollars_and_underscores_are_drawn_as_they_are(name, tmp_path):
     text = (tmp_path / "picture.svg").read_text("utf-8")
     assert "costs $\\bad{$" in text
     assert "_$\\frac{$" in text
+
+
+def test_bands_as_the_papers_draw_them(axes):
+    """001: standard deviations; 002: from the least run to the worst; plain axes both."""
+    one = THREE[1]
+    plot_deviation(axes, [one])
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert edges.max() == pytest.approx((one.regret.mean(axis=0) + one.regret.std(axis=0)).max())
+    axes.clear()
+    plot_range(axes, [one])
+    assert axes.collections[0].get_paths()[0].vertices[:, 1].max() == one.regret.max()
+    assert labels(axes)[-1] == "playing at random"
+
+
+def test_slopes_of_bounds_end_where_the_lines_do(axes):
+    known = [replace(s, facts={**s.facts, "learner": "dp-ucbvi"}) for s in THREE]
+    plot_bounds(axes, known)
+    dotted = axes.lines[4:]  # three lines and the uniform policy
+    assert len(dotted) == len(known) + 1  # and what nobody can beat
+    for line, one in zip(dotted, known, strict=False):
+        assert line.get_ydata()[-1] == pytest.approx(one.final.mean())
+    lowest = min(known, key=lambda s: s.final.mean())
+    assert dotted[-1].get_ydata()[-1] == pytest.approx(lowest.final.mean())
+    x, y = dotted[-1].get_xdata(), dotted[-1].get_ydata()
+    assert y[-1] / y[0] == pytest.approx((x[-1] / x[0]) ** 0.5)  # H·sqrt(SAK)

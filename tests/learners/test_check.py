@@ -40,7 +40,6 @@ def register(monkeypatch, kind):
         paper="",
         rhythm="stream",
         trusts=("none",),
-        bound="",
         make=kind,
     )
     module = types.ModuleType("broken_learner")
@@ -117,9 +116,7 @@ def test_a_learner_that_favours_an_action_is_rejected(monkeypatch):
 
 
 def test_adversarial_learners_are_refused(monkeypatch):
-    spec = LearnerSpec(
-        name="x", summary="", paper="", rhythm="adversarial", trusts=("none",), bound=""
-    )
+    spec = LearnerSpec(name="x", summary="", paper="", rhythm="adversarial", trusts=("none",))
     monkeypatch.setattr("discreet.learners.check.get_learner", lambda name: spec)
     with pytest.raises(DiscreetError, match="adversarial"):
         check_learner("x")

@@ -13,13 +13,13 @@ from discreet.learners.adversarial import uc_o_reps
 from discreet.learners.base import Batch, BatchLearner, StreamLearner
 from discreet.learners.registry import (
     LearnerSpec,
-    RegretBound,
     by_name,
     get_learner,
     learner_names,
     register,
 )
 from discreet.mdp import DeterministicPolicy, RiverSwim, TabularMDP, uniform_policy
+from discreet.papers.bounds import RegretBound
 from discreet.privacy.trust import Shuffle
 
 MDP = RiverSwim(states=3, horizon=3)
@@ -43,7 +43,6 @@ def entry(name, rhythm, **parts):
         paper="ours",
         rhythm=rhythm,
         trusts=("none", "central", "local"),
-        bound="none proven",
         **parts,
     )
 
@@ -169,8 +168,9 @@ def test_every_entry_is_complete(name):
     assert spec.settings_type is not None
     assert spec.summary
     assert spec.bound
-    if spec.bound_shape is not None:
-        assert spec.bound_shape(4, 2, 6, 1e6, 1.0) > 0
+    for trust, bound in spec.bounds.items():
+        assert trust in spec.trusts
+        assert bound(4, 2, 6, 1e6, 1.0) > 0
 
 
 @pytest.mark.core
@@ -179,26 +179,26 @@ def test_the_line_of_a_stream_learner_comes_from_its_class():
     assert (spec.name, spec.summary, spec.paper) == ("greedy", Greedy.summary, "folklore")
     assert (spec.rhythm, spec.make, spec.run) == ("stream", Greedy, None)
     assert spec.trusts == ("none", "central", "local")
-    assert (spec.bound, spec.bound_shape) == ("none proven", None)
+    assert (spec.bound, spec.bounds) == ("none proven", {})
     assert spec.settings_type is Greedy.settings_type
 
 
 @pytest.mark.core
-def test_a_bound_is_its_text_and_its_shape():
-    bound = RegretBound("S·sqrt(K)", lambda S, A, H, K, epsilon: S * K**0.5)
-    spec = LearnerSpec.of_stream(Greedy, paper="", bound=bound, trusts=("none",))
-    assert spec.bound == "S·sqrt(K)"
-    assert spec.bound_shape(3, 2, 5, 100.0, 1.0) == 30.0
+def test_a_learner_of_yours_may_have_a_bound_of_its_own():
+    bound = RegretBound("S·sqrt(K)", lambda size: size.S * size.K**0.5)
+    spec = LearnerSpec.of_stream(Greedy, paper="", own_bounds={"none": bound}, trusts=("none",))
+    assert spec.bound == "none: S·sqrt(K)"
+    assert spec.bounds["none"](3, 2, 5, 100.0) == 30.0
     assert spec.trusts == ("none",)
     assert by_name(spec) == {"greedy": spec}
 
 
 @pytest.mark.parametrize("name", ["dp-ucbvi", "private-ucb-vi", "pucb", "sdp-pe"])
 def test_privacy_costs_regret_in_the_bounds_and_the_cost_shrinks_with_epsilon(name):
-    shape = get_learner(name).bound_shape
-    costs = [shape(4, 2, 6, 1e6, epsilon) for epsilon in (0.1, 1.0, 10.0, np.inf)]
-    assert costs == sorted(costs, reverse=True)
-    assert costs[0] > costs[-1]
+    for trust, bound in get_learner(name).bounds.items():
+        costs = [bound(4, 2, 6, 1e6, epsilon) for epsilon in (0.1, 1.0, 10.0, np.inf)]
+        assert costs == sorted(costs, reverse=True)
+        assert (costs[0] > costs[-1]) == (trust != "none")
 
 
 @pytest.mark.parametrize("name", registry._MODULES)

@@ -193,6 +193,10 @@ def _print_report(report: "CalibrationReport") -> None:
     say(f"Guarantee: {report.guarantee}.")
     for text in report.guarantee.assumptions:
         say(f"  assuming that {text}")
+    if report.concentrated is not None:
+        say(f"Also {rounded_up(report.concentrated)}-zCDP: the noise is Gaussian.")
+    for one in report.implies:
+        say(f"It implies {one.guarantee}: {one.reason}.")
     for line in _details(report):
         say(line)
 

@@ -9,6 +9,9 @@ from discreet.privacy.guarantee import rounded_up
 TITLES = {
     "regret": "Regret against users",
     "per-episode": "Regret per user so far",
+    "deviation": "Regret against users, with standard deviations",
+    "range": "Regret against users, from the least run to the worst",
+    "bounds": "Regret and the slopes of its bounds",
     "by-episodes": "Final regret against the size of the study",
     "by-epsilon": "Final regret against epsilon",
     "cost": "What privacy costs",
@@ -19,6 +22,13 @@ CAPTIONS = {
     "regret": "Exact expected regret, mean over runs; shaded: 95% band that holds at all points at "
     "once. Dotted grey: always playing at random.",
     "per-episode": "A falling line is a learner that learns; dotted grey: playing at random.",
+    "deviation": "Mean over runs, shaded: one standard deviation on either side; dotted grey: "
+    "playing at random. Axes and bands as in paper 001.",
+    "range": "Mean over runs, shaded: from the least run to the worst; dotted grey: playing at "
+    "random. Axes and bands as in paper 002.",
+    "bounds": "Dotted: how the proven bound of each learner under its trust model grows, through "
+    "the end of its line (bounds hold up to constants); black: the same of what no learner can "
+    "beat, through the end of the lowest line.",
     "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals. Dotted "
     "grey: playing at random.",
     "by-epsilon": "Smaller epsilon, stronger privacy; dotted grey: playing at random.",

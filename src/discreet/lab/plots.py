@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.errors import MissingExtraError, UnknownNameError
 from discreet.lab.labels import TITLES, label_of, labels_of, trust_words
 from discreet.lab.results import Results, Series
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from discreet.mdp.shape import Shape
+    from discreet.papers.bounds import RegretBound
 
 Style: TypeAlias = str | tuple[int, tuple[int, ...]]
 """A line style as Matplotlib names it, or as dashes."""
@@ -47,7 +51,8 @@ _ROW = 0.2  # inches that a row of a legend takes
 _TEXT = 9.5
 _GAP = 0.062  # of the axes' height between two names at the end of lines
 UNIFORM = "playing at random"
-_CURVES = ("regret", "per-episode")  # lines along the episodes may end where they like
+_CURVES = ("regret", "per-episode", "deviation", "range", "bounds")
+"""Lines along the episodes, which may end where they like."""
 _TRUST_COLOURS = {
     "none": "#444444",
     "central": COLOURS[0],
@@ -133,6 +138,65 @@ def plot_per_episode(axes: "Axes", series: Sequence[Series]) -> "Axes":
     axes.axhline(level, color="0.6", lw=1, ls=":", label=UNIFORM)
     axes.set(xscale="log", yscale="log", xlabel="episodes (users)", ylabel="regret per episode")
     return axes
+
+
+def plot_deviation(axes: "Axes", series: Sequence[Series]) -> "Axes":
+    """Cumulative regret on plain axes with standard deviations (figure 4 of paper 001)."""
+    return _plain_axes(axes, series, lambda runs: runs.mean(axis=0) + _sides(runs.std(axis=0)))
+
+
+def plot_range(axes: "Axes", series: Sequence[Series]) -> "Axes":
+    """Cumulative regret on plain axes from the least run to the worst (figures of paper 002)."""
+    return _plain_axes(axes, series, lambda runs: np.stack([runs.min(axis=0), runs.max(axis=0)]))
+
+
+def _sides(width: FloatArray) -> FloatArray:
+    return np.stack([-width, width])
+
+
+def _plain_axes(
+    axes: "Axes", series: Sequence[Series], shade: Callable[[FloatArray], FloatArray]
+) -> "Axes":
+    """Mean regret of every line; ``shade`` gives the lower and the upper edge of its band."""
+    for one, name, (colour, style) in _lines(series):
+        low, high = shade(one.regret)
+        axes.plot(one.episodes, one.regret.mean(axis=0), color=colour, ls=style, lw=1.8, label=name)
+        axes.fill_between(one.episodes, low, high, color=colour, alpha=0.12, lw=0)
+    longest = max(series, key=lambda s: s.episodes[-1])
+    axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label=UNIFORM)
+    axes.set(xlabel="episodes (users)", ylabel="cumulative regret")
+    return axes
+
+
+def plot_bounds(axes: "Axes", series: Sequence[Series], shape: "Shape | None" = None) -> "Axes":
+    """Cumulative regret, and the slope of every line's proven bound, dotted.
+
+    Args:
+        axes: where to draw.
+        series: the lines.
+        shape: of the environment; None is that of RiverSwim, S=4, A=2, H=6.
+    """
+    from discreet.papers.bounds import LOWER, bounds_of
+
+    plot_regret(axes, series)
+    size = (4, 2, 6) if shape is None else (shape.states, shape.actions, shape.horizon)
+    for one, (colour, _) in zip(series, looks_of(series), strict=True):
+        bound = bounds_of(one.facts["learner"]).get(one.facts["trust"])
+        if bound is not None:
+            _slope(axes, one, bound, size, colour)
+    least = min(series, key=lambda s: float(s.final.mean()) / s.episodes[-1])
+    _slope(axes, least, LOWER[least.facts["trust"]], size, "black")
+    return axes
+
+
+def _slope(
+    axes: "Axes", one: Series, bound: "RegretBound", size: tuple[int, int, int], colour: str
+) -> None:
+    """A bound, moved so that it meets the end of a line."""
+    late = one.episodes >= one.episodes[-1] ** (1 / 2)
+    values = np.array([bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]])
+    scale = float(one.final.mean()) / values[-1]
+    axes.plot(one.episodes[late], scale * values, color=colour, ls=":", lw=1.2)
 
 
 def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
@@ -246,6 +310,9 @@ def action_colours(count: int) -> list[str]:
 PLOTS: dict[str, Callable[["Axes", Sequence[Series]], "Axes"]] = {
     "regret": plot_regret,
     "per-episode": plot_per_episode,
+    "deviation": plot_deviation,
+    "range": plot_range,
+    "bounds": plot_bounds,
     "by-episodes": plot_by_episodes,
     "by-epsilon": plot_by_epsilon,
     "cost": plot_cost,
@@ -264,7 +331,10 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
     with plt.rc_context({"font.size": _TEXT, "font.family": "sans-serif"}), _regret_may_be_zero():
         drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
         axes = drawn.subplots()
-        PLOTS[name](axes, series)
+        if name == "bounds":
+            plot_bounds(axes, series, _shape_of(results, series[0].facts["environment"]))
+        else:
+            PLOTS[name](axes, series)
         axes.set_axisbelow(True)
         axes.grid(True, which="major", color="0.9", lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
@@ -279,6 +349,14 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         else:
             drawn.set_size_inches(_SIZE[0], 1.5 + 0.3 * len(series))
     return drawn
+
+
+def _shape_of(results: Results, environment: str) -> "Shape | None":
+    """The size of an environment of the experiment; None if it is none of them."""
+    from discreet.lab.tasks import build_environment
+
+    rows = [row for row in results.experiment.environments if row.title == environment]
+    return build_environment(rows[0], results.experiment.seed, 0).shape if rows else None
 
 
 @contextmanager

@@ -5,8 +5,8 @@ registered with `register`, or is an entry point ``discreet.learners`` of a pack
 """
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 from discreet import _plugins
 from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.papers.bounds import RegretBound, bounds_of
 
 _MODULES: dict[str, str] = {
     "dp-ucbvi": "discreet.learners.streams.ucbvi",
@@ -97,21 +98,6 @@ _LISTED: dict[str, Listing] = {
 """The same as in the ``SPECS``, for `discreet list`: a test keeps them equal."""
 
 
-class RegretBound(NamedTuple):
-    """What is proven about a learner's regret.
-
-    Attributes:
-        text: as a person reads it.
-        shape: up to constants, as a function of (S, A, H, K, epsilon), or None.
-    """
-
-    text: str
-    shape: Callable[[int, int, int, float, float], float] | None = None
-
-
-NONE_PROVEN = RegretBound("none proven")
-
-
 @dataclass(frozen=True)
 class LearnerSpec:
     """One line of the roster.
@@ -122,8 +108,8 @@ class LearnerSpec:
         paper: where it comes from, or "ours".
         rhythm: ``"batch"``, ``"stream"`` or ``"adversarial"``.
         trusts: names of the trust models it can use.
-        bound: its regret bound as text, or "none proven".
-        bound_shape: the bound up to constants as a function of (S, A, H, K, epsilon), or None.
+        own_bounds: trust model -> what is proven about its regret, for a learner of yours; those of
+            the papers are in `discreet.papers.bounds`.
         make: batch and stream learners: the class, a `BatchLearner` or a `StreamLearner`.
         run: instead of ``make`` a whole run: ``(mdp, trust, episodes, seeds, **settings) ->
             Result`` (adversarial learners; any rhythm may).
@@ -137,8 +123,7 @@ class LearnerSpec:
     paper: str
     rhythm: Literal["batch", "stream", "adversarial"]
     trusts: tuple[str, ...]
-    bound: str = NONE_PROVEN.text
-    bound_shape: Callable[[int, int, int, float, float], float] | None = None
+    own_bounds: Mapping[str, RegretBound] = field(default_factory=dict)
     make: "type[BatchLearner] | type[StreamLearner] | None" = None
     run: "Callable[..., Result] | None" = None
     run_lockstep: "Callable[..., list[Result]] | None" = None
@@ -150,7 +135,7 @@ class LearnerSpec:
         make: "type[StreamLearner]",
         *,
         paper: str,
-        bound: RegretBound = NONE_PROVEN,
+        own_bounds: Mapping[str, RegretBound] | None = None,
         trusts: tuple[str, ...] = ("none", "central", "local"),
         run_lockstep: "Callable[..., list[Result]] | None" = None,
     ) -> Self:
@@ -161,8 +146,7 @@ class LearnerSpec:
             paper=paper,
             rhythm="stream",
             trusts=trusts,
-            bound=bound.text,
-            bound_shape=bound.shape,
+            own_bounds=own_bounds or {},
             make=make,
             run_lockstep=run_lockstep,
         )
@@ -173,11 +157,21 @@ class LearnerSpec:
         make: "type[FlowLearner[Settings]]",
         *,
         paper: str,
-        bound: RegretBound = NONE_PROVEN,
         trusts: tuple[str, ...] = ("shuffle", "central", "local", "none"),
     ) -> Self:
         """The line of a batch learner, whose class knows its name and its summary."""
-        return cls(make.name, make.summary, paper, "batch", trusts, *bound, make)
+        return cls(make.name, make.summary, paper, "batch", trusts, make=make)
+
+    @property
+    def bounds(self) -> Mapping[str, RegretBound]:
+        """Trust model -> what is proven about its regret, for the printed constants."""
+        return self.own_bounds or bounds_of(self.name)
+
+    @property
+    def bound(self) -> str:
+        """The same in words."""
+        said = [f"{trust}: {bound.text}" for trust, bound in self.bounds.items()]
+        return "; ".join(said) or "none proven"
 
     @property
     def settings_type(self) -> "type[Settings] | None":

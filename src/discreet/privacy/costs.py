@@ -12,6 +12,7 @@ from discreet import _validate
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.choice import worst_noise
+from discreet.privacy.derived import Implied, concentrated, implied
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Rhythm
 from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
@@ -57,6 +58,8 @@ class CalibrationReport:
         noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
             their number of ones comes from a table.
         accountings: independent accountings that agree (only if verified).
+        concentrated: rho of zero-concentrated privacy, where the noise is Gaussian.
+        implies: guarantees that follow, each with its reason.
     """
 
     trust: str
@@ -83,6 +86,8 @@ class CalibrationReport:
     parties: dict[str, str] | None = None
     run: dict[str, float] | None = None
     accountings: list[dict[str, Any]] = field(default_factory=list)
+    concentrated: float | None = None
+    implies: tuple[Implied, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -90,6 +95,7 @@ class CalibrationReport:
         shape = self.shape
         return values | {
             "guarantee": self.guarantee.to_dict(),
+            "implies": [one.to_dict() for one in self.implies],
             "shape": {"states": shape.states, "actions": shape.actions, "horizon": shape.horizon},
         }
 
@@ -148,6 +154,8 @@ def calibrate(
         alternatives=_alternatives(trust, request),
         **_shuffle_facts(trust, plan, users),
         accountings=_accountings(plan, users) if verify else [],
+        concentrated=concentrated(plan),
+        implies=implied(plan.guarantee),
         **_printed(trust, request),
     )
 

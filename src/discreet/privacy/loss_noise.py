@@ -160,6 +160,11 @@ def _(noise: GridTreeNoise) -> _OnGrid:
     return _OnGrid(unit * math.ldexp(spread / steps, noise.bits), steps, draws)
 
 
+def deviations_moved(noise: CumulativeNoise) -> float:
+    """L2 of a unit move of one counter of noise on a grid, in standard deviations."""
+    return _grid_of(noise).ratio
+
+
 def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Noise on a grid so fine that it is continuous, and integer noise on one-shot losses."""
     # The one-shot sigma behind it, reserves included.

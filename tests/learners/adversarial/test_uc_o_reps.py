@@ -75,7 +75,8 @@ def test_the_roster_runs_it_by_its_name():
     result = spec.run(MDP, NoPrivacy(), 60, RunSeeds(1))
     assert result.learner == UcOReps.name
     assert result.settings["constants"] == "practical"
-    assert spec.bound_shape(4, 2, 3, 100.0, 1.0) > spec.bound_shape(4, 2, 3, 100.0, 2.0) > 0
+    bound = spec.bounds["central"]
+    assert bound(4, 2, 3, 100.0, 1.0) > bound(4, 2, 3, 100.0, 2.0) > 0
 
 
 def test_the_policy_ends_where_the_losses_are_small():

@@ -90,8 +90,8 @@ def test_without_noise_nothing_is_clipped_beyond_the_range_of_losses():
 
 def test_the_roster_claims_no_bound():
     spec = SPECS["private-uob-lbps"]
-    assert spec.bound_shape is None
-    assert "none proven" in spec.bound
+    assert not any(bound.proven for bound in spec.bounds.values())
+    assert "printed: H·C_M·sqrt(K)" in spec.bound
     assert spec.run(MDP, NoPrivacy(), 60, RunSeeds(1)).learner == UobLbps.name
 
 

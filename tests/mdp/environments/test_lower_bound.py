@@ -1,9 +1,13 @@
 """LowerBound: a complete tree, fair coins, one better arm."""
 
+import math
+
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidInputError
 from discreet.mdp import evaluate, make, plan, uniform_policy
+from discreet.mdp.environments.lower_bound import hardest_advantage, least_regret
 
 
 @pytest.mark.parametrize(("depth", "actions"), [(1, 2), (2, 3), (3, 2)])
@@ -34,3 +38,30 @@ def test_exactly_one_arm_is_better():
 def test_without_an_advantage_nothing_is_to_be_learned():
     mdp = make("LowerBound", advantage=0.0)
     assert plan(mdp).value == pytest.approx(evaluate(mdp, uniform_policy(mdp.shape)))
+
+
+def test_the_hardest_advantage_by_hand():
+    """n arms, K users: sqrt(n/(8·kappa·K)), kappa from Pinsker's argument."""
+    assert hardest_advantage(9, 100_000) == pytest.approx(math.sqrt(9 / (8 * 8 / 3 * 100_000)))
+    told = math.exp(0.2) * math.expm1(0.1) ** 2
+    assert hardest_advantage(9, 100_000, 0.1) == pytest.approx(math.sqrt(9 / (8 * told * 100_000)))
+    assert hardest_advantage(9, 100_000, 50.0) == hardest_advantage(9, 100_000)
+    assert hardest_advantage(9, 10, 0.1) == 0.25
+    ratio = least_regret(9, 400_000, 6, 0.1) / least_regret(9, 100_000, 6, 0.1)
+    assert ratio == pytest.approx(2.0)  # grows like sqrt(K)
+
+
+def test_the_instance_takes_its_gap_from_users_and_epsilon():
+    mdp = make("LowerBound", depth=2, actions=3, episodes=10_000, epsilon=0.5)
+    good, best = mdp.shape.states - 2, hardest_advantage(9, 10_000, 0.5)
+    assert mdp.transitions[0, :good, :, good].max() == pytest.approx(0.5 + best)
+    with pytest.raises(InvalidInputError, match="Expected episodes beside epsilon"):
+        make("LowerBound", epsilon=1.0)
+
+
+def test_no_play_beats_the_least_regret_where_it_is_proved():
+    """Always the same arm, and a uniformly random one: both lose at least that much."""
+    arms, users, paid = 9, 10_000, 6
+    mdp = make("LowerBound", depth=2, actions=3, horizon=8, episodes=users)
+    gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
+    assert users * gap > least_regret(arms, users, paid)

@@ -93,11 +93,6 @@ SPECS = by_name(
         paper="Bai et al., Algorithm 1 (004)",
         rhythm="adversarial",
         trusts=("central", "local", "none"),
-        bound="H·C_M·sqrt(K) + X²AH²/eps (central) or X²AH²·sqrt(K)/eps (local)",
-        bound_shape=lambda states, actions, horizon, episodes, epsilon: (
-            horizon * states * math.sqrt(actions * episodes)
-            + states**2 * actions * horizon**2 / epsilon
-        ),
         run=run,
         settings=UcORepsSettings,
     )

@@ -139,7 +139,6 @@ SPECS = by_name(
         paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours",
         rhythm="adversarial",
         trusts=("central", "local", "none"),
-        bound="printed: H·C_M·sqrt(K) + AH·sqrt(X³K)/eps; its proof has a gap, none proven",
         run=run,
         settings=UobLbpsSettings,
     )

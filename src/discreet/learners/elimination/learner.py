@@ -27,7 +27,6 @@ are proven for ``structure="paper"`` with ``constants="theory"``; with practical
 theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -41,7 +40,7 @@ from discreet.learners.elimination.paper_explorer import PaperElimination
 from discreet.learners.elimination.practical_explorer import ImplicitElimination
 from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
 from discreet.learners.elimination.settings import EliminationSettings
-from discreet.learners.registry import LearnerSpec, RegretBound, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 
@@ -157,24 +156,13 @@ def write_script(problem: Problem, settings: EliminationSettings) -> list[Entry]
     return script
 
 
-def _bound_001(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return math.sqrt(S * A * H**3 * K) + S**3 * A * H**6 / epsilon
-
-
 _PAPER = "Bai et al., No-regret Exploration / Secure RL via Shuffle Privacy (000, 001)"
 _TRUSTS = ("none", "shuffle", "central", "local")
-_BOUND = RegretBound(
-    "~sqrt(S A H^3 K) (001), printed constants; none proven for the practical knobs",
-    lambda S, A, H, K, epsilon: _bound_001(S, A, H, K, math.inf),
-)
-_PE = LearnerSpec.of_batch(PolicyElimination, paper=_PAPER, bound=_BOUND, trusts=_TRUSTS)
+_PE = LearnerSpec.of_batch(PolicyElimination, paper=_PAPER, trusts=_TRUSTS)
 _SDP_PE = replace(
     _PE,
     name="sdp-pe",
     summary="policy elimination on shuffle-private counts, in polynomial time",
-    bound="~sqrt(S A H^3 K) + S^3 A H^6/epsilon (001), ~sqrt(S^2 A H^5 K) + "
-    "S^3 A^2 H^6/epsilon (000), printed constants; none proven for the practical knobs",
-    bound_shape=_bound_001,
 )
 
 SPECS = by_name(_PE, _SDP_PE)

@@ -52,7 +52,7 @@ import numpy as np
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
 from discreet.learners.base import StreamLearner
-from discreet.learners.registry import LearnerSpec, RegretBound, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.result import Result
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
@@ -191,16 +191,10 @@ def _run_lockstep(*arguments: Any, **settings: Any) -> list[Result]:
     return run_lockstep(*arguments, **settings)
 
 
-_BOUND = RegretBound(
-    "H³·S²·A·sqrt(K)/eps (Laplace)",
-    lambda S, A, H, K, epsilon: H**3 * S**2 * A * math.sqrt(K) / epsilon,
-)
-
 SPECS = by_name(
     LearnerSpec.of_stream(
         LdpObi,
         paper="Garcelon et al. 2021, Algorithm 2",
-        bound=_BOUND,
         run_lockstep=_run_lockstep,
     )
 )

@@ -46,7 +46,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet._types import Floats, Ints
-from discreet.learners.registry import LearnerSpec, RegretBound, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
 from discreet.learners.streams.loop import three_statistics
 from discreet.learners.streams.ucbvi import Model, Optimist, OptimistSettings
@@ -277,25 +277,8 @@ class Pucb(_NoisyOptimist):
         )
 
 
-_VI_BOUND = RegretBound(
-    "sqrt(S·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
-    lambda S, A, H, K, epsilon: math.sqrt(S * A * H**4 * K) + S**2 * A * H**3 / epsilon,
-)
-
-
-def _hoeffding_shape(S: int, A: int, H: int, K: float, epsilon: float) -> float:
-    return math.sqrt(S**2 * A * H**4 * K) + S**2 * A * H**3 / epsilon
-
-
-_PO_BOUND = RegretBound(
-    "sqrt(S²·A·H³·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)", _hoeffding_shape
-)
-_PUCB_BOUND = RegretBound("sqrt(S²·A·H³·T) + S²·A·H³/eps (central)", _hoeffding_shape)
-
 SPECS = by_name(
-    LearnerSpec.of_stream(PrivateUcbVi, paper="Chowdhury and Zhou 2022", bound=_VI_BOUND),
-    LearnerSpec.of_stream(PrivateUcbPo, paper="Chowdhury and Zhou 2022", bound=_PO_BOUND),
-    LearnerSpec.of_stream(
-        Pucb, paper="Vietri et al. 2020", bound=_PUCB_BOUND, trusts=("none", "central")
-    ),
+    LearnerSpec.of_stream(PrivateUcbVi, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_stream(PrivateUcbPo, paper="Chowdhury and Zhou 2022"),
+    LearnerSpec.of_stream(Pucb, paper="Vietri et al. 2020", trusts=("none", "central")),
 )

@@ -29,7 +29,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import Floats, Ints
 from discreet.learners.base import StreamLearner
-from discreet.learners.registry import LearnerSpec, RegretBound, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import StreamSettings, not_negative
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
@@ -165,13 +165,7 @@ class LdpPsrl(Psrl):
         return self.settings.privacy_scale
 
 
-_BOUND = RegretBound(
-    "H·S·sqrt(A·T), Bayesian", lambda S, A, H, K, epsilon: H * S * math.sqrt(A * H * K)
-)
-
 SPECS = by_name(
-    LearnerSpec.of_stream(
-        Psrl, paper="Osband, Russo and Van Roy 2013", bound=_BOUND, trusts=("none",)
-    ),
+    LearnerSpec.of_stream(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
     LearnerSpec.of_stream(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
 )

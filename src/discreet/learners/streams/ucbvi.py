@@ -45,7 +45,7 @@ import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.learners.base import StreamLearner
-from discreet.learners.registry import LearnerSpec, RegretBound, by_name
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
@@ -363,17 +363,7 @@ class DpUcbvi(ValidOptimist):
         return shape.horizon, shape.states, shape.actions, self.log(30 * shape.horizon)
 
 
-_UCBVI_BOUND = RegretBound(
-    "sqrt(S·A·H²·T)", lambda S, A, H, K, epsilon: math.sqrt(S * A * H**3 * K)
-)
-_DP_UCBVI_BOUND = RegretBound(
-    "sqrt(S·A·H²·T) + S²·A·H³/eps (central), + S²·A·sqrt(H⁵·T)/eps (local)",
-    lambda S, A, H, K, epsilon: math.sqrt(S * A * H**3 * K) + S**2 * A * H**3 / epsilon,
-)
-
 SPECS = by_name(
-    LearnerSpec.of_stream(
-        Ucbvi, paper="Azar, Osband and Munos 2017", bound=_UCBVI_BOUND, trusts=("none",)
-    ),
-    LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1", bound=_DP_UCBVI_BOUND),
+    LearnerSpec.of_stream(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
+    LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
 )

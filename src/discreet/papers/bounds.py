@@ -1,0 +1,215 @@
+"""Regret bounds, upper and lower, as callables: up to constants and logarithms, as printed.
+
+``BOUNDS[learner][trust]`` is what a paper proves for a learner under a trust model with its printed
+constants; learners of ours have none. A picture can draw one as a dotted slope.
+
+>>> round(BOUNDS["dp-ucbvi"]["central"](S=4, A=2, H=6, K=20_000, epsilon=1.0))
+12791
+>>> round(LOWER["local"](S=4, A=2, H=6, K=20_000, epsilon=1.0))
+2400
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a bound depends on.
+
+    Attributes:
+        S: states (X in 000, 001 and 004).
+        A: actions.
+        H: horizon.
+        K: episodes.
+        epsilon: infinite without privacy.
+        support: C_M of 004; None is its worst case X·sqrt(A).
+    """
+
+    S: int
+    A: int
+    H: int
+    K: float
+    epsilon: float
+    support: float | None = None
+
+    @property
+    def steps(self) -> float:
+        """T = K·H."""
+        return self.K * self.H
+
+    @property
+    def cumulative_support(self) -> float:
+        """C_M (004, before Theorem 3.3)."""
+        return self.S * math.sqrt(self.A) if self.support is None else self.support
+
+
+@dataclass(frozen=True)
+class RegretBound:
+    """A bound on the regret.
+
+    Attributes:
+        text: as a person reads it.
+        shape: up to constants and logarithms.
+        where: it is printed.
+        proven: False where the printed proof has a gap.
+    """
+
+    text: str
+    shape: Callable[[Size], float] = field(compare=False)
+    where: str = ""
+    proven: bool = True
+
+    def __call__(
+        self,
+        S: int,
+        A: int,
+        H: int,
+        K: float,
+        epsilon: float = math.inf,
+        *,
+        support: float | None = None,
+    ) -> float:
+        """Its value for one problem size."""
+        return self.shape(Size(S, A, H, K, epsilon, support))
+
+
+def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: str) -> RegretBound:
+    """The non-private part, and the price of privacy."""
+    return RegretBound(f"{first.text} + {text}", lambda n: first.shape(n) + more(n), where)
+
+
+def _stream(free: RegretBound, central: str, local: str = "") -> dict[str, RegretBound]:
+    """A non-private bound, and with the price of a tree or of reports, where they are printed."""
+    found = {"none": free, "central": _sum(free, "S²AH³/eps", _tree_price, central)}
+    if local:
+        found["local"] = _sum(free, "S²A·sqrt(H⁵T)/eps", _report_price, local)
+    return found
+
+
+def _tree_price(n: Size) -> float:
+    return n.S**2 * n.A * n.H**3 / n.epsilon
+
+
+def _report_price(n: Size) -> float:
+    return n.S**2 * n.A * math.sqrt(n.H**5 * n.steps) / n.epsilon
+
+
+_TABLE = "003, Table 1"
+_BERNSTEIN = RegretBound(
+    "sqrt(SAH²T)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.steps), "Azar et al. 2017, bonus 2"
+)
+_HOEFFDING = RegretBound("sqrt(SAH³T)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.steps), _TABLE)
+_WIDER = RegretBound("sqrt(S²AH³T)", lambda n: math.sqrt(n.S**2 * n.A * n.H**3 * n.steps), _TABLE)
+_UCRL = RegretBound("HS·sqrt(AT)", lambda n: n.H * n.S * math.sqrt(n.A * n.steps), "002, Theorem 5")
+_SUPPORT = RegretBound(
+    "H·C_M·sqrt(K)", lambda n: n.H * n.cumulative_support * math.sqrt(n.K), "004, Theorem 3.3"
+)
+_PE_001 = RegretBound(
+    "sqrt(XAH³K)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.K), "001, Theorem 6"
+)
+_PE_000 = RegretBound(
+    "sqrt(X²AH⁵K)", lambda n: math.sqrt(n.S**2 * n.A * n.H**5 * n.K), "000, Theorem 6"
+)
+_SDP_001 = _sum(
+    _PE_001, "X³AH⁶/eps", lambda n: n.S**3 * n.A * n.H**6 / n.epsilon, "001, Theorem 11"
+)
+_SDP_000 = _sum(
+    _PE_000, "X³A²H⁶/eps", lambda n: n.S**3 * n.A**2 * n.H**6 / n.epsilon, "000, Theorem 11"
+)
+
+
+def _gap(bound: RegretBound) -> RegretBound:
+    """As printed: the proof of 004's Theorem 4.2 replaces q/u by 1/u in a negative term."""
+    return RegretBound(f"printed: {bound.text}", bound.shape, bound.where, proven=False)
+
+
+_OBI = _sum(
+    _UCRL,
+    "H³S²A·sqrt(K)/eps",
+    lambda n: n.H**3 * n.S**2 * n.A * math.sqrt(n.K) / n.epsilon,
+    "002, Theorem 5 and Table 1 (Laplace)",
+)
+
+BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
+    "ucbvi": {"none": _BERNSTEIN},
+    "dp-ucbvi": _stream(_BERNSTEIN, "003, Theorem 5.2", "003, Theorem 5.7"),
+    "private-ucb-vi": _stream(_HOEFFDING, _TABLE, _TABLE),
+    "private-ucb-po": _stream(_WIDER, _TABLE, _TABLE),
+    "pucb": _stream(_WIDER, _TABLE),
+    "ldp-obi": {"none": _UCRL, "local": _OBI},
+    "psrl": {
+        "none": RegretBound("HS·sqrt(AT), Bayesian", _UCRL.shape, "Osband, Russo and Van Roy 2013")
+    },
+    "pe": {"none": _PE_001},
+    "sdp-pe": {"none": _PE_001, "shuffle": _SDP_001},
+    "private-uc-o-reps": {
+        "none": _SUPPORT,
+        "central": _sum(
+            _SUPPORT,
+            "X²AH²/eps",
+            lambda n: n.S**2 * n.A * n.H**2 / n.epsilon,
+            "004, Theorem 5.2",
+        ),
+        "local": _sum(
+            _SUPPORT,
+            "X²AH²·sqrt(K)/eps",
+            lambda n: n.S**2 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
+            "004, Theorem 5.8",
+        ),
+    },
+    "private-uob-lbps": {
+        "none": _gap(_SUPPORT),
+        "central": _gap(
+            _sum(
+                _SUPPORT,
+                "AH·sqrt(X³K)/eps",
+                lambda n: n.A * n.H * math.sqrt(n.S**3 * n.K) / n.epsilon,
+                "004, Theorem 5.2",
+            )
+        ),
+        "local": _gap(
+            _sum(
+                _SUPPORT,
+                "X⁴AH²·sqrt(K)/eps",
+                lambda n: n.S**4 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
+                "004, Theorem 5.8",
+            )
+        ),
+    },
+}
+"""Learner -> trust model -> bound, for the printed constants."""
+
+VERSION_000: Mapping[str, RegretBound] = {"none": _PE_000, "shuffle": _SDP_000}
+"""Policy elimination with ``fine="mixture"``."""
+
+_FREE = RegretBound(
+    "H·sqrt(SAK)", lambda n: n.H * math.sqrt(n.S * n.A * n.K), "002, Section 3 (stationary)"
+)
+_JDP = _sum(
+    _FREE,
+    "SAH·log(KH)/eps",
+    lambda n: n.S * n.A * n.H * math.log(n.steps) / n.epsilon,
+    "Vietri et al. 2020, as quoted in 002, Section 1",
+)
+LOWER: Mapping[str, RegretBound] = {
+    "none": _FREE,
+    "central": _JDP,
+    "shuffle": RegretBound(_JDP.text, _JDP.shape, "001, Section VII: SDP implies JDP"),
+    "local": RegretBound(
+        "H·sqrt(SAK)/min(e^eps - 1, 1)",
+        lambda n: n.H * math.sqrt(n.S * n.A * n.K) / min(_expm1(n.epsilon), 1.0),
+        "002, Theorem 2",
+    ),
+}
+"""Trust model -> what no learner can beat on every MDP, up to constants."""
+
+
+def _expm1(value: float) -> float:
+    return math.expm1(min(value, 700.0))
+
+
+def bounds_of(learner: str) -> Mapping[str, RegretBound]:
+    """Those of one learner by trust model; none for a learner that no paper proves one for."""
+    return BOUNDS.get(learner, {})
