@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from discreet._files import write_atomically
+from discreet._files import temporary_of, write_atomically
 
 
 @pytest.mark.core
@@ -49,6 +49,25 @@ def test_a_private_file_is_its_owners_alone(tmp_path):
         os.umask(before)
     modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
     assert modes == {"secret": 0o600, "open": 0o644}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file modes are those of POSIX")
+def test_what_somebody_put_in_the_place_of_the_temporary_file_is_not_used(tmp_path):
+    """In a folder that others may write to, a link or a file of theirs can lie in wait."""
+    path = tmp_path / "study.db"
+    for lie in ("link", "file"):
+        temporary = temporary_of(path, os.getpid())
+        (tmp_path / "other").write_bytes(b"mine")
+        if lie == "link":
+            temporary.symlink_to(tmp_path / "other")
+        else:
+            temporary.write_bytes(b"")
+            temporary.chmod(0o666)
+        write_atomically(path, b"secret", private=True)
+        assert path.read_bytes() == b"secret"
+        assert not path.is_symlink()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert (tmp_path / "other").read_bytes() == b"mine"
 
 
 def test_the_folder_must_exist(tmp_path):

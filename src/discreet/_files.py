@@ -19,7 +19,8 @@ def write_atomically(path: Path, content: bytes, *, private: bool = False) -> No
     temporary = temporary_of(path, os.getpid())
     mode = 0o600 if private else 0o666  # less what the user's umask takes away
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        temporary.unlink(missing_ok=True)  # whoever put it there would own what is written
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()

@@ -221,3 +221,11 @@ def test_a_paper_needs_an_epsilon():
     text = PAPER.split("[[learners]]", maxsplit=1)[0] + '[[learners]]\npaper = "001"\n'
     with pytest.raises(InvalidInputError, match="at least one epsilon"):
         expand(parse_experiment(text))
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil", "..", ".", "/tmp", "a/b", "a\\\\b", "", "-x", "a" * 101]
+)
+def test_a_name_is_never_a_path(name):
+    with pytest.raises(InvalidInputError, match="which also names the result folder"):
+        parse_experiment(f'name = "{name}"\ntitle = "X"')

@@ -5,7 +5,7 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE, REHEARSED, Rehearsal
 from discreet.privacy.trust import Central, Local, Shuffle
-from discreet.study.promise import OPERATOR, PUBLIC, promise
+from discreet.study.promise import COPIES, OPERATOR, PUBLIC, promise
 
 SHAPE = Shape(2, 2, 2)
 TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]
@@ -35,6 +35,14 @@ def test_only_a_central_study_has_an_operator_to_trust():
     assert not set(OPERATOR) & set(local.assumptions)
     stream = promise(Central(1).calibrate(SHAPE).guarantee, secure=True, stream=True)
     assert not set(OPERATOR) & set(stream.assumptions)
+
+
+def test_a_central_stream_says_that_two_copies_of_its_file_tell_all():
+    released = Central(1).calibrate(SHAPE).guarantee
+    assert set(COPIES) <= set(promise(released, secure=True, stream=True).assumptions)
+    assert not set(COPIES) & set(promise(released, secure=True).assumptions)
+    local = Local(1).calibrate(SHAPE).guarantee
+    assert not set(COPIES) & set(promise(local, secure=True, stream=True).assumptions)
 
 
 def test_the_assumptions_of_the_release_stay():

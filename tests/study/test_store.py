@@ -304,6 +304,17 @@ def test_a_folder_that_may_only_be_read_is_enough_to_look(tmp_path, monkeypatch)
     assert everything_in(tmp_path) == before
 
 
+def test_a_log_that_cannot_be_taken_in_is_not_passed_over(tmp_path, monkeypatch):
+    """What was counted last may be in the log alone: without it the file is an older state."""
+    study = begin(tmp_path / "study.db")
+    (tmp_path / "study.db-wal").write_bytes(b"changes")
+    before = everything_in(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(StudyError, match=r"has a log beside it, 'study\.db-wal'"):
+        Store(study.path).read()
+    assert everything_in(tmp_path) == before
+
+
 def test_verify_looks_at_every_page_and_every_user(tmp_path, two_batches, monkeypatch):
     path = tmp_path / "study.db"
     path.write_bytes(two_batches[0])

@@ -9,6 +9,11 @@ OPERATOR = (
     "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
 )
 """What a central study assumes of who runs it."""
+COPIES = (
+    "others see at most one copy of the study's file: two of them, or the file and its log after a "
+    "crash, show the exact sums of those counted in between",
+)
+"""What a central stream assumes of its file: backups are copies."""
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
 
 
@@ -21,11 +26,12 @@ def promise(
         released: of one release.
         secure: whether the noise protects real people.
         releases: how many a user can be in: epsilons and deltas add up.
-        stream: every step counts, whatever the policy: nobody can leave it.
+        stream: every step counts, whatever the policy: nobody can leave it. Its file has a state.
     """
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     if released.notion != "none":
-        operator = OPERATOR if released.notion == "JDP" and not stream else ()
+        central = COPIES if stream else OPERATOR
+        operator = central if released.notion == "JDP" else ()
         fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
         fields["epsilon"] = releases * released.epsilon
         fields["delta"] = min(1.0, releases * released.delta)

@@ -200,6 +200,8 @@ class Store:
         where = self.path.resolve()
         open_to_us = os.access(where, os.W_OK) and os.access(where.parent, os.W_OK)
         mode = "mode=rw" if writing or open_to_us else "mode=ro&immutable=1"
+        if mode != "mode=rw":
+            _check_no_log(where)
         while True:
             connection = sqlite3.connect(
                 f"{where.as_uri()}?{mode}", uri=True, isolation_level=None, timeout=0
@@ -349,6 +351,17 @@ def check_new(path: Path) -> None:
             f"There is no folder {str(path.parent)!r} for the study {path.name!r}; make it first."
         )
     _check_name(path)
+
+
+def _check_no_log(path: Path) -> None:
+    """Refuse to read a file without the log that belongs to it: it would be an older state."""
+    log = path.with_name(f"{path.name}-wal")
+    with contextlib.suppress(OSError):
+        if log.stat().st_size:
+            raise StudyError(
+                f"{str(path)!r} has a log beside it, {log.name!r}, with changes that are not in "
+                f"the file yet, and neither can be written to; open it once where they can."
+            )
 
 
 def check_file(path: Path) -> None:
