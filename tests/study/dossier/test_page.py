@@ -3,14 +3,18 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import discreet
 from discreet.errors import StudyError
+from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.guarantee import REHEARSED
 from discreet.study.dossier.page import SECTIONS, digest_of_sources, gather, render
 from helpers.dossiers import small
-from helpers.studies import everything_in, sql
+from helpers.studies import everything_in, reports_of, sql
+
+RIVER = discreet.make("RiverSwim", states=3, horizon=2, relabel=1)
 
 
 class Balanced(HTMLParser):
@@ -90,6 +94,23 @@ def test_reading_changes_nothing_and_the_page_is_whole(tmp_path):
     assert steps[0] == "the file"
     assert "Nothing is promised: there is nothing to audit." in page
     assert REHEARSED not in page.replace(f"<td>{REHEARSED}</td>", "")  # no promise, no rehearsal
+
+
+def test_a_local_stream_has_its_dossier(tmp_path):
+    """From the first report to the page: nobody is trusted, the noise is certified and audited."""
+    pytest.importorskip("flint")
+    study = small(tmp_path / "study.db", discreet.Local(2), learner="ldp-obi")
+    for k in range(2):
+        episodes = sample_trajectories(RIVER, study.ask(), 1, np.random.default_rng(k))
+        study.tell(reports_of(study, episodes, k), users=[f"user-{k}"])
+    study.close()
+    page = study.report(tmp_path / "page.html").read_text("utf-8")
+    assert "Nobody is trusted with a raw episode" in page
+    assert "ε = 2, δ = 0 (LDP)" in page
+    assert "2 of 300, in 2 batches; the study has ended" in page
+    assert "<td>certified</td>" in page
+    assert "<td>agrees with the promise</td>" in page
+    assert "Every path of local/" in page
 
 
 def test_what_cannot_be_written_is_refused_before_the_audit(tmp_path):
