@@ -65,10 +65,11 @@ def creator(name: str) -> object | None:
     except ImportError:
         return None
     try:
-        entry = gymnasium.spec(name).entry_point
-        return load_env_creator(entry) if isinstance(entry, str) else entry
+        entry: object = gymnasium.spec(name).entry_point
+        made: object = load_env_creator(entry) if isinstance(entry, str) else entry
     except (gymnasium.error.Error, ImportError, AttributeError):
         return None
+    return made
 
 
 def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> TabularMDP:
