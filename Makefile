@@ -5,7 +5,7 @@ CORE_VENV := .venv-core
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
-STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial icu-sepsis
+STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial icu-sepsis bernstein-or-hoeffding figure-4-three-ways effective-support lower-bound
 
 # A part of `make test` runs and notes its time; the last line prints the minutes of each.
 TIMES := .test-minutes
