@@ -2,6 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 CORE_VENV := .venv-core
+PEERS_VENV := .venv-peers
+PEERS := quantecon rlberry-scool autodp clarabel
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
@@ -11,7 +13,7 @@ STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench soak study experiments clean help
+.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench bench-peers soak study experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -32,6 +34,13 @@ $(CORE_VENV)/.core: pyproject.toml constraints.txt Makefile
 	@echo "Setting up $(CORE_VENV) with the core dependencies only (once) ..."
 	@test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
 	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest pytest-xdist hypothesis
+	@touch $@
+
+# No constraints here: a peer may need older versions of what both use.
+$(PEERS_VENV)/.peers: pyproject.toml Makefile
+	@echo "Setting up $(PEERS_VENV) with the packages that we are compared with (once; some minutes) ..."
+	@test -x $(PEERS_VENV)/bin/python || $(PYTHON) -m venv $(PEERS_VENV)
+	@$(PEERS_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[health]" $(PEERS)
 	@touch $@
 
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
@@ -83,6 +92,9 @@ docs: $(VENV)/.dev   ## the site, without warnings, in docs/_build/html
 bench: $(VENV)/.dev  ## speed against peers, as ratios
 	@$(BIN)/python -m benchmarks
 
+bench-peers: $(PEERS_VENV)/.peers  ## the same with the real peers, in an environment of their own
+	@$(PEERS_VENV)/bin/python -m benchmarks
+
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
 	@$(BIN)/python tools/soak.py
 	@$(BIN)/python tools/service_soak.py
@@ -97,4 +109,4 @@ experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
 
 clean:
-	@rm -rf $(VENV) $(CORE_VENV) docs/_build results dist build
+	@rm -rf $(VENV) $(CORE_VENV) $(PEERS_VENV) docs/_build results dist build

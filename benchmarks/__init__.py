@@ -1,13 +1,19 @@
-"""Speed against peers, side by side in one process. Each module has ``run(quick) -> rows``."""
+"""Speed against peers, in turns in one process, on one thread. Modules have ``run(quick) -> rows``.
+
+`make bench-peers` installs the peers that are packages of their own into ``.venv-peers``, and runs
+the benchmarks there; without them, rows that need them are left out or say what stands in.
+"""
 
 import importlib
+import os
 import pkgutil
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 
 def run_all(quick: bool, only: str = "") -> list[dict]:
     """The rows of all modules ``bench_*`` whose name contains ``only``."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("bench_"))
-    chosen = [name for name in names if only in name]
-    return [
-        row for name in chosen for row in importlib.import_module(f".{name}", __name__).run(quick)
-    ]
+    parts = [importlib.import_module(f".{name}", __name__) for name in names if only in name]
+    return [line for part in parts if hasattr(part, "run") for line in part.run(quick)]

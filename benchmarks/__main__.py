@@ -19,8 +19,12 @@ def main() -> None:
         return
     for row in rows:
         ours, peer = f"{row['ours']:.4g}", f"{row['peer']:.4g}"
-        print(f"{row['task']:<58} {ours:>10} {peer:>10} {row['unit']:<18} {row['ratio']:>9.2f} x")
-        print(f"{'':<58} against {row['peer_name']}")
+        spread = f"{row['ratio']:>9.2f} x  ({row['low']:.2f} to {row['high']:.2f})"
+        print(f"{row['task']:<58} {ours:>10} {peer:>10} {row['unit']:<18} {spread}")
+        version = f" {row['peer_version']}" if row["peer_version"] else ""
+        print(f"{'':<58} against {row['peer_name']}{version} ({row['peer_is']})")
+        if row["note"]:
+            print(f"{'':<58} {row['note']}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks._measure import best, row
+from benchmarks._measure import Peer, compare, package
 
 
 def run(quick: bool) -> list[dict]:
@@ -16,10 +16,15 @@ def _projection(states: int, horizon: int, quick: bool) -> dict:
     rng = np.random.default_rng(0)
     noisy = rng.normal(5.0, 20.0, size=(horizon, states, 1, states))
     start = np.arange(states) == 0
-    ours = best(lambda: consistent_flow(noisy, users=200, start=start), 20 if quick else 200)
-    peer = best(_clarabel(noisy, 200.0, start), 5 if quick else 20)
-    task, name = f"flow projection, S={states}, H={horizon}", "Clarabel (matrices built once)"
-    return row(task, ours * 1e6, peer * 1e6, name, "us per batch")
+    return compare(
+        f"flow projection, S={states}, H={horizon}",
+        lambda: consistent_flow(noisy, users=200, start=start),
+        _clarabel(noisy, 200.0, start),
+        package("clarabel", "Clarabel (matrices built once)"),
+        "us per batch",
+        repeats=5 if quick else 15,
+        per=(1e6, 1e6),
+    )
 
 
 def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
@@ -42,6 +47,7 @@ def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
     cones = [clarabel.ZeroConeT(len(equations)), clarabel.NonnegativeConeT(size)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.max_threads = 1
     quadratic = sparse.identity(size).tocsc()
     linear = -noisy[rows[0], rows[1], 0].ravel()
     return lambda: clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings).solve()
@@ -53,13 +59,18 @@ def _users(quick: bool) -> dict:
     mdp = discreet.make("RiverSwim", states=4, horizon=6)
     trust = discreet.Central(epsilon=1, delta=1e-6)
 
-    def seconds(episodes: int) -> float:
+    def learned(episodes: int):
         arguments = {"learner": "flow-ucb", "trust": trust, "episodes": episodes}
-        return best(lambda: discreet.learn(mdp, **arguments), 1 if quick else 3)
+        return lambda: discreet.learn(mdp, **arguments)
 
-    billion, million = seconds(10**9), seconds(10**6)
-    task = "flow-ucb, K=1e9 users (RiverSwim S=4, H=6)"
-    return row(task, billion, million, "the same run with K=1e6 users", "s per run")
+    return compare(
+        "flow-ucb, K=1e9 users (RiverSwim S=4, H=6)",
+        learned(10**9),
+        learned(10**6),
+        Peer("the same run with K=1e6 users", kind="ours"),
+        "s per run",
+        repeats=3 if quick else 9,
+    )
 
 
 if __name__ == "__main__":

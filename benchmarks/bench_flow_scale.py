@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from benchmarks._measure import row
+from benchmarks._measure import Peer, row
 
 PROBLEMS = {
     "S=50, A=5, H=20": ("RandomMDP", {"states": 50, "actions": 5, "horizon": 20}),
@@ -16,21 +16,24 @@ def run(quick: bool) -> list[dict]:
     """Rows: time per batch against the non-private twin, memory against one dense array."""
     rows = []
     for label in list(PROBLEMS)[: 1 if quick else None]:
-        private, plain = _measure(label, "central"), _measure(label, "none")
-        rows += [_time(label, private, plain), _memory(label, private)]
+        pairs = [
+            (_measure(label, "central"), _measure(label, "none")) for _ in range(2 if quick else 5)
+        ]
+        rows += [_time(label, pairs), _memory(label, [private for private, _ in pairs])]
     return rows
 
 
-def _time(label: str, private: dict, plain: dict) -> dict:
-    task = f"flow-ucb, central, stationary, {label}"
-    name = "the same without privacy (no noise, no projection)"
-    return row(task, private["seconds"], plain["seconds"], name, "s per batch")
+def _time(label: str, pairs: list[tuple[dict, dict]]) -> dict:
+    peer = Peer("the same without privacy (no noise, no projection)", kind="ours")
+    seconds = [(private["seconds"], plain["seconds"]) for private, plain in pairs]
+    return row(f"flow-ucb, central, stationary, {label}", seconds, peer, "s per batch")
 
 
-def _memory(label: str, private: dict) -> dict:
+def _memory(label: str, private: list[dict]) -> dict:
+    peer = Peer("one dense array of counts [H, S, A, S], without anything else", kind="ours")
+    sizes = [(one["gigabytes"], one["dense"]) for one in private]
     task = f"flow-ucb, central, stationary, {label}"
-    name = "one dense array of counts [H, S, A, S], without anything else"
-    return row(task, private["gigabytes"], private["dense"], name, "GB, peak")
+    return row(task, sizes, peer, "GB, peak", clock="none")
 
 
 def _measure(label: str, trust: str) -> dict:
@@ -57,7 +60,7 @@ def main(label: str, trust: str, batches: int = 4) -> None:
             self.problem, self.plan = learner.problem, learner.plan
 
         def ask(self):
-            self.times.append(time.perf_counter())
+            self.times.append(time.process_time())
             if len(self.times) > batches + 1:
                 raise StopIteration
             return self.learner.ask()

@@ -2,36 +2,26 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks._measure import row
+from benchmarks._measure import Peer, compare, package, row, spent
+
+DENSE = ((50, 5), (200, 8), (400, 8))
+HORIZON = 20
 
 
 def run(quick: bool) -> list[dict]:
     """Count-level simulation, value iteration, import."""
-    repeats = 3 if quick else 9
+    repeats = 5 if quick else 15
     return [
         _more_users(repeats),
         _counts_against_trajectories(repeats),
-        _value_iteration(repeats),
+        *(_dense_values(states, actions, repeats) for states, actions in DENSE),
+        _sepsis(repeats),
         _import(repeats),
     ]
-
-
-def _times(repeats: int, *functions: Callable[[], object]) -> list[float]:
-    """Best seconds of each, measured in turns so that all meet the same load of the machine."""
-    best = [np.inf] * len(functions)
-    for function in functions:
-        function()  # compilation and caches
-    for _ in range(repeats):
-        for i, function in enumerate(functions):
-            start = time.perf_counter()
-            function()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
 
 
 def _more_users(repeats: int) -> dict:
@@ -39,17 +29,14 @@ def _more_users(repeats: int) -> dict:
 
     mdp = RiverSwim(states=4, horizon=6)
     policy, rng = uniform_policy(mdp.shape), np.random.default_rng(0)
-
-    def draw(users: int) -> Callable[[], object]:
-        return lambda: [sample_counts(mdp, policy, users, rng) for _ in range(100)]
-
-    many, few = _times(repeats, draw(10**12), draw(10**6))
-    return row(
+    return compare(
         "sample_counts, 10^12 users",
-        many * 1e4,
-        few * 1e4,
-        "itself with 10^6 users",
+        lambda: sample_counts(mdp, policy, 10**12, rng),
+        lambda: sample_counts(mdp, policy, 10**6, rng),
+        Peer("itself with 10^6 users", kind="ours"),
         "us per batch",
+        repeats=repeats,
+        per=(1e6, 1e6),
     )
 
 
@@ -58,36 +45,94 @@ def _counts_against_trajectories(repeats: int) -> dict:
 
     mdp = RiverSwim(states=4, horizon=6)
     policy, rng, users = uniform_policy(mdp.shape), np.random.default_rng(0), 10**5
-    ours, peer = _times(
-        repeats,
+    return compare(
+        "sample_counts, 10^5 users",
         lambda: sample_counts(mdp, policy, users, rng),
         lambda: sample_trajectories(mdp, policy, users, rng).counts(mdp.shape, rng),
+        Peer("every user simulated (compiled)", kind="ours"),
+        "ms per batch",
+        repeats=repeats,
+        per=(1e3, 1e3),
     )
-    name = "every user simulated (compiled)"
-    return row("sample_counts, 10^5 users", ours * 1e3, peer * 1e3, name, "ms per batch")
 
 
-def _value_iteration(repeats: int) -> dict:
+def _dense_values(states: int, actions: int, repeats: int) -> dict:
+    """One stationary problem in double precision, as many backups, one thread, both all values."""
+    from discreet.mdp import TabularMDP, plan
+
+    rng = np.random.default_rng(0)
+    moves = rng.dirichlet(np.ones(states), (states, actions))
+    rewards = rng.random((states, actions))
+    mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
+    peer, against = _backwards(moves, rewards)
+    _same(plan(mdp).values[0], peer()[0])
+    found = compare(
+        f"value iteration, dense, S={states} A={actions} H={HORIZON}",
+        lambda: plan(mdp),
+        peer,
+        against,
+        "ms",
+        repeats=repeats,
+        per=(1e3, 1e3),
+    )
+    return found | {"note": _bandwidth(found["ours"] / 1e3, HORIZON * moves.nbytes, moves)}
+
+
+def _backwards(moves: np.ndarray, rewards: np.ndarray) -> tuple[Callable[[], object], Peer]:
+    """Quantecon's backward induction; where it is not installed, a NumPy loop."""
+    try:
+        from quantecon.markov import DiscreteDP, backward_induction
+    except ImportError:
+        return lambda: _numpy_values(moves, rewards), package("numpy", "NumPy loop (BLAS)")
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no discount: finite horizons only, as here
+        problem = DiscreteDP(rewards, moves, 1.0)
+    return lambda: backward_induction(problem, HORIZON)[0], package("quantecon")
+
+
+def _numpy_values(moves: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    values = np.zeros((HORIZON + 1, len(rewards)))
+    for h in reversed(range(HORIZON)):
+        values[h] = (rewards + moves @ values[h + 1]).max(axis=1)
+    return values
+
+
+def _same(ours: np.ndarray, peer: np.ndarray) -> None:
+    if np.abs(ours - peer).max() > 1e-9:
+        raise RuntimeError("both must find the same values")
+
+
+def _bandwidth(seconds: float, read: float, like: np.ndarray) -> str:
+    """What share was reached of the speed at which a dot product reads that memory."""
+    flat = like.ravel()
+    times = max(1, int(2e8 / flat.nbytes))
+    best = min(spent(lambda: flat @ flat, times) for _ in range(5)) / times
+    share = read / seconds / (flat.nbytes / best)
+    return f"reads {read / seconds / 1e9:.0f} GB/s, {share:.0%} of what a dot product (BLAS) reads"
+
+
+def _sepsis(repeats: int) -> dict:
     from discreet.errors import MissingExtraError
     from discreet.mdp import make, plan
 
     try:
-        mdp, what = make("ICU-Sepsis", horizon=20), "ICU-Sepsis"
+        mdp, what = make("ICU-Sepsis", horizon=HORIZON), "ICU-Sepsis"
     except MissingExtraError:
         mdp, what = _sepsis_like(), "random, 12% dense"
     moves, rewards = np.array(mdp.transitions[0]), np.array(mdp.rewards[0])
-
-    def numpy_loop() -> float:
-        values = np.zeros(mdp.shape.states)
-        for _ in range(mdp.horizon):
-            values = (rewards + moves @ values).max(axis=1)
-        return float(mdp.initial @ values)
-
-    if abs(plan(mdp).value - numpy_loop()) > 1e-9:
-        raise RuntimeError("both must find the same value")
-    ours, peer = _times(repeats, lambda: plan(mdp), numpy_loop)
-    task = f"value iteration, S=716 A=25 H=20 ({what})"
-    return row(task, ours * 1e3, peer * 1e3, "NumPy loop (BLAS)", "ms")
+    peer, against = _backwards(moves, rewards)
+    _same(plan(mdp).values[0], peer()[0])
+    return compare(
+        f"value iteration, S=716 A=25 H={HORIZON} ({what})",
+        lambda: plan(mdp),
+        peer,
+        against,
+        "ms",
+        repeats=min(repeats, 5),
+        per=(1e3, 1e3),
+    )
 
 
 def _sepsis_like():
@@ -97,16 +142,21 @@ def _sepsis_like():
     rows = rng.random((716, 25, 716)) * (rng.random((716, 25, 716)) < 0.12)
     rows[..., 0] += 1e-3
     rows /= rows.sum(axis=-1, keepdims=True)
-    return TabularMDP(transitions=rows, rewards=rng.random((716, 25)), horizon=20)
+    return TabularMDP(transitions=rows, rewards=rng.random((716, 25)), horizon=HORIZON)
 
 
 def _import(repeats: int) -> dict:
     def fresh(module: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
-    ours, peer, nothing = _times(repeats, fresh("discreet"), fresh("numpy"), fresh("sys"))
-    ours, peer = max(ours - nothing, 1e-4), max(peer - nothing, 1e-4)
-    return row("import discreet", ours * 1e3, peer * 1e3, "import numpy", "ms, without Python")
+    def measured() -> tuple[float, float]:
+        nothing = spent(fresh("sys"))
+        both = spent(fresh("discreet")), spent(fresh("numpy"))
+        return tuple(1e3 * max(seconds - nothing, 1e-3) for seconds in both)
+
+    measured()
+    pairs = [measured() for _ in range(repeats)]
+    return row("import discreet", pairs, package("numpy", "import numpy"), "ms, without Python")
 
 
 if __name__ == "__main__":

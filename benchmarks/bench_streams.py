@@ -1,77 +1,74 @@
-"""Stream learners per episode, against peers run in the same process.
+"""Stream learners per episode, against peers run in turns in the same process.
 
-Peers: (a) the public code of Chowdhury and Zhou (PrivateTabularRL), whose per-episode JDP loop is
-re-timed here from its description: Python loops over (s, a) that draw fresh Laplace noise, then
-over (h, s, a) for value iteration, then one Python step per h; (b) rlberry-scool's UCBVI if it is
-installed, otherwise a loop after its description. CPU time, compilation excluded.
+Peers: (a) the public code of Chowdhury and Zhou (PrivateTabularRL), which is no package: its JDP
+loop is rewritten here from its description, every episode Python loops over (s, a) that draw fresh
+Laplace noise, then over (h, s, a) for value iteration, then one Python step per h; (b) the UCBVI of
+rlberry-scool (`make bench-peers`), or else a loop after its description.
 """
 
 import math
-import time
 
 import numpy as np
 
-from benchmarks._measure import best, row
+from benchmarks._measure import Peer, compare, package
+
+ORIGINAL = {
+    (4, 6, True): "the original took about 420 us per episode (199 times 2.1 us, one measurement)",
+    (6, 20, False): "the original, which has no per-step form, took about 1,500 us pooled",
+}
+"""What PrivateTabularRL's own code was measured at, in processor time on another machine."""
 
 
 def run(quick: bool) -> list[dict]:
     """One row per task."""
+    repeats = 5 if quick else 15
     return [
-        _private(4, 6, quick, stationary=True),
-        _private(6, 20, quick, stationary=False),
-        _plain(quick),
-        _lockstep(quick),
+        _private(4, 6, repeats, stationary=True),
+        _private(6, 20, repeats, stationary=False),
+        _plain(repeats),
+        _lockstep(repeats),
     ]
 
 
-def _best(work, episodes: int, repeats: int = 3) -> float:
-    """Least microseconds of CPU per episode; everything is compiled already."""
-    seconds = best(lambda: work(episodes), repeats, clock=time.process_time, warm_up=False)
-    return seconds / episodes * 1e6
-
-
-def _private(states: int, horizon: int, quick: bool, *, stationary: bool) -> dict:
+def _private(states: int, horizon: int, repeats: int, *, stationary: bool) -> dict:
     from discreet import Central, learn
     from discreet.mdp import RiverSwim
 
     mdp = RiverSwim(states=states, horizon=horizon)
     trust = Central(1, mechanism="tree-laplace")
-
-    def ours(episodes: int) -> None:
-        learn(mdp, learner="dp-ucbvi", trust=trust, episodes=episodes, stationary=stationary)
-
-    ours(10)
-    peer = PeerLoop(mdp, 1.0, stage_dependent=not stationary)
-    kind = "pooled counts" if stationary else "stage-dependent"
-    return row(
-        f"dp-ucbvi, JDP, RiverSwim S={states}, H={horizon}, {kind}",
-        _best(ours, 2_000 if quick else 20_000),
-        _best(peer.run, 50 if quick else 300, 1),
-        "PrivateTabularRL's JDP loop, from its description",
+    options = {"learner": "dp-ucbvi", "trust": trust, "stationary": stationary}
+    peer, name = PeerLoop(mdp, 1.0, stage_dependent=not stationary), "PrivateTabularRL's JDP loop"
+    return compare(
+        f"dp-ucbvi, JDP, RiverSwim S={states}, H={horizon}, "
+        f"{'pooled counts' if stationary else 'stage-dependent'}",
+        lambda: learn(mdp, episodes=5_000, **options),
+        lambda: peer.run(30),
+        Peer(name, kind="rewritten", note=ORIGINAL[states, horizon, stationary]),
         "us per episode",
+        repeats=repeats,
+        per=(1e6 / 5_000, 1e6 / 30),
     )
 
 
-def _plain(quick: bool) -> dict:
+def _plain(repeats: int) -> dict:
     from discreet import learn
     from discreet.mdp import RiverSwim
 
     mdp = RiverSwim(states=4, horizon=6)
-
-    def ours(episodes: int) -> None:
-        learn(mdp, learner="ucbvi", episodes=episodes)
-
-    ours(10)
     try:
-        name, peer = "rlberry-scool UCBVI", _rlberry(mdp)
+        peer, against = _rlberry(mdp), package("rlberry-scool", "rlberry-scool UCBVI")
     except ImportError:
-        name, peer = "UCBVI loop after rlberry-scool's description", PeerLoop(mdp, None).run
-    return row(
+        note = "about 1.8 times slower than the original when both were measured"
+        against = Peer("UCBVI loop after rlberry-scool", kind="rewritten", note=note)
+        peer = PeerLoop(mdp, None).run
+    return compare(
         "ucbvi, no privacy, RiverSwim S=4, H=6, stage-dependent",
-        _best(ours, 5_000 if quick else 50_000),
-        _best(peer, 100 if quick else 1_000, 1),
-        name,
+        lambda: learn(mdp, learner="ucbvi", episodes=20_000),
+        lambda: peer(100),
+        against,
         "us per episode",
+        repeats=repeats,
+        per=(1e6 / 20_000, 1e6 / 100),
     )
 
 
@@ -81,11 +78,10 @@ def _rlberry(mdp):
 
     env = FiniteMDP(np.array(mdp.rewards[0]), np.array(mdp.transitions[0]), 0)
     agent = UCBVIAgent(env, horizon=mdp.horizon, stage_dependent=True)
-    agent.fit(20)
     return agent.fit
 
 
-def _lockstep(quick: bool) -> dict:
+def _lockstep(repeats: int) -> dict:
     from discreet import Local, learn
     from discreet._seeds import RunSeeds
     from discreet.learners.streams.lockstep import run_lockstep
@@ -93,22 +89,14 @@ def _lockstep(quick: bool) -> dict:
 
     mdp, trust, runs = RandomMDP(states=2, actions=2, horizon=2), Local(2, mechanism="laplace"), 20
     seeds = [RunSeeds(0, run) for run in range(runs)]
-
-    def ours(episodes: int) -> None:
-        run_lockstep([mdp] * runs, trust, episodes, seeds)
-
-    def alone(episodes: int) -> None:
-        learn(mdp, learner="ldp-obi", trust=trust, episodes=episodes)
-
-    ours(10)
-    alone(10)
-    episodes = 20_000 if quick else 200_000
-    return row(
+    return compare(
         "ldp-obi, S=A=H=2, 20 runs in lockstep",
-        _best(ours, episodes) / runs * 1e3,
-        _best(alone, 20_000) * 1e3,
-        "one run at a time through the shared compiled loop",
+        lambda: run_lockstep([mdp] * runs, trust, 20_000, seeds),
+        lambda: learn(mdp, learner="ldp-obi", trust=trust, episodes=20_000),
+        Peer("one run at a time through the shared compiled loop", kind="ours"),
         "ns per episode",
+        repeats=repeats,
+        per=(1e9 / 20_000 / runs, 1e9 / 20_000),
     )
 
 

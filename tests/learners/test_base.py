@@ -95,22 +95,22 @@ def test_error_bounds_are_the_plans_and_nothing_before_the_first_user(trust):
     assert (found[1:] > 0).all()
 
 
-def test_each_failure_probability_is_asked_for_once():
+def test_bounds_are_asked_for_at_the_times_that_are_needed():
+    """A long stream keeps nothing per episode."""
     learner = stream_learner(Local(1))
-    asked = []
-    real = learner.plan.error_bounds
+    real, asked = learner.plan.error_bounds, []
 
-    class Counting:
+    class Watching:
         guarantee = learner.plan.guarantee
 
-        def error_bounds(self, failure):
-            asked.append(failure)
-            return real(failure)
+        def error_bounds(self, failure, users):
+            asked.append(users.tolist())
+            return real(failure, users)
 
-    learner.plan = Counting()
-    for failure in (0.1, 0.01, 0.1, 0.1):
-        learner.error_bounds(np.array([1, 2]), failure)
-    assert asked == [0.1, 0.01]
+    learner.plan = Watching()
+    learner.error_bounds(np.array([0, 1, 2]), 0.1)
+    learner.error_bounds(np.array([7]), 0.1)
+    assert asked == [[1, 2], [7]]
 
 
 def test_problems_are_values_that_nobody_changes():

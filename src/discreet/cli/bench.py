@@ -26,8 +26,8 @@ def command(
         echo_json({"results": rows})
         return
     print_table(
-        "Speed against peers",
-        ["task", "ours", "peer", "unit", "times faster", "peer is"],
+        "Speed against peers, in processor time",
+        ["task", "ours", "peer", "unit", "times faster", "spread", "peer is"],
         [
             [
                 row["task"],
@@ -35,9 +35,10 @@ def command(
                 f"{row['peer']:.4g}",
                 row["unit"],
                 f"{row['ratio']:.2f}",
-                row["peer_name"],
+                f"{row['low']:.2f} to {row['high']:.2f}",
+                f"{row['peer_name']} {row['peer_version']}".strip() + f" ({row['peer_is']})",
             ]
             for row in rows
         ],
-        right=(1, 2, 4),
+        right=(1, 2, 4, 5),
     )

@@ -177,7 +177,6 @@ class StreamLearner(ABC):
         self.plan = plan
         self.rng = rng
         self.settings = settings
-        self._bounds: dict[float, Floats] = {}
 
     @abstractmethod
     def next_policy(self, counts: PrivateCounts) -> Policy:
@@ -206,9 +205,7 @@ class StreamLearner(ABC):
 
     def error_bounds(self, users: Ints, failure: float) -> Floats:
         """What |noise| on one counter stays below, at each of these times (0 before any user)."""
-        if self.plan.guarantee.notion == "none":
-            return np.zeros(len(users))
-        if failure not in self._bounds:
-            self._bounds[failure] = np.append(0.0, self.plan.error_bounds(failure))
-        chosen: Floats = self._bounds[failure][users]
-        return chosen
+        bounds, some = np.zeros(len(users)), users > 0
+        if some.any() and self.plan.guarantee.notion != "none":
+            bounds[some] = self.plan.error_bounds(failure, users[some])
+        return bounds

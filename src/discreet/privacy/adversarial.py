@@ -45,7 +45,7 @@ from typing import Literal
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, NumberArray
+from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
@@ -209,9 +209,9 @@ class LayeredPlan:
         losses = self.loss_std**2 if stream is None else stream.variance(self.episodes)
         return {"transitions": counts, "visits": counts, "losses": losses}
 
-    def error_bounds(self, failure: float) -> FloatArray:
-        """What |noise| on one count exceeds with probability ``failure``, after 1..K episodes."""
-        return np.zeros(self.episodes) if self.noise is None else self.noise.bounds(failure)
+    def error_bounds(self, failure: float, users: IntArray) -> FloatArray:
+        """What |noise| on one count exceeds with probability ``failure``, after so many users."""
+        return np.zeros(len(users)) if self.noise is None else self.noise.bounds(failure, users)
 
     def loss_bound(self, failure: float) -> float:
         """What |noise| on one episode's loss exceeds with probability ``failure`` (bandit)."""

@@ -346,9 +346,13 @@ class StreamPlan(ABC):
     def error_bound(self, episode: int, failure: float) -> float:
         """A bound that |noise| on one counter exceeds with probability at most ``failure``."""
 
-    def error_bounds(self, failure: float) -> FloatArray:
-        """`error_bound` after 1, 2, ..., ``episodes`` users."""
-        return np.array([self.error_bound(k, failure) for k in range(1, self.episodes + 1)])
+    def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
+        """`error_bound` after so many users each; after 1, 2, ..., ``episodes`` if not given."""
+        return np.array([self.error_bound(int(k), failure) for k in self.times(users)])
+
+    def times(self, asked: IntArray | None) -> IntArray:
+        """These numbers of users, or all."""
+        return every_time(self.episodes) if asked is None else asked
 
     @abstractmethod
     def open(self, sampler: Sampler) -> "StreamRelease":
@@ -506,6 +510,11 @@ def batch_release(
         last_transitions=plan.last_transitions,
         left=left,
     )
+
+
+def every_time(episodes: int) -> IntArray:
+    """1, 2, ..., ``episodes``: the users seen at each release of a stream."""
+    return np.arange(1, episodes + 1)
 
 
 def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:

@@ -60,6 +60,8 @@ def test_the_last_release_has_the_stated_variance_and_keeps_its_bound(noise):
 def test_all_bounds_are_the_bounds_one_by_one(noise):
     each = [noise.bound(k, 0.01) for k in range(1, 21)]
     assert noise.bounds(0.01) == pytest.approx(each, rel=1e-9)
+    some = np.array([20, 3, 4, 16])
+    assert noise.bounds(0.01, some) == pytest.approx([each[k - 1] for k in some], rel=1e-9)
 
 
 @pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)

@@ -137,12 +137,12 @@ class World:
         size = max(16, _BLOCK_VALUES // (horizon * width * actions * (width + 2)))
         stream = SimulatedLayers(self.mdp, self.plan, self.seeds, centred=self.centred)
         cells = self.plan.size.pairs * (width + 1)
-        bounds = self.plan.error_bounds(self.failure / (cells * self.episodes))
-        errors = 4 * self.error_scale * bounds
+        failure = self.failure / (cells * self.episodes)
         for first in range(0, self.episodes, size):
             last = min(first + size, self.episodes)
             losses = checked_losses(self.losses.block(first, last), first)
-            yield Block(first, losses, stream.users(losses), errors[first:last])
+            bounds = self.plan.error_bounds(failure, np.arange(first + 1, last + 1))
+            yield Block(first, losses, stream.users(losses), 4 * self.error_scale * bounds)
 
 
 def make_world(

@@ -27,7 +27,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
-from discreet.privacy.plans import Fields, StreamPlan, StreamSize
+from discreet.privacy.plans import Fields, StreamPlan, StreamSize, every_time
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -64,9 +64,13 @@ class CumulativeNoise(ABC):
     def bound(self, episode: int, failure: float) -> float:
         """What |noise| after ``episode`` users exceeds with probability at most ``failure``."""
 
-    def bounds(self, failure: float) -> FloatArray:
-        """`bound` after 1, 2, ..., ``episodes`` users."""
-        return np.array([self.bound(k, failure) for k in range(1, self.episodes + 1)])
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
+        """`bound` after so many users each; after 1, 2, ..., ``episodes`` if none are given."""
+        return np.array([self.bound(int(k), failure) for k in self.times(times)])
+
+    def times(self, asked: IntArray | None) -> IntArray:
+        """These numbers of users, or all."""
+        return every_time(self.episodes) if asked is None else asked
 
     @abstractmethod
     def start(self, cells: int, sampler: Sampler) -> "NoiseRun":
@@ -203,9 +207,9 @@ class IndependentNoise(CumulativeNoise):
         self.check_episode(episode)
         return self.law.bound({1.0: float(episode * self.copies)}, failure)
 
-    def bounds(self, failure: float) -> FloatArray:
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """All at once."""
-        return self.law.sum_bounds(self.copies * np.arange(1, self.episodes + 1), failure)
+        return self.law.sum_bounds(self.copies * self.times(times), failure)
 
     def start(self, cells: int, sampler: Sampler) -> NoiseRun:
         """Running sums of fresh draws."""
@@ -258,9 +262,9 @@ class AdditiveStream(StreamPlan):
         """A proven bound from the actual noise at this time."""
         return self.noise.bound(episode, failure)
 
-    def error_bounds(self, failure: float) -> FloatArray:
-        """`error_bound` after 1, 2, ..., ``episodes`` users."""
-        return self.noise.bounds(failure)
+    def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
+        """All at once."""
+        return self.noise.bounds(failure, users)
 
     def open(self, sampler: Sampler) -> "AdditiveRelease":
         """Start a stream."""

@@ -326,9 +326,9 @@ class OneStepStream(ResponsePlan):
         check_episode(episode, self.episodes)
         return self._tail().bound({1.0: float(episode)}, failure)
 
-    def error_bounds(self, failure: float) -> FloatArray:
+    def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
         """All at once."""
-        return self._tail().sum_bounds(np.arange(1, self.episodes + 1), failure)
+        return self._tail().sum_bounds(self.times(users), failure)
 
     def encoder(self) -> OneStepEncoder:
         """What runs on every user's device."""

@@ -175,10 +175,9 @@ class RandomizedResponseStream(ResponsePlan):
         check_episode(episode, self.episodes)
         return FlipTail(self.flip).bound({1.0: float(episode * self._copies)}, failure)
 
-    def error_bounds(self, failure: float) -> FloatArray:
+    def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
         """All at once."""
-        users = np.arange(1, self.episodes + 1)
-        return FlipTail(self.flip).sum_bounds(self._copies * users, failure)
+        return FlipTail(self.flip).sum_bounds(self._copies * self.times(users), failure)
 
     def encoder(self) -> FlipEncoder:
         """What runs on every user's device."""

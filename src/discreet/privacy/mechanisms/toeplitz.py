@@ -264,10 +264,11 @@ class ToeplitzNoise(CumulativeNoise):
         law = GaussianLaw(math.sqrt(self.variance(episode)))
         return law.bound({1.0: 1.0}, failure) + self.unit / 2
 
-    def bounds(self, failure: float) -> FloatArray:
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """All at once."""
         scale = GaussianLaw(self.sigma).bound({1.0: 1.0}, failure)
-        bounds: FloatArray = scale * np.sqrt(self.factors.variances) + self.unit / 2
+        variances = self.factors.variances[self.times(times) - 1]
+        bounds: FloatArray = scale * np.sqrt(variances) + self.unit / 2
         return bounds
 
     def scaled(self, factor: float, *, pile: int = 1) -> "ToeplitzNoise":

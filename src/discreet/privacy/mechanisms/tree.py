@@ -158,11 +158,11 @@ class TreeNoise(CumulativeNoise):
         """Chernoff bound over the nodes summed at this time, not a worst case over K."""
         return _sum_bound(self.law, self.terms(episode), float(failure))
 
-    def bounds(self, failure: float) -> FloatArray:
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """Looked up by the number of terms."""
-        times = np.arange(1, self.episodes + 1)
-        terms = np.bitwise_count(times).astype(np.int64)
-        terms[-1] = self.terms(self.episodes)
+        asked = self.times(times)
+        terms = np.bitwise_count(asked).astype(np.int64)
+        terms[asked == self.episodes] = self.terms(self.episodes)
         return self._bounds_of(terms, failure)
 
     def _bounds_of(self, terms: IntArray, failure: float) -> FloatArray:
@@ -265,9 +265,9 @@ class PaddedTreeNoise(GridTreeNoise):
         """As the tree's; rounding adds at most a half."""
         return super().bound(episode, failure) + (0.5 if self.gridded else 0.0)
 
-    def bounds(self, failure: float) -> FloatArray:
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """Constant."""
-        return np.full(self.episodes, self.bound(1, failure))
+        return np.full(len(self.times(times)), self.bound(1, failure))
 
     def start(self, cells: int, sampler: Sampler) -> NoiseRun:
         """One padded tree per counter."""
@@ -323,11 +323,13 @@ class HonakerNoise(GridTreeNoise):
         used = np.bincount(prefix_levels(episode, self.levels), minlength=self.levels)
         return float(self._bounds_at(used[None, :], failure)[0])
 
-    def bounds(self, failure: float) -> FloatArray:
+    def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """All at once."""
-        times = np.arange(1, self.episodes + 1)
-        used = times[:, None] >> np.arange(self.levels) & 1
-        used[-1] = np.bincount(prefix_levels(self.episodes, self.levels), minlength=self.levels)
+        asked = self.times(times)
+        used = asked[:, None] >> np.arange(self.levels) & 1
+        used[asked == self.episodes] = np.bincount(
+            prefix_levels(self.episodes, self.levels), minlength=self.levels
+        )
         return self._bounds_at(used, failure)
 
     def _bounds_at(self, used: IntArray, failure: float) -> FloatArray:
@@ -345,7 +347,7 @@ class HonakerNoise(GridTreeNoise):
             bounds: FloatArray = np.sqrt(squares) * self.law.bound({1.0: 1.0}, failure)
             return bounds
         t = CHERNOFF_GRID * self.law.mgf_limit
-        log_mgf = _node_log_mgf(self.law, self.levels, t)
+        log_mgf = _node_log_mgf(self.law, self.levels)
         best = np.full(len(used), np.inf)
         for column, one in enumerate(t):
             total = used @ log_mgf[:, column]
@@ -357,8 +359,13 @@ class HonakerNoise(GridTreeNoise):
         return _HonakerRun(self, cells, sampler)
 
 
-def _node_log_mgf(law: NoiseLaw, levels: int, t: FloatArray) -> FloatArray:
-    """Log moment generating function of an averaged node, by level: its own noise, then below."""
+@lru_cache(maxsize=8)
+def _node_log_mgf(law: NoiseLaw, levels: int) -> FloatArray:
+    """Log moment generating function of an averaged node, by level: its own noise, then below.
+
+    At the points of `CHERNOFF_GRID`.
+    """
+    t = CHERNOFF_GRID * law.mgf_limit
     rows = []
     for top in range(levels):
         total, weight = np.zeros_like(t), 1.0
