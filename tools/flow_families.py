@@ -171,6 +171,40 @@ def odd_transition(seed: int) -> TabularMDP:
     return _made(by_step, np.repeat(rewards[None], horizon, axis=0), horizon, rng)
 
 
+def cliff(seed: int) -> TabularMDP:
+    """A grid along a cliff: every step pays almost one, a fall nothing, the goal a little more."""
+    rng = np.random.default_rng([12, seed])
+    height, length = int(rng.integers(2, 4)), int(rng.integers(5, 8))
+    states, pay = height * length, rng.uniform(0.95, 0.98)
+    start, goal = (height - 1) * length, height * length - 1
+    moves, rewards = np.zeros((states, 4, states)), np.full((states, 4), pay)
+    for s in range(states):
+        y, x = divmod(s, length)
+        for a, (dy, dx) in enumerate(((0, 1), (0, -1), (1, 0), (-1, 0))):
+            v, u = min(max(y + dy, 0), height - 1), min(max(x + dx, 0), length - 1)
+            falls = v == height - 1 and 0 < u < length - 1
+            moves[s, a, start if falls else v * length + u] = 1.0
+            rewards[s, a] = 0.0 if falls else pay
+    moves[goal], moves[goal, :, goal], rewards[goal] = 0.0, 1.0, 1.0
+    return _made(moves, rewards, length + height + int(rng.integers(2, 6)), rng, start=start)
+
+
+def needle(seed: int) -> TabularMDP:
+    """Doors to arms that are all alike but one: each leads to a state that pays, or to none."""
+    rng = np.random.default_rng([13, seed])
+    doors, better = int(rng.integers(2, 5)), rng.uniform(0.12, 0.3)
+    chance, states = rng.uniform(0.3, 0.6), doors + 3
+    moves, rewards = np.zeros((states, doors, states)), np.zeros((states, doors))
+    for a in range(doors):
+        moves[0, a, a + 1] = 1.0
+    moves[1:-2, :, -2], moves[1:-2, :, -1] = chance, 1 - chance
+    moves[1, 0, -2] += better
+    moves[1, 0, -1] -= better
+    moves[-2, :, -2] = moves[-1, :, -1] = 1.0
+    rewards[-2] = rng.uniform(0.6, 1)
+    return _made(moves, rewards, int(rng.integers(4, 8)), rng)
+
+
 FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "chain": chain,
     "dense": dense,
@@ -183,4 +217,6 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "decoy": decoy,
     "odd-reward": odd_reward,
     "odd-transition": odd_transition,
+    "cliff": cliff,
+    "needle": needle,
 }

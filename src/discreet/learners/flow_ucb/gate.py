@@ -8,21 +8,26 @@ and components is a chi-square; so is, for each step, its difference from all ot
 finds a single odd step. Wilson and Hilferty make both a normal z; the larger is the row's.
 
 Transitions of a row are pooled if z of all rows together is below 2g and its own below 4g, with
-g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rewards are pooled
-if, besides, their own z are below the same limits. The gate cannot see a difference at a step where
-hardly anybody was: that is what `own_step` is for.
+g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rows above 4g are
+odd and stand alone; they say nothing about the others, so that they are not counted among all rows
+together, unless there are several and more than a tenth of the rows: then nothing is pooled.
+Rewards are pooled if, besides, their own z are below the same limits. The gate cannot see a
+difference at a step where hardly anybody was: that is what `own_step` is for.
 """
 
 import math
 
 import numpy as np
 
+from discreet._types import FloatArray
 from discreet.learners.flow_ucb.belief import Shared
 from discreet.learners.flow_ucb.evidence import TOTAL, Evidence
 
 GLOBAL_LIMIT = 2.0
 ROW_LIMIT = 4.0
 TOLERANCE = 0.15
+ODD_ROWS = 0.1
+"""Share of rows, at least one of them, that may be odd in a problem that is stationary else."""
 
 
 def nothing_shared(evidence: Evidence) -> Shared:
@@ -35,14 +40,23 @@ def shared_rows(evidence: Evidence, users: int, centre: float) -> Shared:
     """The rows that steps may share, after ``users`` users."""
     from discreet.learners.flow_ucb import gate_kernels
 
-    moves, gains = (np.empty(evidence.number.shape[1:]) for _ in range(2))
-    all_moves = gate_kernels.move_scores(
-        evidence.number, evidence.transitions, evidence.moves, moves
-    )
+    moves, gains = (np.empty((*evidence.number.shape[1:], 3)) for _ in range(2))
+    gate_kernels.move_scores(evidence.number, evidence.transitions, evidence.moves, moves)
     doubted = max(centre, 1 - centre) ** 2
-    all_gains = gate_kernels.gain_scores(evidence.gains, doubted, TOTAL, gains)
+    gate_kernels.gain_scores(evidence.gains, doubted, TOTAL, gains)
     tolerance = 1 + TOLERANCE * max(0.0, math.log(max(users, 1) / 1e4))
-    together = all_moves < GLOBAL_LIMIT * tolerance
-    rewarded = together and all_gains < GLOBAL_LIMIT * tolerance
     limit = ROW_LIMIT * tolerance
-    return Shared(np.asarray(together & (moves < limit)), np.asarray(rewarded & (gains < limit)))
+    together = _together(moves, limit) < GLOBAL_LIMIT * tolerance
+    rewarded = together and _together(gains, limit) < GLOBAL_LIMIT * tolerance
+    return Shared(together & (moves[..., 2] < limit), rewarded & (gains[..., 2] < limit))
+
+
+def _together(scores: FloatArray, limit: float) -> float:
+    """The z of all rows that are not odd; infinite if too many are."""
+    from discreet.learners.flow_ucb import gate_kernels
+
+    compared, odd = scores[..., 1] > 0, scores[..., 2] >= limit
+    if odd.sum() > max(1.0, ODD_ROWS * compared.sum()):
+        return math.inf
+    square, freedom, _ = scores[compared & ~odd].sum(axis=0)
+    return float(gate_kernels.normal(square, freedom)) if freedom > 0 else -math.inf

@@ -75,30 +75,21 @@ def row_chi_square(
 
 
 @kernel
-def row_score(counts: FloatArray, sums: FloatArray, steps: int, together: FloatArray) -> float:
-    """The worst z of a row with ``sums[column, step]``; its chi-square joins those ``together``."""
-    square, freedom, worst = row_chi_square(
+def row_score(counts: FloatArray, sums: FloatArray, steps: int, out: FloatArray) -> None:
+    """Chi-square, degrees of freedom and worst z of a row with ``sums[column, step]``."""
+    out[0], out[1], out[2] = row_chi_square(
         counts, sums[VISITS], sums[SAMPLING], sums[NOISE], steps, np.empty(counts.shape[1])
     )
-    together[0] += square
-    together[1] += freedom
-    return worst
-
-
-@kernel
-def score(together: FloatArray) -> float:
-    """The z of a chi-square and its degrees of freedom; none without freedom."""
-    return normal(together[0], together[1]) if together[1] > 0.0 else -np.inf
 
 
 @kernel
 def move_scores(
-    number: IntArray, transitions: FloatArray, moves: FloatArray, z: FloatArray
-) -> float:
-    """``z[s, a]`` of transitions; returns that of all rows together."""
+    number: IntArray, transitions: FloatArray, moves: FloatArray, out: FloatArray
+) -> None:
+    """``out[s, a]``: chi-square, degrees of freedom and worst z of transitions."""
     layers, states, actions = number.shape
     counts = np.empty((states, layers))
-    sums, together = np.empty((COLUMNS, layers)), np.zeros(2)
+    sums = np.empty((COLUMNS, layers))
     for s in range(states):
         for a in range(actions):
             steps = 0
@@ -108,20 +99,19 @@ def move_scores(
                     counts[:, steps] = transitions[number[h, s, a]]
                     sums[:, steps] = row
                     steps += 1
-            z[s, a] = row_score(counts, sums, steps, together)
-    return score(together)
+            row_score(counts, sums, steps, out[s, a])
 
 
 @kernel
-def gain_scores(gains: FloatArray, doubted: float, total: int, z: FloatArray) -> float:
-    """``z[s, a]`` of rewards; returns that of all rows together.
+def gain_scores(gains: FloatArray, doubted: float, total: int, out: FloatArray) -> None:
+    """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards.
 
     ``doubted`` is how much of the variance of visits is in that of rewards; ``total`` the column
     of their sums.
     """
     layers, states, actions = gains.shape[:3]
     counts = np.empty((1, layers))
-    sums, together = np.empty((COLUMNS, layers)), np.zeros(2)
+    sums = np.empty((COLUMNS, layers))
     for s in range(states):
         for a in range(actions):
             steps = 0
@@ -132,5 +122,4 @@ def gain_scores(gains: FloatArray, doubted: float, total: int, z: FloatArray) ->
                     sums[:, steps] = row
                     sums[NOISE, steps] += doubted * row[DOUBT]
                     steps += 1
-            z[s, a] = row_score(counts, sums, steps, together)
-    return score(together)
+            row_score(counts, sums, steps, out[s, a])

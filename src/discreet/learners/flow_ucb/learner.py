@@ -68,7 +68,7 @@ from discreet.learners.flow_ucb.settings import (
     users_per_unit,
     usual_confidence,
 )
-from discreet.learners.flow_ucb.visit_noise import plan_factors
+from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.postprocess.flow import released_flow
@@ -269,8 +269,11 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
         width, centre = self._width(belief), self._planner.centre
         plan = self._planner.optimistic(belief, width, tie)
+        if not self._told:
+            return Part(plan, sizing.smallest(self._shows_a_reward, most))
+        charted = self._planner.charted(belief, plan)
         goal = sizing.goal(
-            float((plan.occupancy * plan.bonus).sum()),
+            float((charted.occupancy * plan.bonus).sum()),
             self._planner.promised(plan),
             self.settings["shrink"],
             self._noise.growth,
@@ -279,10 +282,15 @@ class FlowUCB(FlowLearner[FlowSettings]):
         def enough(users: int) -> bool:
             report = self._report(users)
             return bool(
-                sizing_kernels.uncertainty_after(belief, report, plan, width, centre) <= goal
+                sizing_kernels.uncertainty_after(belief, report, charted, width, centre) <= goal
             )
 
         return Part(plan, sizing.smallest(enough, most))
+
+    def _shows_a_reward(self, users: int) -> bool:
+        """Whether a row that all users visit is seen above the noise of their batch."""
+        needed = visits_to_see(self._noise(users), self._factors, self._planner.centre)
+        return bool(users >= needed.max())
 
     def state(self) -> dict[str, Any]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""

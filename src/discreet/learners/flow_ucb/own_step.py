@@ -26,16 +26,14 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence
 from discreet.learners.flow_ucb.plan import Plan, Planner
+from discreet.learners.flow_ucb.visit_noise import TIGHT, visits_to_see
 
 ON_PLAN = 3e-3
 OFF_PLAN = 1e-3
 LEAST_REACH = 0.01
-TIGHT = 0.5
 SURPRISE = 1.0
 LATER = 10.0
 """On the greedy plan any excess of an own reward is followed up once looks are so much cheaper."""
-LEAST_VISITS = 2.0
-"""Of a look, without noise."""
 REACH_WORK = 5e7
 
 HIDDEN, OWN_GAINS, OWN_ROW = 1, 2, 3
@@ -69,9 +67,7 @@ class OwnStepCheck:
         self, belief: Belief, plan: Plan, users: int, noise: tuple[float, float]
     ) -> FloatArray:
         """``[H, S]``: the excess of an own reward that is followed up; infinite where not due."""
-        transitions, rewards = noise
-        need = np.sqrt(rewards + transitions * self.factors * self.doubted) / TIGHT
-        need = np.maximum(need, LEAST_VISITS)[:, None]
+        need = visits_to_see(noise, self.factors, self.planner.centre)[:, None]
         cheap = ON_PLAN * users * plan.occupancy
         due = need <= cheap
         if self.planner.reach_work <= REACH_WORK:

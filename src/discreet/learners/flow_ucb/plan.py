@@ -70,6 +70,14 @@ class Planner:
         )
         return plan
 
+    def charted(self, belief: Belief, plan: Plan) -> Plan:
+        """The plan with its occupancy as far as it leads through rows that are known."""
+        from discreet.learners.flow_ucb import plan_kernels
+
+        occupancy = np.zeros_like(plan.occupancy)
+        plan_kernels.charted_occupancy(belief, plan.actions, self.initial, occupancy)
+        return plan._replace(occupancy=occupancy)
+
     def promised(self, plan: Plan) -> float:
         """The value of a plan by its own account."""
         return float(self.initial @ plan.values[0])

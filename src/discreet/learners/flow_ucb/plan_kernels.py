@@ -182,3 +182,25 @@ def largest_reach(
                         before[s] = max(before[s], mean)
                 chance[:] = before
             out[h, target] = (initial * chance).sum()
+
+
+@kernel
+def charted_occupancy(
+    belief: Belief, actions: IntArray, initial: FloatArray, out: FloatArray
+) -> None:
+    """As `state_occupancy`, but nobody comes out of a row that is not known."""
+    horizon, states = actions.shape
+    layers = belief.number.shape[0]
+    out[:] = 0.0
+    out[0] = initial
+    for h in range(horizon - 1):
+        layer = h if layers > 1 else 0
+        for s in range(states):
+            a = actions[h, s]
+            move, gain = belief.moves[layer, s, a], belief.gains[layer, s, a]
+            seen = move[VISITS] > np.sqrt(move[DOUBT]) and gain[VISITS] > np.sqrt(gain[DOUBT])
+            i = belief.number[layer, s, a]
+            if out[h, s] == 0.0 or i < 0 or not seen:
+                continue
+            for j in range(states):
+                out[h + 1, j] += out[h, s] * belief.probabilities[i, j]

@@ -3,7 +3,9 @@
 The expected bonus along a plan, or half the value that the plan promises if that is less, is what
 is not known about it. A batch is the smallest that is predicted to leave ``shrink`` of it
 (sqrt(``shrink``) where noise grows with the users, as in local reports), and no larger than all
-batches before it together.
+batches before it together. Only users who came through rows that are known count: what lies behind
+an action that nobody knows cannot be planned for, and a batch that was sized for it would pay for
+the whole map at once. The first batch shows one reward above its noise.
 
 A batch is a recruitment: there are at most `MOST_BATCHES`. From half of them on, after b batches of
 t users together, a batch has at least t·((K/t)^(1/(`MOST_BATCHES` - b)) - 1), so that batches of

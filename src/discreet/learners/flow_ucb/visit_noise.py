@@ -6,6 +6,11 @@ from discreet._types import FloatArray
 from discreet.learners.base import Problem
 from discreet.privacy.plans import BatchPlan
 
+TIGHT = 0.5
+"""Standard deviation to which a reward is known that was seen."""
+LEAST_VISITS = 2.0
+"""That show a reward, without noise."""
+
 
 def plan_factors(problem: Problem, plan: BatchPlan) -> FloatArray:
     """`visit_noise_factors` of what this plan releases."""
@@ -54,6 +59,20 @@ def visit_noise_factors(
         free[0] = 1 - 1 / starts
         factors = np.where(free > 0, factors * free / np.maximum(free + factors * look, 1e-300), 0)
     return factors
+
+
+def visits_to_see(noise: tuple[float, float], factors: FloatArray, centre: float) -> FloatArray:
+    """Visits of a row at each step that show a reward of a half above its noise: at least two.
+
+    Args:
+        noise: variances of one counter of transitions and of rewards.
+        factors: `visit_noise_factors`.
+        centre: what rewards are released less of.
+    """
+    transitions, rewards = noise
+    doubted = max(centre, 1 - centre) ** 2
+    needed = np.sqrt(rewards + transitions * factors * doubted) / TIGHT
+    return np.asarray(np.maximum(needed, LEAST_VISITS))
 
 
 def _second_look(plan: BatchPlan) -> float:
