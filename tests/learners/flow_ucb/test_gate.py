@@ -55,6 +55,17 @@ def test_one_odd_row_is_left_out_and_the_others_stay():
     assert shared.moves.sum() == 11
 
 
+@pytest.mark.parametrize("odd", [1, 2])
+def test_one_odd_row_that_many_saw_says_nothing_about_the_others_and_two_do(odd):
+    # Counted among all rows together, its chi-square alone would end the pooling of all.
+    moves, rewards = world(1)
+    for a in range(odd):
+        moves[2, 1, a] = moves[2, 1, a][::-1]
+    shared = shared_rows(evidence_of(moves, rewards, 50_000), 10_000, 0.5)
+    assert shared.moves.sum() == (11 if odd == 1 else 0)
+    assert shared.gains.any() == (odd == 1)
+
+
 def test_odd_rewards_leave_transitions_pooled():
     moves, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)

@@ -58,11 +58,12 @@ def test_rewards_hold_the_variance_of_their_visits():
     gains = np.zeros((2, 1, 1, COLUMNS))
     gains[..., VISITS], gains[..., SAMPLING] = 100.0, 100.0
     gains[:, 0, 0, TOTAL] = 40.0, 60.0
-    z, doubtful = np.empty((1, 1)), np.empty((1, 1))
-    kernels.gain_scores(gains, 0.25, TOTAL, z)
+    sure, doubtful = np.empty((1, 1, 3)), np.empty((1, 1, 3))
+    kernels.gain_scores(gains, 0.25, TOTAL, sure)
     gains[..., 3] = 50.0
     kernels.gain_scores(gains, 0.25, TOTAL, doubtful)
-    assert doubtful[0, 0] < z[0, 0]
+    assert doubtful[0, 0, 2] < sure[0, 0, 2]
+    assert doubtful[0, 0, 1] == sure[0, 0, 1] == 1
 
 
 def test_rows_without_a_place_or_without_certain_visits_are_not_compared():
@@ -71,10 +72,11 @@ def test_rows_without_a_place_or_without_certain_visits_are_not_compared():
     counts = np.array([[90.0, 10.0], [10.0, 90.0]])
     moves = np.zeros((3, 2, 1, COLUMNS))
     moves[..., VISITS], moves[..., SAMPLING], moves[..., NOISE] = 100.0, 100.0, 1.0
-    z = np.empty((2, 1))
-    together = kernels.move_scores(number, counts, moves, z)
-    assert together > 6
-    assert z[0, 0] >= together
-    assert z[1, 0] == -np.inf
+    scores = np.empty((2, 1, 3))
+    kernels.move_scores(number, counts, moves, scores)
+    assert scores[0, 0, 1] == 2
+    assert scores[0, 0, 2] >= kernels.normal(scores[0, 0, 0], 2.0) > 6
+    assert scores[1, 0].tolist() == [0, 0, -np.inf]
     moves[2, 0, 0, 3] = 1e5
-    assert kernels.move_scores(number, counts, moves, z) == -np.inf
+    kernels.move_scores(number, counts, moves, scores)
+    assert scores[0, 0].tolist() == [0, 0, -np.inf]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from discreet.learners.flow_ucb import plan_kernels as kernels
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.evidence import DOUBT, VISITS
 
 spread = kernels.spread.py_func
 state_occupancy = kernels.state_occupancy.py_func
@@ -66,6 +68,28 @@ def test_a_row_that_nobody_visited_leads_anywhere():
     out = np.zeros((2, 2))
     state_occupancy(number, np.zeros((0, 2)), np.zeros((2, 2), np.int64), np.array([1.0, 0.0]), out)
     assert out.tolist() == [[1.0, 0.0], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize("unknown", ["moves", "gains", "number"])
+def test_nobody_comes_out_of_a_row_that_is_not_known(unknown):
+    rng = np.random.default_rng(3)
+    number, sums = np.arange(12).reshape(2, 3, 2), np.zeros((2, 3, 2, 5))
+    sums[..., VISITS], sums[..., DOUBT] = 11.0, 100.0
+    pooled = np.zeros((2, 3, 2), bool)
+    belief = Belief(number, rng.dirichlet(np.ones(3), 12), sums, sums.copy(), pooled, pooled)
+    actions, initial = rng.integers(0, 2, (2, 3)), rng.dirichlet(np.ones(3))
+    known, charted = np.zeros((2, 3)), np.zeros((2, 3))
+    state_occupancy(number, belief.probabilities, actions, initial, known)
+    kernels.charted_occupancy(belief, actions, initial, charted)
+    np.testing.assert_allclose(charted, known)
+    row = (0, 1, actions[0, 1])
+    lost = initial[1] * belief.probabilities[number[row]]
+    if unknown == "number":
+        belief.number[row] = -1
+    else:
+        getattr(belief, unknown)[row][VISITS] = 10.0
+    kernels.charted_occupancy(belief, actions, initial, charted)
+    np.testing.assert_allclose(charted, [known[0], known[1] - lost])
 
 
 def test_renamed_actions_give_the_same_occupancies():

@@ -47,22 +47,23 @@ def test_credit_by_hand():
     np.testing.assert_array_equal(credit(np.array([0.0, 7.0]), 0.0, learner._ease), [1.0, 1.0])
 
 
-def test_the_first_batch_is_sized_against_half_the_promised_value():
-    # Nothing is known: 6 is promised, so the goal is 0.7 of 3. Nobody has come whom caution could
-    # be for: visits above their noise are enough. Sizes are rounded up to two digits.
+def test_the_first_batch_shows_one_reward_above_its_noise():
     learner = learner_of(river(0))
-    users = learner.ask().users
-    occupancy = learner._request.occupancy
-    left = [_unknown_after(learner, n, occupancy) for n in (users, users - 2)]
-    assert left[0] <= 0.7 * 3 < left[1]
+    noise = learner.plan.noise_variance(1000)
+    factors = visit_noise_factors(4, 6, 1, last_transitions=False)
+    needed = 2 * math.sqrt(noise["rewards"] + noise["transitions"] * factors.max() / 4)
+    assert needed <= learner.ask().users <= needed + 2
 
 
-def _unknown_after(learner, users, occupancy):
-    """What remains where visits do not exceed their noise, in plain numpy."""
-    noise = learner.plan.noise_variance(1000)["transitions"]
-    factors = visit_noise_factors(4, 6, 1, last_transitions=False)[:, None]
-    uncertain = users * occupancy <= np.sqrt(noise * factors)
-    return (occupancy * uncertain * (6.0 - np.arange(6)[:, None])).sum()
+def test_a_batch_is_not_sized_for_what_lies_behind_an_unknown_action():
+    # The first state's rows are not known, so that all that lies behind them is not counted: one
+    # who counts it, as if users came out of them anywhere, asks for several times as many.
+    learner = learner_of(river(0))
+    learner._told = 10**6
+    belief, tie = learner._belief(), np.zeros(learner.problem.shape.visits)
+    charted = learner._sized(belief, tie, 10**6).users
+    learner._planner.charted = lambda belief, plan: plan
+    assert 4 * charted < learner._sized(belief, tie, 10**6).users < 10**6
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 10.0])

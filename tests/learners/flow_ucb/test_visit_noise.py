@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.visit_noise import plan_factors, visit_noise_factors
+from discreet.learners.flow_ucb.visit_noise import (
+    plan_factors,
+    visit_noise_factors,
+    visits_to_see,
+)
 from discreet.learners.learn import public_facts
 from discreet.mdp import make
 from discreet.privacy.postprocess.flow import consistent_flow
@@ -59,3 +63,11 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
     assert short == visit_noise_factors(4, 6, 1, last_transitions=False).tolist()
     looked = factors(central, statistics=(*both, "visits"))
     assert looked[2] < factors(central, statistics=both)[2]
+
+
+def test_visits_that_show_a_reward_by_hand():
+    # Rewards are known to a half: twice the deviation of their sum, half of the visits' in it.
+    found = visits_to_see((16.0, 9.0), np.array([0.0, 4.0]), 0.5)
+    np.testing.assert_allclose(found, [2 * 3, 2 * 5])
+    np.testing.assert_allclose(visits_to_see((16.0, 9.0), np.array([1.0]), 0.0), [2 * 5])
+    assert visits_to_see((0.0, 0.0), np.zeros(3), 0.5).tolist() == [2, 2, 2]

@@ -51,14 +51,19 @@ def users_per_unit(problem: Problem, noise_variance: float) -> float:
 def usual_confidence(plenty: float) -> float:
     """Cautious where users are many: caution is dear at first and cheap later.
 
-    0.035 up to 10 users per unit, 0.08 at 1e3, 0.12 from 1e6 on; how these values were chosen is on
-    the docs page.
+    0.035 up to 10 users per unit, 0.08 at 1e3, 0.12 at 1e6, 0.2 from 1e7 on, where there is hardly
+    any noise to pay for; how these values were chosen is on the docs page.
 
     Args:
         plenty: `users_per_unit`.
     """
     orders = math.log10(max(plenty, 1e-9))
-    return 0.035 + 0.045 * _ramp((orders - 1) / 2) + 0.04 * _ramp((orders - 4) / 2)
+    rises = (
+        0.045 * _ramp((orders - 1) / 2),
+        0.04 * _ramp((orders - 4) / 2),
+        0.08 * _ramp(orders - 6),
+    )
+    return 0.035 + sum(rises)
 
 
 def _ramp(x: float) -> float:
