@@ -140,15 +140,15 @@ def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):
 def test_the_policy_is_good_and_its_value_is_covered(tmp_path):
     inside, share = 0, []
     optimum = discreet.mdp.plan(RIVER).value
-    for seed in range(5):
+    for seed in range(10):
         study = begin(tmp_path / f"{seed}.db", episodes=10_000, seed=seed)
         while not study.finished:
             advance(study, 100 * seed + study.batches)
         true = evaluate(RIVER, study.policy)
         inside += study.value.low <= true <= study.value.high
         share.append(true / optimum)
-    assert inside >= 4
-    assert np.mean(share) > 0.85
+    assert inside >= 7  # the same data chose the policy: fewer than 95 of 100
+    assert np.mean(share) > 0.95
 
 
 def test_before_the_first_batch_nothing_is_known(tmp_path):
