@@ -10,7 +10,7 @@ from discreet.mdp.environments.river_swim import RiverSwim
 from discreet.mdp.planning import occupancy
 from discreet.mdp.policies import uniform_policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.trust import Central, Local, NoPrivacy
+from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 
 MDP = RiverSwim(states=5, horizon=8)
 
@@ -67,3 +67,11 @@ def test_designs_that_would_not_fit_are_refused():
     check_size(problem())
     with pytest.raises(UnsupportedError, match="exploration='uniform'"):
         check_size(problem(shape=Shape(states=716, actions=25, horizon=20)))
+
+
+def test_a_length_is_a_batch_that_can_be_released():
+    """Under shuffle nobody is hidden alone, and one of the users has to be honest."""
+    plan = release(Shuffle(2, 1e-6, honest=0.5))
+    assert plan.least_users == 2
+    for episodes in (2, 3, 3000):
+        assert 2 <= exploration_users(problem(episodes), plan) <= max(2, episodes // 2)

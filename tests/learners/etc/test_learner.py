@@ -11,7 +11,7 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.privacy.trust import Central, NoPrivacy
+from discreet.privacy.trust import Central, NoPrivacy, Shuffle
 
 MDP = discreet.make("RiverSwim", states=3, horizon=4)
 
@@ -41,6 +41,15 @@ def test_rounds_double_and_the_rest_commits():
     assert outcome.batches == [250, 250, 500, 19_000]
     assert isinstance(outcome.policy, DeterministicPolicy)
     assert one.settings == {"exploration": "designed", "length": 1000, "rounds": 3}
+
+
+@pytest.mark.parametrize("episodes", [3, 9, 1000])
+@pytest.mark.parametrize("length", [None, 2, 7])
+def test_no_batch_is_too_small_to_be_released(episodes, length):
+    one = learner(episodes, Shuffle(2, 1e-6, honest=0.5), length=length)
+    batches = run_batches(MDP, one, RunSeeds(0, 0)).batches
+    assert sum(batches) == episodes
+    assert min(batches) >= one.plan.least_users == 2
 
 
 def test_uniform_exploration_is_one_batch():

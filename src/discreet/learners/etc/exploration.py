@@ -30,8 +30,9 @@ def exploration_users(problem: Problem, plan: BatchPlan) -> int:
         variance = (1 + plan.visit_variance) * visits / 4 + noise["rewards"] + noise["transitions"]
         return users + (problem.episodes - users) * min(1.0, math.sqrt(variance) / visits)
 
-    most = max(1, problem.episodes // 2)
-    sizes = {min(most, round(2 ** (i / 2))) for i in range(2 * most.bit_length() + 1)}
+    least = plan.least_users
+    most = max(least, problem.episodes // 2)
+    sizes = {min(most, max(least, round(2 ** (i / 2)))) for i in range(2 * most.bit_length() + 1)}
     return min(sorted(sizes), key=loss)
 
 

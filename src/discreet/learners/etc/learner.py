@@ -67,7 +67,9 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         if self.chosen.exploration == "designed":
             check_size(problem)
         length = self.chosen.length or exploration_users(problem, plan)
-        self._ends = _round_ends(min(length, problem.episodes), self._rounds())
+        if problem.episodes - length < plan.least_users:  # too few to be released on their own
+            length = problem.episodes
+        self._ends = _round_ends(length, self._rounds(), plan.least_users)
         self.settings["length"] = self._ends[-1]
         self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
         self._seed = int(self.rng.integers(2**62))
@@ -128,16 +130,20 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         self._pending = None
 
 
-def _round_ends(length: int, rounds: int) -> list[int]:
+def _round_ends(length: int, rounds: int, least: int = 1) -> list[int]:
     """Users told by the end of each round, each round as large as all before it.
 
     >>> _round_ends(1000, 3)
     [250, 500, 1000]
-    >>> _round_ends(1, 3)
-    [1]
+    >>> _round_ends(7, 3, least=2)
+    [3, 7]
     """
-    ends = {max(1, length >> (rounds - 1 - i)) for i in range(rounds)}
-    return sorted(ends)
+    ends = [length]
+    for earlier in range(1, rounds):
+        end = length >> earlier
+        if least <= end <= ends[0] - least:
+            ends.insert(0, end)
+    return ends
 
 
 _PAPER = "textbook; the design is policy elimination's (001, equation 3)"
