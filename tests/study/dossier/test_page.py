@@ -1,5 +1,6 @@
 """The dossier as a page: self-contained, complete, honest about rehearsals."""
 
+import os
 import re
 from html.parser import HTMLParser
 
@@ -113,11 +114,14 @@ def test_a_local_stream_has_its_dossier(tmp_path):
     assert "Every path of local/" in page
 
 
-def test_what_cannot_be_written_is_refused_before_the_audit(tmp_path):
+def test_what_cannot_be_written_is_refused_before_the_audit(tmp_path, monkeypatch):
     study = small(tmp_path / "study.db")
     for path, said in (("page.pdf", r"ends in \.html"), ("none/page.html", "folder that exists")):
         with pytest.raises(StudyError, match=said):
             study.report(tmp_path / path, lambda _: pytest.fail("it began"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(StudyError, match="takes files"):
+        study.report(tmp_path / "page.html", lambda _: pytest.fail("it began"))
     assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import os
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -190,9 +191,10 @@ def _check(path: Path) -> None:
         raise StudyError(
             f"Expected a file that ends in .html, got {str(path)!r}; nothing was written."
         )
-    if path.is_dir() or not path.parent.is_dir():
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise StudyError(
-            f"Expected a file in a folder that exists, got {str(path)!r}; nothing was written."
+            f"Expected a file in a folder that exists and takes files, got {str(path)!r}; nothing "
+            f"was written."
         )
 
 
