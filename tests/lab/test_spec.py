@@ -1,6 +1,7 @@
 """Experiment files: what is read is what was meant, and mistakes are named."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -229,3 +230,18 @@ def test_a_paper_needs_an_epsilon():
 def test_a_name_is_never_a_path(name):
     with pytest.raises(InvalidInputError, match="which also names the result folder"):
         parse_experiment(f'name = "{name}"\ntitle = "X"')
+
+
+def test_a_file_in_another_encoding_is_one_sentence_and_a_mark_at_its_beginning_none(tmp_path):
+    path = tmp_path / "tiny.toml"
+    text = parse_experiment(MINIMAL).to_toml()
+    path.write_text(text, "utf-16")
+    with pytest.raises(InvalidInputError, match=r"tiny\.toml': it is not UTF-8"):
+        load_experiment(path)
+    path.write_text(text, "utf-8-sig")
+    assert load_experiment(path) == parse_experiment(text)
+
+
+def test_nobody_means_a_billion_runs():
+    with pytest.raises(InvalidInputError, match="got runs=1000000000; each has a file of its own"):
+        replace(parse_experiment(MINIMAL), runs=10**9)

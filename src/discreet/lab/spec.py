@@ -19,6 +19,7 @@ from discreet.papers.presets import get_preset
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 
 _VARIANT_KEYS = ("runs", "episodes")
+_MOST_RUNS = 100_000
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # never a path
 
 
@@ -179,6 +180,7 @@ class Experiment:
                 f"result folder, got name={self.name!r}."
             )
         _validate.count(runs=self.runs)
+        _validate.at_most(_MOST_RUNS, "each has a file of its own", runs=self.runs)
         _validate.count(0, seed=self.seed)
         for episodes in self.episodes:
             _validate.count(episodes=episodes)
@@ -222,7 +224,7 @@ def load_experiment(source: str | Path) -> Experiment:
             raise InvalidInputError(
                 f"Expected an experiment file, got {str(path)!r}: no such file."
             )
-        return parse_experiment(path.read_text(encoding="utf-8"), origin=str(path))
+        return parse_experiment(_text(path), origin=str(path))
     if str(source) not in shipped.experiment_names() and path.suffix:
         raise InvalidInputError(
             f"Expected a shipped experiment or a file that ends in .toml, got {str(path)!r}."
@@ -230,6 +232,16 @@ def load_experiment(source: str | Path) -> Experiment:
     if str(source) not in shipped.experiment_names():
         raise UnknownNameError("experiment", str(source), shipped.experiment_names())
     return parse_experiment(shipped.text(str(source)), origin=f"{source}.toml")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidInputError(
+            f"Expected an experiment file that can be read, got {str(path)!r}: {reason}."
+        ) from None
 
 
 def parse_experiment(text: str, origin: str = "experiment") -> Experiment:

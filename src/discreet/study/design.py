@@ -154,7 +154,7 @@ def read_design(path: str | Path) -> Design:
     """The design in a TOML file; an unknown key is refused with a suggestion."""
     where = Path(path)
     try:
-        plain = tomllib.loads(where.read_text("utf-8"))
+        plain = tomllib.loads(where.read_text("utf-8-sig"))
     except OSError as error:
         raise InvalidInputError(f"Cannot read {str(where)!r}: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeError, RecursionError) as error:
