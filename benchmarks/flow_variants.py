@@ -56,6 +56,14 @@ class OnePlan(FlowUCB):
         self._plenty = math.inf
 
 
+class Uncharted(FlowUCB):
+    """Batches are sized for what lies behind unknown actions, too."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._planner.charted = lambda belief, plan: plan
+
+
 class NoLean(FlowUCB):
     """The bias of the projection is not paid for."""
 
@@ -136,6 +144,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "no-own-step-check": NoOwnStepCheck,
     "first-width": FirstWidth,
     "one-plan": OnePlan,
+    "uncharted": Uncharted,
     "no-lean": NoLean,
     "no-flow": NoFlow,
     "signed-flow": SignedFlow,

@@ -66,6 +66,15 @@ def test_one_odd_row_that_many_saw_says_nothing_about_the_others_and_two_do(odd)
     assert shared.gains.any() == (odd == 1)
 
 
+def test_of_fewer_than_ten_rows_none_may_be_odd():
+    # A combination lock of six rows was pooled for 1e5 users, with one of them left out.
+    rng = np.random.default_rng(4)
+    moves = np.repeat(rng.dirichlet(np.ones(2), (1, 2, 3)), 8, axis=0)
+    moves[2, 1, 0] = moves[2, 1, 0][::-1]
+    shared = shared_rows(evidence_of(moves, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.5)
+    assert not shared.moves.any()
+
+
 def test_odd_rewards_leave_transitions_pooled():
     moves, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)

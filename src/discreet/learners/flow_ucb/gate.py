@@ -10,7 +10,8 @@ finds a single odd step. Wilson and Hilferty make both a normal z; the larger is
 Transitions of a row are pooled if z of all rows together is below 2g and its own below 4g, with
 g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rows above 4g are
 odd and stand alone; they say nothing about the others, so that they are not counted among all rows
-together, unless there are several and more than a tenth of the rows: then nothing is pooled.
+together. More than a tenth of the rows, or two of the first few, are no exception any more: then
+nothing is pooled. In a problem of fewer than ten rows, one is.
 Rewards are pooled if, besides, their own z are below the same limits. The gate cannot see a
 difference at a step where hardly anybody was: that is what `own_step` is for.
 """
@@ -27,7 +28,7 @@ GLOBAL_LIMIT = 2.0
 ROW_LIMIT = 4.0
 TOLERANCE = 0.15
 ODD_ROWS = 0.1
-"""Share of rows, at least one of them, that may be odd in a problem that is stationary else."""
+"""Share of rows that may be odd in a problem that is stationary else."""
 
 
 def nothing_shared(evidence: Evidence) -> Shared:
@@ -56,7 +57,8 @@ def _together(scores: FloatArray, limit: float) -> float:
     from discreet.learners.flow_ucb import gate_kernels
 
     compared, odd = scores[..., 1] > 0, scores[..., 2] >= limit
-    if odd.sum() > max(1.0, ODD_ROWS * compared.sum()):
+    few = ODD_ROWS * odd.size < 1
+    if odd.sum() > (0.0 if few else max(1.0, ODD_ROWS * compared.sum())):
         return math.inf
     square, freedom, _ = scores[compared & ~odd].sum(axis=0)
     return float(gate_kernels.normal(square, freedom)) if freedom > 0 else -math.inf
