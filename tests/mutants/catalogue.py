@@ -1504,6 +1504,51 @@ _LAB = (
     ),
 )
 
+_PAPERS = (
+    Mutant(
+        "printed-integers-promise",
+        "a run as papers 000 and 001 print it promises what only sums would deliver",
+        "            epsilon=math.inf,\n            delta=1.0,",
+        "            epsilon=guarantee.epsilon,\n            delta=guarantee.delta,",
+        ("test_a_paper_runs_by_its_name",),
+    ),
+    Mutant(
+        "printed-sums-everywhere",
+        "what exact noise delivers is stated for printed integers, too",
+        "if self.if_only_sums is None or guarantee.claimed is None:",
+        "if self.if_only_sums is None or guarantee.claimed is not None:",
+        ("test_a_paper_runs_by_its_name", "test_exact_noise_makes_the_claim_of_a_paper_true"),
+    ),
+    Mutant(
+        "paper-002-halved",
+        "paper 002's Laplace noise has the scale of 003 and 004 and promises its own epsilon",
+        "scale = (6 if right else 3) * reach.horizon / float(trust.epsilon)",
+        "scale = 3 * reach.horizon / float(trust.epsilon)",
+        ("test_paper_002_has_its_own_laplace_scale",),
+    ),
+    Mutant(
+        "padding-instead-of-noise",
+        "padded losses are drawn with padding of half the noise",
+        "return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law)",
+        "return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law.scaled(0.5))",
+        ("test_the_central_privatizer_of_004_pads_the_losses_alone",),
+    ),
+    Mutant(
+        "visits-not-counted",
+        "policy elimination as printed has three statistics released, calibrated for two",
+        'return STATISTICS if chosen.structure == "paper" else cls.statistics',
+        "return cls.statistics",
+        ("test_the_papers_have_visits_released_and_the_default_does_not",),
+    ),
+    Mutant(
+        "rho-of-one-level",
+        "the concentration of a tree counts one of the nodes that a user lies in",
+        "copies = noise.levels if isinstance(noise, TreeNoise) else noise.copies\n    return float(",
+        "copies = 1\n    return float(",
+        ("test_rho_is_the_squared_distance_over_two_variances",),
+    ),
+)
+
 MUTANTS = (
     *_ONE_SHOT,
     *_CENTRED,
@@ -1516,6 +1561,7 @@ MUTANTS = (
     *_COUNTING,
     *_SAMPLERS,
     *_ADVERSARIAL,
+    *_PAPERS,
     *_STUDY,
     *_FIT,
     *_LAB,
