@@ -70,6 +70,15 @@ def test_what_somebody_put_in_the_place_of_the_temporary_file_is_not_used(tmp_pa
         assert (tmp_path / "other").read_bytes() == b"mine"
 
 
+def test_a_temporary_file_that_comes_back_is_not_written_to(tmp_path, monkeypatch):
+    path = tmp_path / "study.db"
+    temporary_of(path, os.getpid()).write_bytes(b"")
+    monkeypatch.setattr(type(path), "unlink", lambda *_, **__: None)
+    with pytest.raises(FileExistsError):
+        write_atomically(path, b"secret", private=True)
+    assert not path.exists()
+
+
 def test_the_folder_must_exist(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "missing" / "file", b"")

@@ -142,3 +142,14 @@ def test_who_leaves_the_policy_counts_as_nothing_from_there_on(statistics):
         *EPISODE, sampler()
     )
     assert inside.sum() == SHAPE.horizon
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**62), -(2**63), 2**42 + 1])
+def test_a_report_that_would_spoil_all_sums_is_refused(number):
+    """Four of 2**62 add up to nothing in 64 bits."""
+    with pytest.raises(InvalidInputError, match="numbers up to 4e\\+12, got a larger one"):
+        check_reports(np.array([[0, number, 0]]), 1, 3)
+    unsigned = np.array([[0, 2**64 - 1, 0]], np.uint64)
+    with pytest.raises(InvalidInputError, match="got a larger one"):
+        check_reports(unsigned, 1, 3)
+    assert check_reports(np.array([[2**42, -(2**42)]]), 1, 2).tolist() == [[2**42, -(2**42)]]

@@ -134,6 +134,10 @@ class AdditiveEncoder:
         )
 
 
+_MOST = 1 << 42
+"""Of one number in a report: two million of them add up without an overflow."""
+
+
 def check_reports(reports: IntArray, users: int, width: int) -> IntArray:
     """One row per user and one column per reported number, integers throughout."""
     _validate.count(users=users)
@@ -142,5 +146,10 @@ def check_reports(reports: IntArray, users: int, width: int) -> IntArray:
         raise InvalidInputError(
             f"Expected integer reports of shape ({users}, {width}), one row per user, got "
             f"{rows.dtype} {rows.shape}; a user was counted twice, or another encoder was used."
+        )
+    if rows.size and max(-int(rows.min()), int(rows.max())) > _MOST:
+        raise InvalidInputError(
+            f"Expected reports of numbers up to {_MOST:.0e}, got a larger one; no device draws "
+            f"such noise, and sums with it would overflow: leave this user out."
         )
     return rows.astype(np.int64)
