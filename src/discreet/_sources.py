@@ -11,7 +11,8 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+
+from discreet._plain import Plain
 
 _PACKAGE = Path(__file__).parent
 _LOGIC = ("device", "learners", "mdp", "privacy", "_jit.py", "_seeds.py", "_validate.py")
@@ -29,7 +30,7 @@ def first_line(module: str, name: str) -> str:
     return found[1].strip() if found else ""
 
 
-def defaults(module: str, name: str) -> dict[str, Any]:
+def defaults(module: str, name: str) -> dict[str, Plain]:
     """The keyword arguments of a function in a module of discreet, with their defaults.
 
     >>> defaults("discreet.mdp.environments.river_swim", "RiverSwim")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from discreet._files import write_atomically
-from discreet._types import Plain
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 
 Row = Mapping[str, Plain]

@@ -1,6 +1,5 @@
-"""Names of the types that signatures share: one home for all of them."""
+"""Names of the array types that signatures share: one home for all of them."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +17,3 @@ WordArray: TypeAlias = NDArray[np.uint64]
 """States of random generators, and raw random words."""
 NumberArray: TypeAlias = NDArray[Any]
 """An array that keeps whatever numbers it was given."""
-
-Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
-"""What JSON and TOML can say."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING, Any
 
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def truth(**values: object) -> None:
             raise _fail(name, value, f"{name} to be True or False")
 
 
-def description(data: object) -> Mapping[str, Any]:
+def description(data: object) -> Mapping[str, Plain]:
     """The public description of an encoder: a dictionary.
 
     >>> description(None)

@@ -7,7 +7,7 @@ from discreet.cli._console import echo_json, print_table
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from discreet._types import Plain
+    from discreet._plain import Plain
 
     Section = list[dict[str, Plain]]
 

@@ -5,10 +5,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet._plain import Plain
 from discreet.cli._console import echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import Json, grouped, users_option
@@ -153,7 +154,7 @@ def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -
         raise typer.Exit(1)
 
 
-def _summary(certificate: "Certificate", output: Path | None) -> dict[str, Any]:
+def _summary(certificate: "Certificate", output: Path | None) -> dict[str, Plain]:
     from discreet.privacy.certificates.document import NOT_COVERED
 
     return {
@@ -194,7 +195,7 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
     say(f"Not covered: {'; '.join(NOT_COVERED)}.")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """Exact numbers as a person reads them."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_short(part)}" for name, part in value.items())

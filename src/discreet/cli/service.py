@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet._plain import Plain
 from discreet.cli._console import echo_json, print_table, say
 from discreet.cli._options import Json, grouped
 from discreet.cli.service_demo import demo
@@ -218,7 +219,7 @@ def verify(
     print_table("Verified", ["what", "value"], rows)
 
 
-def _verified(charter: "Charter", manifests: Path | None, study: Path | None) -> dict[str, Any]:
+def _verified(charter: "Charter", manifests: Path | None, study: Path | None) -> dict[str, Plain]:
     from discreet.service import verification
     from discreet.study.study import Study
 
@@ -227,13 +228,13 @@ def _verified(charter: "Charter", manifests: Path | None, study: Path | None) ->
             raise InvalidInputError("A ledger is checked against manifests: give --manifests too.")
         return {}
     chain = verification.check_chain(charter, verification.read_manifests(manifests))
-    found: dict[str, Any] = {"manifests": len(chain)}
+    found: dict[str, Plain] = {"manifests": len(chain)}
     if study is not None:
         found["batches_counted"] = verification.check_ledger(Study.read(study), chain)
     return found
 
 
-def _said(charter: "Charter") -> dict[str, Any]:
+def _said(charter: "Charter") -> dict[str, Plain]:
     """What everybody is told first, for scripts."""
     return {
         "study": charter.id.hex(),

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from discreet._types import Plain
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 
 

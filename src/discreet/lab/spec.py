@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from discreet import _validate
-from discreet._types import Plain
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.lab import _toml, shipped
 from discreet.papers.presets import get_preset

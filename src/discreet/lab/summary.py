@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from discreet._types import Plain
+from discreet._plain import Plain
 from discreet.lab.labels import labels_of, pair_of
 from discreet.lab.results import Facts, Results, Series
 from discreet.lab.statistics import Comparison, band, verdicts

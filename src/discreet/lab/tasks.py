@@ -22,7 +22,7 @@ import numpy as np
 
 import discreet
 from discreet import _plugins, _sources
-from discreet._types import Plain
+from discreet._plain import Plain
 from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner

@@ -6,12 +6,13 @@ users before into the policy of the next.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray, Floats, Ints
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
@@ -78,12 +79,12 @@ class BatchLearner(ABC):
         self.settings: dict[str, Any] = {}
 
     @classmethod
-    def released(cls, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    def released(cls, settings: Mapping[str, object]) -> tuple[str, ...]:
         """What it needs released with these settings; the sensitivity follows from it."""
         return cls.statistics
 
     @property
-    def extras(self) -> dict[str, Any]:
+    def extras(self) -> dict[str, Plain]:
         """Series or numbers for the result."""
         return {}
 
@@ -107,11 +108,11 @@ class BatchLearner(ABC):
         return None
 
     @abstractmethod
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Everything needed to resume, as plain JSON values (numbers, strings, lists)."""
 
     @abstractmethod
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Resume from `state`."""
 
 
@@ -191,7 +192,7 @@ class StreamLearner(ABC):
         for name, mine in self.state().items():
             mine[:] = np.reshape(state[name], mine.shape)
 
-    def planner(self) -> Any:
+    def planner(self) -> Callable[..., None] | None:
         """The compiled planner (see `streams.planner_kernels.planner`), or None."""
         return None
 

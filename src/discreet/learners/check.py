@@ -1,11 +1,12 @@
 """`check_learner`: does a learner of the roster keep the rules that all learners must keep?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from discreet._plain import Plain
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
@@ -52,7 +53,7 @@ class LearnerReport:
     problems: tuple[str, ...]
     shares: dict[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """As JSON takes it."""
         return {**asdict(self), "passed": list(self.passed), "problems": list(self.problems)}
 
@@ -62,7 +63,7 @@ def check_learner(
     *,
     episodes: int = 4000,
     progress: Callable[[str], object] = lambda _: None,
-    **settings: Any,
+    **settings: object,
 ) -> LearnerReport:
     """Run a learner through the rules of the roster.
 
@@ -122,7 +123,7 @@ def _run(spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, seed: int, **res
     return learn(mdp, learner=spec.name, trust=trust, seed=seed, **rest)
 
 
-def _determinism(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+def _determinism(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
     mdp = RiverSwim(states=3, horizon=3)
     for trust in _trusts(spec):
         first, again = (_run(spec, mdp, trust, 7, **settings).regret.values for _ in range(2))
@@ -131,14 +132,14 @@ def _determinism(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
     return None
 
 
-def _valid_policies(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
     mdp = RandomMDP(states=3, actions=3, horizon=2)
     for trust in _trusts(spec):
         check_policy(_run(spec, mdp, trust, 1, **settings).policy, mdp.shape)  # raises
     return None
 
 
-def _only_private(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
     """The reference learner holds no model and no raw counts, and needs neither to plan."""
     kind = spec.make
     if kind is None or not issubclass(kind, StreamLearner):
@@ -154,7 +155,7 @@ def _only_private(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
     return None
 
 
-def _relabelling(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
+def _relabelling(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
     mdp = RiverSwim(states=3, horizon=3)
     trust = _trusts(spec)[-1]
     plain = _finals(spec, mdp, trust, settings)
@@ -167,7 +168,7 @@ def _relabelling(spec: LearnerSpec, settings: dict[str, Any]) -> str | None:
 
 
 def _finals(
-    spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: dict[str, Any]
+    spec: LearnerSpec, mdp: TabularMDP, trust: TrustModel, settings: Mapping[str, object]
 ) -> Floats:
     return np.array([_run(spec, mdp, trust, s, **settings).final_regret for s in range(_RUNS)])
 
@@ -190,7 +191,9 @@ def _reverse_states(mdp: TabularMDP) -> TabularMDP:
     )
 
 
-def _flattening(spec: LearnerSpec, episodes: int, settings: dict[str, Any]) -> dict[str, float]:
+def _flattening(
+    spec: LearnerSpec, episodes: int, settings: Mapping[str, object]
+) -> dict[str, float]:
     if "none" not in spec.trusts:
         return {}
     worlds = {

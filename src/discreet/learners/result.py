@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet._plain import Plain
 from discreet.learners.regret import RegretCurve
 from discreet.mdp.policies import Policy
 from discreet.privacy.guarantee import Guarantee
@@ -40,7 +41,7 @@ class Result:
     policy: Policy
     episodes: int
     seed: int
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Plain] = field(default_factory=dict)
     extras: dict[str, Any] = field(default_factory=dict)
     mechanism: str = ""
     noise: dict[str, float] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from discreet import _validate
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 
 ConstantSet = Literal["theory", "practical"]
@@ -75,12 +76,12 @@ class Settings:
             chosen[name] = tuple(value) if isinstance(value, list) else value
         return cls(**chosen)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Every setting as a plain value (JSON): tuples become lists."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
 
-    def to_toml(self) -> dict[str, Any]:
+    def to_toml(self) -> dict[str, Plain]:
         """The same without what is None, which TOML cannot say; `choose` reads it back."""
         return {name: value for name, value in self.to_dict().items() if value is not None}
 
@@ -99,7 +100,7 @@ class OwnSettings(Settings):
                 "this learner, so it has no printed constants; drop the setting."
             )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Every setting but the set of constants, which needs no name."""
         return {name: value for name, value in super().to_dict().items() if name != "constants"}
 

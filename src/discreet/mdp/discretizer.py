@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
+from discreet._plain import Plain
 from discreet._spelling import quoted
-from discreet._types import FloatArray, IntArray, Plain
+from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.vocabulary import check_names
 

@@ -1,7 +1,7 @@
 """Between Gymnasium and `TabularMDP`, in both directions."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -80,7 +80,9 @@ def to_gymnasium(mdp: TabularMDP) -> "TabularEnv":
     return env
 
 
-def make_environment(name: str, render_mode: str | None = None, **parameters: Any) -> "TabularEnv":
+def make_environment(
+    name: str, render_mode: str | None = None, **parameters: object
+) -> "TabularEnv":
     """What ``gymnasium.make("discreet/Name-v0", **parameters)`` calls."""
     if render_mode is not None:
         raise UnsupportedError(f"{name} cannot be rendered; leave render_mode out.")

@@ -15,8 +15,8 @@ from functools import cached_property
 from numbers import Integral
 from typing import Self
 
+from discreet._plain import Plain
 from discreet._spelling import has_half_characters, quoted, spelled
-from discreet._types import Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 

@@ -9,7 +9,7 @@ from discreet.errors import InvalidInputError
 from discreet.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from discreet._types import Plain
+    from discreet._plain import Plain
     from discreet.privacy.trust import TrustModel
 
 

@@ -4,11 +4,12 @@ import contextlib
 import importlib.util
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discreet import _validate
+from discreet._plain import JsonObject
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.choice import worst_noise
@@ -274,9 +275,7 @@ def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
     return {name: math.sqrt(variance) for name, variance in plan.noise_variance(1).items()}
 
 
-def _shuffle_facts(
-    trust: TrustModel, plan: BatchPlan | StreamPlan, users: int
-) -> Mapping[str, Any]:
+def _shuffle_facts(trust: TrustModel, plan: BatchPlan | StreamPlan, users: int) -> JsonObject:
     """The noise of every user, and what other messages with the same bits would betray."""
     from discreet.privacy.errata import (
         integer_messages_delta,
@@ -303,7 +302,7 @@ def _shuffle_facts(
     }
 
 
-def _classes_facts(plan: "ClassesBatch", users: int) -> Mapping[str, Any]:
+def _classes_facts(plan: "ClassesBatch", users: int) -> JsonObject:
     """The noise cells of every user, and who sees what."""
     from discreet.device.draws import WORD
     from discreet.privacy.mechanisms.classes import PARTIES, deterministic
@@ -348,7 +347,7 @@ def _library_installed() -> bool:
     return importlib.util.find_spec("dp_accounting") is not None
 
 
-def _printed(trust: TrustModel, request: _Request) -> Mapping[str, Any]:
+def _printed(trust: TrustModel, request: _Request) -> JsonObject:
     """The papers' constants for the same request, where there are any."""
     if isinstance(trust, NoPrivacy):
         return {}

@@ -7,9 +7,10 @@ rounded to something smaller: `rounded_up` writes every epsilon and delta that t
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from discreet import _validate
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 
 Notion = Literal["JDP", "LDP", "SDP", "none"]
@@ -120,7 +121,7 @@ class Guarantee:
         text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON; an infinite epsilon becomes None."""
         epsilon = self.epsilon if math.isfinite(self.epsilon) else None
         return asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}

@@ -24,7 +24,8 @@ from typing import (
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -96,7 +97,7 @@ class Encoder(Protocol):
         """Plain values for JSON, with ``"encoder"`` naming the mechanism."""
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: JsonObject) -> Self:
         """The inverse of `to_dict`."""
 
 

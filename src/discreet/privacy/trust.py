@@ -260,7 +260,7 @@ TRUST_MODELS: dict[str, type[TrustModel]] = {
 """What trust models are called in the roster, in experiment files and on the command line."""
 
 
-def make_trust(name: str, **options: Any) -> TrustModel:
+def make_trust(name: str, **options: object) -> TrustModel:
     """The trust model of a short name; no privacy has no options.
 
     >>> make_trust("local", epsilon=1)

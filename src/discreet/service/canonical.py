@@ -9,10 +9,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 
 
-def to_bytes(value: Mapping[str, Any]) -> bytes:
+def to_bytes(value: Mapping[str, object]) -> bytes:
     """The canonical text.
 
     >>> to_bytes({"b": [1, "x"], "a": True})
@@ -21,7 +22,7 @@ def to_bytes(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def from_bytes(data: bytes, name: str) -> dict[str, Any]:
+def from_bytes(data: bytes, name: str) -> dict[str, Plain]:
     """The dictionary whose canonical text these bytes are.
 
     Args:

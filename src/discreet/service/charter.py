@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
+from discreet._plain import JsonObject
 from discreet.device import DeviceError, MessageClass
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
@@ -64,7 +65,7 @@ class Charter:
     delta: Fraction
     honest: Fraction
     mean: Fraction
-    certificate: Mapping[str, Any] = field(repr=False)
+    certificate: JsonObject = field(repr=False)
     least_users: int
     patience: int
     signing_key: bytes
@@ -252,7 +253,7 @@ def layout_of(classes: Sequence[MessageClass]) -> list[list[int]]:
     return [[one.cells, one.noise, one.weight] for one in classes]
 
 
-def _read(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _read(fields: JsonObject) -> dict[str, Any]:
     """Arguments of a charter from its plain fields."""
     statistics = [name for name in STATISTICS if name in fields["statistics"]]
     integers = {name: fields[name] for name in ("least_users", "patience")}

@@ -9,14 +9,13 @@ A manifest states the layout of its classes. Whoever reads it computes the layou
 lambda, the number of users and the policy, and refuses a manifest that states another.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from discreet._plain import JsonObject
 from discreet.device import ENVELOPE
 from discreet.device.classes import ClassesDevice
 from discreet.errors import InvalidInputError
@@ -184,7 +183,7 @@ def _opened(signed: bytes, key: bytes) -> bytes:
     return data
 
 
-def _manifest(fields: Mapping[str, Any]) -> Manifest:
+def _manifest(fields: JsonObject) -> Manifest:
     numbers = {name: fields[name] for name in ("number", "batch", "users", "deadline")}
     if any(type(n) is not int or not 0 <= n < 1 << 53 for n in numbers.values()):
         raise TypeError("number, batch, users or deadline")

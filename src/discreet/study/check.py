@@ -14,13 +14,14 @@ import math
 import secrets
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet._files import temporary_of
+from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.mdp.trajectories import Trajectories
@@ -51,7 +52,7 @@ class StudyReport:
         """No problems."""
         return not self.problems
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
         return {"name": self.study, "problems": list(self.problems)}
 
@@ -124,7 +125,7 @@ def _is_file_name(name: str | Path) -> bool:
     return isinstance(name, Path) or path.exists() or bool(path.suffix) or len(path.parts) > 1
 
 
-def _small(config: Mapping[str, Any]) -> dict[str, Any]:
+def _small(config: JsonObject) -> dict[str, Plain]:
     """The same configuration with fewer users, and ties of its own in a secure study."""
     secure = config["sampler"] == "secure"
     config = dict(config)
@@ -132,7 +133,7 @@ def _small(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "episodes": min(config["episodes"], _EPISODES), "seed": seed}
 
 
-def _named(learner: str, path: Path, **options: Any) -> Study:
+def _named(learner: str, path: Path, **options: object) -> Study:
     """A small study of a learner, under the first trust model that it takes."""
     from discreet.learners.registry import get_learner
     from discreet.study.study import start
@@ -259,7 +260,7 @@ def _memory(place: Trial) -> Iterator[str]:
         yield "Two copies of a secure study keep the same noise: it is seeded."
 
 
-def _trace(study: Study, data: Any) -> dict[str, object]:
+def _trace(study: Study, data: Trajectories) -> dict[str, object]:
     """All that a `tell` leaves behind, by name."""
     with Log() as log:
         returned = trial.tell(study, data)

@@ -5,13 +5,14 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from discreet import _validate
+from discreet._plain import JsonObject, Plain
 from discreet._seeds import RunSeeds
-from discreet._types import BoolArray, Plain
+from discreet._types import BoolArray
 from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem
 from discreet.mdp.onramp.table_format import TableFormat
@@ -39,7 +40,7 @@ def make_config(
     sampler: SamplerName,
     seed: int | None,
     settings: Mapping[str, object],
-    table: Mapping[str, Any] | None = None,
+    table: JsonObject | None = None,
 ) -> dict[str, Plain]:
     """Plain values of everything that `start` takes; refuses what cannot be."""
     _validate.choice(("secure", "simulation"), sampler=sampler)
@@ -71,24 +72,24 @@ def make_config(
     }
 
 
-def vocabulary_of(config: Mapping[str, Any]) -> Vocabulary:
+def vocabulary_of(config: JsonObject) -> Vocabulary:
     """The names of states, actions and steps."""
     return Vocabulary(**config["names"])
 
 
-def table_of(config: Mapping[str, Any]) -> TableFormat:
+def table_of(config: JsonObject) -> TableFormat:
     """How tables of episodes are read; as usual if `start` was not told."""
     return TableFormat.from_dict(config.get("table", {}))
 
 
-def trust_of(config: Mapping[str, Any]) -> TrustModel:
+def trust_of(config: JsonObject) -> TrustModel:
     """The trust model."""
     fields = dict(config["trust"])
     trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
     return trust
 
 
-def problem_of(config: Mapping[str, Any]) -> Problem:
+def problem_of(config: JsonObject) -> Problem:
     """What the learner may know."""
     shape = vocabulary_of(config).shape
     begin: BoolArray = np.zeros(shape.states, np.bool_)
@@ -96,7 +97,7 @@ def problem_of(config: Mapping[str, Any]) -> Problem:
     return Problem(shape, config["episodes"], begin, config["stationary"])
 
 
-def generators(config: Mapping[str, Any]) -> dict[str, np.random.Generator]:
+def generators(config: JsonObject) -> dict[str, np.random.Generator]:
     """For ties, for rehearsed noise and for the rounding of rewards."""
     seeds = RunSeeds(config["seed"])
     return {
@@ -156,7 +157,7 @@ def start_numbers(given: Iterable[int | str] | None, vocabulary: Vocabulary) -> 
     return found
 
 
-def _plain_table(table: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Plain]:
+def _plain_table(table: JsonObject, vocabulary: Vocabulary) -> dict[str, Plain]:
     """Checked now, with the names, and not at the first table."""
     form = TableFormat.from_dict(table)
     form.layout(vocabulary)

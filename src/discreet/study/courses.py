@@ -7,12 +7,12 @@ whatever policy was played, so who ran an older policy is welcome: many may come
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._types import BoolArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray
 from discreet.errors import StudyError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.learn import check_trust, make_batch_learner
@@ -75,7 +75,7 @@ class Course(ABC):
         """Everything needed to go on, as plain values."""
 
     @abstractmethod
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Go on from `state`."""
 
     def played(self) -> BoolArray:
@@ -94,10 +94,10 @@ class BatchCourse(Course):
         problem: Problem,
         trust: TrustModel,
         rng: np.random.Generator,
-        settings: dict[str, Any],
+        settings: Mapping[str, object],
     ) -> None:
         super().__init__(problem, trust)
-        self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, settings)
+        self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, dict(settings))
 
     @property
     def plan(self) -> BatchPlan:
@@ -137,7 +137,7 @@ class BatchCourse(Course):
         """The learner's own."""
         return self.learner.state()
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """The learner's own."""
         self.learner.restore(dict(state))
 
@@ -147,7 +147,7 @@ def make_course(
     problem: Problem,
     trust: TrustModel,
     rng: np.random.Generator,
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
     *,
     sampler: Sampler,
 ) -> Course:

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from discreet._plain import JsonObject
 from discreet._spelling import quoted
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.onramp.table_format import TableFormat
@@ -61,13 +62,13 @@ class Design:
     states: Any = None
     actions: Any = None
     steps: Any = None
-    trust: Mapping[str, Any] = field(default_factory=dict)
+    trust: JsonObject = field(default_factory=dict)
     learner: str = _LEARNER
     episodes: Any = None
     start_states: Any = None
     stationary: Any = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    table: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
+    table: JsonObject = field(default_factory=dict)
 
     @property
     def names(self) -> dict[str, Any]:
@@ -162,7 +163,7 @@ def read_design(path: str | Path) -> Design:
     return design_of(plain)
 
 
-def design_of(plain: Mapping[str, Any]) -> Design:
+def design_of(plain: JsonObject) -> Design:
     """The design that plain values describe."""
     known = [item.name for item in fields(Design)]
     for key in plain:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from discreet._types import Plain
+from discreet._plain import Plain
 
 Row = tuple[str, str, str, bytes]
 """One row of the evidence: name, kind, shape, bytes (see `packing`)."""

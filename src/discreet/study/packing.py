@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from discreet._types import NumberArray, Plain
+from discreet._plain import Plain
+from discreet._types import NumberArray
 from discreet.study.ledger import Row, canonical
 
 _LEAST = 8

@@ -26,8 +26,8 @@ from pathlib import Path
 from types import ModuleType
 
 from discreet._files import is_temporary, remove_strays, strays_of, write_atomically
+from discreet._plain import Plain
 from discreet._spelling import quoted
-from discreet._types import Plain
 from discreet.errors import InvalidInputError, StudyError
 from discreet.study import ledger
 from discreet.study.ledger import BrokenChainError, Row, Tail

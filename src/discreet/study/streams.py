@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet._types import FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Batch, Problem, StreamLearner
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
@@ -63,7 +64,7 @@ class StreamCourse(Course):
         problem: Problem,
         trust: TrustModel,
         rng: np.random.Generator,
-        settings: dict[str, Any],
+        settings: Mapping[str, object],
         *,
         sampler: Sampler,
     ) -> None:
@@ -144,7 +145,7 @@ class StreamCourse(Course):
         }
         return state
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Go on from `state`."""
         users = int(state["users"])
         if self._central:
@@ -185,7 +186,7 @@ def _values(counts: PrivateCounts) -> FloatArray:
     return np.concatenate([part.ravel() for part in parts if part is not None])
 
 
-def _table(policy: Policy) -> dict[str, Any]:
+def _table(policy: Policy) -> dict[str, Plain]:
     if isinstance(policy, DeterministicPolicy):
         return {"actions": policy.actions.tolist()}
     if isinstance(policy, StochasticPolicy):
@@ -193,7 +194,7 @@ def _table(policy: Policy) -> dict[str, Any]:
     raise UnsupportedError("A stream learner asks for one policy, not for a mixture.")
 
 
-def _policy(table: Mapping[str, Any]) -> Policy:
+def _policy(table: JsonObject) -> Policy:
     if "actions" in table:
         return DeterministicPolicy(np.array(table["actions"], np.int64))
     return StochasticPolicy(np.array(table["probabilities"], np.float64))

@@ -23,7 +23,8 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import IntArray
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
@@ -63,8 +64,8 @@ def start(
     stationary: bool = False,
     sampler: SamplerName = "secure",
     seed: int | None = None,
-    table: Mapping[str, Any] | None = None,
-    **settings: Any,
+    table: JsonObject | None = None,
+    **settings: object,
 ) -> "Study":
     """Begin a study; its file must not exist yet. Everything is checked now, not at the first tell.
 
@@ -124,7 +125,7 @@ class Study:
     in two processes; in one process keep one object per file.
     """
 
-    def __init__(self, path: Path, config: Mapping[str, Any], key: bytes) -> None:
+    def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
         self.path = path
         self._store = Store(path)
         self._config, self._key = config, key
@@ -246,7 +247,7 @@ class Study:
         return self._course.encoded
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> JsonObject:
         """What `start` was told, as plain values; the seed of a secure study breaks ties only."""
         return copy.deepcopy(dict(self._config))
 
@@ -503,7 +504,7 @@ class Study:
             "issue": dict(self._issue),
         }
 
-    def _restore(self, state: Mapping[str, Any]) -> None:
+    def _restore(self, state: JsonObject) -> None:
         self._saved = dict(state)
         for name, generator in self._streams.items():
             generator.bit_generator.state = state["generators"][name]

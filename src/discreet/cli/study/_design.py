@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet._plain import JsonObject, Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class DesignOptions:
         typed = {name: value for name, value in given.items() if value is not None}
         return replace(written, **typed)
 
-    def _trust(self, written: dict[str, Any]) -> dict[str, Any]:
+    def _trust(self, written: JsonObject) -> dict[str, Plain]:
         """Another trust model has other options: those of the file are then not its own."""
         if self.trust is not None and self.trust != written.get("model"):
             kept = () if self.trust == "none" else ("epsilon", "delta")

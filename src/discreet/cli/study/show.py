@@ -1,7 +1,8 @@
 """`discreet study show`: where a study stands, and its ledger."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from discreet._plain import JsonObject
 from discreet.cli._console import print_table
 from discreet.cli._options import Json
 from discreet.cli.study._shared import (
@@ -48,6 +49,6 @@ def _rows(study: "Study") -> list[tuple[str, str]]:
     ]
 
 
-def _entry(entry: dict[str, Any]) -> tuple[str, ...]:
+def _entry(entry: JsonObject) -> tuple[str, ...]:
     names = ("number", "kind", "users", "asked", "policy")
     return tuple(str(entry.get(name, "")) for name in names)

@@ -1,10 +1,11 @@
 """The rhythm of adversarial learners: blocks of episodes, one result; shared by both of them."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from discreet._plain import Plain
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray
 from discreet.learners.adversarial.world import (
@@ -54,7 +55,7 @@ class AdversarialLearner(ABC):
     def play_block(self, episodes: "Episodes", first: int) -> int:
         """Play episodes ``first`` and on, fill what each paid and its gap; returns Newton steps."""
 
-    def shown_settings(self) -> dict[str, Any]:
+    def shown_settings(self) -> dict[str, Plain]:
         """For the result: what was chosen and what follows from it."""
         return self.settings.to_dict() | {"learning_rate": self.rate}
 
@@ -75,7 +76,7 @@ def run_adversarial(
     seeds: RunSeeds,
     *,
     losses: LossSequence | str = "stochastic",
-    **settings: Any,
+    **settings: object,
 ) -> Result:
     """One run.
 

@@ -23,9 +23,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from discreet import _validate
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.adversarial.loop import AdversarialLearner, run_adversarial
 from discreet.learners.adversarial.world import AdversarialSettings, World
@@ -125,7 +126,7 @@ class UobLbps(AdversarialLearner):
 
         return run_block(episodes, self.limit, self.settings.centred, self.boxes, self.state)
 
-    def shown_settings(self) -> dict[str, Any]:
+    def shown_settings(self) -> dict[str, Plain]:
         """And where losses are clipped."""
         return super().shown_settings() | {"loss_limit": self.limit}
 

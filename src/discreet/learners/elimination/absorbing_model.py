@@ -7,10 +7,10 @@ optimism for it enters the upper bound only. At the last step no transition is n
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
@@ -117,14 +117,14 @@ class CountPool:
         mixed: FloatArray = (1.0 - share) * outflow + share * looks
         return mixed
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values."""
         arrays = [name for name in _ARRAYS if getattr(self, name) is not None]
         plain = {name: getattr(self, name).tolist() for name in arrays}
         return plain | {"users": self.users, "centre": self.centre}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "CountPool":
+    def from_dict(cls, data: JsonObject) -> "CountPool":
         """The inverse of `to_dict`."""
         arrays = {k: np.array(v, np.float64) for k, v in data.items() if k in _ARRAYS}
         return cls(**arrays, users=int(data["users"]), centre=float(data.get("centre", 0.0)))

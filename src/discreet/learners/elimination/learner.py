@@ -29,10 +29,11 @@ theorem. `docs/learners/policy-elimination.md` has the details and measurements.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.absorbing_model import CountPool
@@ -72,13 +73,13 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         self._pending: Batch | None = None
 
     @classmethod
-    def released(cls, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    def released(cls, settings: Mapping[str, object]) -> tuple[str, ...]:
         """The papers release visits, too: without them Assumption 4 fails where X is large."""
         chosen = EliminationSettings.choose(settings, learner=cls.name)
         return STATISTICS if chosen.structure == "paper" else cls.statistics
 
     @property
-    def extras(self) -> dict[str, Any]:
+    def extras(self) -> dict[str, Plain]:
         """Numbers for the result: designs with their certificates, and what stages estimated."""
         estimates = getattr(self.explorer, "estimates", [])
         return {"designs": list(self.explorer.designs), "estimates": list(estimates)}
@@ -104,7 +105,7 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         self.position += 1
         self._pending = None
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Position, seed and what was learnt; the pending batch follows from them."""
         return {
             "position": self.position,
@@ -113,7 +114,7 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
             "explorer": self.explorer.state(),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Resume from `state` of a learner with the same problem and settings."""
         self.position = int(state["position"])
         self.missing = int(state["missing"])

@@ -16,10 +16,10 @@ that the public policy of a batch cannot touch are zeros, not noise.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import (
@@ -161,7 +161,7 @@ class PaperElimination:
             return self.active.policy(int(rng.choice(self.active.indices)))
         return self.active.policy(self.greedy)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Everything told so far, as plain values."""
         return {
             "active": self.active.packed(),
@@ -171,7 +171,7 @@ class PaperElimination:
             "estimates": list(self.estimates),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """The inverse of `state`."""
         self.active = self.active.unpacked(state["active"])
         self.crude = CountPool.from_dict(state["crude"])

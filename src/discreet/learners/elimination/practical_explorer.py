@@ -6,10 +6,9 @@ After each batch the pooled private model is renewed, and with it the active set
 upper value reaches the best lower value. All of it is post-processing of the releases.
 """
 
-from typing import Any
-
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
@@ -94,11 +93,11 @@ class ImplicitElimination:
         mean = batch.users * self.problem.shape.horizon / frequent
         return mean / (mean + float(batch.transition_variance.max()))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Everything told so far, as plain values."""
         return {"pool": self.pool.to_dict(), "length": self.length}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """The inverse of `state`."""
         self.pool = CountPool.from_dict(state["pool"])
         self.length = float(state["length"])

@@ -18,11 +18,12 @@ steps if the problem is declared stationary.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from discreet import _validate
+from discreet._plain import JsonObject, Plain
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.etc.exploration import check_size, designed_policy, exploration_users
 from discreet.learners.etc.model import ExploredModel
@@ -119,11 +120,11 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
     def _rounds(self) -> int:
         return self.chosen.rounds if self.chosen.exploration == "designed" else 1
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Progress and evidence; what is pending follows from them."""
         return {"told": self._told, "seed": self._seed, "model": self._model.to_dict()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Resume from `state` of a learner with the same problem and settings."""
         self._told, self._seed = int(state["told"]), int(state["seed"])
         self._model = ExploredModel.from_dict(state["model"])

@@ -1,11 +1,11 @@
 """What exploration has shown: sums of flow-consistent counts, and the best policy in them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from discreet._types import BoolArray, FloatArray
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.postprocess.flow import released_flow
@@ -86,12 +86,12 @@ class ExploredModel:
             actions[h] = np.where(tied, luck[h], -1.0).argmax(axis=1)
         return DeterministicPolicy(actions)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values."""
         return {name: array.tolist() for name, array in vars(self).items()}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ExploredModel":
+    def from_dict(cls, data: JsonObject) -> "ExploredModel":
         """The inverse of `to_dict`."""
         return cls(**{name: np.array(values, np.float64) for name, values in data.items()})
 
@@ -107,7 +107,7 @@ def _flow(
 
 
 def _split_by_policy(
-    visits: FloatArray, where: tuple[Any, ...], policy: StochasticPolicy
+    visits: FloatArray, where: tuple[IntArray, ...], policy: StochasticPolicy
 ) -> FloatArray:
     """Without transitions of the last step, its visits divide over actions as the policy does."""
     probabilities = policy.probabilities

@@ -1,10 +1,11 @@
 """What flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
 
 VISITS: Final = 0
@@ -42,13 +43,13 @@ def row_places(number: IntArray, rows: tuple[IntArray, ...], filled: BoolArray) 
     return number[rows]
 
 
-def plain_arrays(arrays: Mapping[str, NumberArray]) -> dict[str, Any]:
+def plain_arrays(arrays: Mapping[str, NumberArray]) -> dict[str, Plain]:
     """Plain values, without the rows of ``transitions`` that are not in use."""
     kept = {**arrays, "transitions": arrays["transitions"][: arrays["number"].max() + 1]}
     return {name: array.tolist() for name, array in kept.items()}
 
 
-def fill_arrays(arrays: Mapping[str, NumberArray], plain: Mapping[str, Any]) -> None:
+def fill_arrays(arrays: Mapping[str, NumberArray], plain: JsonObject) -> None:
     """Put the values of `plain_arrays` back into empty arrays."""
     for name, array in arrays.items():
         values = np.array(plain[name], array.dtype)
@@ -84,12 +85,12 @@ class Evidence(NamedTuple):
         """Where the transitions of ``rows`` are kept; ``filled`` ones get a place if new."""
         return row_places(self.number, rows, filled)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values, without the rows that are not in use."""
         return plain_arrays(self._asdict())
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Evidence":
+    def from_dict(cls, data: JsonObject) -> "Evidence":
         """The inverse of `to_dict`."""
         evidence = cls.empty(*np.shape(data["number"]))
         fill_arrays(evidence._asdict(), data)

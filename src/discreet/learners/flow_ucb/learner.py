@@ -40,10 +40,11 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
@@ -292,7 +293,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         needed = visits_to_see(self._noise(users), self._factors, self._planner.centre)
         return bool(users >= needed.max())
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Plain]:
         """Evidence, progress, the pending request and the state of the tie-breaker."""
         return {
             "told": self._told,
@@ -302,7 +303,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
             "rng": self.rng.bit_generator.state,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: JsonObject) -> None:
         """Resume from `state`."""
         self._told, self._batches = int(state["told"]), int(state["batches"])
         self._evidence = Evidence.from_dict(state["evidence"])
@@ -322,7 +323,7 @@ def _columns(
     return sums
 
 
-def _plain(request: Request) -> dict[str, Any]:
+def _plain(request: Request) -> dict[str, Plain]:
     policy = request.policy
     kind, values = (
         ("actions", policy.actions)
@@ -336,7 +337,7 @@ def _plain(request: Request) -> dict[str, Any]:
     }
 
 
-def _request(plain: dict[str, Any]) -> Request:
+def _request(plain: JsonObject) -> Request:
     policy: DeterministicPolicy | StochasticPolicy
     if "actions" in plain:
         policy = DeterministicPolicy(np.array(plain["actions"], np.int64))

@@ -43,7 +43,7 @@ Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``c
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -167,7 +167,7 @@ class LdpObi(StreamLearner):
             axis=1,
         )
 
-    def planner(self) -> Any:
+    def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ldp_obi_kernels import signed_values
 

@@ -8,8 +8,8 @@ others than those of `discreet.learn`, so single runs differ; their law does not
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def run_lockstep(
     trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
-    **settings: Any,
+    **settings: object,
 ) -> list[Result]:
     """LDP-OBI on one MDP per run, all runs at once.
 
@@ -93,7 +93,7 @@ def _learner(
     trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
 ) -> LdpObi:
     if not seeds or len(mdps) != len(seeds):
         raise InvalidInputError(f"Expected one MDP per seed, got {len(mdps)} and {len(seeds)}.")

@@ -6,9 +6,9 @@ release; `privacy.streams.kernels.run_block` asks it for a policy before every s
 Tests prove that both walk through the same policies.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def make_learner(
     trust: TrustModel,
     episodes: int,
     rng: np.random.Generator,
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
 ) -> StreamLearner:
     """A learner with its release calibrated."""
     chosen = kind.settings_type.choose(settings, learner=kind.name)
@@ -72,7 +72,7 @@ def run_stream(
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
-    **settings: Any,
+    **settings: object,
 ) -> Result:
     """Simulate ``episodes`` users under a stream learner, compiled if it has a planner."""
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
@@ -90,7 +90,7 @@ def run_stream(
 
 
 def stream_result(
-    learner: StreamLearner, regret: RegretCurve, policy: Policy, seeds: RunSeeds, **extras: Any
+    learner: StreamLearner, regret: RegretCurve, policy: Policy, seeds: RunSeeds, **extras: object
 ) -> Result:
     """What a run leaves."""
     plan = learner.plan
@@ -157,7 +157,7 @@ def run_reference(
     trust: TrustModel,
     episodes: int,
     seeds: RunSeeds,
-    **settings: Any,
+    **settings: object,
 ) -> Iterator[tuple[Policy, float]]:
     """The same run, step by step as the papers say; yields each policy and its regret."""
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)

@@ -1,7 +1,6 @@
 """What the compiled planners of stream learners share: their signature, greedy actions, ties."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numba
 import numpy as np
@@ -20,7 +19,7 @@ TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
 
 
-def planner(function: Callable[..., None]) -> Any:
+def planner(function: Callable[..., None]) -> Callable[..., None]:
     """Compile a planner: from the released counts to the next policy.
 
     Its arguments, all changed in place where they are outputs or scratch:
@@ -35,7 +34,9 @@ def planner(function: Callable[..., None]) -> Any:
 
     Not in tuples: taking an array out of one counts a reference, episode by episode.
     """
-    return numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")(function)
+    made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")
+    compiled: Callable[..., None] = made(function)
+    return compiled
 
 
 @inlined

@@ -39,7 +39,7 @@ sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps inst
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -207,7 +207,7 @@ class PrivateUcbPo(PrivateUcbVi):
         """Q of the episode before, and the policy that moves."""
         return {**super().state(), "policy": self.policy}
 
-    def planner(self) -> Any:
+    def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ucbvi_kernels import optimistic_policy
 

@@ -20,9 +20,9 @@ No regret bound is proven for LDP-PSRL; PSRL has Bayesian regret H·S·sqrt(A·T
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class Psrl(StreamLearner):
             return users.astype(np.float64) * self.plan.noise_variance(1)["visits"]
         return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in users])
 
-    def planner(self) -> Any:
+    def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.psrl_kernels import sampled_values
 

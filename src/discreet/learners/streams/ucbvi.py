@@ -37,7 +37,7 @@ constants nothing is proven. The guarantee of the release holds whatever the con
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -138,7 +138,7 @@ class Optimist(StreamLearner):
         """Q of the episode before."""
         return {"q": self.q}
 
-    def planner(self) -> Any:
+    def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
         from discreet.learners.streams.ucbvi_kernels import optimistic_values
 

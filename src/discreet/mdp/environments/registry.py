@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet import _plugins, _sources
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class EnvironmentSpec:
     build: "Callable[..., TabularMDP]"
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Plain]:
         """Parameter names and their defaults; actions can be renamed (``relabel``) in all."""
         found = self._signature.items()
         own = {name: p.default for name, p in found if p.kind is not p.VAR_KEYWORD}
@@ -101,7 +102,7 @@ def environment_names(*, optional: bool = False) -> list[str]:
     return sorted([*MODULES, *others, *(OPTIONAL if optional else ())])
 
 
-def listing(name: str) -> tuple[str, dict[str, Any]]:
+def listing(name: str) -> tuple[str, dict[str, Plain]]:
     """Summary and parameters of an environment; one of ours is not loaded for it."""
     module = {**MODULES, **OPTIONAL}.get(name)
     if module is None:
@@ -147,7 +148,7 @@ def _described(name: str, build: "Callable[..., TabularMDP]") -> EnvironmentSpec
     return EnvironmentSpec(name, (inspect.getdoc(build) or "").split("\n")[0], build)
 
 
-def make(name: str, **parameters: Any) -> "TabularMDP":
+def make(name: str, **parameters: object) -> "TabularMDP":
     """Build an environment by name, from an .npz file, or from a Gymnasium id.
 
     >>> make("riverswim", states=5, horizon=8)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import _validate
+from discreet._plain import JsonObject, Plain
 from discreet._spelling import quoted
-from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.discretizer import Discretizer
 from discreet.mdp.onramp import csv_files
@@ -46,12 +46,12 @@ class TableFormat:
     cuts: tuple[Mapping[str, Plain], ...] = ()
     reward_range: tuple[float, float] = (0.0, 1.0)
     clip_rewards: bool = False
-    padding: Mapping[str, Any] | None = None
+    padding: JsonObject | None = None
     delimiter: str = ","
     encoding: str = "utf-8-sig"
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+    def from_dict(cls, plain: JsonObject) -> Self:
         """From plain values; an unknown key is refused with a suggestion."""
         if not isinstance(plain, Mapping):
             raise InvalidInputError(f"Expected the facts of a table, got {quoted(plain)}.")
@@ -118,7 +118,7 @@ def _listed(key: str, value: object) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _padding(plain: Mapping[str, Any], policy: Policy | None) -> Padding:
+def _padding(plain: JsonObject, policy: Policy | None) -> Padding:
     if not isinstance(plain, Mapping) or "end" not in plain or set(plain) - set(_PADDING):
         raise InvalidInputError(
             f"Expected padding as {{end = state, reward = number}}, where the reward is 0 if left "

@@ -4,11 +4,11 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discreet import _validate
+from discreet._plain import Plain
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.cases import SLOW, Case, cases
 from discreet.privacy.auditing.categories import Categorical, categorical
@@ -63,7 +63,7 @@ class AuditRow:
         largest = max(self.exact_epsilon, self.empirical_epsilon_low)
         return largest <= self.epsilon * (1 + TOLERANCE) and not self.problems
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON; what is infinite or unknown is null."""
         return {
             "mechanism": self.mechanism,

@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from discreet._files import write_atomically
+from discreet._plain import Plain
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.plans import Claim
@@ -33,7 +33,7 @@ class Certificate:
 
     claim: Claim
     bound: Fraction
-    method: dict[str, Any]
+    method: dict[str, Plain]
     seconds: tuple[float, float] = (0.0, 0.0)
 
     @property
@@ -48,10 +48,10 @@ class Certificate:
             return float(self.bound)
         return float(self.bound / self.claim.delta)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """The file's content."""
         claim = self.claim
-        data: dict[str, Any] = {
+        data: dict[str, Plain] = {
             "format": FORMAT,
             "law": {"name": claim.law.name, **claim.law.fields()},
             "moves": claim.law.moves(),

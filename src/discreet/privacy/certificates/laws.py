@@ -38,6 +38,7 @@ from discreet.privacy.certificates.layered import Layers, layered_delta
 from discreet.privacy.certificates.sums import Shifted, delta_of_shift, excess
 
 Document = dict[str, Any]
+Moves = Document | list[dict[str, int]]
 Progress = Callable[[str], None]
 Bound = tuple[Fraction, Document]
 """A proven bound on delta(epsilon), and the method by which `verify.py` finds it again."""
@@ -62,7 +63,7 @@ class Law(ABC):
         """The law's own numbers, exactly."""
         return {name: _exactly(getattr(self, name)) for name in self.stated}
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """How one user moves the counters."""
         return {name: getattr(self, name) for name in self.moved}
 
@@ -71,7 +72,7 @@ class Law(ABC):
         """A bound, sought until it is at most ``delta`` or no method is left."""
 
 
-def _exactly(value: Any) -> Any:
+def _exactly(value: object) -> object:
     """As a document says it: fractions as text, tables as lists."""
     if isinstance(value, float | Fraction):
         return str(Fraction(value))
@@ -139,7 +140,7 @@ class _Moved(_OnGrid):
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """So many rise by one, so many fall."""
         return _shifts((1, self.ups), (-1, self.downs))
 
@@ -216,7 +217,7 @@ class ClassNoise(_OnGrid):
             "probability": [str(probability) for _, probability, _ in self.kinds],
         }
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """One unit from a cell to another in so many classes of each kind."""
         return {"times": [times for *_, times in self.kinds]}
 
@@ -275,7 +276,7 @@ class GaussianMoves(Law):
     name: ClassVar[str] = "discrete-gaussian"
     stated = ("sigma",)
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """One kind, or two."""
         return _shifts((self.shift, self.times), (1, self.singles))
 
@@ -473,7 +474,7 @@ class _PureUnits(_Pure):
 
     units: int
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """One by one."""
         return _shifts((1, self.units))
 
@@ -514,7 +515,7 @@ class OneStep(_Pure):
     name: ClassVar[str] = "one-step"
     stated = ("keep", "flip")
 
-    def moves(self) -> Any:
+    def moves(self) -> Moves:
         """One category for another."""
         return _shifts((1, 1), (-1, 1))
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from discreet._plain import JsonObject
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.document import Certificate, CertificateError, rounded
 from discreet.privacy.certificates.laws import Progress
@@ -54,7 +54,7 @@ def certify_claim(
     return replace(certificate, seconds=(found - start, time.process_time() - found))
 
 
-def verify(source: str | Path | Mapping[str, Any] | Certificate) -> Fraction:
+def verify(source: str | Path | JsonObject | Certificate) -> Fraction:
     """Check a certificate with integers alone; returns the bound that was found again.
 
     Args:

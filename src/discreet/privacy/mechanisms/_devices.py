@@ -6,7 +6,7 @@ seeded, audits list every outcome with its probability, and a study's secure sam
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.device.base import Device, Report
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import VERSION, plain_fraction
@@ -143,7 +144,7 @@ class DeviceEncoder(ABC, Generic[D]):
         return dict[str, Plain](self.device.to_dict())
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: JsonObject) -> Self:
         """The inverse of `to_dict`."""
         with refusals():
             return cls(cls.kind(data))

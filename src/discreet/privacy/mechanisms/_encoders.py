@@ -7,14 +7,14 @@ rounded to bits on the device, before anything else.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -122,7 +122,7 @@ class AdditiveEncoder:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: JsonObject) -> Self:
         """The inverse of `to_dict`."""
         _validate.choice(("additive",), encoder=_validate.description(data).get("encoder"))
         return cls(

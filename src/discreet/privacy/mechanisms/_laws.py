@@ -7,15 +7,15 @@ function (the laws are symmetric). Each t gives a proven bound, so the least ove
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import FloatArray, IntArray
 from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
 from discreet.privacy.mechanisms._lane_noise import LAPLACE, LaneNoise, sum_table
@@ -317,7 +317,7 @@ def _bounded_weights(radius: int) -> IntArray:
 LAWS: dict[str, type[NoiseLaw]] = {law.kind: law for law in (LaplaceLaw, GaussianLaw, BoundedLaw)}
 
 
-def law_from_dict(data: Mapping[str, Any]) -> NoiseLaw:
+def law_from_dict(data: JsonObject) -> NoiseLaw:
     """The inverse of `NoiseLaw.to_dict`."""
     values = dict(data)
     kind = values.pop("law")

@@ -9,11 +9,11 @@ like any other.
 import functools
 import importlib
 import inspect
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from discreet import _plugins, _sources, _validate
+from discreet._plain import JsonObject
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def register(mechanism: Mechanism) -> None:
     _MECHANISMS.append(mechanism)
 
 
-def load_encoder(data: Mapping[str, Any]) -> "Encoder":
+def load_encoder(data: JsonObject) -> "Encoder":
     """The encoder that `Encoder.to_dict` described: all that a device has to call."""
     kind = str(_validate.description(data).get("encoder"))
     if kind not in _ENCODERS:

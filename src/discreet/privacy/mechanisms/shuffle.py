@@ -21,14 +21,14 @@ counter. `ShuffleEncoder`, `shuffle` and `ShuffleBatch.release_reports` are the 
 """
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray, Plain
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
@@ -233,7 +233,7 @@ class ShuffleEncoder:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "ShuffleEncoder":
+    def from_dict(cls, data: JsonObject) -> "ShuffleEncoder":
         """The inverse of `to_dict`."""
         _validate.choice(("shuffle-bits",), encoder=_validate.description(data).get("encoder"))
         shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])

@@ -10,7 +10,8 @@ loop takes the tuples apart once, and what it calls, planners too, has the array
 ``G`` is H, or 1 for counters pooled over steps.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -259,7 +260,7 @@ _LOOP = types.void(
 
 @numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")
 def run_block(
-    planner: Any,
+    planner: Callable[..., None],
     coefficients: FloatArray,
     users: Users,
     scratch: Scratch,

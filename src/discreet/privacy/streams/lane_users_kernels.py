@@ -6,7 +6,8 @@ Every inner loop goes over the runs, so it vectorises. Arrays end with the axis 
 are laid out as in a release: transitions (s,a,s'), visits (s,a), rewards (s,a).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -292,7 +293,7 @@ def _add_regret(of_policy: FloatArray, totals: FloatArray, actions: IntArray, ch
 
 @numba.njit(cache=True, fastmath=False, error_model="numpy")
 def run_lanes(
-    planner: Any,
+    planner: Callable[..., None],
     coefficients: FloatArray,
     users: LaneUsers,
     scratch: LaneScratch,

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from discreet._plain import Plain
 from discreet.errors import DiscreetError
 from discreet.mdp.tabular import TabularMDP
 from discreet.service import ticket, verification
@@ -64,7 +64,7 @@ class Found:
     curve: Curve
     seconds: float
 
-    def summary(self, band: Band) -> dict[str, Any]:
+    def summary(self, band: Band) -> dict[str, Plain]:
         """For scripts."""
         low, high = band.interval
         return {

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from discreet._plain import Plain
 from discreet.errors import UnknownNameError
 from discreet.mdp.environments.registry import make
 from discreet.mdp.tabular import TabularMDP
@@ -41,7 +42,7 @@ class World:
         """States in which an episode can begin."""
         return [s for s, chance in enumerate(self.mdp.initial.tolist()) if chance > 0]
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Plain]:
         """What the page needs so that a person can play: chances and rewards, step by step."""
         mdp = self.mdp
         return {

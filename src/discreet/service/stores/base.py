@@ -18,7 +18,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,8 @@ STATES = ("open", "full", "sealed", "done", "expired")
 _CHUNK = 4 << 20
 """Bytes of bodies that sealing has in memory at a time."""
 
+Values: TypeAlias = tuple[Any, ...]
+"""One row that a database answers with."""
 At = Callable[[str], object]
 
 
@@ -85,7 +87,7 @@ class Store(ABC):
     # --- what a database must be able to do
 
     @abstractmethod
-    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _execute(self, sql: str, *values: object) -> list[Values]:
         """Run one statement with ``?`` for values; all rows it gives."""
 
     @abstractmethod
@@ -405,7 +407,9 @@ class Store(ABC):
     def totals(self) -> dict[str, int]:
         """Public totals: batches by state, tickets, and reports in the open batch."""
         with self._reading():
-            states = dict(self._execute("SELECT state, count(*) FROM batch GROUP BY state"))
+            states: dict[str, int] = dict(
+                self._execute("SELECT state, count(*) FROM batch GROUP BY state")
+            )
             ((tickets,),) = self._execute("SELECT count(*) FROM ticket")
             ((spent,),) = self._execute("SELECT count(*) FROM ticket WHERE number IS NOT NULL")
             row = self._live()
@@ -421,7 +425,7 @@ class Store(ABC):
         query = "SELECT manifest, hash, state, received FROM batch ORDER BY number DESC LIMIT 1"
         return self._row(self._execute(query))
 
-    def _row(self, rows: list[tuple[Any, ...]]) -> Row | None:
+    def _row(self, rows: list[Values]) -> Row | None:
         if not rows:
             return None
         signed, digest, state, received = rows[0]

@@ -8,11 +8,10 @@ which is destroyed by then).
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from discreet.errors import InvalidInputError, MissingExtraError
 from discreet.service.charter import Charter
-from discreet.service.stores.base import At, Store, StoreBusyError, nothing_happens
+from discreet.service.stores.base import At, Store, StoreBusyError, Values, nothing_happens
 
 try:
     import psycopg
@@ -55,7 +54,7 @@ class PostgresStore(Store):
     def __init__(self, address: str, charter: Charter, at: At = nothing_happens) -> None:
         super().__init__(charter, at)
         self._address = address
-        self._db: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._db: psycopg.Connection[Values] | None = None
         try:
             with self._sentences():
                 self._prepare(self._connected())
@@ -63,13 +62,13 @@ class PostgresStore(Store):
             raise InvalidInputError(f"Cannot open the store in PostgreSQL: {error}") from None
 
     @staticmethod
-    def _prepare(db: "psycopg.Connection[tuple[Any, ...]]") -> None:
+    def _prepare(db: "psycopg.Connection[Values]") -> None:
         with db.transaction():
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if db.execute("SELECT to_regclass('about')").fetchone() == (None,):
                 db.execute(_SCHEMA)
 
-    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _connected(self) -> "psycopg.Connection[Values]":
         """A connection, a new one if the last was lost: only between transactions."""
         if self._db is None or self._db.closed:
             self._db = psycopg.connect(self._address, autocommit=True)
@@ -77,13 +76,13 @@ class PostgresStore(Store):
         return self._db
 
     @property
-    def _inside(self) -> "psycopg.Connection[tuple[Any, ...]]":
+    def _inside(self) -> "psycopg.Connection[Values]":
         """The connection of the transaction that is under way."""
         if self._db is None or self._db.closed:
             raise StoreBusyError("PostgreSQL: the connection was lost")
         return self._db
 
-    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _execute(self, sql: str, *values: object) -> list[Values]:
         with self._sentences():
             found = self._inside.execute(sql.replace("?", "%s"), values, binary=True)  # type: ignore[call-overload]
             return found.fetchall() if found.description else []

@@ -5,11 +5,10 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import InvalidInputError
 from discreet.service.charter import Charter
-from discreet.service.stores.base import At, Store, StoreBusyError, nothing_happens
+from discreet.service.stores.base import At, Store, StoreBusyError, Values, nothing_happens
 
 APPLICATION = 0x64736873
 VERSION = 1
@@ -80,7 +79,7 @@ class SqliteStore(Store):
             self._db.execute("COMMIT")
         self._tidy()
 
-    def _execute(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    def _execute(self, sql: str, *values: object) -> list[Values]:
         with _sentences():
             return self._db.execute(sql, values).fetchall()  # type: ignore[arg-type]
 

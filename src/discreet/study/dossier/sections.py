@@ -6,8 +6,9 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from discreet._plain import JsonObject
 from discreet.privacy.guarantee import REHEARSED, Guarantee, rounded_down, rounded_up
 from discreet.study import ledger
 from discreet.study.dossier import words
@@ -223,7 +224,7 @@ def policy(material: "Material") -> str:
     )
 
 
-def _policy_table(material: "Material", rows: list[dict[str, Any]]) -> str:
+def _policy_table(material: "Material", rows: Sequence[JsonObject]) -> str:
     """States by steps where that fits on paper, one row for each otherwise."""
     names = material.study.names
     note = '<p class="small">In brackets: rests on no data.</p>'
@@ -329,7 +330,7 @@ def _named(names: Sequence[str]) -> str:
     return shown if len(names) <= 60 else f"{shown}, … ({len(names):,} in all)"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(part)}" for name, part in value.items()) or "as usual"
     return str(value)
