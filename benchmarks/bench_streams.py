@@ -73,6 +73,11 @@ def _plain(repeats: int) -> dict:
 
 
 def _rlberry(mdp):
+    """Its agent; it was written for a Gymnasium that had one more function, which does not matter."""
+    import gymnasium
+
+    if not hasattr(gymnasium.logger, "set_level"):
+        gymnasium.logger.set_level = lambda level: None
     from rlberry.envs.finite_mdp import FiniteMDP
     from rlberry_scool.agents.ucbvi import UCBVIAgent
 

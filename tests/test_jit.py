@@ -1,8 +1,12 @@
 """Compiled functions: cached, without fast mathematics, dividing as NumPy does."""
 
-import numpy as np
+import io
+import sys
 
-from discreet._jit import inlined, kernel
+import numpy as np
+import pytest
+
+from discreet._jit import _FirstCompilation, inlined, kernel
 
 
 def divide(a, b):
@@ -34,3 +38,26 @@ def test_a_kernel_may_call_an_inlined_helper():
         return helper(x) + 1
 
     assert calls(4) == 9
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_person_at_a_terminal_is_told_once_that_something_compiles(monkeypatch, terminal):
+    screen = io.StringIO()
+    screen.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stderr", screen)
+    notice = _FirstCompilation()
+    for _ in range(3):
+        notice.on_start(None)
+        notice.on_end(None)
+    assert screen.getvalue().count("compiling, once") == terminal
+
+
+def test_every_compilation_is_noticed_and_a_second_call_is_none(monkeypatch):
+    noticed = []
+    monkeypatch.setattr(_FirstCompilation, "on_start", lambda self, event: noticed.append(1))
+    compiled = inlined(lambda x: x + 1)
+    compiled(1)
+    first = len(noticed)
+    compiled(2)
+    assert first >= 1
+    assert len(noticed) == first

@@ -1,11 +1,35 @@
 """The one place where numba is configured; only kernel modules import this."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Tells a person at a terminal, once, why the first run of a fresh install takes longer.
+
+    What is loaded from the disk is not compiled, and says nothing.
+    """
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: object) -> None:
+        """Something is compiled."""
+        if not self._said and sys.stderr.isatty():
+            sys.stderr.write("compiling, once after an installation: up to a minute ...\n")
+        self._said = True
+
+    def on_end(self, event: object) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _FirstCompilation())
 
 
 def kernel(function: _Function) -> _Function:

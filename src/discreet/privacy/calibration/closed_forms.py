@@ -13,12 +13,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
-
 from discreet import _validate
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.limits import check_delta
+from discreet.privacy.calibration.roots import bracketed_root
 from discreet.privacy.calibration.tails import gaussian_delta_above, in_doubles
 
 _SMALL_RATIO = 0.05
@@ -42,6 +40,8 @@ def gaussian_delta(sigma: float, l2: float, epsilon: float) -> float:
     ratio = l2 / sigma
     if ratio < _SMALL_RATIO:
         return in_doubles(_delta_above(sigma, l2, epsilon))
+    from scipy.special import log_ndtr
+
     first = log_ndtr(ratio / 2 - epsilon / ratio)
     second = epsilon + log_ndtr(-ratio / 2 - epsilon / ratio)
     return max(0.0, math.exp(first) * -math.expm1(min(0.0, second - first)))
@@ -77,8 +77,8 @@ def gaussian_sigma(l2: float, epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    # brentq may stop a hair on the wrong side; the last factor keeps the promise true.
-    sigma = l2 * math.exp(brentq(excess, low, high, xtol=1e-13)) * (1 + 1e-10)
+    # It may stop a hair on the wrong side; the last factor keeps the promise true.
+    sigma = l2 * math.exp(bracketed_root(excess, low, high, xtol=1e-13)) * (1 + 1e-10)
     step, most = 1e-12, Decimal(delta) * _DELIVERED
     while _delta_above(sigma, l2, epsilon) > most:
         sigma, step = sigma * (1 + step), 2 * step
@@ -235,5 +235,5 @@ def least_epsilon(curve: Callable[[float], float], delta: float, largest: float 
     while curve(high) > delta:
         high = min(2 * high, largest)
     low = 0.0 if high <= 1.0 else high / 2
-    found = brentq(lambda e: math.log(max(curve(e), 1e-320) / delta), low, high, xtol=1e-10)
+    found = bracketed_root(lambda e: math.log(max(curve(e), 1e-320) / delta), low, high, xtol=1e-10)
     return float(min(high, found + 2e-10))

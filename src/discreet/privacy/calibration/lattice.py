@@ -18,7 +18,6 @@ response with epsilon 1/scale. n moves have the loss (n - 2B)/scale with a binom
 import math
 
 import numpy as np
-from scipy.special import gammaln
 
 from discreet import _validate
 from discreet._types import FloatArray
@@ -65,6 +64,8 @@ def discrete_laplace_delta(scale: float, moves: int, epsilon: float) -> float:
     _validate.count(moves=moves)
     _validate.real(epsilon=epsilon)
     against = np.arange(moves + 1.0)
+    from scipy.special import gammaln
+
     log = gammaln(moves + 1) - gammaln(against + 1) - gammaln(moves - against + 1)
     log = log - against / scale - moves * math.log1p(math.exp(-1 / scale))
     return _hockey_stick((moves - 2 * against) / scale, log, float(epsilon))

@@ -19,14 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
-from scipy.optimize import brentq
 
 from discreet import _validate
 from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.closed_forms import least_epsilon
 from discreet.privacy.calibration.distributions import NoisePmf
+from discreet.privacy.calibration.roots import bracketed_root
 
 _RESOLUTION = 0.005
 """Grid step in root-mean-square losses of one shift: raises their variance by at most 6.3e-6."""
@@ -185,7 +184,7 @@ class Composition:
         high = 1.0
         while excess(high) < 0 and high < _LARGEST_TILT:
             high *= 2
-        return float(brentq(excess, 0.0, high, rtol=1e-2)) if high < _LARGEST_TILT else 0.0
+        return bracketed_root(excess, 0.0, high, rtol=1e-2) if high < _LARGEST_TILT else 0.0
 
     def _window(self, tilt: float) -> tuple[int, int]:
         """First grid index and length of a range that the tilted loss leaves with P <= 1e-13."""
@@ -206,6 +205,8 @@ class Composition:
                 f"Composing these losses needs a grid of {size:,} points; "
                 f"use fewer moves or a closed form."
             )
+        from scipy import fft
+
         length = fft.next_fast_len(size, real=True)
         spectrum = np.ones(length // 2 + 1, np.complex128)
         for grid in self.grids:

@@ -25,7 +25,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from discreet import _validate
 from discreet._types import FloatArray
@@ -88,6 +87,8 @@ def two_lattice_delta(coarse: Moved, fine: Moved, epsilon: float) -> float:
 
 def gaussian_curve(ratio: float, epsilons: FloatArray) -> FloatArray:
     """delta(epsilon) of continuous Gaussian noise (Balle and Wang 2018), of any sign of epsilon."""
+    from scipy.special import log_ndtr
+
     first = log_ndtr(ratio / 2 - epsilons / ratio)
     second = epsilons + log_ndtr(-ratio / 2 - epsilons / ratio)
     curve: FloatArray = np.exp(first) * -np.expm1(np.minimum(0.0, second - first))
