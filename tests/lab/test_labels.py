@@ -36,6 +36,14 @@ def test_an_unbounded_epsilon_is_infinite():
     assert pair_of({"notion": "none"}) == "none"
 
 
+def test_lines_that_deliver_nothing_are_told_apart_by_their_claims():
+    both = [series("local", epsilon, calibration="paper-001") for epsilon in (0.1, 1.0)]
+    for one in both:
+        one.guarantee["epsilon"] = None
+    claims = ["local, no ε (claimed 0.1)", "local, no ε (claimed 1)"]
+    assert labels_of(both) == claims
+
+
 def test_every_picture_has_a_title_and_a_caption():
     assert set(TITLES) == set(CAPTIONS) == set(PLOTS)
     assert all(caption.endswith(".") for caption in CAPTIONS.values())

@@ -79,7 +79,9 @@ def trust_words(facts: Facts, promise: Promise) -> str:
     """``no privacy``, or the trust model with its epsilon: ``shuffle, ε = 1``."""
     if promise["notion"] == "none":
         return "no privacy"
-    epsilon = float("inf") if promise["epsilon"] is None else promise["epsilon"]
+    if promise["epsilon"] is None:  # several claims may deliver nothing: their lines need names
+        return f"{facts['trust']}, no ε (claimed {facts['epsilon']:g})"
+    epsilon = promise["epsilon"]
     printed = " (paper's constants)" if facts["calibration"].startswith("paper") else ""
     return f"{facts['trust']}, ε = {rounded_up(epsilon)}{printed}"
 
