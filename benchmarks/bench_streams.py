@@ -73,7 +73,7 @@ def _plain(repeats: int) -> dict:
 
 
 def _rlberry(mdp):
-    """Its agent; it was written for a Gymnasium that had one more function, which does not matter."""
+    """Its agent, written for a Gymnasium with one more function, which does not matter here."""
     import gymnasium
 
     if not hasattr(gymnasium.logger, "set_level"):
