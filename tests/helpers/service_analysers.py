@@ -19,6 +19,7 @@ from discreet.service.founding import Terms, charter_of
 from discreet.service.keys import make_signing_key
 from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.problems import Refusal
+from helpers.service_kills import Apart, killer
 from helpers.services import (
     CERTIFICATE,
     NOW,
@@ -59,6 +60,11 @@ class Running(NamedTuple):
     url: str
     client: Client
     passes: list[bytes]
+    apart: Apart
+
+    def survives(self, point):
+        """One step of the analyser in a process that is killed at this point, if it gets there."""
+        return self.apart(self.url, point)
 
     def analyser(self, at=lambda _: None, clock=None):
         """The analyser of this study."""
@@ -81,11 +87,13 @@ def running_study(tmp_path, *, clock=None):
     of, folder, key = start_study(tmp_path)
     place, passes = tmp_path / "shuffler", ticket.make(40)
     place.mkdir()
+    apart = Apart(lambda url, point: make_analyser(of, folder, url, key, killer(point)).step())
     with (
+        contextlib.closing(apart),
         serving(make_test_shuffler(place / "s.db", of, passes, clock=clock)) as url,
         Client(url, TOKEN) as client,
     ):
-        yield Running(of, folder, key, url, client, passes)
+        yield Running(of, folder, key, url, client, passes, apart)
 
 
 def send_users(of, client, passes):

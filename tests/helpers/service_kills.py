@@ -1,5 +1,6 @@
 """Processes of the service that kill themselves at a commit."""
 
+import multiprocessing
 import os
 import signal
 import warnings
@@ -23,6 +24,45 @@ def forked(job):
         return False
     assert os.WEXITSTATUS(status) == 0, "the job failed"
     return True
+
+
+class Apart:
+    """Runs a job in processes of its own again and again, while this one has threads.
+
+    A fork of a process whose threads are at work may inherit a lock that nobody opens any more. So
+    one is made beforehand, which has no threads, and it makes all others.
+    """
+
+    def __init__(self, job):
+        self._ours, theirs = multiprocessing.Pipe()
+        self._process = os.fork()
+        if not self._process:
+            try:
+                while (arguments := theirs.recv()) is not None:
+                    theirs.send(_outcome(job, arguments))
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def __call__(self, *arguments):
+        """As `forked`."""
+        self._ours.send(arguments)
+        outcome = self._ours.recv()
+        assert isinstance(outcome, bool), outcome
+        return outcome
+
+    def close(self):
+        """End the process."""
+        self._ours.send(None)
+        self._ours.close()
+        os.waitpid(self._process, 0)
+
+
+def _outcome(job, arguments):
+    try:
+        return forked(lambda: job(*arguments))
+    except AssertionError as error:
+        return str(error)
 
 
 def killer(point):

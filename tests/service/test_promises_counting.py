@@ -187,7 +187,7 @@ def test_p05_the_next_policy_appears_iff_the_batch_is_counted(tmp_path):
         rest = iter(running.passes)
         for point in STEPS * 2:
             batches = discreet.resume(folder / "study.db").batches
-            while forked(lambda p=point: running.analyser(killer(p)).step()):
+            while running.survives(point):
                 running.send(rest)
             study = discreet.resume(folder / "study.db")
             written = len(list((folder / "manifests").iterdir()))

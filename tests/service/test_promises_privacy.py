@@ -338,7 +338,7 @@ def test_p15_a_killed_analyser_leaves_no_key_behind(tmp_path, point):
         analyser, private = running.announced()
         analyser.close()
         running.send()
-        while forked(lambda: running.analyser(killer(point)).step()):
+        while running.survives(point):
             threading.Event().wait(0.02)
         analyser = running.analyser()
         analyser.step()
