@@ -95,7 +95,7 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
     ours, theirs = by_cell(rows, learner), by_cell(rows, old)
     print(
         f"| problem | trust, eps | K | uniform | {learner} | share | {old} | uniform ETC in "
-        f"hindsight (n) | new/old | new/better | batches, most |\n{'|---' * 11}|"
+        f"hindsight (n) | new/old | new/better | runs | batches, most |\n{'|---' * 12}|"
     )
     points: dict[tuple, list[float]] = defaultdict(list)
     for cell, runs in ours.items():
@@ -114,7 +114,7 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
             f"| {uniform:,.0f} | {new.mean():,.0f} | {new.mean() / uniform:.2%} "
             f"| {'' if first is None else f'{first.mean():,.0f}'} "
             f"| {f'{etc[1].mean():,.0f} ({etc[0]:.0e})' if etc else ''} "
-            f"| {'' if first is None else ratio(new, first)} | {better} "
+            f"| {'' if first is None else ratio(new, first)} | {better} | {len(keys)} "
             f"| {max(run.batches for run in runs.values())} |"
         )
     print(f"\n| trust, eps | K | geometric mean of {learner}/{old} | problems |\n|---|---|---|---|")
