@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import sys
 
 import pytest
@@ -47,6 +48,14 @@ def package(tmp_path, monkeypatch):
     yield made
     for name in [n for n in sys.modules if n.partition(".")[0] in ("alone", "several")]:
         del sys.modules[name]
+
+
+def test_every_room_that_a_run_can_load_is_in_its_fingerprint():
+    root = _sources._PACKAGE
+    files = [path for part in _sources._LOGIC for path in (root / part).rglob("*.py")]
+    found = {name for path in files for name in re.findall(r"discreet\.(\w+)", path.read_text())}
+    rooms = {name for name in found if (root / name / "__init__.py").is_file()}
+    assert rooms == {part for part in _sources._LOGIC if "." not in part}
 
 
 def test_one_edited_line_changes_the_fingerprint_of_a_module(package):

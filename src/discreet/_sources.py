@@ -15,7 +15,7 @@ from pathlib import Path
 from discreet._plain import Plain
 
 _PACKAGE = Path(__file__).parent
-_LOGIC = ("device", "learners", "mdp", "privacy", "_jit.py", "_seeds.py", "_validate.py")
+_LOGIC = ("device", "learners", "mdp", "papers", "privacy", "_jit.py", "_seeds.py", "_validate.py")
 """The parts of discreet that a simulated run depends on."""
 
 

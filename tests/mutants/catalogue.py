@@ -826,8 +826,8 @@ _STUDY = (
     Mutant(
         "seeded-study",
         "a secure study draws seeded noise",
-        'return SecureSampler() if self._secure else SimulationSampler(self._streams["noise"])',
-        'return SimulationSampler(self._streams["noise"])',
+        'return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])',
+        'return SimulationSampler(self._generators["noise"])',
         ("test_a_secure_study_passes_and_is_only_read",),
     ),
     Mutant(

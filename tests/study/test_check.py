@@ -113,7 +113,7 @@ def test_users_of_the_last_batch_only(said):
 
 class Seeded(Study):
     def _sampler(self):
-        return SimulationSampler(self._streams["noise"])
+        return SimulationSampler(self._generators["noise"])
 
 
 class Posing(SimulationSampler):
@@ -122,7 +122,7 @@ class Posing(SimulationSampler):
 
 class SeededAndPosing(Study):
     def _sampler(self):
-        return Posing(self._streams["noise"])
+        return Posing(self._generators["noise"])
 
 
 def test_seeded_noise_in_a_secure_study(said):
@@ -134,7 +134,7 @@ def test_seeded_noise_in_a_secure_study(said):
 class Noiseless(Study):
     def _release(self, data, users):
         plan = self._course.plan
-        true = data.counts(plan.shape, self._streams["rounding"], self._course.played())
+        true = data.counts(plan.shape, self._generators["rounding"], self._course.played())
         noisy = plan.release(true, sampler=self._sampler(), played=true.played)
         for name in ("transitions", "visits", "rewards"):
             if getattr(noisy, f"row_{name}") is not None:
@@ -180,7 +180,7 @@ class LeftOutHidden(Study):
     """The number of users who left is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._streams["policy"].random(int((~data.followed(self._course.played())).sum()))
+        self._generators["policy"].random(int((~data.followed(self._course.played())).sum()))
         return super()._release(data, users)
 
 
@@ -236,7 +236,7 @@ class CountsOn(Study):
 
     def _release(self, data, users):
         plan = self._course.plan
-        counts = data.counts(plan.shape, self._streams["rounding"])
+        counts = data.counts(plan.shape, self._generators["rounding"])
         return plan.release(counts, sampler=self._sampler(), played=self._course.played())
 
 
@@ -353,7 +353,7 @@ class RoundsOnlyWhatNeedsIt(Study):
     """How many rewards lie strictly between 0 and 1 is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._streams["rounding"].random(int(((data.rewards > 0) & (data.rewards < 1)).sum()))
+        self._generators["rounding"].random(int(((data.rewards > 0) & (data.rewards < 1)).sum()))
         return super()._release(data, users)
 
 

@@ -28,7 +28,9 @@ def environments(incomplete: str) -> list[str]:
 
 def trusts(incomplete: str) -> list[str]:
     """Trust models that begin so."""
-    return _beginning(incomplete, ["none", "central", "local", "shuffle"])
+    from discreet.privacy.trust import TRUST_MODELS
+
+    return _beginning(incomplete, list(TRUST_MODELS))
 
 
 def papers(incomplete: str) -> list[str]:

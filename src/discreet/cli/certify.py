@@ -1,8 +1,6 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
 import os
-import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet._plain import Plain
-from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.cli._console import Progress, echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import Json, grouped, users_option
+from discreet.cli._tables import FACTS
+from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.certificates.document import Certificate
     from discreet.privacy.trust import TrustModel
 
-_PATIENCE = 2.0
-"""Seconds before progress is shown."""
 _MOST_EPSILON = 5000
 _LEAST_DELTA = 1e-30
 _MOST_USERS = 10**15
@@ -71,7 +69,9 @@ def proof(
     if output is not None:
         _check_output(output)
     _check_reach(promise, release)
-    _report(_certificate(promise, release), output, as_json=json)
+    with Progress(quiet=json, verb="certificate:") as progress:
+        made = _certificate(promise, release, progress)
+    _report(made, output, as_json=json)
 
 
 command = grouped(proof)
@@ -94,13 +94,13 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
             raise InvalidInputError(f"A certificate needs {rule}, got {got}.")
 
 
-def _certificate(promise: Promise, release: CertifiedRelease) -> "Certificate":
+def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress) -> "Certificate":
     """Calibrate the plan and certify what it says."""
     from discreet.privacy.certificates.document import CertificateError
 
     trust = promise.model(promise.trust)
     try:
-        return _certified(trust, release, release.length(promise))
+        return _certified(trust, release, release.length(promise), progress)
     except ArithmeticError as error:
         raise CertificateError(
             f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
@@ -108,7 +108,9 @@ def _certificate(promise: Promise, release: CertifiedRelease) -> "Certificate":
         ) from None
 
 
-def _certified(trust: "TrustModel", release: CertifiedRelease, episodes: int) -> "Certificate":
+def _certified(
+    trust: "TrustModel", release: CertifiedRelease, episodes: int, progress: Progress
+) -> "Certificate":
     from discreet.errors import InvalidInputError
     from discreet.privacy.certificates.run import certify
     from discreet.privacy.costs import usual_batch
@@ -122,11 +124,11 @@ def _certified(trust: "TrustModel", release: CertifiedRelease, episodes: int) ->
             episodes=episodes,
             stationary=release.stationary,
         )
-        return certify(stream, progress=_Progress())
+        return certify(stream, progress=progress)
     if release.stationary:
         raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
     batch = usual_batch(trust, release.shape, release.counters)
-    return certify(batch, users=release.users, progress=_Progress())
+    return certify(batch, users=release.users, progress=progress)
 
 
 def _check_output(output: Path) -> None:
@@ -179,13 +181,13 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
         ("noise", f"{claim.law.name}: {_short(claim.law.fields())}"),
         ("one user moves", _short(claim.law.moves())),
         ("method", _short(certificate.method)),
-        ("proven bound", f"{float(certificate.bound):.9g}"),
+        ("proven bound", rounded_up(float(certificate.bound), 9)),
         ("bound / delta", f"{certificate.ratio:.9f}" if claim.delta else "exact, delta is 0"),
         ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
     ]
     print_table(
         f"Certificate for {claim.about['mechanism']}, H={claim.about['horizon']}",
-        ("what", "value"),
+        FACTS,
         rows,
     )
     if certificate.holds:
@@ -228,17 +230,3 @@ def _verify(path: Path, *, as_json: bool) -> None:
         return
     for line in verifier.report(found):
         say(line)
-
-
-class _Progress:
-    """One line on standard error for whatever begins after two seconds."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-        self._shown = self._start
-
-    def __call__(self, text: str) -> None:
-        now = time.monotonic()
-        if now - self._start >= _PATIENCE and now - self._shown >= _PATIENCE:
-            self._shown = now
-            sys.stderr.write(f"{now - self._start:.0f} s: {text} ...\n")

@@ -17,9 +17,10 @@ from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from discreet._types import Plain
     from discreet.lab.results import Results
     from discreet.lab.runner import Execution
-    from discreet.lab.spec import Experiment
+    from discreet.lab.spec import EnvironmentRow, Experiment
     from discreet.lab.tasks import Outcome
 
 
@@ -363,17 +364,12 @@ def _changed(chosen: "Experiment", changes: Changes) -> "Experiment":
 
 def _single(one: OneLearner) -> "Experiment":
     """An experiment with one learner, one environment and one trust model."""
-    from discreet.cli._settings import parse_settings
-    from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow, TrustRow
+    from discreet.lab.spec import Experiment, LearnerRow, TrustRow
     from discreet.learners.registry import get_learner
-    from discreet.mdp.environments.registry import get_environment
 
-    values = parse_settings(one.settings or [])
-    parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
-    own = {k: v for k, v in values.items() if not k.startswith("env.")}
+    own, parameters = _typed(one)
     name = get_learner(one.learner or "").name
-    place = get_environment("RiverSwim" if one.environment is None else one.environment).name
-    short = Path(place).stem if place.endswith(".npz") else place
+    place = _place("RiverSwim" if one.environment is None else one.environment, parameters)
     trust = "none" if one.trust is None else one.trust
     row = TrustRow(
         model=trust,
@@ -383,10 +379,10 @@ def _single(one: OneLearner) -> "Experiment":
         calibration="exact" if one.calibration is None else one.calibration,
     )
     return Experiment(
-        name=re.sub(r"[^a-z0-9._-]+", "-", f"{name}-{short}-{trust}".lower()),
-        title=f"{name} on {short}",
+        name=_file_name(f"{name}-{place.label}-{trust}"),
+        title=f"{name} on {place.label}",
         runs=5,
-        environments=(EnvironmentRow(name=place, parameters=parameters, label=short),),
+        environments=(place,),
         learners=(LearnerRow(name=name, settings=own, trusts=(trust,)),),
         trusts=(row,),
     )
@@ -394,18 +390,13 @@ def _single(one: OneLearner) -> "Experiment":
 
 def _printed(one: OneLearner) -> "Experiment":
     """An experiment with one paper's algorithm as printed, on the paper's kind of problem."""
-    from discreet.cli._settings import parse_settings
-    from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
-    from discreet.mdp.environments.registry import get_environment
+    from discreet.lab.spec import Experiment, LearnerRow
     from discreet.papers.presets import get_preset
 
     preset = get_preset(one.paper or "")
-    values = parse_settings(one.settings or [])
-    parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
-    own = {k: v for k, v in values.items() if not k.startswith("env.")}
+    own, parameters = _typed(one)
     usual = preset.reference.parameters if one.environment is None else {}
-    place = get_environment(one.environment or preset.reference.environment).name
-    short = Path(place).stem if place.endswith(".npz") else place
+    place = _place(one.environment or preset.reference.environment, {**usual, **parameters})
     row = LearnerRow(
         name=preset.learner,
         paper=preset.name,
@@ -416,13 +407,36 @@ def _printed(one: OneLearner) -> "Experiment":
         label=f"{preset.algorithm}, paper {preset.name}",
     )
     return Experiment(
-        name=re.sub(r"[^a-z0-9._-]+", "-", f"paper-{preset.name}-{short}".lower()),
-        title=f"{preset.algorithm} (paper {preset.name}) on {short}",
+        name=_file_name(f"paper-{preset.name}-{place.label}"),
+        title=f"{preset.algorithm} (paper {preset.name}) on {place.label}",
         paper=preset.paper,
         runs=5,
-        environments=(EnvironmentRow(name=place, parameters={**usual, **parameters}, label=short),),
+        environments=(place,),
         learners=(row,),
     )
+
+
+def _typed(one: OneLearner) -> "tuple[dict[str, Plain], dict[str, Plain]]":
+    """Settings of the learner, and parameters of the environment (``env.name=value``)."""
+    from discreet.cli._settings import parse_settings
+
+    values = parse_settings(one.settings or [])
+    parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
+    return {k: v for k, v in values.items() if not k.startswith("env.")}, parameters
+
+
+def _place(name: str, parameters: "dict[str, Plain]") -> "EnvironmentRow":
+    """An environment of the roster, a file or a Gymnasium id, under a short label."""
+    from discreet.lab.spec import EnvironmentRow
+    from discreet.mdp.environments.registry import get_environment
+
+    known = get_environment(name).name
+    short = Path(known).stem if known.endswith(".npz") else known
+    return EnvironmentRow(name=known, parameters=parameters, label=short)
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", text.lower())
 
 
 class _Display:

@@ -149,9 +149,9 @@ class ResultFolder:
             return f"{len(others)} runs of a learner or environment or mechanism edited since"
         return f"{len(others)} runs of other settings"
 
-    def _stamp(self) -> "Environment | None":
+    def _stamp(self) -> "Stamp | None":
         """Which versions made what is here; None in a new folder."""
-        return cast("Environment | None", _json_or_none(self.path / "environment.json", "packages"))
+        return cast("Stamp | None", _json_or_none(self.path / "environment.json", "packages"))
 
     def _part(self, path: Path) -> Part | None:
         return cast("Part | None", _json_or_none(path, "schema"))
@@ -275,7 +275,7 @@ def _entries(done: Done) -> list[Entry]:
     ]
 
 
-class Environment(TypedDict, total=False):
+class Stamp(TypedDict, total=False):
     """``environment.json``: what the first run of a folder was made with.
 
     ``resumed_with`` lists the dependencies of later runs where they were others.
@@ -288,7 +288,7 @@ class Environment(TypedDict, total=False):
     resumed_with: list[dict[str, str]]
 
 
-def _environment() -> Environment:
+def _present() -> Stamp:
     """What this process runs on."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -305,9 +305,9 @@ def _installed(package: str) -> str:
         return "not installed"
 
 
-def _stamped(stamp: Environment | None) -> Environment:
+def _stamped(stamp: Stamp | None) -> Stamp:
     """The stamp of a folder that goes on: as it was, and what has changed since."""
-    now = _environment()
+    now = _present()
     if stamp is None:
         return now
     later = {"python": now["python"], **now["packages"]}
@@ -318,7 +318,7 @@ def _stamped(stamp: Environment | None) -> Environment:
     return {**stamp, "resumed_with": [*stamp.get("resumed_with", []), later]}
 
 
-def _is_current(stamp: Environment) -> bool:
+def _is_current(stamp: Stamp) -> bool:
     return stamp.get("schema_version") == SCHEMA_VERSION
 
 
@@ -446,7 +446,7 @@ def load(path: str | Path) -> Results:
 def _from_schema_1(folder: Path, entries: Sequence[Mapping[str, object]]) -> list[Entry]:
     """Schema 1 knew the mechanism asked for, and a noise that was not the run's: left out."""
     stamp = _json_or_none(folder / "environment.json", "packages")
-    version = cast(Environment, stamp)["packages"].get("discreet", "") if stamp else "unknown"
+    version = cast(Stamp, stamp)["packages"].get("discreet", "") if stamp else "unknown"
     unknown = {"settings": {}, "noise": {}, "version": version}
     return [cast(Entry, {**e, "requested": e["mechanism"], **unknown}) for e in entries]
 

@@ -98,7 +98,7 @@ class Cell:
             "schema": SCHEMA_VERSION,
             "made by": self.origin,
             "environment": asdict(self.environment) | {"label": ""},
-            "learner": [self.learner.name, dict(self.learner.settings), *self._lockstep],
+            "learner": [self.learner.name, dict(self.learner.settings), *self._manner],
             "trust": [self.trust_name, asdict(self.trust)],
             "rest": [self.episodes, self.seed],
         }
@@ -116,7 +116,8 @@ class Cell:
         }
 
     @property
-    def _lockstep(self) -> list[str]:
+    def _manner(self) -> list[str]:
+        """How the learner is run: side by side, as a paper prints it."""
         printed = [f"paper {self.learner.paper}"] if self.learner.paper else []
         return ["lockstep", *printed] if self.learner.lockstep else printed
 

@@ -13,7 +13,7 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.offline.claim import behaviour_value, gain_at_start, lower_value
 from discreet.offline.evidence import Evidence, gather
-from discreet.offline.improvement import Plan, improve
+from discreet.offline.improvement import Improvement, improve
 from discreet.offline.policy import DEFER, DeferringPolicy
 from discreet.offline.pooling import pooled
 from discreet.offline.release import Episodes, Randomness, check_trust, release
@@ -100,11 +100,11 @@ def _fitted(
     evidence = gather(counts, known_rewards, keep_last=stationary)
     if stationary:
         evidence = pooled(evidence, slots.named)
-    plan = improve(evidence, slots.named, known_rewards, width)
+    found = improve(evidence, slots.named, known_rewards, width)
     today = behaviour_value(counts, known_rewards, keep_last=stationary)
-    gain = gain_at_start(evidence, plan.gain[0], width)
+    gain = gain_at_start(evidence, found.gain[0], width)
     return Fit(
-        policy=_policy(plan, slots),
+        policy=_policy(found, slots),
         lower_value=lower_value(today, gain, width),
         behaviour_value=today.value,
         behaviour_error=today.error,
@@ -118,9 +118,9 @@ def _fitted(
     )
 
 
-def _policy(plan: Plan, slots: Slots) -> DeferringPolicy:
-    chosen = np.take_along_axis(slots.action_of, np.maximum(plan.slots, 0)[..., None], axis=2)
-    return DeferringPolicy(np.where(plan.slots < 0, DEFER, chosen[..., 0]))
+def _policy(found: Improvement, slots: Slots) -> DeferringPolicy:
+    chosen = np.take_along_axis(slots.action_of, np.maximum(found.slots, 0)[..., None], axis=2)
+    return DeferringPolicy(np.where(found.slots < 0, DEFER, chosen[..., 0]))
 
 
 def _coverage(evidence: Evidence, slots: Slots) -> Coverage:

@@ -36,7 +36,7 @@ from discreet.offline.variance import row_value
 _TIE = 1e-9
 
 
-class Plan(NamedTuple):
+class Improvement(NamedTuple):
     """What to do in each state.
 
     Attributes:
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 
 def improve(
     evidence: Evidence, allowed: BoolArray, known_rewards: FloatArray, width: float
-) -> Plan:
+) -> Improvement:
     """Plan backward.
 
     Args:
@@ -84,7 +84,7 @@ def improve(
         slots[step] = np.where(take, best, OTHER)
         gain[step] = np.minimum(np.where(take, won, deferred), left)
         values[step], variance = _behaviour_value(rows, behaviour, later, left)
-    return Plan(slots, gain, values)
+    return Improvement(slots, gain, values)
 
 
 def _advantage(

@@ -25,6 +25,7 @@ from discreet._types import IntArray
 from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError
 from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.guarantee import REHEARSED
 from discreet.service import manifest as manifests
 from discreet.service import noise
 from discreet.service.charter import Charter, layout_of
@@ -132,7 +133,7 @@ class Analyser:
 
     def progress(self) -> str:
         """One line of public numbers."""
-        stamp = "SIMULATED, protects nobody: " if self.charter.rehearsal else ""
+        stamp = f"{REHEARSED}: " if self.charter.rehearsal else ""
         return f"{stamp}{self.study.batches} batches of {self.study.users} users counted"
 
     def latest(self) -> Announced | None:

@@ -19,6 +19,7 @@ from discreet.device.description import STATISTICS, Plain, fraction, plain_fract
 from discreet.errors import InvalidInputError
 from discreet.privacy.calibration.crowds import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
+from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_up
 from discreet.service import canonical
 
 VERSION = 1
@@ -226,11 +227,9 @@ class Charter:
     @property
     def promise(self) -> str:
         """One line for a person."""
-        stamp = "SIMULATED, protects nobody: " if self.rehearsal else ""
-        return (
-            f"{stamp}({float(self.epsilon):g}, {float(self.delta):g})-SDP, one user's whole "
-            f"episode, replace-one"
-        )
+        stamp = f"{REHEARSED}: " if self.rehearsal else ""
+        pair = f"{rounded_up(float(self.epsilon))}, {rounded_up(float(self.delta), 3)}"
+        return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"
 
     @property
     def collusion(self) -> dict[str, str]:

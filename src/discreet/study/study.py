@@ -130,12 +130,12 @@ class Study:
         self._store = Store(path)
         self._config, self._key = config, key
         self._secure = config["sampler"] == "secure"
-        self._streams = configs.generators(config)
+        self._generators = configs.generators(config)
         self._course = make_course(
             config["learner"],
             configs.problem_of(config),
             configs.trust_of(config),
-            self._streams["policy"],
+            self._generators["policy"],
             dict(config["settings"]),
             sampler=self._sampler(),
         )
@@ -313,7 +313,7 @@ class Study:
     def verify(self) -> None:
         """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
         seen = Roll()
-        content = self._store.read(self.head if self._tail.head else None, _alone(seen))
+        content = self._store.read(self.head or None, _alone(seen))
         self._store.check_pages()
         if len(seen) != content.tail.users:
             raise StudyError(f"{str(self.path)!r} holds users of no batch; keep it and find out.")
@@ -496,7 +496,7 @@ class Study:
     def _state(self) -> dict[str, Plain]:
         """All that the study knows, as plain values."""
         course = self._course.state()  # may draw: before the generators are written down
-        generators: Any = {k: v.bit_generator.state for k, v in self._streams.items()}
+        generators: Any = {k: v.bit_generator.state for k, v in self._generators.items()}
         return {
             "course": course,
             "knowledge": self._knowledge.state(),
@@ -506,7 +506,7 @@ class Study:
 
     def _restore(self, state: JsonObject) -> None:
         self._saved = dict(state)
-        for name, generator in self._streams.items():
+        for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
         self._course.restore(state["course"])
         self._knowledge.restore(state["knowledge"])
@@ -573,7 +573,7 @@ class Study:
             )
 
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
-        rounding = self._streams["rounding"]
+        rounding = self._generators["rounding"]
         return self._course.release(data, users, sampler=self._sampler(), rounding=rounding)
 
     def _left(self, data: Trajectories) -> int:
@@ -583,7 +583,7 @@ class Study:
         return int((~data.followed(self._course.played())[:, -1]).sum())
 
     def _sampler(self) -> Sampler:
-        return SecureSampler() if self._secure else SimulationSampler(self._streams["noise"])
+        return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])
 
 
 def _alone(seen: Roll) -> Callable[[bytes], None]:

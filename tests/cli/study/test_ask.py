@@ -67,3 +67,12 @@ def test_a_mechanism_without_code_for_phones_says_so(place, discreet):
         code, out, _ = discreet("study", "ask", file, "--encoder", "encoder.json")
         assert code == 0
         assert ("needs the whole library" in out) == said
+        assert ('"one-step" or "randomized-response"' in out) == said
+
+
+def test_phones_under_shuffle_are_sent_to_a_mechanism_of_shuffle(place, discreet):
+    options = ("--design", "design.toml", "--trust", "shuffle", "--rehearse")
+    discreet("study", "start", "a.db", *options, "--mechanism", "bits")
+    code, out, _ = discreet("study", "ask", "a.db", "--encoder", "encoder.json")
+    assert code == 0
+    assert 'choose mechanism = "classes" in' in " ".join(out.split())

@@ -147,6 +147,7 @@ def test_the_ratio_of_a_pure_claim_is_its_bound():
 
 def test_sentences():
     assert certificate().sentence() == "delta(1) <= 5e-07 <= 1e-06 is proven."
+    assert "<= 0.333333334 <= 0.5 is" in certificate("1/3", "1/2").sentence()  # never less
     said = certificate("1/4", "1/8").sentence()
     assert said.startswith("Not certified: the best bound on delta(1) is 0.25, above 0.125;")
     assert "too coarse" in said

@@ -45,6 +45,15 @@ def test_the_policy_is_the_studys(material):
     assert "<svg" in said
 
 
+def test_a_long_policy_is_cut_and_says_so(material, monkeypatch):
+    for widest, cut in ((12, "The first 2 of 3."), (1, "The first 2 of 6.")):
+        monkeypatch.setattr(sections, "_WIDEST", widest)
+        assert cut not in sections.policy(material)
+        with monkeypatch.context() as shorter:
+            shorter.setattr(sections, "_MOST_ROWS", 2)
+            assert cut in sections.policy(material)
+
+
 def test_the_embedded_certificate_holds(material):
     said = sections.noise(material)
     text = material.proofs[0].text
@@ -60,6 +69,7 @@ def test_every_claim_has_a_command(material):
     for command in ("study verify", "study show", *checks, "study policy", "study report"):
         assert f"<code>discreet {command}" in said
     assert material.study.head in said
+    assert "--epsilon 1.0 --delta" in said
 
 
 def test_parameters(material):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import echo_json, print_table
+from discreet.cli._tables import FACTS
 
 if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee
@@ -81,7 +82,7 @@ def answer(
     if json:
         echo_json(plain)
     else:
-        print_table(title, ("what", "value"), rows)
+        print_table(title, FACTS, rows)
 
 
 def _cell(value: object) -> str:

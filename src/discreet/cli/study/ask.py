@@ -59,9 +59,11 @@ def _say_who_runs(study: "Study") -> None:
     from discreet.study.intake import on_devices
 
     if not on_devices(study.encoder()):
+        shuffled = study.guarantee.notion == "SDP"
+        names = '"classes"' if shuffled else '"one-step" or "randomized-response"'
         say(
-            "This mechanism needs the whole library where people are. For phones and pages choose "
-            'mechanism = "one-step" or "randomized-response" in [trust].'
+            f"This mechanism needs the whole library where people are. For phones and pages choose "
+            f"mechanism = {names} in [trust]."
         )
 
 

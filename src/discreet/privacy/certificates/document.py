@@ -10,6 +10,7 @@ from discreet._plain import Plain
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.plans import Claim
+from discreet.privacy.guarantee import rounded_up
 
 FORMAT = "discreet-certificate/1"
 NOT_COVERED = verifier.NOT_COVERED
@@ -73,9 +74,10 @@ class Certificate:
     def sentence(self) -> str:
         """What was found."""
         claim = self.claim
-        pair = f"delta({float(claim.epsilon):g})"
+        pair = f"delta({rounded_up(float(claim.epsilon))})"
         if self.holds:
-            return f"{pair} <= {float(self.bound):.9g} <= {float(claim.delta):g} is proven."
+            bound, delta = float(self.bound), float(claim.delta)
+            return f"{pair} <= {rounded_up(bound, 9)} <= {rounded_up(delta, 9)} is proven."
         return (
             f"Not certified: the best bound on {pair} is {float(self.bound):.9g}, above "
             f"{float(claim.delta):g}; either the claim is false or the method is too coarse."

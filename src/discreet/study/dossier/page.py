@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from discreet._tables import write_text
 from discreet.errors import InvalidInputError, StudyError
-from discreet.privacy.guarantee import REHEARSED
+from discreet.privacy.guarantee import REHEARSED, Rehearsal
 from discreet.privacy.plans import BatchPlan
 from discreet.study.config import trust_of
 from discreet.study.dossier import sections
@@ -138,7 +138,7 @@ def render(material: Material) -> str:
     """The page as text."""
     study = material.study
     title = f"Dossier of the study {study.path.name}"
-    rehearsed = study.guarantee.simulated and study.guarantee.notion != "none"
+    rehearsed = isinstance(study.guarantee, Rehearsal)
     banner = f'<div class="banner">{escape(_REHEARSAL)}</div>' if rehearsed else ""
     head = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

@@ -9,7 +9,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from discreet._plain import JsonObject
-from discreet.privacy.guarantee import REHEARSED, Guarantee, rounded_down, rounded_up
+from discreet.privacy.guarantee import (
+    REHEARSED,
+    Guarantee,
+    Rehearsal,
+    rounded_down,
+    rounded_up,
+)
 from discreet.study import ledger
 from discreet.study.dossier import words
 from discreet.study.dossier.evidence import Proof, noise_lines
@@ -232,11 +238,15 @@ def _policy_table(material: "Material", rows: Sequence[JsonObject]) -> str:
     if len(names.steps) <= _WIDEST:
         size = len(names.states)
         body = [(state, *said[s::size]) for s, state in enumerate(names.states[:_MOST_ROWS])]
-        return _table(material, ("state", *names.steps), body) + note
+        return _table(material, ("state", *names.steps), body) + note + _cut(size)
     listed = zip(rows[:_MOST_ROWS], said, strict=False)
     body = [(str(row["step"]), str(row["state"]), text) for row, text in listed]
-    more = "" if len(rows) <= _MOST_ROWS else f"<p>The first {_MOST_ROWS:,} of {len(rows):,}.</p>"
-    return _table(material, ("step", "state", "action"), body) + note + more
+    return _table(material, ("step", "state", "action"), body) + note + _cut(len(rows))
+
+
+def _cut(rows: int) -> str:
+    """That a table has more rows than are shown."""
+    return "" if rows <= _MOST_ROWS else f"<p>The first {_MOST_ROWS:,} of {rows:,}.</p>"
 
 
 def history(material: "Material") -> str:
@@ -281,7 +291,7 @@ def checking(material: "Material") -> str:
     study, guarantee = material.study, material.study.plan.guarantee
     file = shlex.quote(study.path.name)
     name = "" if material.audit is None else material.audit.name
-    pair = f"--epsilon {guarantee.epsilon:g} --delta {guarantee.delta:g}"
+    pair = f"--epsilon {guarantee.epsilon!r} --delta {guarantee.delta!r}"
     alone = "python discreet/privacy/certificates/verify.py certificate-0.json"
     rows = [
         ("the file is whole, and no older copy", f"study verify {file} --head {study.head}"),
@@ -368,5 +378,5 @@ def _table(
 
 
 def _caption(study: "Study") -> str:
-    rehearsed = study.guarantee.simulated and study.guarantee.notion != "none"
+    rehearsed = isinstance(study.guarantee, Rehearsal)
     return f"<caption>{REHEARSED}</caption>" if rehearsed else ""
