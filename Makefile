@@ -7,7 +7,7 @@ PEERS := quantecon rlberry-scool autodp clarabel
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
-STUDIES ?= price-of-trust price-of-epsilon beyond-riverswim shuffle-riverswim dp-ucbvi ldp-mechanisms ldp-random-mdp adversarial icu-sepsis bernstein-or-hoeffding figure-4-three-ways effective-support lower-bound
+EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/papers/*.toml)))
 
 # A part of `make test` runs and notes its time; the last line prints the minutes of each.
 TIMES := .test-minutes
@@ -106,7 +106,7 @@ study: $(VENV)/.dev  ## the tables of discreet.fit in full: per step, pooled, kn
 	@$(BIN)/python tools/fit_table.py --known-rewards
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
-	@for name in $(STUDIES); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
+	@for name in $(EXPERIMENTS); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done
 
 clean:
 	@rm -rf $(VENV) $(CORE_VENV) $(PEERS_VENV) docs/_build results dist build

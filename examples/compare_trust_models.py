@@ -4,7 +4,7 @@ import numpy as np
 
 import discreet
 
-RUNS, STUDIES = 3, (10_000, 1_000_000, 100_000_000)
+RUNS, USERS = 3, (10_000, 1_000_000, 100_000_000)
 TRUSTS = (
     discreet.NoPrivacy(),
     discreet.Central(epsilon=1, delta=1e-6),
@@ -32,8 +32,8 @@ def regret(trust: discreet.privacy.TrustModel, episodes: int) -> tuple[float, st
     return mean, "no privacy" if promise.notion == "none" else name
 
 
-print(f"{'guarantee':>16}" + "".join(f"{f'K = {k:.0e}':>16}" for k in STUDIES))
+print(f"{'guarantee':>16}" + "".join(f"{f'K = {k:.0e}':>16}" for k in USERS))
 for trust in TRUSTS:
-    row = [regret(trust, episodes) for episodes in STUDIES]
+    row = [regret(trust, episodes) for episodes in USERS]
     print(f"{row[0][1]:>16}" + "".join(f"{mean:>16,.0f}" for mean, _ in row))
 print(f"Mean regret of {RUNS} runs on RiverSwim, 4 states, horizon 6.")

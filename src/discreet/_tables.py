@@ -1,4 +1,4 @@
-"""Policies as files that people and programs read: JSON or CSV, every row with its promise."""
+"""Files that people and programs read: policies as JSON or CSV, every row with its promise; text."""
 
 import csv
 import io
