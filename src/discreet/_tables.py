@@ -1,4 +1,4 @@
-"""Files that people and programs read: policies as JSON or CSV, every row with its promise; text."""
+"""Files for people and programs: policies as JSON or CSV, every row with its promise; text."""
 
 import csv
 import io

@@ -36,7 +36,7 @@ _NORMAL = 1.96
 
 
 class Estimate(NamedTuple):
-    """A value and an interval that holds it in about 95 of 100 studies."""
+    """A value and an interval of about 95%: an approximation (module docstring)."""
 
     value: float
     low: float
