@@ -17,7 +17,7 @@ from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from discreet._types import Plain
+    from discreet._plain import Plain
     from discreet.lab.results import Results
     from discreet.lab.runner import Execution
     from discreet.lab.spec import EnvironmentRow, Experiment
