@@ -544,7 +544,8 @@ class Study:
         if self._course.fixed and users != most:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
-                f"exactly {most}, so reissue(users={users}) and encode anew. Nothing was counted."
+                f"exactly {most}, so reissue(users={users}), `study reissue --users {users}`, and "
+                f"encode anew. Nothing was counted."
             )
         if not 1 <= users <= most:
             raise StudyError(
