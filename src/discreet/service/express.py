@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.service.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
-from discreet.service.shuffler import ACCEPTED, Shuffler
+from discreet.service.shuffler import Shuffler
+from discreet.service.stores.base import ACCEPTED
 
 log = logging.getLogger("discreet.service.web")
 REPORTS = "/v1/reports"

@@ -27,8 +27,6 @@ from discreet.service.stores.base import Row, Store, StoreBusyError
 
 log = logging.getLogger("discreet.service.shuffler")
 T = TypeVar("T")
-ACCEPTED = "accepted"
-"""What a store says of a report that it has taken."""
 _GROUP = 512
 """Reports in one transaction at most."""
 _WAITING = 4096
@@ -103,7 +101,7 @@ class Shuffler:
         await self.run(self._store.admit, digests)
 
     async def take(self, data: bytes) -> str:
-        """Take one report: `ACCEPTED` if it is on the disk, or the code of a refusal."""
+        """Take one report: ``accepted`` if it is on the disk, or the code of a refusal."""
         if self._arrived is None or len(self._waiting) >= _WAITING:
             return "busy"
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -33,6 +33,8 @@ from discreet.service.stores import shuffling
 
 VERSION = 1
 STATES = ("open", "full", "sealed", "done", "expired")
+ACCEPTED = "accepted"
+"""What a store says of a report that it has taken."""
 _CHUNK = 4 << 20
 """Bytes of bodies that sealing has in memory at a time."""
 
@@ -233,7 +235,7 @@ class Store(ABC):
             raise Refusal("badManifest", "A batch that expired is announced for as many users.")
 
     def submit(self, reports: Sequence[Submission]) -> list[str]:
-        """Take reports, all in one transaction; for each of them ``accepted`` or a code."""
+        """Take reports, all in one transaction; for each of them `ACCEPTED` or a code."""
         answers = [""] * len(reports)
         with self._transaction("submit"):
             row = self._live()
@@ -256,7 +258,7 @@ class Store(ABC):
                 answers[i] = "ticketSpent"
             elif received + len(chosen) < users:
                 chosen[reports[i].ticket] = i
-                answers[i] = "accepted"
+                answers[i] = ACCEPTED
             else:
                 answers[i] = "policyOutdated"
         claimed = self._claim(list(chosen), row.number)
