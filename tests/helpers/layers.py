@@ -4,8 +4,11 @@ import itertools
 
 import numpy as np
 
+from discreet._seeds import RunSeeds
 from discreet.learners.adversarial.occupancy_kernels import Boxes
+from discreet.learners.adversarial.world import make_world
 from discreet.mdp.layered import LayeredMDP
+from discreet.privacy.trust import NoPrivacy
 
 
 def random_layered(seed, widths=(1, 3, 3, 1), actions=2):
@@ -16,6 +19,22 @@ def random_layered(seed, widths=(1, 3, 3, 1), actions=2):
         rows = rng.dirichlet(np.ones(widths[h + 1]), size=(widths[h], actions))
         moves[h, : widths[h], :, : widths[h + 1]] = rows
     return LayeredMDP(transitions=moves, widths=widths)
+
+
+def one_block(kind, chosen, episodes, trust=None, seed=0):
+    """A learner of stochastic losses on a small problem, and its only block of episodes."""
+    world = make_world(
+        random_layered(seed, (1, 3, 2, 1)),
+        trust or NoPrivacy(),
+        episodes,
+        RunSeeds(seed),
+        chosen,
+        feedback=kind.feedback,
+        losses="stochastic",
+    )
+    learner = kind(world, chosen)
+    [block] = world.blocks()
+    return learner, learner.episodes(block)
 
 
 def all_policies(mdp):

@@ -34,14 +34,7 @@ def test_the_roster_passes(name):
 def register(monkeypatch, kind):
     """Put a learner class on the roster under the name 'broken'."""
     kind.name = "broken"
-    spec = LearnerSpec(
-        name="broken",
-        summary="",
-        paper="",
-        rhythm="stream",
-        trusts=("none",),
-        make=kind,
-    )
+    spec = LearnerSpec("broken", "", "", "stream", ("none",), make=kind)
     module = types.ModuleType("broken_learner")
     module.SPECS = {"broken": spec}
     monkeypatch.setitem(sys.modules, "broken_learner", module)

@@ -3,30 +3,21 @@
 import numpy as np
 import pytest
 
-from discreet._seeds import RunSeeds
 from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
 from discreet.learners.adversarial.occupancy_kernels import open_boxes
 from discreet.learners.adversarial.occupancy_solver import entropy_ftrl
 from discreet.learners.adversarial.uc_o_reps import UcOReps, UcORepsSettings
 from discreet.learners.adversarial.uc_o_reps_kernels import run_block
-from discreet.learners.adversarial.world import make_world
 from discreet.privacy.streams.layered_kernels import add_layered_user
 from discreet.privacy.trust import Central, NoPrivacy
-from helpers.layers import random_layered
+from helpers.layers import one_block
 
 EPISODES = 40
 
 
-def fresh(trust=None, seed=0, **settings):
-    mdp = random_layered(seed, (1, 3, 2, 1))
+def fresh(trust=None, **settings):
     chosen = UcORepsSettings.choose({"confidence": 0.05, **settings})
-    world = make_world(
-        mdp, trust or NoPrivacy(), EPISODES, RunSeeds(seed), chosen,
-        feedback="full", losses="stochastic",
-    )  # fmt: skip
-    learner = UcOReps(world, chosen)
-    [block] = world.blocks()
-    return learner, learner.episodes(block)
+    return one_block(UcOReps, chosen, EPISODES, trust)
 
 
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6)])

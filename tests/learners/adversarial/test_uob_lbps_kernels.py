@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet._seeds import RunSeeds
 from discreet.learners.adversarial.barrier_kernels import barrier_state, barrier_step
 from discreet.learners.adversarial.episode_kernels import expected_loss, update_boxes
 from discreet.learners.adversarial.occupancy_kernels import open_boxes, upper_occupancy
 from discreet.learners.adversarial.uob_lbps import UobLbps, UobLbpsSettings
 from discreet.learners.adversarial.uob_lbps_kernels import LEAST_BOUND, estimate_losses, run_block
-from discreet.learners.adversarial.world import make_world
 from discreet.privacy.streams.layered_kernels import add_layered_user
 from discreet.privacy.trust import Central, NoPrivacy
-from helpers.layers import random_layered
+from helpers.layers import one_block
 
 EPISODES = 40
 WIDTHS = np.array([1, 2, 1])
@@ -47,16 +45,9 @@ def test_bounds_of_zero_do_not_divide():
     np.testing.assert_allclose(out[1], 0.5 / LEAST_BOUND)
 
 
-def fresh(trust=None, seed=0, **settings):
-    mdp = random_layered(seed, (1, 3, 2, 1))
+def fresh(trust=None, **settings):
     chosen = UobLbpsSettings.theory(**{"confidence": 0.05, **settings})
-    world = make_world(
-        mdp, trust or NoPrivacy(), EPISODES, RunSeeds(seed), chosen,
-        feedback="bandit", losses="stochastic",
-    )  # fmt: skip
-    learner = UobLbps(world, chosen)
-    [block] = world.blocks()
-    return learner, learner.episodes(block)
+    return one_block(UobLbps, chosen, EPISODES, trust)
 
 
 @pytest.mark.parametrize("estimator", ["centred", "paper"])
