@@ -185,6 +185,18 @@ def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
     assert counts[31] / node == pytest.approx(1.0, rel=0.1)
 
 
+def test_the_tail_of_laplace_losses_is_the_printed_one():
+    """004, Lemma 5.1: E' = 3H/eps·ln(iota); a Chernoff bound is wider, other noise has no other."""
+    with pytest.warns(UserWarning, match="deliver epsilon"):
+        plan = calibrate_layered(Local(1.0, calibration="paper-004"), SIZE, 500, feedback="bandit")
+    assert plan.loss_tail(1e-6) == pytest.approx(3 * SIZE.horizon * math.log(1e6))
+    assert plan.loss_tail(1e-6) < plan.loss_bound(1e-6)
+    gaussian = calibrate_layered(Central(1.0, 1e-6), SIZE, 500, feedback="bandit")
+    assert gaussian.loss_tail(1e-6) == gaussian.loss_bound(1e-6)
+    quiet = calibrate_layered(NoPrivacy(), SIZE, 500, feedback="bandit")
+    assert quiet.loss_tail(1e-6) == 0.0
+
+
 def test_exact_laplace_spends_exactly_epsilon():
     plan = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="full")
     assert plan.noise.law.scale == pytest.approx((24 + 42) * tree_levels(20_000))

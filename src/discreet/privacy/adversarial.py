@@ -219,6 +219,12 @@ class LayeredPlan:
             return 0.0
         return self.loss_law.bound({1.0: 1.0}, failure) / LOSS_UNITS
 
+    def loss_tail(self, failure: float) -> float:
+        """The same by the exact tail of Laplace noise, scale·ln(1/failure) (004, Lemma 5.1)."""
+        if isinstance(self.loss_law, LaplaceLaw):
+            return self.loss_law.scale / LOSS_UNITS * math.log(1 / failure)
+        return self.loss_bound(failure)
+
     @property
     def loss_std(self) -> float:
         """Standard deviation of the noise on one episode's loss (bandit)."""

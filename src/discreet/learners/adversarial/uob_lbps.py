@@ -32,8 +32,6 @@ from discreet.learners.adversarial.loop import AdversarialLearner, run_adversari
 from discreet.learners.adversarial.world import AdversarialSettings, World
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.privacy.adversarial import Feedback
-from discreet.privacy.loss_noise import LOSS_UNITS
-from discreet.privacy.mechanisms._laws import LaplaceLaw
 
 if TYPE_CHECKING:  # compiled modules load when used
     from discreet.learners.adversarial.episode_kernels import Episodes
@@ -98,9 +96,8 @@ def noise_limit(world: World, settings: UobLbpsSettings) -> float:
     Printed for Laplace noise of scale b (Lemma 5.1): b·ln(iota), its exact tail.
     """
     failure = world.failure / (world.plan.size.pairs * world.episodes)
-    law = world.plan.loss_law
-    if settings.loss_estimator == "paper" and isinstance(law, LaplaceLaw):
-        return law.scale / LOSS_UNITS * math.log(1 / failure)
+    if settings.loss_estimator == "paper":
+        return world.plan.loss_tail(failure)
     return world.plan.loss_bound(failure)
 
 
