@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet._plain import Plain
-from discreet.cli._console import echo_json, print_table, say
+from discreet.cli._console import echo_json, print_table, say, warn
 from discreet.cli._options import Json, grouped
 from discreet.cli.service_demo import demo
 from discreet.errors import InvalidInputError, MissingExtraError
@@ -80,6 +80,8 @@ def found(
         patience=promised.patience,
         rehearsal=rehearsal,
     )
+    if not json and not folder.exists():
+        warn("Calibrating the noise and proving the promise; some seconds ...")
     founded = begin(
         folder,
         terms,
