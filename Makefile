@@ -36,11 +36,13 @@ $(CORE_VENV)/.core: pyproject.toml constraints.txt Makefile
 	@$(CORE_VENV)/bin/pip install $(PIP_FLAGS) --editable . pytest pytest-xdist hypothesis
 	@touch $@
 
-# No constraints here: a peer may need older versions of what both use.
+# No constraints here: a peer may need older versions of what both use. The rlberry that fits its agents asks for an
+# older Gymnasium than we do and works with ours.
 $(PEERS_VENV)/.peers: pyproject.toml Makefile
 	@echo "Setting up $(PEERS_VENV) with the packages that we are compared with (once; some minutes) ..."
 	@test -x $(PEERS_VENV)/bin/python || $(PYTHON) -m venv $(PEERS_VENV)
 	@$(PEERS_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[health]" $(PEERS)
+	@$(PEERS_VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps "rlberry>=0.7.3" adastop
 	@touch $@
 
 run: $(VENV)/.run    ## a quick private-learning comparison: table and report page
