@@ -436,7 +436,7 @@ def _lines(series: Sequence[Series]) -> "Iterator[tuple[Series, str, tuple[str, 
 
 
 def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
-    """The largest studies of all, or of each line (a learner may be too slow for the largest)."""
+    """The largest K of all, or of each line (a learner may be too slow for the largest)."""
     names = [label_of(one) if per_line else "" for one in series]
     largest: dict[str, int] = {}
     for name, one in zip(names, series, strict=True):

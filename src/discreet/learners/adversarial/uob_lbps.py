@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # compiled modules load when used
 class UobLbpsSettings(AdversarialSettings):
     """The multipliers, and how losses are estimated.
 
-    Practical values are the same for all trust models. A study on problems that are not reported
+    Practical values are the same for all trust models. A comparison on problems not reported
     (tools/choose_adversarial_constants.py) finds ``rate=10`` as good under privacy and better
     without: see docs/learners/adversarial.md.
 

@@ -76,7 +76,7 @@ def hardest_advantage(arms: int, episodes: int, epsilon: float | None = None) ->
     (Delta <= 1/4), and under epsilon-LDP also at most min(4, e^(2·epsilon))·(e^epsilon - 1)²·Delta²
     (Duchi, Jordan and Wainwright 2013, Theorem 1: the total variation of the two trajectories is at
     most Delta). So by Pinsker the best arm is played at most K/n + K·sqrt(K·kappa·Delta²/(2n))
-    times: K/n + K/4 with Delta = sqrt(n/(8·kappa·K)), which is at most 1/4 for long studies.
+    times: K/n + K/4 with Delta = sqrt(n/(8·kappa·K)), which is at most 1/4 for large K.
 
     >>> round(hardest_advantage(9, 100_000), 5), round(hardest_advantage(9, 100_000, 0.1), 5)
     (0.00205, 0.02886)
