@@ -19,7 +19,7 @@ from discreet.privacy.plans import Encoder
 
 WHOLE = (
     "reports came whole and not mixed, so whoever counted them saw who sent what and was the "
-    "shuffler: the promise holds if that is not the analyst"
+    "shuffler: the promise holds if that is not the analyser"
 )
 """What a ledger says of a batch under shuffle whose reports were not mixed on the way."""
 

@@ -94,9 +94,9 @@ NOTIONS = {
     "SDP": Notion(
         "shuffle differential privacy",
         "Nobody is trusted with a raw episode. The shuffler is trusted to mix the messages and not "
-        "to collude with the analyst.",
+        "to collude with the analyser.",
         "Your device hides your record among random messages, and a shuffler mixes them with those "
-        "of all others. What the analyst sees would look almost the same if your record were "
+        "of all others. What the analyser sees would look almost the same if your record were "
         "anybody else's.",
         "P[mixed messages ∈ <i>A</i> | <i>E</i>] ≤ <i>e</i><sup>ε</sup> · P[mixed messages ∈ "
         f"<i>A</i> | <i>F</i>] + δ. {_SHARED}",
@@ -110,14 +110,14 @@ NOTIONS = {
                 "The shuffler",
                 "who sent, and sealed messages that it cannot read",
                 "to mix all messages of a batch, to forward all of them, and not to collude with "
-                "the analyst",
+                "the analyser",
             ),
-            ("The analyst", "the messages of all participants of a batch, mixed", "nothing"),
+            ("The analyser", "the messages of all participants of a batch, mixed", "nothing"),
             _FILE,
             _PUBLIC,
         ),
         (
-            "If shuffler and analyst work together, they can see your episode: there is no "
+            "If shuffler and analyser work together, they can see your episode: there is no "
             "promise to fall back on.",
             "Addresses and times at which messages were sent are not hidden by the mixing.",
         ),
