@@ -56,7 +56,8 @@ def _state(material: "Material") -> str:
     study, audit = material.study, material.audit
     facts = [
         ("Participants", f"{study.users:,} of {study.episodes:,}, in {study.batches:,} "
-         f"{'batch' if study.batches == 1 else 'batches'}; the study {'has ended' if study.finished else 'goes on'}"),
+         f"{'batch' if study.batches == 1 else 'batches'}; the study "
+         f"{'has ended' if study.finished else 'goes on'}"),
         ("The file", "verified just now: whole, and nobody counted twice"),
         ("The noise", "certified" if _proven(material) else "not certified: see section 5"),
         ("The audit", "nothing promised, nothing to audit" if audit is None else
