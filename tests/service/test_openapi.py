@@ -38,6 +38,7 @@ def live(tmp_path_factory):
         client.announce(0, ONE.signed)
         client.send(fake_report(ONE, PASSES[0]))
         yield url, path
+        HTTP.close()
 
 
 NUMBERS = (
