@@ -211,7 +211,8 @@ def test_what_comes_out_is_secure_by_default():
     assert "SIMULATED" not in str(found)
     assert (found.guarantee.epsilon, found.guarantee.delta) in ((1, 1e-6), (1, 0))
     again = discreet.fit(PEOPLE, TRUST, shape=MDP.shape)
-    assert again.behaviour_value != found.behaviour_value
+    # The visits, not the value: with so few people the estimated value is often cut off at 0.
+    assert not np.array_equal(again.coverage.visits, found.coverage.visits)
 
 
 def test_the_release_is_all_that_is_seen(monkeypatch):
