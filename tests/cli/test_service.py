@@ -83,10 +83,14 @@ def test_a_person_takes_part_and_everything_is_verified(discreet, folder, tmp_pa
         device = ("service", "device", "--config", str(folder / "device" / "device.toml"))
         device = (*device, "--rehearsal", "--ticket", pass_)
         _, out, _ = discreet(*device)
-        assert len(json.loads(out)["policy"]) == 2
+        shown = json.loads(out)
+        assert len(shown["policy"]) == 2 and shown["actions"] == ["0", "1"]
         life = {"states": [0, 0, 0], "actions": [0, 0], "rewards": [0, 1]}
         (tmp_path / "life.json").write_text(json.dumps(life))
         episode = ("--episode", str(tmp_path / "life.json"))
+        (tmp_path / "slip.json").write_text(json.dumps(life | {"rewards": [0, 7]}))
+        code, _, err = discreet(*device, "--episode", str(tmp_path / "slip.json"))
+        assert code == 2 and "rewards in [0, 1]. Nothing was sent; mend" in err
         assert json.loads(discreet(*device, *episode)[1]) == {"state": "accepted"}
         assert json.loads(discreet(*device, *episode)[1]) == {"state": "ticketSpent"}
         _, out, _ = discreet("service", "status", "--url", url, "--json")
@@ -110,6 +114,8 @@ def test_bad_input_is_one_sentence(discreet, folder, tmp_path):
         (("shuffler", "--config", str(tmp_path / "none.toml")), "Cannot read"),
         (("verify", str(tmp_path / "none.json")), "Cannot read"),
         (("tickets", str(folder), "--count", "0"), "at least one ticket"),
+        (("tickets", str(tmp_path), "--count", "1"), "tickets are the enroller's"),
+        (("init", str(tmp_path / "new"), "--url", "example.org"), "such as 'https://"),
     ):
         code, _, err = discreet("service", *arguments)
         assert code == 2 and sentence in err and err.count("\n") == 1

@@ -4,13 +4,24 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from discreet.errors import DiscreetError
+import discreet
+from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
-from discreet.service.analyser import Analyser, AttackError, check_distinct, policy_of
+from discreet.service import manifest as manifests
+from discreet.service.analyser import (
+    Analyser,
+    AttackError,
+    check_distinct,
+    check_signing_key,
+    policy_of,
+)
 from discreet.service.client import UnreachableError
+from discreet.service.clock import ManualClock
 from discreet.service.problems import Refusal
-from helpers.services import charter
+from helpers.service_analysers import start_study
+from helpers.services import NOW, SIGNER, charter
 
 
 def asking(policy):
@@ -26,6 +37,12 @@ def test_a_policy_is_plain_lists_of_numbers():
 def test_a_mixture_is_refused_with_a_remedy():
     with pytest.raises(DiscreetError, match="'flow-ucb'"):
         policy_of(asking(StochasticPolicy(np.full((2, 2, 2), 0.5))))
+
+
+def test_a_key_of_another_charter_is_refused_before_it_signs():
+    check_signing_key(charter(), SIGNER)
+    with pytest.raises(InvalidInputError, match="one and the same `discreet service init`"):
+        check_signing_key(charter(), Ed25519PrivateKey.generate())
 
 
 def envelopes(*heads):
@@ -67,11 +84,14 @@ def test_it_waits_between_steps_and_not_after_a_batch():
     assert pauses == [0.2, 0.2] and one.left == ["never"]
 
 
-def test_a_shuffler_that_is_away_or_busy_is_tried_again():
+def test_a_shuffler_that_is_away_or_busy_is_tried_again(caplog):
     pauses = []
     away = (UnreachableError("away"), Refusal("busy"), Refusal("broken"))
     assert Scripted(*away, "finished").run(pauses.append, lambda: False) == "finished"
     assert pauses == [1.0] * 3
+    assert [record.message for record in caplog.records] == [
+        "trying again until the shuffler answers: away"  # not once a second, for a whole night
+    ]
 
 
 @pytest.mark.parametrize("error", [Refusal("unauthorised"), AttackError("copies")])
@@ -88,5 +108,41 @@ def test_it_ends_when_it_is_told_to():
 
 
 def test_progress_of_a_rehearsal_says_so():
-    assert Scripted().progress() == "2 batches of 7 users counted"
+    assert Scripted().progress() == "2 batches counted, 7 users in all"
     assert Scripted(rehearsal=True).progress().startswith("SIMULATED, protects nobody")
+
+
+class Nobody:
+    """A shuffler that takes every announcement and has lost every batch."""
+
+    def announce(self, number, signed):
+        self.signed = signed
+
+    def messages(self, number, place):
+        raise Refusal("batchExpired")
+
+
+def test_a_key_goes_although_its_analyser_was_stopped_after_the_batch_expired(tmp_path):
+    of, folder, key = start_study(tmp_path)
+
+    def stop(name):
+        if name == "reissue.after":
+            raise KeyboardInterrupt
+
+    def analyser(at):
+        study = discreet.resume(folder / "study.db")
+        return Analyser(of, study, Nobody(), key, folder, clock=ManualClock(NOW), at=at)
+
+    with pytest.raises(KeyboardInterrupt):
+        analyser(stop).step()
+    assert (folder / "keys" / "000000.key").exists()
+    assert analyser(lambda _: None).step() == "expired"
+    assert not list((folder / "keys").iterdir())
+
+
+def test_a_deadline_leaves_room_for_a_shuffler_whose_clock_is_behind(tmp_path):
+    of, folder, key = start_study(tmp_path)
+    client, study = Nobody(), discreet.resume(folder / "study.db")
+    Analyser(of, study, client, key, folder, clock=ManualClock(NOW)).step()
+    deadline = manifests.read(client.signed, of).manifest.deadline
+    assert NOW + of.patience * 8 // 10 < deadline <= NOW + of.patience * 9 // 10

@@ -87,3 +87,14 @@ def test_devices_of_both_languages_take_the_description():
 
 def test_the_certificate_proves_the_charter():
     assert 0 < OF.verify() <= OF.delta
+
+
+@pytest.mark.parametrize("honest", [Fraction(1), Fraction(9, 10), Fraction(1, 3)])
+def test_no_report_that_a_charter_allows_is_longer_than_those_of_its_least_batch(honest):
+    of = charter(honest=honest)
+    bodies = [
+        52 * of.device(policy, users).messages
+        for users in [*range(of.least_users, 60), 1000]
+        for policy in ([[0, 1], [1, 0]], [[1, 1], [0, 0]])
+    ]
+    assert max(bodies) == bodies[0] == of.largest_body

@@ -40,8 +40,8 @@ def test_an_address_is_no_path(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("port = 9", "prot = 9", "did you mean 'port'"),
-        ("port = 9", 'port = "9"', "Expected port of type"),
+        ("port = 9", "prot = 9", r"role\.toml': 'prot'; did you mean 'port'"),
+        ("port = 9", 'port = "9"', "Expected port of type int in"),
         ("port = 9", "port = true", "Expected port of type"),
         ('store = "s.db"', "store =", "Cannot read"),
         ('charter = "../charter.json"', "", "Expected charter in"),
@@ -58,3 +58,17 @@ def test_a_token_is_a_digest(tmp_path):
     text = SHUFFLER.format(**(FIELDS | {"token": "secret"}))
     with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
         _ = Shuffler.read(write(tmp_path, text)).token
+
+
+@pytest.mark.parametrize("url", ["shuffler.example.org", "ftp://x", "http://", "https://a b"])
+def test_an_address_without_a_scheme_is_refused(tmp_path, url):
+    with pytest.raises(InvalidInputError, match=r"such as 'https://.*got url="):
+        DeviceConfig.read(write(tmp_path, DEVICE.format(**(FIELDS | {"url": url}))))
+
+
+def test_a_token_that_cannot_be_read_names_its_file(tmp_path):
+    config = AnalyserConfig.read(write(tmp_path, ANALYSER.format(**FIELDS)))
+    with pytest.raises(InvalidInputError, match=r"Cannot read the token .*token': No such file"):
+        _ = config.token
+    (tmp_path / "token").write_text("secret\n")
+    assert config.token == "secret"

@@ -5,13 +5,17 @@ import json
 
 import pytest
 
-from discreet.service.express import ANSWERS, LARGEST_REPORT, REPORTS, Express
+from discreet.service.express import ANSWERS, REPORTS, Express
 from discreet.service.problems import PROBLEMS, Refusal, document
 from discreet.service.web import problem
+
+MOST = 1000
 
 
 class Shuffler:
     """Takes what it was told to take."""
+
+    largest_report = MOST
 
     def __init__(self, answer="accepted"):
         self.answer, self.taken = answer, []
@@ -70,11 +74,12 @@ def test_every_refusal_is_the_same_document_as_elsewhere(code):
 
 def test_what_is_too_large_is_not_read():
     shuffler = Shuffler()
-    headers = [(b"content-length", str(LARGEST_REPORT + 1).encode())]
+    headers = [(b"content-length", str(MOST + 1).encode())]
     assert status(asked(shuffler, headers=headers)) == (413, "tooLarge")
-    half = bytes(LARGEST_REPORT // 2 + 1)
+    half = bytes(MOST // 2 + 1)
     assert status(asked(shuffler, part(half, True), part(half, True))) == (413, "tooLarge")
     assert not shuffler.taken
+    assert status(asked(shuffler, part(bytes(MOST)))) == (201, "")
 
 
 def test_who_hangs_up_or_waits_is_not_heard(caplog):
@@ -87,6 +92,17 @@ def test_who_hangs_up_or_waits_is_not_heard(caplog):
 
 def test_of_an_accident_only_its_kind_is_noted(caplog):
     assert status(asked(Shuffler(ZeroDivisionError("secret")), part(b"a"))) == (500, "broken")
+    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+def test_an_accident_of_the_framework_is_not_handed_to_the_server_s_log(caplog):
+    """The server would write down the whole of it, with its words."""
+
+    async def others(scope, receive, send):
+        raise ZeroDivisionError("secret")
+
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": []}
+    asyncio.run(Express(others, Shuffler(), 1.0)(scope, None, None))
     assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
 
 

@@ -1,5 +1,7 @@
 """Keys on the disk: private, and destroyed for good."""
 
+import stat
+
 import pytest
 
 from discreet.errors import InvalidInputError
@@ -33,3 +35,10 @@ def test_batch_keys_differ_and_go(tmp_path):
     assert [p.name for p in (tmp_path / "keys").iterdir()] == ["000001.key"]
     with pytest.raises(InvalidInputError):
         keys.read(0)
+
+
+def test_batch_keys_are_their_owner_s_alone(tmp_path):
+    keys = BatchKeys(tmp_path / "keys")
+    keys.make(0)
+    paths = (tmp_path / "keys", tmp_path / "keys" / "000000.key")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o700, 0o600]

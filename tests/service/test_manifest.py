@@ -1,6 +1,7 @@
 """Manifests: only the analyser signs them, they keep to the charter, and each follows another."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -106,3 +107,9 @@ def test_a_chain_has_no_gap_no_fork_and_no_batch_left_out():
     assert not follows(second, manifest(OF, users=4))
     assert not follows(manifest(OF, batch=1), None)
     assert not follows(manifest(OF, previous=bytes(32)), None)
+
+
+def test_reports_that_no_device_makes_are_not_asked_for():
+    of = charter(mean=Fraction(10**9))
+    with pytest.raises(Refusal, match="larger than 16777216 bytes"):
+        manifests.check(manifest(of), of)

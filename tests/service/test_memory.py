@@ -27,7 +27,7 @@ def counted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory") / "service"
     terms, trust = Terms(least_users=2, rehearsal=True), discreet.Shuffle(4, 1e-4)
     one = found(folder, terms, trust=trust, url=url, **study_arguments())
-    passes = ticket.read(make_tickets(folder, 40))
+    passes = ticket.read(make_tickets(folder, 40)[0])
     processes = {}
     for role in ("shuffler", "analyser"):
         words = ["-m", "discreet", "service", role, "--config", str(one.config(role))]

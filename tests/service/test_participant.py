@@ -2,11 +2,14 @@
 
 import os
 import signal
+import stat
+from types import SimpleNamespace
 
 import pytest
 
+from discreet.errors import InvalidInputError
 from discreet.service.client import UnreachableError
-from discreet.service.participant import Chain, FileOutbox, MemoryOutbox, Participant
+from discreet.service.participant import Chain, FileOutbox, MemoryOutbox, Participant, fetch_charter
 from discreet.service.problems import Refusal
 from helpers.service_kills import forked
 from helpers.services import announced, charter
@@ -142,6 +145,7 @@ def test_a_fork_a_gap_and_an_older_manifest_are_refused():
         ([other], one.manifest),  # another one of this number
         ([one], two.manifest),  # older than what was seen
         ([one, announced(OF, 1, before=one.manifest, batch=5)], None),
+        ([other, two, announced(OF, 2, before=two.manifest)], None),  # a fork among those missed
     ):
         with pytest.raises(Refusal, match="badManifest"):
             Chain(OF, Shuffler(chain=chain), seen).current()
@@ -154,3 +158,19 @@ def test_a_manifest_of_another_study_or_signer_is_refused():
     wrong = charter(signing_key=bytes(range(32)))
     with pytest.raises(Refusal, match="badSignature"):
         Chain(wrong, Shuffler(chain=[announced(OF)])).current()
+
+
+def test_a_kept_report_is_its_owner_s_alone(tmp_path):
+    """It begins with the ticket."""
+    box = FileOutbox(tmp_path / "box")
+    box.write("name", b"sealed")
+    (kept,) = (tmp_path / "box").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_charter_is_compared_before_it_is_read():
+    """A shuffler's own words are not even parsed."""
+    served = SimpleNamespace(charter=lambda: b"[" * 100_000)
+    with pytest.raises(InvalidInputError, match="ask who gave you the ticket"):
+        fetch_charter(served, OF.id)
+    assert fetch_charter(SimpleNamespace(charter=lambda: OF.data), OF.id) == OF

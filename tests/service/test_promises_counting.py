@@ -1,5 +1,6 @@
 """P1 to P6 and P17: who is counted, how often, and under which manifest."""
 
+import contextlib
 import threading
 from collections import Counter
 
@@ -72,12 +73,17 @@ def test_p02_one_contribution_per_ticket_under_races(place):
                 answers[answer, pass_] += 1
 
     first = services.make_test_shuffler(place, OF, passes)
-    with services.serving(first) as url, Client(url, services.TOKEN) as client:
-        second = services.make_test_shuffler(place, OF) if shared else None
-        other = services.serving(second) if second else None
-        urls = [url, other.__enter__() if other else url]
+    with (
+        services.serving(first) as url,
+        Client(url, services.TOKEN) as client,
+        contextlib.ExitStack() as others,
+    ):
+        urls = [url]
+        if shared:
+            second = services.make_test_shuffler(place, OF)
+            urls.append(others.enter_context(services.serving(second)))
         client.announce(0, one.signed)
-        clients = [Client(urls[i % 2]) for i in range(4)]
+        clients = [Client(urls[i % len(urls)]) for i in range(4)]
         threads = [threading.Thread(target=race, args=(c, passes)) for c in clients]
         for thread in threads:
             thread.start()
@@ -86,8 +92,6 @@ def test_p02_one_contribution_per_ticket_under_races(place):
         for each in clients:
             each.close()
         until_full(client, 0, 0)
-        if other:
-            other.__exit__(None, None, None)
     taken = {pass_ for answer, pass_ in answers if answer == "accepted"}
     assert len(taken) == 24
     assert all(answers["accepted", pass_] == 1 for pass_ in taken)

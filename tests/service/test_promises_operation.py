@@ -445,7 +445,7 @@ def test_p20_sigterm_ends_a_device_that_waits_and_its_report_stays(tmp_path):
         assert client.metrics()["received"] == 1
 
 
-def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch):
+def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch, tmp_path):
     """A step that would go on for ever is given up; whatever is killed here loses nothing."""
     closed = []
 
@@ -461,8 +461,10 @@ def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch):
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
     monkeypatch.setattr(roles, "make_analyser", lambda *_, **__: Busy())
     monkeypatch.setattr(roles, "GRACE", 1)
+    names = {"charter": "c", "study": "s", "signing_key": "k", "token_file": "t"}
+    config = configs.AnalyserConfig(folder=tmp_path, url="http://127.0.0.1:9", **names)
     try:
-        assert roles.analyse(None) == "told to end"
+        assert roles.analyse(config) == "told to end"
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

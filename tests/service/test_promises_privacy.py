@@ -121,11 +121,11 @@ def test_p08_lengths_and_randomness_say_nothing_about_an_episode():
 
 def test_p08_devices_wait_for_a_random_time(tmp_path):
     """The delay is uniform, and drawn anew for every report."""
-    waited = []
+    waited, signed = [], announced(OF).signed
 
     class Nowhere:
         def manifest(self):
-            return announced(OF).signed
+            return signed
 
         def send(self, data):
             raise Refusal("ticketSpent")
@@ -325,6 +325,7 @@ def test_p15_a_kill_leaves_no_bodies_behind(tmp_path, point, when):
             else:
                 store.seal()
                 store.done(0)
+        assert not found_in(tmp_path)  # while it is open: closing it would empty its log anyway
         store.close()
 
     assert not forked(lambda: life(killer(f"{point}.{when}")))

@@ -8,7 +8,7 @@ from discreet.errors import InvalidInputError
 from discreet.service import roles, ticket
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
-from helpers.services import TOKEN, announced, charter, make_test_shuffler, serving
+from helpers.services import TOKEN, announced, charter, make_test_shuffler, new_store, serving
 
 OF = charter()
 
@@ -110,3 +110,22 @@ def test_both_signals_end_things_in_order():
         for name, handler in before.items():
             signal.signal(name, handler)
     assert ended == [1, 1]
+
+
+def test_a_store_of_another_study_learns_no_tickets_of_this_one(folder):
+    """Who holds tickets of both would take part in one of them twice."""
+    new_store(folder / "shuffler.db", charter(purpose="another")).close()
+    with pytest.raises(InvalidInputError, match="another charter"):
+        roles.make_shuffler(shuffler_of(folder))
+    store = new_store(folder / "shuffler.db", charter(purpose="another"))
+    assert store.totals()["tickets"] == 0
+    store.close()
+
+
+def test_a_second_analyser_on_one_study_is_refused(folder):
+    config = analyser_of(folder)
+    refused = pytest.raises(InvalidInputError, match="Another analyser")
+    with roles._alone(config), refused, roles._alone(config):
+        pass
+    with roles._alone(config):
+        pass

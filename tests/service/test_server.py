@@ -6,7 +6,14 @@ import logging
 import pytest
 from uvicorn.server import ServerState
 
-from discreet.service.server import PromptProtocol, make_server, set_up_logging
+from discreet.errors import InvalidInputError
+from discreet.service.server import (
+    UNREAD_BYTES,
+    PromptProtocol,
+    listen,
+    make_server,
+    set_up_logging,
+)
 
 
 async def app(scope, receive, send):
@@ -40,8 +47,8 @@ class Line(asyncio.Transport):
         pass
 
 
-async def connected():
-    config = make_server(app, "127.0.0.1", 0).config
+async def connected(does=app):
+    config = make_server(does, "127.0.0.1", 0).config
     config.load()
     protocol = PromptProtocol(config=config, server_state=ServerState(), app_state={})
     line = Line()
@@ -101,3 +108,50 @@ def test_our_lines_are_shown_and_the_server_s_requests_are_not():
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
+
+
+def test_headers_without_an_end_are_cut_before_they_fill_the_memory():
+    async def talk():
+        protocol, line = await connected()
+        protocol.data_received(b"GET / HTTP/1.1\r\n")
+        sent = 0
+        while not line.is_closing():
+            protocol.data_received(b"x: " + b"a" * 65_000 + b"\r\n")
+            sent += 65_005
+        protocol.connection_lost(None)
+        return sent
+
+    assert asyncio.run(talk()) <= UNREAD_BYTES + 65_005
+
+
+def test_what_follows_a_request_that_is_still_answered_is_bounded_too():
+    """A long body in many readings is not: the application bounds it."""
+
+    async def never(scope, receive, send):
+        while (await receive()).get("more_body"):
+            pass
+        await asyncio.Event().wait()
+
+    async def talk():
+        protocol, line = await connected(never)
+        protocol.data_received(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4000001\r\n\r\n")
+        for _ in range(16):
+            protocol.data_received(bytes(250_000))
+        protocol.data_received(b"x")
+        assert not line.is_closing()
+        protocol.data_received(b"GET / HTTP/1.1\r\n")
+        for _ in range(20):
+            protocol.data_received(b"x: " + b"a" * 65_000 + b"\r\n")
+        assert line.is_closing()
+        protocol.connection_lost(None)
+
+    asyncio.run(talk())
+
+
+def test_a_port_that_cannot_be_had_is_one_sentence():
+    with listen("127.0.0.1", 0) as one:
+        taken = one.getsockname()[1]
+        with pytest.raises(InvalidInputError, match=rf"port={taken}: .*in use; .*choose another"):
+            listen("127.0.0.1", taken)
+    with pytest.raises(InvalidInputError, match="from 0 to 65535, got port=99999"):
+        listen("127.0.0.1", 99_999)

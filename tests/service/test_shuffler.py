@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.service import ticket
+from discreet.service import noise, ticket
 from discreet.service.clock import ManualClock
 from discreet.service.problems import Refusal
+from discreet.service.stores.base import StoreBusyError
 from helpers.services import NOW, TOKEN, announced, charter, fake_report, make_test_shuffler
 
 OF = charter()
@@ -139,3 +140,31 @@ def test_nobody_is_taken_before_it_lives_or_without_being_asked(tmp_path):
     lived(shuffler, close)
     with pytest.raises(InvalidInputError, match="--rehearsal"):
         make_test_shuffler(tmp_path / "r.db", charter(rehearsal=True))
+
+
+def test_a_store_that_is_busy_has_taken_nothing(shuffler):
+    """Its disk is full, its server away: nobody is told that a report is safe."""
+    one, passes = announced(OF), ticket.make(2)
+
+    def full(_):
+        raise StoreBusyError("SQLite: database or disk is full")
+
+    async def ask():
+        await shuffler.admit([ticket.digest(x) for x in passes])
+        await shuffler.announce(0, one.signed)
+        submit, shuffler._store.submit = shuffler._store.submit, full
+        first = await asyncio.gather(*(shuffler.take(fake_report(one, x)) for x in passes))
+        shuffler._store.submit = submit
+        return first, (await shuffler.live()).received
+
+    assert lived(shuffler, ask) == (["busy"] * 2, 0)
+
+
+def test_a_batch_whose_noise_is_not_covered_is_not_opened(shuffler, monkeypatch):
+    """Nobody knows such a batch: the check is told to find one."""
+
+    def refuse(*_):
+        raise InvalidInputError("above the limit")
+
+    monkeypatch.setattr(noise, "check", refuse)
+    assert refused(shuffler, 0, announced(OF).signed) == "badManifest"

@@ -82,3 +82,9 @@ def test_the_study_s_own_ledger_is_verified_first(chain):
     study = SimpleNamespace(verify=broken, ledger=[])
     with pytest.raises(InvalidInputError, match="edited"):
         verification.check_ledger(study, [])
+
+
+def test_a_folder_without_manifests_proves_nothing(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InvalidInputError, match="give the folder 'manifests'"):
+            verification.read_manifests(folder)

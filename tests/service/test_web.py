@@ -6,8 +6,9 @@ import json
 import httpx
 import pytest
 
-from discreet.service import ticket
+from discreet.service import manifest, ticket
 from discreet.service.problems import MEDIA_TYPE, PROBLEMS
+from discreet.service.shuffler import Shuffler
 from discreet.service.web import make_app, problem
 from helpers.services import TOKEN, announced, charter, fake_report, make_test_shuffler
 
@@ -91,9 +92,16 @@ def test_paths_and_methods_that_are_not_there(ask):
         ("GET", "/v1/reports", {}),
         ("GET", f"/v1/manifests/{1 << 60}", {}),
         ("GET", "/v1/manifests/5", {}),
+        ("GET", "/v1/manifests/" + "9" * 5000, {}),
+        ("GET", "/v1/manifests/-1", {}),
+        ("GET", "/v1/manifests/\N{ARABIC-INDIC DIGIT THREE}", {}),
+        ("GET", "/v1/charter/", {"headers": {"host": "elsewhere.example"}}),
+        ("POST", "/v1/reports/", {}),
     )
     found = [code(answer) for answer in answers]
-    assert found == ["notFound", "notAllowed", "notAllowed", "unknownBatch", "unknownBatch"]
+    assert found[:3] == ["notFound", "notAllowed", "notAllowed"]
+    assert found[3:6] == ["unknownBatch"] * 3
+    assert found[6:] == ["notFound"] * 4
 
 
 def test_too_much_is_refused_by_what_is_stated_and_by_what_comes(ask):
@@ -113,3 +121,27 @@ def test_too_much_is_refused_by_what_is_stated_and_by_what_comes(ask):
 def test_who_is_told_to_come_again_is_told_when():
     assert problem("busy").headers["retry-after"] == "1"
     assert "retry-after" not in problem("ticketSpent").headers
+
+
+def test_a_manifest_without_an_end_is_not_read_to_its_end(ask, monkeypatch):
+    monkeypatch.setattr(manifest, "LARGEST", 1000)
+    read = []
+
+    async def endless():
+        for i in range(100):
+            read.append(i)
+            yield bytes(400)
+
+    (answer,) = ask(("PUT", "/v1/batches/0", {"content": endless(), "headers": ANALYSER}))
+    assert code(answer) == "tooLarge"
+    assert len(read) < 10
+
+
+def test_of_an_accident_only_its_kind_is_noted(ask, monkeypatch, caplog):
+    def fail(_):
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(Shuffler, "totals", fail)
+    (answer,) = ask(("GET", "/metrics", {}))
+    assert code(answer) == "broken"
+    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text

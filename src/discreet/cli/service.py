@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet._files import reason
 from discreet._plain import Plain
 from discreet.cli._console import echo_json, print_table, say, warn
 from discreet.cli._options import Json, grouped
@@ -22,7 +23,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Folder = Annotated[Path, typer.Argument(help="The folder that `init` made.")]
+Folder = Annotated[
+    Path, typer.Argument(help="The folder that `init` made, or the enroller's part of it.")
+]
 ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file.")]
 Rehearsal = Annotated[
     bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
@@ -71,6 +74,7 @@ def found(
     """Begin a study, prove its promise, write charter, keys and a file per role."""
     need_extra()
     from discreet.privacy.trust import Shuffle
+    from discreet.service.configs import check_url
     from discreet.service.founding import Terms
     from discreet.service.founding import found as begin
 
@@ -80,6 +84,7 @@ def found(
         patience=promised.patience,
         rehearsal=rehearsal,
     )
+    check_url(url)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the promise; some seconds ...")
     founded = begin(
@@ -116,11 +121,15 @@ def tickets(
     need_extra()
     from discreet.service.founding import make_tickets
 
-    path = make_tickets(folder, count)
+    path, digests = make_tickets(folder, count)
     if json:
-        echo_json({"tickets": str(path), "count": count})
+        echo_json({"tickets": str(path), "digests": str(digests), "count": count})
+        return
+    say(f"{count} more tickets in {path}: each participant gets one, nobody else sees them.")
+    if digests.parent == path.parent:
+        say(f"Give {digests} to the shuffler, in place of its tickets.txt; it reads it at a start.")
     else:
-        say(f"{count} more tickets in {path}; the shuffler has their digests when it starts next.")
+        say(f"Their digests are in {digests}; the shuffler reads them at its next start.")
 
 
 @app.command()
@@ -155,6 +164,7 @@ def device(
 ) -> None:
     """Show the policy to play; with an episode: encode, seal and send it."""
     need_extra()
+    from discreet.device import DeviceError
     from discreet.service.client import Client
     from discreet.service.configs import DeviceConfig
     from discreet.service.roles import make_participant
@@ -167,9 +177,13 @@ def device(
         )
         if data is None:
             manifest = chain.current().manifest
-            echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy})
+            named = {kind: list(names) for kind, names in chain.charter.names.items()}
+            echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy, **named})
             return
-        state = participant.attempt(lambda _: data)
+        try:
+            state = participant.attempt(lambda _: data)
+        except DeviceError as error:  # the device knows nothing of the rest of the library
+            raise InvalidInputError(f"{error} Nothing was sent; mend {str(episode)!r}.") from None
     echo_json({"state": state})
     if state not in ("accepted", "ticketSpent"):
         raise typer.Exit(1)
@@ -272,7 +286,9 @@ def _episode(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read the episode {str(path)!r}: {error}.") from None
+        raise InvalidInputError(
+            f"Cannot read the episode {str(path)!r}: {reason(error)}."
+        ) from None
     if not isinstance(data, dict):
         raise InvalidInputError(f"Expected states, actions and rewards in {str(path)!r}.")
     return data

@@ -1,5 +1,6 @@
 """`discreet service demo`: all roles on loopback with a simulated crowd."""
 
+import shutil
 import sys
 import tempfile
 import time
@@ -34,7 +35,9 @@ def demo(
     play: Annotated[
         bool, typer.Option("--play", help="Leave one place of every batch to you, at the page.")
     ] = False,
-    port: Annotated[int, typer.Option(help="Of the shuffler; 0: a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(help="Of the shuffler; 0: a free one.", min=0, max=65_535)
+    ] = 0,
     json: Json = False,
 ) -> None:
     """A whole study on this machine: every role a process, the crowd simulated. Protects nobody."""
@@ -77,7 +80,8 @@ class Line:
             return
         self._next = now + _LINE
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{text}")
+            width = shutil.get_terminal_size().columns - 1  # a second line would stay
+            sys.stderr.write(f"\r\x1b[K{text[:width]}")
             sys.stderr.flush()
         else:
             warn(text)
@@ -93,7 +97,7 @@ def _invite(show: "Demo") -> None:
 
 
 def _seen(sight: "Sight", arrangement: "Arrangement") -> str:
-    killed = f", {sight.kills} kills" if sight.kills else ""
+    killed = f", {sight.kills} killed" if sight.kills else ""
     return (
         f"SIMULATED: {sight.users:,} of {arrangement.users:,} users have sent a report, "
         f"{sight.batches} batches counted{killed}"

@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet._files import write_atomically
 from discreet._types import IntArray
-from discreet.device import ENVELOPE
-from discreet.errors import DiscreetError
+from discreet.device import ENVELOPE, load
+from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
 from discreet.service import manifest as manifests
@@ -40,6 +40,7 @@ from discreet.service.stores.base import At, nothing_happens
 from discreet.study.study import Study
 
 log = logging.getLogger("discreet.service.analyser")
+_SKEW = 300
 
 
 class AttackError(DiscreetError):
@@ -75,10 +76,11 @@ class Analyser:
         self.charter, self.study = charter, study
         self._client, self._signing_key, self._at = client, signing_key, at
         self._opener, self._clock = opener or in_processes(1), clock or SystemClock()
+        check_signing_key(charter, signing_key)
+        check_study(charter, study)
         self._folder = folder / "manifests"
         self._folder.mkdir(exist_ok=True)
         self._keys = BatchKeys(folder / "keys")
-        check_study(charter, study)
 
     def step(self) -> str:
         """Do what is next.
@@ -117,7 +119,8 @@ class Analyser:
             except (UnreachableError, Refusal) as error:
                 if isinstance(error, Refusal) and error.code not in ("busy", "broken"):
                     raise
-                log.warning("the shuffler cannot be reached; trying again")
+                if state != "unreachable":  # said once, however long it is away
+                    log.warning("trying again until the shuffler answers: %s", error)
                 state = "unreachable"
             if state == "finished":
                 return state
@@ -134,7 +137,7 @@ class Analyser:
     def progress(self) -> str:
         """One line of public numbers."""
         stamp = f"{REHEARSED}: " if self.charter.rehearsal else ""
-        return f"{stamp}{self.study.batches} batches of {self.study.users} users counted"
+        return f"{stamp}{self.study.batches} batches counted, {self.study.users} users in all"
 
     def latest(self) -> Announced | None:
         """The last manifest that was written."""
@@ -173,7 +176,7 @@ class Analyser:
             policy=policy,
             layout=layout_of(device.classes),
             key=key.public_key().public_bytes_raw(),
-            deadline=int(self._clock.now()) + charter.patience,
+            deadline=int(self._clock.now()) + charter.patience - _skew(charter),
         )
         signed = manifest.signed(self._signing_key)
         self._at("manifest.before")
@@ -254,6 +257,11 @@ class Analyser:
         self._client.done(number)
 
 
+def _skew(charter: Charter) -> int:
+    """Seconds by which the shuffler's clock may be behind before it finds a deadline too far."""
+    return min(_SKEW, charter.patience // 10)
+
+
 def policy_of(study: Study) -> list[list[int]]:
     """The pending policy as H lists of S actions."""
     policy = study.ask()
@@ -265,22 +273,33 @@ def policy_of(study: Study) -> list[list[int]]:
     return [[int(action) for action in row] for row in policy.actions]
 
 
+def check_signing_key(charter: Charter, key: Ed25519PrivateKey) -> None:
+    """Refuse a key before anything is signed with it: a written manifest is never made anew."""
+    if key.public_key().public_bytes_raw() != charter.signing_key:
+        raise InvalidInputError(
+            "The signing key is not the one whose public half stands in the charter; use the "
+            "charter and the key of one and the same `discreet service init`."
+        )
+
+
 def check_study(charter: Charter, study: Study) -> None:
     """Refuse a study that would count other classes than the charter's devices send."""
     if study.guarantee.simulated != charter.rehearsal:
         raise DiscreetError("The study rehearses and its charter does not say so, or the reverse.")
     if study.finished:
         return
-    own = charter.device(policy_of(study), study.batch_size)
-    encoder = study.encoder().to_dict()
-    from discreet.device import load
-
-    theirs = load(encoder)
-    classes = getattr(theirs, "classes", None)
-    if own.problem.pairs != theirs.problem.pairs or own.classes != classes:
+    theirs = load(study.encoder().to_dict())
+    try:
+        own = charter.device(policy_of(study), study.batch_size)
+        same = own.problem.pairs == theirs.problem.pairs
+        same = same and own.classes == getattr(theirs, "classes", None)
+    except InvalidInputError:  # a policy of another shape
+        same = False
+    if not same:
         raise DiscreetError(
             "The charter's devices and the study do not speak of the same classes: its shape, "
-            "statistics, noise or start states are others."
+            "statistics, noise or start states are others. Use the charter and the study of one "
+            "and the same `discreet service init`."
         )
 
 

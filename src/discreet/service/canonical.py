@@ -6,10 +6,12 @@ refused: two readers can never disagree on what was signed.
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NoReturn
 
-from discreet._plain import Plain
+from discreet._plain import JsonObject, Plain
 from discreet.errors import InvalidInputError
 
 
@@ -46,6 +48,24 @@ def from_bytes(data: bytes, name: str) -> dict[str, Plain]:
 def sha256(data: bytes) -> bytes:
     """The digest by which charters and manifests are named."""
     return hashlib.sha256(data).digest()
+
+
+class Document(ABC):
+    """Something public that is named by the hash of its text."""
+
+    @abstractmethod
+    def fields(self) -> JsonObject:
+        """All that it says, as plain values."""
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its canonical text."""
+        return to_bytes(self.fields())
+
+    @cached_property
+    def hash(self) -> bytes:
+        """SHA-256 of `data`."""
+        return sha256(self.data)
 
 
 def _no_float(text: str) -> NoReturn:

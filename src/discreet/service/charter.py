@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from discreet._plain import JsonObject
-from discreet.device import DeviceError, MessageClass
+from discreet.device import ENVELOPE, DeviceError, MessageClass
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.errors import InvalidInputError
@@ -37,7 +37,7 @@ _NO_CHARTER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Charter:
+class Charter(canonical.Document):
     """What is promised.
 
     Attributes:
@@ -112,34 +112,31 @@ class Charter:
         """H."""
         return len(self.names["steps"])
 
-    @cached_property
-    def data(self) -> bytes:
-        """The charter's bytes."""
-        return canonical.to_bytes(
-            {
-                "version": VERSION,
-                "kind": "charter",
-                "purpose": self.purpose,
-                "names": {kind: list(self.names[kind]) for kind in _NAMES},
-                "start": list(self.start),
-                "statistics": list(self.statistics),
-                "last_transitions": self.last_transitions,
-                "epsilon": str(self.epsilon),
-                "delta": str(self.delta),
-                "honest": str(self.honest),
-                "lambda": plain_fraction(self.mean.numerator, self.mean.denominator),
-                "certificate": dict(self.certificate),
-                "least_users": self.least_users,
-                "patience": self.patience,
-                "signing_key": self.signing_key.hex(),
-                "rehearsal": self.rehearsal,
-            }
-        )
+    def fields(self) -> JsonObject:
+        """All of it."""
+        return {
+            "version": VERSION,
+            "kind": "charter",
+            "purpose": self.purpose,
+            "names": {kind: list(self.names[kind]) for kind in _NAMES},
+            "start": list(self.start),
+            "statistics": list(self.statistics),
+            "last_transitions": self.last_transitions,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "honest": str(self.honest),
+            "lambda": plain_fraction(self.mean.numerator, self.mean.denominator),
+            "certificate": dict(self.certificate),
+            "least_users": self.least_users,
+            "patience": self.patience,
+            "signing_key": self.signing_key.hex(),
+            "rehearsal": self.rehearsal,
+        }
 
-    @cached_property
+    @property
     def id(self) -> bytes:
-        """The study's name: SHA-256 of `data`."""
-        return canonical.sha256(self.data)
+        """The study's name, which is the charter's hash."""
+        return self.hash
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -194,6 +191,16 @@ class Charter:
         except DeviceError as error:
             raise InvalidInputError(str(error)) from None
 
+    @cached_property
+    def largest_body(self) -> int:
+        """Bytes of the envelopes of a report in the smallest batch: no other batch has longer ones.
+
+        Every policy has one action per state, so the cells of a class are the same for all of them,
+        and the noise of a report falls with the number of users who are counted on.
+        """
+        anything = [[0] * self.states] * self.horizon
+        return ENVELOPE * self.device(anything, self.least_users).messages
+
     def verify(self) -> Fraction:
         """Check the certificate, and that it is one of this promise; the proven delta.
 
@@ -237,7 +244,7 @@ class Charter:
         covered = f"up to {100 * float(1 - self.honest):g}% of a batch's users with analyser"
         return {
             "shuffler with analyser": "no protection: together they see every episode",
-            "enroller or shuffler with analyser, inventing users": (
+            "shuffler alone, or enroller with analyser, inventing users": (
                 "a batch of one real user: no protection but that user's own noise"
             ),
             **({covered: "nothing: the promise holds"} if self.honest < 1 else {}),

@@ -94,4 +94,7 @@ def _reached(url: str) -> Iterator[None]:
     try:
         yield
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise UnreachableError(f"Cannot reach {url}: {type(error).__name__}.") from None
+        raise UnreachableError(
+            f"Cannot reach a shuffler at {url} ({type(error).__name__}); does it run, and is that "
+            f"its address?"
+        ) from None

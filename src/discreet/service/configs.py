@@ -1,11 +1,13 @@
 """One TOML file per role, with comments; paths in it are relative to the file."""
 
 import dataclasses
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from discreet._files import reason
 from discreet.errors import InvalidInputError, UnknownNameError
 
 
@@ -25,18 +27,21 @@ class Config:
         try:
             values = tomllib.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise InvalidInputError(f"Cannot read {str(path)!r}: {error}.") from None
+            raise InvalidInputError(f"Cannot read {str(path)!r}: {reason(error)}.") from None
         fields = {field.name: field for field in dataclasses.fields(cls) if field.name != "folder"}
         for name, value in values.items():
             if name not in fields:
-                raise UnknownNameError("setting", name, fields)
+                raise UnknownNameError(f"setting in {str(path)!r}:", name, fields)
             if not _fits(value, fields[name].type):
+                kind = getattr(fields[name].type, "__name__", "")
                 raise InvalidInputError(
-                    f"Expected {name} of type {fields[name].type} in {str(path)!r}, got {value!r}."
+                    f"Expected {name} of type {kind} in {str(path)!r}, got {value!r}."
                 )
         missing = [n for n, f in fields.items() if n not in values and _required(f)]
         if missing:
             raise InvalidInputError(f"Expected {missing[0]} in {str(path)!r}, which lacks it.")
+        if "url" in values:
+            check_url(values["url"])
         return cls(folder=path.resolve().parent, **values)
 
     def path(self, name: str) -> Path:
@@ -85,6 +90,16 @@ class AnalyserConfig(Config):
     jobs: int = 1
     engine: str = "processes"
     ray_address: str = ""
+
+    @property
+    def token(self) -> str:
+        """With which it names itself, from its file."""
+        try:
+            return self.path(self.token_file).read_text("utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise InvalidInputError(
+                f"Cannot read the token {str(self.path(self.token_file))!r}: {reason(error)}."
+            ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +161,14 @@ outbox = "outbox"
 # The most seconds before a report is sent; the number is random.
 delay = 60.0
 """
+
+
+def check_url(url: str) -> None:
+    """Refuse an address that no request can go to."""
+    if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
+        raise InvalidInputError(
+            f"Expected an address such as 'https://shuffler.example.org', got url={url!r}."
+        )
 
 
 def _required(field: "dataclasses.Field[Any]") -> bool:

@@ -16,8 +16,6 @@ from discreet.service.stores.base import ACCEPTED
 
 log = logging.getLogger("discreet.service.web")
 REPORTS = "/v1/reports"
-LARGEST_REPORT = (1 << 24) + 128
-"""Bytes: manifests with larger reports are refused."""
 _LENGTH = b"content-length"
 
 
@@ -61,24 +59,32 @@ class Express:
 
     def __init__(self, app: ASGIApp, shuffler: Shuffler, seconds: float) -> None:
         self._app, self._shuffler, self._seconds = app, shuffler, seconds
+        self._most = shuffler.largest_report
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope.get("path") != REPORTS or scope.get("method") != "POST":
-            await self._app(scope, receive, send)
+            await self._hand_on(scope, receive, send)
             return
         start, body = ANSWERS[await self._taken(scope["headers"], receive)]
         await send(start)
         await send(body)
 
+    async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The framework raises again what it answered; the server would write it all down."""
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            log.error("a request failed: %s", type(error).__name__)
+
     async def _taken(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> str:
         """What became of a report; of an accident only its kind is noted."""
         try:
             for name, value in headers:
-                if name == _LENGTH and int(value) > LARGEST_REPORT:
+                if name == _LENGTH and int(value) > self._most:
                     return "tooLarge"
             async with asyncio.timeout(self._seconds):
-                data = await _body(receive)
+                data = await _body(receive, self._most)
             return await self._shuffler.take(data)
         except Refusal as refusal:
             return refusal.code
@@ -89,15 +95,15 @@ class Express:
             return "broken"
 
 
-async def _body(receive: Receive) -> bytes:
+async def _body(receive: Receive, most: int) -> bytes:
     """The whole body, if it is not too large."""
-    data, more = b"", True
+    data, more = bytearray(), True
     while more:
         message = await receive()
         if message["type"] != "http.request":  # somebody hung up
             raise Refusal("wrongLength")
         data += message.get("body", b"")
-        if len(data) > LARGEST_REPORT:
+        if len(data) > most:
             raise Refusal("tooLarge")
         more = message.get("more_body", False)
-    return data
+    return bytes(data)

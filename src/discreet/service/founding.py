@@ -85,6 +85,7 @@ def found(
     """
     if folder.exists():
         raise InvalidInputError(f"{str(folder)!r} exists already; choose a new folder.")
+    configs.check_url(url)
     if seed is not None and not terms.rehearsal:
         raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
     if study.get("learner") == "flow-ucb":
@@ -170,13 +171,31 @@ def _certificate(plan: ClassesBatch) -> Certificate:
     return dataclasses.replace(certificate, bound=certificate.claim.delta)
 
 
-def make_tickets(folder: Path, count: int) -> Path:
-    """Tickets for the enroller to hand out, and their digests for the shuffler; adds to both."""
-    where, digests = folder / "enroller" / "tickets.txt", folder / "shuffler" / "tickets.txt"
+def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
+    """More tickets for the enroller to hand out, and their digests for the shuffler.
+
+    Args:
+        folder: what `found` made, or what the enroller was given of it.
+        count: how many more.
+
+    Returns:
+        The file of tickets, and the file of digests: the shuffler's own if it is there, else one
+        beside the tickets, to be handed over.
+    """
+    own, theirs = folder / "enroller", folder / "shuffler"
+    if not own.is_dir():
+        raise InvalidInputError(
+            f"There is no folder 'enroller' in {str(folder)!r}: tickets are the enroller's. Give "
+            f"the folder that `init` made, or the one in which the enroller keeps 'enroller'."
+        )
+    where = own / "tickets.txt"
+    digests = theirs / "tickets.txt" if theirs.is_dir() else own / "digests.txt"
     tickets = (ticket.read(where) if where.exists() else []) + ticket.make(count)
-    ticket.write(digests, sorted(ticket.digest(one) for one in tickets), private=True)
+    known = ticket.read(digests) if digests.exists() else []
+    all_of_them = {*known, *(ticket.digest(one) for one in tickets)}
+    ticket.write(digests, sorted(all_of_them), private=True)
     ticket.write(where, tickets, private=True)
-    return where
+    return where, digests
 
 
 def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None:

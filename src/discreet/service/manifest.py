@@ -10,13 +10,13 @@ lambda, the number of users and the policy, and refuses a manifest that states a
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from discreet._plain import JsonObject
 from discreet.device import ENVELOPE
+from discreet.device.base import LARGEST_BODY
 from discreet.device.classes import ClassesDevice
 from discreet.errors import InvalidInputError
 from discreet.service import canonical
@@ -26,13 +26,14 @@ from discreet.service.problems import Refusal
 VERSION = 1
 LARGEST = 1 << 24
 """Bytes of a manifest: a policy of a few million entries."""
-_LARGEST_REPORT = 1 << 24
+LARGEST_REPORT = LARGEST_BODY
+"""Bytes of a report's envelopes, whatever a charter allows: the limit of devices."""
 _DOMAIN = b"discreet-manifest/1\n"
 _SIGNATURE = 128
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
+class Manifest(canonical.Document):
     """One batch.
 
     Attributes:
@@ -59,30 +60,22 @@ class Manifest:
     key: bytes
     deadline: int
 
-    @cached_property
-    def data(self) -> bytes:
-        """The JSON."""
-        return canonical.to_bytes(
-            {
-                "version": VERSION,
-                "kind": "manifest",
-                "study": self.study.hex(),
-                "number": self.number,
-                "batch": self.batch,
-                "token": self.token,
-                "previous": self.previous.hex(),
-                "users": self.users,
-                "policy": self.policy,
-                "layout": self.layout,
-                "key": self.key.hex(),
-                "deadline": self.deadline,
-            }
-        )
-
-    @cached_property
-    def hash(self) -> bytes:
-        """SHA-256 of the JSON."""
-        return canonical.sha256(self.data)
+    def fields(self) -> JsonObject:
+        """All of it."""
+        return {
+            "version": VERSION,
+            "kind": "manifest",
+            "study": self.study.hex(),
+            "number": self.number,
+            "batch": self.batch,
+            "token": self.token,
+            "previous": self.previous.hex(),
+            "users": self.users,
+            "policy": self.policy,
+            "layout": self.layout,
+            "key": self.key.hex(),
+            "deadline": self.deadline,
+        }
 
     def signed(self, key: Ed25519PrivateKey) -> bytes:
         """As it travels."""
@@ -155,8 +148,8 @@ def check(manifest: Manifest, charter: Charter) -> ClassesDevice:
         raise Refusal("badManifest", str(error)) from None
     if layout_of(device.classes) != manifest.layout:
         raise Refusal("badManifest", "Its noise is not what the charter's lambda asks for.")
-    if ENVELOPE * device.messages > _LARGEST_REPORT:
-        raise Refusal("badManifest", f"Its reports are larger than {_LARGEST_REPORT} bytes.")
+    if ENVELOPE * device.messages > LARGEST_REPORT:
+        raise Refusal("badManifest", f"Its reports are larger than {LARGEST_REPORT} bytes.")
     return device
 
 

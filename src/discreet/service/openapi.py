@@ -8,7 +8,7 @@ import json
 from typing import Any, NamedTuple
 
 from discreet.service import manifest, report
-from discreet.service.express import LARGEST_REPORT, REPORTS
+from discreet.service.express import REPORTS
 from discreet.service.problems import MEDIA_TYPE, PROBLEMS
 
 Document = dict[str, Any]
@@ -60,7 +60,7 @@ OPERATIONS = (
             "policyOutdated",
             "noOpenBatch",
         ),
-        LARGEST_REPORT,
+        manifest.LARGEST_REPORT,
     ),
     Operation(
         "/v1/batches/{number}",

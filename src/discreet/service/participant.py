@@ -79,12 +79,14 @@ class FileOutbox:
 
 def fetch_charter(client: Client, study: bytes, *, rehearsal: bool = False) -> Charter:
     """The charter of this name, from the shuffler; its hash is its proof."""
-    charter = Charter.from_bytes(client.charter())
-    if charter.id != study:
+    data = client.charter()
+    found = canonical.sha256(data)
+    if found != study:  # before anything in it is believed
         raise InvalidInputError(
-            f"The shuffler serves the study {charter.id.hex()[:16]}..., expected "
+            f"The shuffler serves the study {found.hex()[:16]}..., expected "
             f"{study.hex()[:16]}...; ask who gave you the ticket."
         )
+    charter = Charter.from_bytes(data)
     if charter.rehearsal and not rehearsal:
         raise InvalidInputError(
             "This charter is of a rehearsal and protects nobody; say --rehearsal to take part."

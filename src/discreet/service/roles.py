@@ -1,17 +1,19 @@
 """The roles as processes: from a file of settings to what runs until it is told to end."""
 
+import contextlib
+import logging
+import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from discreet._files import write_atomically
+from discreet._files import hold_alone, reason, write_atomically
 from discreet.errors import InvalidInputError
 from discreet.service import ticket
 from discreet.service.analyser import Analyser
 from discreet.service.charter import Charter
 from discreet.service.client import Client
-from discreet.service.clock import Clock
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
 from discreet.service.keys import read_signing_key
 from discreet.service.manifest import Manifest
@@ -23,63 +25,65 @@ from discreet.service.stores import open_store
 from discreet.service.stores.base import At, Store, nothing_happens
 from discreet.study.study import resume
 
+log = logging.getLogger("discreet.service.roles")
 GRACE = 5
 """Seconds for what is under way when a role is told to end."""
 
 
 def read_charter(path: Path) -> Charter:
     """A charter's file."""
+    return Charter.from_bytes(_read(path, repr(str(path))))
+
+
+def _read(path: Path, called: str) -> bytes:
     try:
-        return Charter.from_bytes(path.read_bytes())
+        return path.read_bytes()
     except OSError as error:
-        raise InvalidInputError(f"Cannot read {str(path)!r}: {error}.") from None
+        raise InvalidInputError(f"Cannot read {called}: {reason(error)}.") from None
 
 
 def make_shuffler(
-    config: ShufflerConfig,
-    *,
-    rehearsal: bool = False,
-    clock: Clock | None = None,
-    at: At = nothing_happens,
+    config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Shuffler:
     """The shuffler of a file, with the tickets of the file admitted."""
     charter = read_charter(config.path(config.charter))
     digests = ticket.read(config.path(config.tickets))
 
     def make_store() -> Store:
-        store = open_store(config.where, charter, at)
-        store.admit(digests)
-        return store
+        return open_store(config.where, charter, at)
 
-    return Shuffler(charter, make_store, token=config.token, clock=clock, rehearsal=rehearsal)
+    return Shuffler(
+        charter,
+        make_store,
+        token=config.token,
+        tickets=digests,
+        rehearsal=rehearsal,
+    )
 
 
 def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
-    from discreet.service.server import make_server, set_up_logging
+    from discreet.service.server import listen, make_server, set_up_logging
     from discreet.service.web import make_app
 
     set_up_logging()
-    app = make_app(make_shuffler(config, rehearsal=rehearsal, at=at), world=_world(config))
-    make_server(app, config.host, config.port).run()
+    with listen(config.host, config.port) as listener:
+        shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
+        app = make_app(shuffler, world=_world(config))
+        where = f"{config.host}:{listener.getsockname()[1]}"
+        log.info("the shuffler of study %s listens on http://%s", shuffler.charter.id.hex(), where)
+        make_server(app, config.host, config.port).run([listener])
 
 
 def _world(config: ShufflerConfig) -> bytes:
     """The public model that the page plays, if the file names one."""
     if not config.world:
         return b""
-    try:
-        return config.path(config.world).read_bytes()
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read the world {config.world!r}: {error}.") from None
+    return _read(config.path(config.world), f"the world {config.world!r}")
 
 
 def make_analyser(
-    config: AnalyserConfig,
-    *,
-    rehearsal: bool = False,
-    clock: Clock | None = None,
-    at: At = nothing_happens,
+    config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Analyser:
     """The analyser of a file."""
     charter = read_charter(config.path(config.charter))
@@ -87,15 +91,14 @@ def make_analyser(
         raise InvalidInputError(
             "This charter is of a rehearsal and protects nobody; say --rehearsal to run it."
         )
-    token = config.path(config.token_file).read_text("utf-8").strip()
+    signing_key = read_signing_key(config.path(config.signing_key))
     return Analyser(
         charter,
         resume(config.path(config.study)),
-        Client(config.url, token),
-        read_signing_key(config.path(config.signing_key)),
+        Client(config.url, config.token),
+        signing_key,
         config.folder,
         opener=_opener(config),
-        clock=clock,
         at=at,
     )
 
@@ -107,14 +110,31 @@ def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing
     set_up_logging()
     ended = threading.Event()
     on_signals(lambda: _end(ended))
-    analyser = make_analyser(config, rehearsal=rehearsal, at=at)
+    with _alone(config):
+        analyser = make_analyser(config, rehearsal=rehearsal, at=at)
+        log.info("the analyser works with the shuffler at %s", config.url)
+        try:
+            return analyser.run(ended.wait, ended.is_set)
+        except _EndedError:
+            return "told to end"
+        finally:
+            signal.alarm(0)
+            analyser.close()
+
+
+@contextlib.contextmanager
+def _alone(config: AnalyserConfig) -> Iterator[None]:
+    """Two analysers would overwrite each other's batch keys, and nobody could open the batch."""
     try:
-        return analyser.run(ended.wait, ended.is_set)
-    except _EndedError:
-        return "told to end"
+        lock = hold_alone(config.path(config.study))
+    except BlockingIOError:
+        raise InvalidInputError(
+            f"Another analyser works on {config.study!r}; end it, or let it go on alone."
+        ) from None
+    try:
+        yield
     finally:
-        signal.alarm(0)
-        analyser.close()
+        os.close(lock)
 
 
 class _EndedError(Exception):

@@ -2,15 +2,24 @@
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from discreet._files import reason
+from discreet.errors import InvalidInputError
+
 HEADER_SECONDS = 10.0
 """In which a request's first line and headers must have arrived."""
+UNREAD_BYTES = 1 << 20
+"""Headers that have no end, or what follows a request before it is answered. One reading of a
+socket gives at most a quarter of it."""
 _CONNECTIONS = 1000
+_BACKLOG = 2048
+"""Connections that may wait to be taken."""
 _GRACE = 5
 """Seconds for requests that are under way when the process is asked to end."""
 
@@ -19,6 +28,7 @@ class PromptProtocol(HttpToolsProtocol):
     """HTTP for clients that say what they want in time: who opens a connection has to use it."""
 
     header_seconds = HEADER_SECONDS
+    _unread = 0
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -29,9 +39,16 @@ class PromptProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Something arrived: perhaps the last of the headers."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if answering:
             self._stop()
-        elif self._timer is None:
+        if answering and self.cycle.more_body:  # the application bounds what it reads of a body
+            self._unread = 0
+            return
+        self._unread += len(data)
+        if self._unread > UNREAD_BYTES:
+            self._cut()
+        elif not answering and self._timer is None:
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -42,6 +59,7 @@ class PromptProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The next request of this connection has its own time."""
         super().on_response_complete()
+        self._unread = 0
         self._stop()
 
     def _wait(self) -> None:
@@ -53,7 +71,7 @@ class PromptProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _cut(self) -> None:
-        self._timer = None
+        self._stop()
         if not self.transport.is_closing():
             self.transport.close()
 
@@ -76,6 +94,21 @@ def make_server(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.S
         **options,
     )
     return uvicorn.Server(config)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The place where the server will listen, or a sentence why not."""
+    if not 0 <= port < 1 << 16:
+        raise InvalidInputError(f"Expected a port from 0 to 65535, got port={port}.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        why = reason(error).partition(" (while")[0]
+        raise InvalidInputError(
+            f"Cannot listen on host={host!r}, port={port}: {why}; end what uses the "
+            f"port, or choose another host or port in the shuffler's file."
+        ) from None
 
 
 def set_up_logging() -> None:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -42,6 +42,7 @@ class Shuffler:
         charter: of the study.
         make_store: opens the store, in the thread that will own it.
         token: SHA-256 of the analyser's bearer token.
+        tickets: digests of tickets that may take part.
         clock: where time comes from.
         rehearsal: serve a charter that says it protects nobody.
     """
@@ -52,6 +53,7 @@ class Shuffler:
         make_store: Callable[[], Store],
         *,
         token: bytes,
+        tickets: Sequence[bytes] = (),
         clock: Clock | None = None,
         rehearsal: bool = False,
     ) -> None:
@@ -67,10 +69,17 @@ class Shuffler:
         self._store = self._thread.submit(make_store).result()
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
+            # Not before: the store of another study must not learn the tickets of this one.
+            self._thread.submit(self._store.admit, tickets).result()
         except BaseException:
             self._thread.submit(self._store.close).result()
             self._thread.shutdown()
             raise
+
+    @property
+    def largest_report(self) -> int:
+        """Bytes; longer ones belong to no batch that the charter allows."""
+        return report.HEADER + self.charter.largest_body
 
     async def run(self, job: Callable[..., T], *arguments: object) -> T:
         """Run a store's method in the thread that owns the store."""

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from discreet._files import write_atomically
+from discreet._files import reason, write_atomically
 from discreet.errors import InvalidInputError
 from discreet.service.canonical import sha256
 
@@ -38,7 +38,7 @@ def read(path: Path) -> list[bytes]:
     try:
         lines = path.read_text("ascii").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"Cannot read {str(path)!r}: {error}.") from None
+        raise InvalidInputError(f"Cannot read {str(path)!r}: {reason(error)}.") from None
     return [_value(line, path, number) for number, line in enumerate(lines, 1)]
 
 

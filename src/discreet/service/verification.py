@@ -12,8 +12,14 @@ from discreet.study.study import Study
 
 
 def read_manifests(folder: Path) -> list[bytes]:
-    """All manifests of an analyser's folder."""
-    return [path.read_bytes() for path in sorted(folder.glob("*.manifest"))]
+    """All manifests of an analyser's folder; a folder without any proves nothing."""
+    found = [path.read_bytes() for path in sorted(folder.glob("*.manifest"))]
+    if not found:
+        raise InvalidInputError(
+            f"There are no manifests in {str(folder)!r}: give the folder 'manifests' of the "
+            f"analyser, which is made when it announces its first batch."
+        )
+    return found
 
 
 def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:

@@ -26,6 +26,8 @@ log = logging.getLogger("discreet.service.web")
 BODY_SECONDS = 20.0
 """In which a body must have arrived."""
 BYTES = "application/octet-stream"
+_DIGITS = 9
+"""Of numbers in paths: both databases hold them."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -51,6 +53,7 @@ def make_app(
         routes=endpoints.routes() + public(page.routes()),
         exception_handlers={HTTPException: _of_framework, Exception: _of_accident},
     )
+    others.router.redirect_slashes = False  # it would send people wherever the Host header says
     return Express(others, shuffler, body_seconds)
 
 
@@ -74,15 +77,15 @@ class _Endpoints:
         device = (
             ("/v1/charter", "GET", self.charter),
             ("/v1/manifest", "GET", self.manifest),
-            ("/v1/manifests/{number:int}", "GET", self.manifest_at),
+            ("/v1/manifests/{number}", "GET", self.manifest_at),
             (REPORTS, "POST", self.never),
             ("/healthz", "GET", self.health),
             ("/metrics", "GET", self.metrics),
         )
         analyser = (
-            ("/v1/batches/{number:int}", "PUT", self.announce),
-            ("/v1/batches/{number:int}/messages/{place:int}", "GET", self.messages),
-            ("/v1/batches/{number:int}/done", "POST", self.done),
+            ("/v1/batches/{number}", "PUT", self.announce),
+            ("/v1/batches/{number}/messages/{place}", "GET", self.messages),
+            ("/v1/batches/{number}/done", "POST", self.done),
         )
         return public(device) + [
             Route(path, _answered(self._analyser_only(do)), methods=[method])
@@ -117,7 +120,7 @@ class _Endpoints:
         return Response(status_code=201 if new else 200)
 
     async def messages(self, request: Request) -> Response:
-        number, place = _number(request), int(request.path_params["place"])
+        number, place = _number(request), _number(request, "place")
         length = await self._shuffler.length(number, place)
         return StreamingResponse(
             self._shuffler.messages(number, place),
@@ -152,11 +155,14 @@ class _Endpoints:
             raise Refusal("wrongLength") from None
 
 
-def _number(request: Request) -> int:
-    number = int(request.path_params["number"])
-    if number >= 1 << 53:
+def _number(request: Request, name: str = "number") -> int:
+    """A number of the path; the framework's own numbers break at some thousand digits."""
+    digits = request.path_params[name]
+    if not (digits.isascii() and digits.isdigit()):
+        raise Refusal("notFound")
+    if len(digits) > _DIGITS:
         raise Refusal("unknownBatch")
-    return number
+    return int(digits)
 
 
 async def _read(request: Request, most: int) -> bytes:

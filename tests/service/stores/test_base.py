@@ -5,6 +5,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.service import ticket
 from discreet.service.report import read
+from discreet.service.stores.base import StoreBusyError
 from helpers.services import (
     announced,
     charter,
@@ -110,9 +111,69 @@ def test_after_an_expiry_the_same_batch_is_due_for_as_many_users(store):
     store.announce(one)
     store.expire(0)
     assert code(store.announce, announced(OF, 1, before=one.manifest)) == "badManifest"
-    fewer = announced(OF, 1, before=one.manifest, batch=0, users=5)
-    assert code(store.announce, fewer) == "badManifest"
+    more = announced(OF, 1, before=one.manifest, batch=0, users=5)
+    assert code(store.announce, more) == "badManifest"
     assert store.announce(announced(OF, 1, before=one.manifest, batch=0))
+
+
+def test_a_batch_that_expired_does_not_come_back_smaller(store):
+    one = announced(OF, users=5)
+    store.announce(one)
+    store.expire(0)
+    fewer = announced(OF, 1, before=one.manifest, batch=0, users=4)
+    assert code(store.announce, fewer) == "badManifest"
+    assert store.announce(announced(OF, 1, before=one.manifest, batch=0, users=5))
+
+
+def test_an_expired_batch_frees_no_ticket_of_an_earlier_one(store):
+    one, passes = filled(store, OF)
+    store.seal()
+    store.done(0)
+    two = announced(OF, 1, before=one.manifest)
+    store.announce(two)
+    store.expire(1)
+    three = announced(OF, 2, before=two.manifest, batch=1)
+    store.announce(three)
+    assert store.submit(submissions(three, passes)) == ["ticketSpent"] * 3
+
+
+def test_a_ticket_that_somebody_else_has_spent_meanwhile_is_not_claimed(store):
+    """It was found free in the same transaction, so this cannot happen; checked all the same."""
+    _, passes = filled(store, OF)
+    digests = [ticket.digest(x) for x in passes]
+    try:
+        assert store._claim(digests, 1) == set()
+    except StoreBusyError:
+        store._roll_back()
+    assert store._execute("SELECT DISTINCT number FROM ticket") == [(0,)]
+
+
+def test_a_batch_that_lost_a_body_is_never_released(store):
+    filled(store, OF)
+    with store._transaction("test"):
+        store._execute("DELETE FROM report WHERE id = (SELECT min(id) FROM report)")
+    with pytest.raises(InvalidInputError, match="Expected 3 bodies, found 2"):
+        store.seal()
+    assert store.live().state == "full"
+    assert code(store.parts, 0, 0) == "notFull"
+
+
+def test_a_transaction_that_cannot_begin_is_over(store, monkeypatch):
+    """The connection would stay inside it, and everybody after it be told to come again."""
+    begin = store._begin
+
+    def begin_and_fail(*, writing):
+        begin(writing=writing)
+        raise StoreBusyError("cancelled while it waited for the lock")
+
+    for transaction in (lambda: store._transaction("test"), store._reading):
+        monkeypatch.setattr(store, "_begin", begin_and_fail)
+        with pytest.raises(StoreBusyError), transaction():
+            pass
+        monkeypatch.setattr(store, "_begin", begin)
+        filled_before = store.totals()["tickets"]
+        store.admit([ticket.digest(bytes([filled_before]) * 32)])
+        assert store.totals()["tickets"] == filled_before + 1
 
 
 def test_every_reason_has_its_code(store):
@@ -165,6 +226,19 @@ def test_a_store_belongs_to_its_charter(place):
     assert not asked
     with pytest.raises(InvalidInputError, match="another charter"):
         new_store(place, charter(purpose="another")).close()
+
+
+def test_of_two_charters_at_once_one_is_adopted_and_the_other_refused(store):
+    """Another process adopts its own while the verifier of this one is at work."""
+    with store._transaction("test"):
+        store._execute("DELETE FROM about")
+
+    def meanwhile():
+        with store._transaction("test"):
+            store._execute("INSERT INTO about VALUES (1, 1, ?)", charter(purpose="another").data)
+
+    with pytest.raises(InvalidInputError, match="another charter"):
+        store.adopt(on_new=meanwhile)
 
 
 def test_a_store_of_another_version_is_refused(place):

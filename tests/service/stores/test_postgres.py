@@ -21,7 +21,8 @@ def address(postgres_server):
 def test_an_address_that_nobody_answers_is_one_sentence_without_the_password():
     with pytest.raises(InvalidInputError, match="Cannot open the store in PostgreSQL") as caught:
         PostgresStore("postgresql://me:secret@127.0.0.1:9/x?connect_timeout=1", OF)
-    assert "secret" not in str(caught.value)
+    said = str(caught.value)
+    assert "secret" not in said and "127.0.0.1" in said and "Check store" in said
 
 
 def test_two_processes_share_one_batch(address):
@@ -64,4 +65,10 @@ def test_tables_of_bodies_are_emptied_and_tickets_stay(address):
     for table in ("report", "piece", "sealed"):
         assert store._execute(f"SELECT count(*) FROM {table}") == [(0,)]
     assert store._execute("SELECT count(*) FROM ticket WHERE number = ?", 0) == [(3,)]
+    store.close()
+
+
+def test_what_was_answered_outlives_a_crash_whatever_the_server_s_default(address):
+    store = new_store(address.replace("options=", "options=-csynchronous_commit%3Doff%20"), OF)
+    assert store._execute("SHOW synchronous_commit") == [("on",)]
     store.close()

@@ -88,3 +88,11 @@ def test_a_disk_that_does_not_answer_is_busy_and_not_broken(path):
     with pytest.raises(StoreBusyError, match="SQLite: no such table: nowhere"):
         store._execute("SELECT * FROM nowhere")
     store.close()
+
+
+def test_what_was_answered_outlives_a_power_cut(tmp_path):
+    """Full synchronisation: a commit is on the disk before anybody hears of it."""
+    store = new_store(tmp_path / "s.db", OF)
+    found = [store._execute(f"PRAGMA {name}")[0][0] for name in ("synchronous", "journal_mode")]
+    store.close()
+    assert found == [2, "wal"]

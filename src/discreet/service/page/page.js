@@ -31,6 +31,10 @@ function say(id, text, className = "") {
 
 const short = (digits) => `${digits.slice(0, 16)} …`;
 const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const lasting = (seconds) => {
+  const [unit, noun] = [[86400, "day"], [3600, "hour"], [60, "minute"]].find(([u]) => seconds >= 2 * u) ?? [1, "second"];
+  return count(Math.round(seconds / unit), noun);
+};
 const ratio = (words) => words.split("/").map(Number).reduce((a, b) => a / b);
 
 // --------------------------------------------------------------------------------- the promise
@@ -50,7 +54,7 @@ function showCharter(charter) {
     ["signed by", charter.signing_key],
     ["least batch", count(charter.least_users, "user")],
     ["honest users counted on", `${100 * ratio(charter.honest)}% of a batch`],
-    ["a batch that is not full", `is deleted after ${Math.ceil(charter.patience / 60)} minutes`],
+    ["a batch that is not full", `is deleted after ${lasting(charter.patience)}`],
   ];
   for (const [term, fact] of facts) {
     const long = fact.length > 40 ? "mono" : "";
@@ -107,7 +111,7 @@ async function begin() {
   say("outcome", "");
   at("review").hidden = true;
   const kept = await protocol.outbox.read(page.manifest, page.ticket);
-  if (kept) return deliver(page.manifest, kept);
+  if (kept) return kept.length ? deliver(page.manifest, kept) : ended("ticketSpent");
   const { charter, world } = page;
   const first = world ? drawn(world.initial) : null;
   const episode = { manifest: page.manifest, states: [], actions: [], rewards: [], told: [] };
@@ -283,7 +287,7 @@ async function forget(manifest) {
 }
 
 const ENDS = {
-  accepted: ["Your report was taken. This ticket is spent; your episode never left this browser.", "good"],
+  accepted: ["Your report was taken. This ticket is spent. Nothing but the sealed messages left this browser.", "good"],
   ticketSpent: ["This ticket has taken part already; nothing was counted twice.", "warn"],
   policyOutdated: ["The batch was complete before your report came, and the shuffler keeps nothing of it. Begin again with the next policy.", "warn"],
   noOpenBatch: ["The batch was complete before your report came. Come again when the next one is open.", "warn"],
@@ -306,8 +310,14 @@ async function deliver(manifest, bytes) {
     at("review").replaceChildren(again);
     return say("outcome", `Not sent (${code}). The sealed bytes are kept in this browser and stay the same.`, "warn");
   }
-  // Should this manifest come again after all, the same bytes go: nobody gets a second encoding.
-  if (code !== "policyOutdated" && code !== "noOpenBatch") await protocol.outbox.clear(manifest, page.ticket);
+  // Whatever a shuffler claims, nobody gets a second encoding: other bytes never follow for this manifest.
+  if (code === "accepted" || code === "ticketSpent") {
+    await protocol.outbox.settle(manifest, page.ticket).catch(() => {}); // a browser that keeps nothing
+  }
+  await ended(code);
+}
+
+async function ended(code) {
   at("review").hidden = at("play").hidden = true;
   at("enter").hidden = code === "accepted";
   say("outcome", ...ENDS[code]);

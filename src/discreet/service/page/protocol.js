@@ -170,6 +170,9 @@ export const outbox = {
     const letters = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
     localStorage.setItem(await this.key(manifest, ticket), btoa(letters));
   },
+  /** It was answered: the bytes go, and that there were some stays known. */
+  settle: (manifest, ticket) => outbox.write(manifest, ticket, new Uint8Array()),
+  /** It was never sent. */
   async clear(manifest, ticket) {
     localStorage.removeItem(await this.key(manifest, ticket));
   },

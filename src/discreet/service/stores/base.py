@@ -136,8 +136,8 @@ class Store(ABC):
 
     @contextlib.contextmanager
     def _transaction(self, name: str) -> Iterator[None]:
-        self._begin(writing=True)
         try:
+            self._begin(writing=True)  # who waits for the lock may be cancelled in a transaction
             yield
             self._at(f"{name}.before")
             self._end("COMMIT")
@@ -148,8 +148,8 @@ class Store(ABC):
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        self._begin(writing=False)
         try:
+            self._begin(writing=False)
             yield
         finally:
             self._roll_back()
@@ -173,7 +173,10 @@ class Store(ABC):
             return
         on_new()
         with self._transaction("adopt"):
-            if not self._execute("SELECT version FROM about"):
+            rows = self._execute("SELECT version, charter FROM about")
+            if rows:  # another process was faster, perhaps with another charter
+                self._check_about(*rows[0])
+            else:
                 self._execute("INSERT INTO about VALUES (1, ?, ?)", VERSION, self.charter.data)
 
     def _check_about(self, version: int, charter: bytes) -> None:

@@ -59,7 +59,10 @@ class PostgresStore(Store):
             with self._sentences():
                 self._prepare(self._connected())
         except StoreBusyError as error:
-            raise InvalidInputError(f"Cannot open the store in PostgreSQL: {error}") from None
+            raise InvalidInputError(
+                f"Cannot open the store in PostgreSQL: {_why(error)}. Check store = ... in the "
+                f"shuffler's file, and that the database exists and lets this user in."
+            ) from None
 
     @staticmethod
     def _prepare(db: "psycopg.Connection[Values]") -> None:
@@ -73,6 +76,8 @@ class PostgresStore(Store):
         if self._db is None or self._db.closed:
             self._db = psycopg.connect(self._address, autocommit=True)
             self._db.execute("SET client_min_messages = warning")
+            # What was answered or released must outlive a crash, whatever the server's default is.
+            self._db.execute("SET synchronous_commit = on")
         return self._db
 
     @property
@@ -134,3 +139,10 @@ class PostgresStore(Store):
             yield
         except psycopg.Error as error:
             raise StoreBusyError(f"PostgreSQL: {type(error).__name__}") from error
+
+
+def _why(error: StoreBusyError) -> str:
+    """What the server said when nothing of anybody was sent to it yet; later, only its kind."""
+    cause = error.__cause__
+    said = " ".join(str(cause).split()) if isinstance(cause, psycopg.OperationalError) else ""
+    return said.rstrip(".") or str(error)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.charter import Charter
 from discreet.service.stores.base import At, Store, StoreBusyError, Values, nothing_happens
@@ -130,22 +131,14 @@ class SqliteStore(Store):
 
 
 def _alone(path: Path) -> int:
-    """A lock that ends with its process: two shufflers on one file would undo each other's care.
-
-    It is a file of its own: to open and close the database itself would drop SQLite's locks.
-    """
-    import fcntl
-
-    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    """Two shufflers on one file would undo each other's care."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return hold_alone(path)
     except BlockingIOError:
-        os.close(descriptor)
         raise InvalidInputError(
             f"Another shuffler works on {str(path)!r}; several of them need PostgreSQL, store = "
             f"'postgresql://...'."
         ) from None
-    return descriptor
 
 
 @contextlib.contextmanager
