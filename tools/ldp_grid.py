@@ -1,10 +1,10 @@
-"""The grid of Garcelon et al. (2021), figure 1: LDP-OBI on a random MDP S=A=H=2, in lockstep.
+"""The grid of Garcelon et al. (2021), figure 1, on a random MDP S=A=H=2, in lockstep.
 
-Usage: ``python tools/ldp_grid.py [--episodes 100000000] [--runs 20] [--constants theory]
-[--epsilons 20] [--curve FILE]``. One process per epsilon uses one core; all runs of an epsilon go
-in lockstep. Prints mean, least and largest regret over the runs at powers of ten, the share of the
-uniform policy's, and the time; ``--curve`` appends the same at log-spaced episodes to a CSV file,
-which `draw_ldp_grid.py` draws.
+Usage: ``python tools/ldp_grid.py [--learner ldp-psrl] [--episodes 100000000] [--runs 20]
+[--constants theory] [--epsilons 20] [--curve FILE]``. One process per epsilon uses one core; all
+runs of an epsilon go in lockstep. Prints mean, least and largest regret over the runs at powers of
+ten, the share of the uniform policy's, and the time; ``--curve`` appends the same at log-spaced
+episodes to a CSV file, which `draw_ldp_grid.py` draws.
 """
 
 import argparse
@@ -16,8 +16,12 @@ import numpy as np
 from discreet import Local
 from discreet._seeds import RunSeeds
 from discreet.learners.result import Result
+from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import run_lockstep
+from discreet.learners.streams.psrl import LdpPsrl
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
+
+LEARNERS = {kind.name: kind for kind in (LdpObi, LdpPsrl)}
 
 
 def write_curve(path: Path, constants: str, epsilon: float, results: list[Result]) -> None:
@@ -33,12 +37,14 @@ def write_curve(path: Path, constants: str, epsilon: float, results: list[Result
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--learner", choices=LEARNERS, default="ldp-obi")
     parser.add_argument("--episodes", type=float, default=1e8)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--constants", nargs="+", default=["theory"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 2, 20])
     parser.add_argument("--curve", type=Path)
     options = parser.parse_args()
+    kind = LEARNERS[options.learner]
     mdp, K = RandomMDP(states=2, actions=2, horizon=2), int(options.episodes)
     gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
     seeds = [RunSeeds(0, run) for run in range(options.runs)]
@@ -48,7 +54,8 @@ def main() -> None:
         for epsilon in options.epsilons:
             trust = Local(epsilon, mechanism="laplace")
             start = time.process_time()
-            results = run_lockstep([mdp] * len(seeds), trust, K, seeds, constants=constants)
+            mdps = [mdp] * len(seeds)
+            results = run_lockstep(kind, mdps, trust, K, seeds, constants=constants)
             speed = (time.process_time() - start) / K / len(seeds) * 1e9
             if options.curve:
                 write_curve(options.curve, constants, epsilon, results)

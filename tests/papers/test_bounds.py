@@ -1,11 +1,18 @@
 """Bounds as callables: against the printed formulas, and how they grow."""
 
 import math
+import re
 
 import pytest
 
 from discreet.learners.registry import get_learner, learner_names
-from discreet.papers.bounds import BOUNDS, LOWER, VERSION_000, bounds_of
+from discreet.papers.bounds import (
+    BOUNDS,
+    LOWER,
+    LOWER_WITHOUT_PRIVACY,
+    VERSION_000,
+    bounds_of,
+)
 
 S, A, H, K, EPS = 4, 2, 6, 20_000, 0.5
 T = K * H
@@ -15,6 +22,9 @@ SUPPORT = 7.0
 @pytest.mark.parametrize(
     ("learner", "trust", "printed"),
     [
+        ("ucbvi", "none", math.sqrt(S * A * H**2 * T)),
+        ("psrl", "none", H * S * math.sqrt(A * T)),
+        ("ldp-obi", "none", H * S * math.sqrt(A * T)),
         # 003, Table 1 and Theorems 5.2 and 5.7
         ("dp-ucbvi", "none", math.sqrt(S * A * H**2 * T)),
         ("dp-ucbvi", "central", math.sqrt(S * A * H**2 * T) + S**2 * A * H**3 / EPS),
@@ -26,6 +36,11 @@ SUPPORT = 7.0
             math.sqrt(S * A * H**3 * T) + S**2 * A * math.sqrt(H**5 * T) / EPS,
         ),
         ("private-ucb-po", "central", math.sqrt(S**2 * A * H**3 * T) + S**2 * A * H**3 / EPS),
+        (
+            "private-ucb-po",
+            "local",
+            math.sqrt(S**2 * A * H**3 * T) + S**2 * A * math.sqrt(H**5 * T) / EPS,
+        ),
         ("pucb", "central", math.sqrt(S**2 * A * H**3 * T) + S**2 * A * H**3 / EPS),
         # 002, Theorem 5 and Table 1
         ("ldp-obi", "local", H * S * math.sqrt(A * T) + H**3 * S**2 * A * math.sqrt(K) / EPS),
@@ -58,6 +73,58 @@ def test_upper_bounds_are_the_printed_ones(learner, trust, printed):
     assert bound.where
 
 
+LETTERS = {"X": "S", "·": "*", "²": "**2", "³": "**3", "⁴": "**4", "⁵": "**5", "⁶": "**6"}
+NAMES = {"S": S, "A": A, "H": H, "K": K, "T": T, "C": SUPPORT, "eps": EPS}
+
+
+def written_out(text):
+    """The value of a bound's words: ``H·C_M·sqrt(K) + X²AH²/eps``."""
+    plain = text.removeprefix("printed: ").removesuffix(", Bayesian").replace("C_M", "C")
+    plain = plain.replace("log(KH)", str(math.log(K * H))).replace("e^eps", "math.exp(eps)")
+    for letter, meant in LETTERS.items():
+        plain = plain.replace(letter, meant)
+    factors = re.sub(r"(?<=[SAHKTC\d)])(?=[SAHKTC]|sqrt)", "*", plain)
+    return eval(factors, {"sqrt": math.sqrt, "min": min, "math": math, **NAMES})
+
+
+ALL = [(name, trust, bound) for name in BOUNDS for trust, bound in BOUNDS[name].items()]
+ALL += [("lower", trust, bound) for trust, bound in LOWER.items()]
+ALL += [("000", trust, bound) for trust, bound in VERSION_000.items()]
+ALL += [("free", setting, bound) for setting, bound in LOWER_WITHOUT_PRIVACY.items()]
+
+
+@pytest.mark.parametrize(("name", "trust", "bound"), ALL)
+def test_the_words_of_a_bound_say_what_it_computes(name, trust, bound):
+    assert bound(S, A, H, K, EPS, support=SUPPORT) == pytest.approx(written_out(bound.text))
+    assert bound.where
+
+
+def test_only_the_bandit_bounds_of_004_have_a_gap_in_their_proof():
+    """Its Theorem 4.2, and the corollaries of it."""
+    gaps = {name for name, _, bound in ALL if not bound.proven}
+    assert gaps == {"private-uob-lbps"}
+    assert not any(bound.proven for bound in BOUNDS["private-uob-lbps"].values())
+
+
+@pytest.mark.parametrize(
+    ("learner", "trust", "where"),
+    [
+        ("dp-ucbvi", "central", "003, Theorem 5.2"),
+        ("dp-ucbvi", "local", "003, Theorem 5.7"),
+        ("ldp-obi", "local", "002, Theorem 5 and Table 1 (Laplace)"),
+        ("sdp-pe", "shuffle", "001, Theorem 11"),
+        ("private-uc-o-reps", "none", "004, Theorem 3.3"),
+        ("private-uc-o-reps", "central", "004, Theorem 5.2"),
+        ("private-uc-o-reps", "local", "004, Theorem 5.8"),
+        ("private-uob-lbps", "none", "004, Theorem 4.2"),
+        ("private-uob-lbps", "central", "004, Theorem 5.2"),
+        ("private-uob-lbps", "local", "004, Theorem 5.8"),
+    ],
+)
+def test_bounds_say_where_they_are_printed(learner, trust, where):
+    assert BOUNDS[learner][trust].where == where
+
+
 def test_version_000_has_bounds_of_its_own():
     """000, Theorems 6 and 11."""
     free = math.sqrt(S**2 * A * H**5 * K)
@@ -77,12 +144,26 @@ def test_the_worst_effective_support_is_that_of_the_paper():
         ("none", H * math.sqrt(S * A * K)),
         ("local", H * math.sqrt(S * A * K) / (math.exp(EPS) - 1)),  # 002, Theorem 2
         ("central", H * math.sqrt(S * A * K) + S * A * H * math.log(K * H) / EPS),
-        ("shuffle", H * math.sqrt(S * A * K) + S * A * H * math.log(K * H) / EPS),
+        ("shuffle", math.sqrt(S * A * H**3 * K) + S * A * H / EPS),  # 001, Section VII
     ],
 )
 def test_lower_bounds_are_the_printed_ones(trust, printed):
     assert LOWER[trust](S, A, H, K, EPS) == pytest.approx(printed)
-    assert LOWER[trust](S, A, H, K) == pytest.approx(H * math.sqrt(S * A * K))
+    steps = H if trust == "shuffle" else 1  # a model of its own for every step
+    assert LOWER[trust](S, A, H, K) == pytest.approx(H * math.sqrt(steps * S * A * K))
+
+
+@pytest.mark.parametrize(
+    ("setting", "printed"),
+    [
+        ("002", H * math.sqrt(S * A * K)),  # Section 1
+        ("003", math.sqrt(S * A * H**2 * T)),  # Table 1, last row
+        ("004, full information", math.sqrt(S * A * H * K)),  # Table 1
+        ("004, bandit", math.sqrt(S * A * H**2 * K)),  # Table 1
+    ],
+)
+def test_lower_bounds_without_privacy_are_the_printed_ones(setting, printed):
+    assert LOWER_WITHOUT_PRIVACY[setting](S, A, H, K) == pytest.approx(printed)
 
 
 def test_local_privacy_costs_nothing_in_the_lower_bound_beyond_log_two():

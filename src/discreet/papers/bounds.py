@@ -120,9 +120,9 @@ _SDP_000 = _sum(
 )
 
 
-def _gap(bound: RegretBound) -> RegretBound:
+def _gap(bound: RegretBound, where: str = "") -> RegretBound:
     """As printed: the proof of 004's Theorem 4.2 replaces q/u by 1/u in a negative term."""
-    return RegretBound(f"printed: {bound.text}", bound.shape, bound.where, proven=False)
+    return RegretBound(f"printed: {bound.text}", bound.shape, where or bound.where, proven=False)
 
 
 _OBI = _sum(
@@ -160,7 +160,7 @@ BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
         ),
     },
     "private-uob-lbps": {
-        "none": _gap(_SUPPORT),
+        "none": _gap(_SUPPORT, "004, Theorem 4.2"),
         "central": _gap(
             _sum(
                 _SUPPORT,
@@ -187,23 +187,45 @@ VERSION_000: Mapping[str, RegretBound] = {"none": _PE_000, "shuffle": _SDP_000}
 _FREE = RegretBound(
     "H·sqrt(SAK)", lambda n: n.H * math.sqrt(n.S * n.A * n.K), "002, Section 3 (stationary)"
 )
-_JDP = _sum(
-    _FREE,
-    "SAH·log(KH)/eps",
-    lambda n: n.S * n.A * n.H * math.log(n.steps) / n.epsilon,
-    "Vietri et al. 2020, as quoted in 002, Section 1",
+_FREE_BY_STEP = RegretBound(
+    "sqrt(SAH²T)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.steps), "003, Table 1"
 )
 LOWER: Mapping[str, RegretBound] = {
     "none": _FREE,
-    "central": _JDP,
-    "shuffle": RegretBound(_JDP.text, _JDP.shape, "001, Section VII: SDP implies JDP"),
+    "central": _sum(
+        _FREE,
+        "SAH·log(KH)/eps",
+        lambda n: n.S * n.A * n.H * math.log(n.steps) / n.epsilon,
+        "Vietri et al. 2020, as quoted in 002, Section 1",
+    ),
+    "shuffle": _sum(
+        RegretBound("sqrt(XAH³K)", _FREE_BY_STEP.shape),
+        "XAH/eps",
+        lambda n: n.S * n.A * n.H / n.epsilon,
+        "001, Section VII: SDP implies JDP",
+    ),
     "local": RegretBound(
         "H·sqrt(SAK)/min(e^eps - 1, 1)",
         lambda n: n.H * math.sqrt(n.S * n.A * n.K) / min(_expm1(n.epsilon), 1.0),
         "002, Theorem 2",
     ),
 }
-"""Trust model -> what no learner can beat on every MDP, up to constants."""
+"""Trust model -> what no learner can beat on every MDP, up to constants.
+
+In 001 steps have models of their own; the others are for stationary MDPs.
+"""
+
+LOWER_WITHOUT_PRIVACY: Mapping[str, RegretBound] = {
+    "002": _FREE,
+    "003": _FREE_BY_STEP,
+    "004, full information": RegretBound(
+        "sqrt(XAHK)", lambda n: math.sqrt(n.S * n.A * n.H * n.K), "004, Table 1"
+    ),
+    "004, bandit": RegretBound(
+        "sqrt(XAH²K)", lambda n: math.sqrt(n.S * n.A * n.H**2 * n.K), "004, Table 1"
+    ),
+}
+"""Paper and feedback -> the bound without privacy that it compares itself with."""
 
 
 def _expm1(value: float) -> float:

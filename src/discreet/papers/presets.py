@@ -4,16 +4,67 @@ A test per preset computes the printed formulas and compares what the code uses;
 ``delivers`` by exact accounting.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
 from discreet.errors import UnknownNameError
 from discreet.papers.preset import Delivered, Preset, Printed, Reference
+
+if TYPE_CHECKING:
+    from discreet._plain import Plain
+
+
+@dataclass(frozen=True)
+class _Algorithm:
+    """What is printed of an algorithm whatever its noise; `preset` adds one of its privatizers."""
+
+    name: str
+    constants: Mapping[str, Printed]
+    deviations: tuple[str, ...] = ()
+    settings: "Mapping[str, Plain]" = field(default_factory=lambda: {"constants": "theory"})
+
+    def preset(
+        self,
+        name: str,
+        noise: tuple[Literal["central", "local", "shuffle"], str],
+        reference: Reference,
+        delivers: Delivered,
+        *,
+        constants: Mapping[str, Printed],
+        deviations: tuple[str, ...] = (),
+        if_only_sums: Delivered | None = None,
+        **settings: "Plain",
+    ) -> Preset:
+        """The algorithm with the noise of a (trust model, mechanism), and what this adds in print.
+
+        A preset's name begins with the number of its paper, and the roster calls an algorithm as
+        the paper does, in small letters.
+        """
+        paper, (trust, mechanism) = name[:3], noise
+        return Preset(
+            name=name,
+            paper=paper,
+            algorithm=self.name,
+            learner=self.name.lower(),
+            trust=trust,
+            mechanism=mechanism,
+            calibration=f"paper-{paper}",
+            settings={**self.settings, **settings},
+            constants={**self.constants, **constants},
+            deviations=(*self.deviations, *deviations),
+            reference=reference,
+            delivers=delivers,
+            if_only_sums=if_only_sums,
+            delta=reference.delta,
+        )
+
 
 _RIVER = Reference(4, 2, 6, 20_000, 1.0, 1e-5, "RiverSwim", {"states": 4, "horizon": 6})
 _PURE_RIVER = Reference(4, 2, 6, 20_000, 1.0, 0.0, "RiverSwim", {"states": 4, "horizon": 6})
 _RANDOM = {"states": 2, "actions": 2, "horizon": 2, "concentration": 0.1}
 _TOY = Reference(2, 2, 2, 10**8, 2.0, 0.0, "RandomMDP", _RANDOM)
 _TOY_DELTA = Reference(2, 2, 2, 10**8, 1.0, 0.1, "RandomMDP", _RANDOM)
-_ELIMINATION = {"structure": "paper", "constants": "theory"}
-_THEORY = {"constants": "theory"}
 
 _MULTISET = (
     "the analyser sees the multiset of the users' integers: in a batch of n > tau users the "
@@ -22,77 +73,144 @@ _MULTISET = (
     "epsilon and no promise holds for batches of every size"
 )
 _SUMS = "the sums of the messages alone, for every batch size; far more noise than the claim needs"
-_NO_X = "iota = log(2HAK/delta) lacks the X of its union bound: log(2HXAK/delta)"
-_FIRST = (
-    "L_b = 2^b from b = 1 leaves steps without a single episode: stages begin at a power of two "
-    "of at least 32 and about HXA/2; lengths are split by quotient and remainder"
-)
-_ABSORBED = "the crude model, 'initialized arbitrarily', begins with all mass absorbed"
-_OPEN = (
-    "the universal constant C is left open: 1; E is left in O(): four times the quantile of the "
-    "exact noise over all H·X·A·(X + 2) counters of a batch"
-)
-_REWARD = "R_h(x, a, x') in Algorithm 3 is read as R_h(x, a), and rewards are clipped to [0, 1]"
-_REACHABLE = (
-    "tuples that no active policy reaches are left out (0/0); a step of them plays greedily"
-)
-_SHUFFLE = {
-    "epsilon'": Printed("eps/(3H)", "Section V"),
-    "tau": Printed("96·log(2/beta')/eps'^2", "001, proof of Lemma 10: sqrt(6·log/tau) = eps'/4"),
-    "noise, n <= tau": Printed("ceil(tau/n) bits of Bernoulli(1/2)", "Section V"),
-    "noise, n > tau": Printed("one bit of Bernoulli(tau/(2n))", "Section V"),
-    "post-processing": Printed(
-        "min max|n - N~|, |sum n - N~(x,a)| <= E/4; + E/(2X)", "001 (6); 000 (4), (5)"
+_SDP_PE = _Algorithm(
+    "SDP-PE",
+    constants={
+        "epsilon'": Printed("eps/(3H)", "Section V"),
+        "tau": Printed("96·log(2/beta')/eps'^2", "proof of Lemma 10: sqrt(6·log/tau) = eps'/4"),
+        "noise, n <= tau": Printed("ceil(tau/n) bits of Bernoulli(1/2)", "Section V"),
+        "noise, n > tau": Printed("one bit of Bernoulli(tau/(2n))", "Section V"),
+        "post-processing": Printed(
+            "min max|n - N~|, |sum n - N~(x,a)| <= E/4; + E/(2X)", "(6) and after it"
+        ),
+        "iota": Printed("log(2·H·A·K/delta)", "Algorithms 1 and 2, initialization"),
+        "C_1": Printed("6", "Algorithm 2, initialization"),
+        "infrequent": Printed("N~(x,a,x') <= C_1·E·H^2·iota", "Algorithm 2, line 9"),
+        "L_b": Printed("2^b", "Algorithm 1, line 3"),
+    },
+    deviations=(
+        "L_b = 2^b from b = 1 leaves steps without a single episode: stages begin at a power of "
+        "two of at least 32 and about HXA/2; lengths are split by quotient and remainder",
+        "iota = log(2HAK/delta) lacks the X of its union bound: log(2HXAK/delta)",
+        "the universal constant C is left open: 1; E is left in O(): four times the quantile of "
+        "the exact noise over all H·X·A·(X + 2) counters of a batch",
+        "the crude model, 'initialized arbitrarily', begins with all mass absorbed",
+        "R_h(x, a, x') in Algorithm 3 is read as R_h(x, a), and rewards are clipped to [0, 1]",
+        "tuples that no active policy reaches are left out (0/0); a step of them plays greedily",
     ),
-    "C_1": Printed("6", "Algorithm 2, initialization"),
-    "infrequent": Printed("N~(x,a,x') <= C_1·E·H^2·iota", "Algorithm 2, line 9"),
-    "L_b": Printed("2^b", "Algorithm 1, line 3"),
+    settings={"structure": "paper", "constants": "theory"},
+)
+
+_LAST_STEP = (
+    "the transition of step H is counted, too; print counts H-1 of them, and would deliver "
+)
+_LDP_OBI = _Algorithm(
+    "LDP-OBI",
+    constants={
+        "alpha": Printed("> 1 (2 here)", "Algorithm 2; Proposition 4"),
+        "estimates": Printed("R~/(N~^r + alpha·c_2), N~^p/(N~^p(s,a) + alpha·c_3)", "(4)"),
+        "beta^r": Printed(
+            "sqrt(2·ln(4·pi^2·S·A·H·k^3/(3·delta))/D) + ((alpha+1)·c_2 + c_1)/D", "Proposition 4"
+        ),
+        "beta^p": Printed(
+            "sqrt(14·S·ln(4·pi^2·S·A·H·k^3/(3·delta))/D) + (S·c_4 + (alpha+1)·c_3)/D",
+            "Proposition 4",
+        ),
+        "bonus": Printed("(H-h+1)·beta^p + beta^r", "Section 4.2, before (5)"),
+        "cap": Printed("V = min(H-h+1, max Q)", "(5)"),
+        "failure of c_1 to c_4": Printed("3·delta/(2·pi^2·k^2) before episode k", "Algorithm 2"),
+    },
+    deviations=(
+        "c_1 to c_4 stand in an appendix that the public text lacks: derived from the exact law of "
+        "the noise (module `ldp_obi`)",
+    ),
+    settings={"constants": "theory", "union": "printed"},
+)
+_LDP_PSRL = _Algorithm(
+    "LDP-PSRL",
+    constants={"posterior": Printed("Dirichlet; Normal-Gamma", "Section 6")},
+    deviations=(
+        "the posterior's update stands in an appendix that the public text lacks: counts are "
+        "floored at zero and rewards clipped to [0, n]",
+    ),
+)
+
+_QUANTILE = "E is left in O(): four times the quantile of the exact noise at that episode"
+_DP_UCBVI = _Algorithm(
+    "DP-UCBVI",
+    constants={
+        "iota": Printed("log(30·H·S·A·T/beta), T = KH", "Algorithm 1, line 2"),
+        "bonus 1": Printed("2·sqrt(Var(V)·iota/N)", "Algorithm 1, line 7"),
+        "bonus 2": Printed("sqrt(2·iota/N)", "Algorithm 1, line 7"),
+        "bonus 3": Printed("20·H·S·E·iota/N", "Algorithm 1, line 7"),
+        "bonus 4": Printed(
+            "4·sqrt(iota)·sqrt(sum P·min{1000^2·H^3·S·A·iota^2/N' "
+            "+ 1000^2·H^4·S^4·A^2·E^2·iota^4/N'^2 + 1000^2·H^6·S^4·A^2·iota^4/N'^2, H^2}/N)",
+            "Algorithm 1, line 7; (31)",
+        ),
+        "clip": Printed("Q = min{Q_prev, H, r + P·V + b}", "Algorithm 1, line 9"),
+        "post-processing": Printed("|sum - N^| <= E/4; + E/(2S)", "(4), (5)"),
+    },
+    deviations=(_QUANTILE,),
+)
+
+_BOX = {
+    "beta_k": Printed("sqrt(2·P~(1-P~)·ln iota/N~) + (4E + 7·ln iota)/N~", "(3.1); after (D.1)"),
+    "iota": Printed("XAK/delta", "after (3.1)"),
+    "delta": Printed("XA/K", "Theorems 3.3 and 4.2"),
+    "post-processing": Printed("|sum - N^| <= E/4; + E/(2X_{h+1})", "(5.1), (5.2)"),
 }
-_PRESETS: tuple[Preset, ...] = (
-    Preset(
-        name="000",
-        paper="000",
-        algorithm="SDP-PE",
-        learner="sdp-pe",
-        trust="shuffle",
-        mechanism="bits",
-        calibration="paper-000",
-        delta=1e-5,
-        settings={**_ELIMINATION, "fine": "mixture"},
+_TREE = {"noise on counts": Printed("eps/(3H·log K) per node", "Section 5.1 (1)")}
+_REPORTS = {"noise on counts": Printed("Lap(3H/eps)", "Section 5.2 (1)")}
+_BASE = "the base of log K is left open: 2"
+_BOXES = ("(3.1) prints the root over both terms; the proof does not", _QUANTILE)
+_COLLAPSE = (
+    "none in the estimator, which is run as printed: with all losses zero its policy still "
+    "collapses (docs/papers/adversarial.md)"
+)
+_UC_O_REPS = _Algorithm(
+    "Private-UC-O-REPS",
+    constants={**_BOX, "eta": Printed("sqrt(ln(XA/H)/K)", "Theorem 3.3")},
+    deviations=_BOXES,
+)
+_UOB_LBPS = _Algorithm(
+    "Private-UOB-LBPS",
+    constants={
+        **_BOX,
+        "eta": Printed("sqrt(X/K)", "Theorem 4.2"),
+        "loss estimate": Printed("(l~ + E')/(2E' + 1)/u", "(4.1), (4.2)"),
+        "E'": Printed("3H/eps·log(iota)", "Lemmas 5.1 and 5.7"),
+        "noise on losses": Printed("Lap(3H/eps)", "Section 5.1 (3)"),
+    },
+    deviations=_BOXES,
+    settings={"constants": "theory", "loss_estimator": "paper"},
+)
+
+_PRESETS = (
+    _SDP_PE.preset(
+        "000",
+        ("shuffle", "bits"),
+        _RIVER,
+        Delivered(None, 1.0, _MULTISET),
+        if_only_sums=Delivered(0.05702, 1e-5, _SUMS),
         constants={
-            **_SHUFFLE,
             "beta'": Printed("beta", "Section V-A: not split"),
-            "tau": Printed("96·log(2/beta)/eps'^2", "O(H^2·log(1/beta)/eps^2) in Section V-A"),
+            "post-processing": _SDP_PE.constants["post-processing"]._replace(where="(4), (5)"),
+            "tau": Printed("96·log(2/beta')/eps'^2", "Section IX-A, Algorithm 4"),
             "width": Printed(
                 "2C(sqrt(X^2·A·H^5·iota/L) + X^3·A^2·H^5·E·iota/L)", "Algorithm 1, line 9"
             ),
             "episodes of a stage": Printed("2·L_b", "Algorithm 1, line 2"),
         },
-        deviations=(
-            _FIRST,
-            _NO_X,
-            _OPEN,
-            _ABSORBED,
-            _REWARD,
-            _REACHABLE,
-            "the constant of tau, left in O(), is that of the proof in 001",
-        ),
-        reference=_RIVER,
-        delivers=Delivered(None, 1.0, _MULTISET),
-        if_only_sums=Delivered(0.05702, 1e-5, _SUMS),
+        fine="mixture",
     ),
-    Preset(
-        name="001",
-        paper="001",
-        algorithm="SDP-PE",
-        learner="sdp-pe",
-        trust="shuffle",
-        mechanism="bits",
-        calibration="paper-001",
-        delta=1e-5,
-        settings={**_ELIMINATION, "fine": "coverage"},
+    _SDP_PE.preset(
+        "001",
+        ("shuffle", "bits"),
+        _RIVER,
+        Delivered(None, 1.0, _MULTISET),
+        if_only_sums=Delivered(0.04897, 1e-5, _SUMS),
         constants={
-            **_SHUFFLE,
             "beta'": Printed("beta/(HXA)", "Section V"),
             "fine exploration": Printed("argmin max sum V^mu/V^pi", "(3)"),
             "width": Printed(
@@ -104,247 +222,104 @@ _PRESETS: tuple[Preset, ...] = (
             "a stage spends 3L episodes (Algorithms 2 and 3) where line 2 of Algorithm 1 and (4) "
             "count 2L; run literally it would play 1.5·K: 3L are counted",
             "(3) is infinite over deterministic policies: it ranges over their mixtures",
-            _FIRST,
-            _NO_X,
-            _OPEN,
-            _ABSORBED,
-            _REWARD,
-            _REACHABLE,
         ),
-        reference=_RIVER,
-        delivers=Delivered(None, 1.0, _MULTISET),
-        if_only_sums=Delivered(0.04897, 1e-5, _SUMS),
+        fine="coverage",
     ),
-)
-
-_OBI = {
-    "alpha": Printed("> 1 (2 here)", "Algorithm 2; Proposition 4"),
-    "estimates": Printed("R~/(N~^r + alpha·c_2), N~^p/(N~^p(s,a) + alpha·c_3)", "(4)"),
-    "beta^r": Printed(
-        "sqrt(2·ln(4·pi^2·S·A·H·k^3/(3·delta))/D) + ((alpha+1)·c_2 + c_1)/D", "Proposition 4"
+    _LDP_OBI.preset(
+        "002",
+        ("local", "laplace"),
+        _TOY,
+        Delivered(2.0, 0.0, "6H units on a scale for 6H: as claimed"),
+        constants={"noise": Printed("Lap(6H/eps)", "Table 1")},
+        deviations=(_LAST_STEP + "(1.667, 0)",),
     ),
-    "beta^p": Printed(
-        "sqrt(14·S·ln(4·pi^2·S·A·H·k^3/(3·delta))/D) + (S·c_4 + (alpha+1)·c_3)/D",
-        "Proposition 4",
-    ),
-    "bonus": Printed("(H-h+1)·beta^p + beta^r", "Section 4.2, before (5)"),
-    "cap": Printed("V = min(H-h+1, max Q)", "(5)"),
-}
-_APPENDIX_F = (
-    "c_1 to c_4 stand in an appendix that the public text lacks: derived from the exact law of "
-    "the noise (module `ldp_obi`), with a union bound over the known K"
-)
-_LAST_STEP = "the transition of step H is counted, too; print counts H-1 of them"
-_PRESETS += (
-    Preset(
-        name="002",
-        paper="002",
-        algorithm="LDP-OBI",
-        learner="ldp-obi",
-        trust="local",
-        mechanism="laplace",
-        calibration="paper-002",
-        settings=_THEORY,
-        constants={**_OBI, "noise": Printed("Lap(6H/eps)", "Table 1")},
-        deviations=(_APPENDIX_F, _LAST_STEP),
-        reference=_TOY,
-        delivers=Delivered(2.0, 0.0, "6H units on a scale for 6H: as claimed"),
-    ),
-    Preset(
-        name="002-gaussian",
-        paper="002",
-        algorithm="LDP-OBI",
-        learner="ldp-obi",
-        trust="local",
-        mechanism="gaussian",
-        calibration="paper-002",
-        delta=0.1,
-        settings=_THEORY,
+    _LDP_OBI.preset(
+        "002-gaussian",
+        ("local", "gaussian"),
+        _TOY_DELTA,
+        Delivered(
+            1.0, 0.6512, "at the claimed epsilon: sigma is H/eps where L2 is up to H·sqrt(6)"
+        ),
         constants={
-            **_OBI,
             "noise": Printed("N(0, (H/eps)^2)", "Table 1"),
             "delta_0": Printed("0.1", "caption of Figure 2"),
         },
-        deviations=(_APPENDIX_F, _LAST_STEP),
-        reference=_TOY_DELTA,
-        delivers=Delivered(
-            1.0, 0.7436, "at the claimed epsilon: sigma is H/eps where L2 is up to H·sqrt(6)"
-        ),
+        deviations=(_LAST_STEP + "(1, 0.5516)",),
     ),
-    Preset(
-        name="002-randomized-response",
-        paper="002",
-        algorithm="LDP-OBI",
-        learner="ldp-obi",
-        trust="local",
-        mechanism="randomized-response",
-        calibration="paper-002",
-        settings=_THEORY,
-        constants={**_OBI, "noise": Printed("Ber(1/(e^(eps/H) - 1))", "Table 1")},
+    _LDP_OBI.preset(
+        "002-randomized-response",
+        ("local", "randomized-response"),
+        _TOY,
+        Delivered(3.971, 0.0, "6H bits that move, each flipped with that probability"),
+        constants={"noise": Printed("Ber(1/(e^(eps/H) - 1))", "Table 1")},
         deviations=(
-            _APPENDIX_F,
-            _LAST_STEP,
+            _LAST_STEP + "(3.309, 0)",
             "1/(e^(eps/H) - 1) is no probability below eps = H·ln 2: refused there",
         ),
-        reference=_TOY,
-        delivers=Delivered(3.971, 0.0, "6H bits that move, each flipped with that probability"),
     ),
-    Preset(
-        name="002-psrl",
-        paper="002",
-        algorithm="LDP-PSRL",
-        learner="ldp-psrl",
-        trust="local",
-        mechanism="laplace",
-        calibration="paper-002",
-        settings=_THEORY,
+    _LDP_PSRL.preset(
+        "002-psrl",
+        ("local", "laplace"),
+        _TOY,
+        Delivered(2.0, 0.0, "6H units on a scale for 6H: as claimed"),
+        constants={"noise": Printed("Lap(6H/eps)", "Table 1")},
+        deviations=(_LAST_STEP + "(1.667, 0)",),
+    ),
+    _DP_UCBVI.preset(
+        "003-jdp",
+        ("central", "tree-laplace"),
+        _PURE_RIVER,
+        Delivered(2.1, 0.0, "6H units in each of 15 nodes on a scale for 3H·log2 K"),
+        constants={"noise": Printed("eps/(3H·log K) per node", "Section 5.1")},
+        deviations=(_BASE,),
+    ),
+    _DP_UCBVI.preset(
+        "003-ldp",
+        ("local", "laplace"),
+        _PURE_RIVER,
+        Delivered(2.0, 0.0, "6H units on a scale for 3H"),
+        constants={"noise": Printed("Lap(3H/eps)", "Section 5.2")},
+    ),
+    _UC_O_REPS.preset(
+        "004-full-jdp",
+        ("central", "tree-laplace"),
+        _PURE_RIVER,
+        Delivered(3.85, 0.0, "4H + XA units in each of 15 nodes on a scale for 3H·log2 K"),
         constants={
-            "noise": Printed("Lap(6H/eps)", "Table 1"),
-            "posterior": Printed("Dirichlet; Normal-Gamma", "Section 6"),
-        },
-        deviations=(
-            "the posterior's update stands in an appendix that the public text lacks: counts are "
-            "floored at zero and rewards clipped to [0, n]",
-            _LAST_STEP,
-        ),
-        reference=_TOY,
-        delivers=Delivered(2.0, 0.0, "6H units on a scale for 6H: as claimed"),
-    ),
-)
-
-_BERNSTEIN = {
-    "iota": Printed("log(30·H·S·A·T/beta), T = KH", "Algorithm 1, line 2"),
-    "bonus 1": Printed("2·sqrt(Var(V)·iota/N)", "Algorithm 1, line 7"),
-    "bonus 2": Printed("sqrt(2·iota/N)", "Algorithm 1, line 7"),
-    "bonus 3": Printed("20·H·S·E·iota/N", "Algorithm 1, line 7"),
-    "bonus 4": Printed(
-        "4·sqrt(iota)·sqrt(sum P·min{1000^2·H^3·S·A·iota^2/N' + 1000^2·H^4·S^4·A^2·E^2·iota^4/N'^2 "
-        "+ 1000^2·H^6·S^4·A^2·iota^4/N'^2, H^2}/N)",
-        "Algorithm 1, line 7; (31)",
-    ),
-    "clip": Printed("Q = min{Q_prev, H, r + P·V + b}", "Algorithm 1, line 9"),
-    "post-processing": Printed("|sum - N^| <= E/4; + E/(2S)", "(4), (5)"),
-}
-_QUANTILE = "E is left in O(): four times the quantile of the exact noise at that episode"
-_PRESETS += (
-    Preset(
-        name="003-jdp",
-        paper="003",
-        algorithm="DP-UCBVI",
-        learner="dp-ucbvi",
-        trust="central",
-        mechanism="tree-laplace",
-        calibration="paper-003",
-        settings=_THEORY,
-        constants={**_BERNSTEIN, "noise": Printed("eps/(3H·log K) per node", "Section 5.1")},
-        deviations=(_QUANTILE, "the base of log K is left open: 2"),
-        reference=_PURE_RIVER,
-        delivers=Delivered(2.1, 0.0, "6H units in each of 15 nodes on a scale for 3H·log2 K"),
-    ),
-    Preset(
-        name="003-ldp",
-        paper="003",
-        algorithm="DP-UCBVI",
-        learner="dp-ucbvi",
-        trust="local",
-        mechanism="laplace",
-        calibration="paper-003",
-        settings=_THEORY,
-        constants={**_BERNSTEIN, "noise": Printed("Lap(3H/eps)", "Section 5.2")},
-        deviations=(_QUANTILE,),
-        reference=_PURE_RIVER,
-        delivers=Delivered(2.0, 0.0, "6H units on a scale for 3H"),
-    ),
-)
-
-_BOX = {
-    "beta_k": Printed("sqrt(2·P~(1-P~)·ln iota/N~) + (4E + 7·ln iota)/N~", "(3.1), appendix"),
-    "iota": Printed("XAK/delta", "after (3.1)"),
-    "delta": Printed("XA/K", "Theorems 3.3 and 4.2"),
-    "post-processing": Printed("|sum - N^| <= E/4; + E/(2X_{h+1})", "(5.1), (5.2)"),
-}
-_FULL = {**_BOX, "eta": Printed("sqrt(ln(XA/H)/K)", "Theorem 3.3")}
-_BANDIT = {
-    **_BOX,
-    "eta": Printed("sqrt(X/K)", "Theorem 4.2"),
-    "loss estimate": Printed("(l~ + E')/(2E' + 1)/u", "(4.1), (4.2)"),
-    "noise on losses": Printed("Lap(3H/eps)", "Section 5.1 (3)"),
-}
-_TREE = {"noise on counts": Printed("eps/(3H·log K) per node", "Section 5.1 (1)")}
-_REPORTS = {"noise on counts": Printed("Lap(3H/eps)", "Section 5.2 (1)")}
-_ROOT = "(3.1) prints the root over both terms; the proof does not"
-_LEAVES = "Algorithm 4 numbers leaves from 1 and never fills leaf 0: they count from 0"
-_COLLAPSE = (
-    "none in the estimator, which is run as printed: with all losses zero its policy still "
-    "collapses (docs/papers/adversarial.md)"
-)
-_PRESETS += (
-    Preset(
-        name="004-full-jdp",
-        paper="004",
-        algorithm="Private-UC-O-REPS",
-        learner="private-uc-o-reps",
-        trust="central",
-        mechanism="tree-laplace",
-        calibration="paper-004",
-        settings={**_THEORY, "padded_losses": True},
-        constants={
-            **_FULL,
             **_TREE,
             "noise on losses": Printed(
                 "eps/(3H·log K) per node, ceil(log K) terms in every release",
                 "Section 5.1 (2), 5.1.1; Algorithm 4",
             ),
         },
-        deviations=(_ROOT, _QUANTILE, _LEAVES, "the base of log K is left open: 2"),
-        reference=_PURE_RIVER,
-        delivers=Delivered(3.85, 0.0, "4H + XA units in each of 15 nodes on a scale for 3H·log2 K"),
+        deviations=(
+            "Algorithm 4 numbers leaves from 1 and never fills leaf 0: they count from 0",
+            _BASE,
+        ),
+        padded_losses=True,
     ),
-    Preset(
-        name="004-full-ldp",
-        paper="004",
-        algorithm="Private-UC-O-REPS",
-        learner="private-uc-o-reps",
-        trust="local",
-        mechanism="laplace",
-        calibration="paper-004",
-        settings=_THEORY,
-        constants={
-            **_FULL,
-            **_REPORTS,
-            "noise on losses": Printed("Lap(3H/eps)", "Section 5.2 (2)"),
-        },
-        deviations=(_ROOT, _QUANTILE),
-        reference=_PURE_RIVER,
-        delivers=Delivered(3.667, 0.0, "4H + XA units on a scale for 3H: losses are dense"),
+    _UC_O_REPS.preset(
+        "004-full-ldp",
+        ("local", "laplace"),
+        _PURE_RIVER,
+        Delivered(3.667, 0.0, "4H + XA units on a scale for 3H: losses are dense"),
+        constants={**_REPORTS, "noise on losses": Printed("Lap(3H/eps)", "Section 5.2 (2)")},
     ),
-    Preset(
-        name="004-bandit-jdp",
-        paper="004",
-        algorithm="Private-UOB-LBPS",
-        learner="private-uob-lbps",
-        trust="central",
-        mechanism="tree-laplace",
-        calibration="paper-004",
-        settings={**_THEORY, "loss_estimator": "paper"},
-        constants={**_BANDIT, **_TREE},
-        deviations=(_ROOT, _QUANTILE, "the base of log K is left open: 2", _COLLAPSE),
-        reference=_PURE_RIVER,
-        delivers=Delivered(2.067, 0.0, "4H units in each of 15 nodes, and 2H in the losses"),
+    _UOB_LBPS.preset(
+        "004-bandit-jdp",
+        ("central", "tree-laplace"),
+        _PURE_RIVER,
+        Delivered(2.067, 0.0, "4H units in each of 15 nodes, and 2H in the losses"),
+        constants=_TREE,
+        deviations=(_BASE, _COLLAPSE),
     ),
-    Preset(
-        name="004-bandit-ldp",
-        paper="004",
-        algorithm="Private-UOB-LBPS",
-        learner="private-uob-lbps",
-        trust="local",
-        mechanism="laplace",
-        calibration="paper-004",
-        settings={**_THEORY, "loss_estimator": "paper"},
-        constants={**_BANDIT, **_REPORTS},
-        deviations=(_ROOT, _QUANTILE, _COLLAPSE),
-        reference=_PURE_RIVER,
-        delivers=Delivered(2.0, 0.0, "6H units on a scale for 3H"),
+    _UOB_LBPS.preset(
+        "004-bandit-ldp",
+        ("local", "laplace"),
+        _PURE_RIVER,
+        Delivered(2.0, 0.0, "6H units on a scale for 3H"),
+        constants=_REPORTS,
+        deviations=(_COLLAPSE,),
     ),
 )
 

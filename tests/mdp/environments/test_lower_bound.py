@@ -51,6 +51,65 @@ def test_the_hardest_advantage_by_hand():
     assert ratio == pytest.approx(2.0)  # grows like sqrt(K)
 
 
+def test_the_hardest_advantage_under_central_privacy_by_hand():
+    """n/(16·(e^eps - 1)·K) where that is more than without privacy: small epsilon, few users."""
+    found = hardest_advantage(9, 10_000, 0.001, "central")
+    assert found == pytest.approx(9 / (16 * math.expm1(0.001) * 10_000))
+    assert hardest_advantage(9, 10_000, 0.1, "central") == hardest_advantage(9, 10_000)
+    assert hardest_advantage(9, 100, 0.001, "central") == 0.25
+    with pytest.raises(InvalidInputError, match="trust"):
+        hardest_advantage(9, 100, 0.1, "shuffle")
+    mdp = make("LowerBound", episodes=10_000, epsilon=0.001, trust="central")
+    assert mdp.transitions[0, :4, :, 4].max() == pytest.approx(0.5 + found)
+    price = 10_000 * (0.75 - 1 / 9) * found * 6
+    assert least_regret(9, 10_000, 6, 0.001, "central") == pytest.approx(price)
+    more = least_regret(9, 20_000, 6, 0.001, "central")
+    assert more == pytest.approx(price)  # S·A·H/epsilon: no more users, no more regret
+
+
+def private_plays(epsilon, advantage, users):
+    """Exact laws of the arms that a private learner plays: equal arms, and arm 0 better.
+
+    There are two; each choice is epsilon-DP in the outcome of every user before.
+    """
+    laws = []
+    for better in (0.0, advantage):
+        law = {(): {(0, 0): 1.0}}  # plays -> good outcomes minus bad ones per arm -> probability
+        for _ in range(users):
+            following = {}
+            for plays, sums in law.items():
+                for state, mass in sums.items():
+                    first = private_choice(state[0] - state[1], epsilon)
+                    for arm, chance in ((0, first), (1, 1 - first)):
+                        good = 0.5 + better * (arm == 0)
+                        for outcome, probability in ((1, good), (-1, 1 - good)):
+                            after = list(state)
+                            after[arm] += outcome
+                            part = following.setdefault((*plays, arm), {})
+                            key = tuple(after)
+                            part[key] = part.get(key, 0.0) + mass * chance * probability
+            law = following
+        laws.append({plays: sum(sums.values()) for plays, sums in law.items()})
+    return laws
+
+
+def private_choice(difference, epsilon):
+    """Arm 0 by the exponential mechanism: one user moves the difference by two."""
+    return 1 / (1 + math.exp(-epsilon * difference / 2))
+
+
+def test_private_plays_tell_as_little_as_proved():
+    """KL <= 2·(e^eps - 1)·Delta·E[N_0] for a learner of epsilon/K per choice."""
+    users, advantage, epsilon = 6, 0.2, 0.6
+    equal, better = private_plays(epsilon / users, advantage, users)
+    information = sum(p * math.log(p / better[plays]) for plays, p in equal.items())
+    plays_of_it = sum(p * plays.count(0) for plays, p in equal.items())
+    assert 0 < information <= 2 * math.expm1(epsilon) * advantage * plays_of_it
+    for plays, p in equal.items():  # the inequality behind it, sequence by sequence
+        factor = (1 + 2 * advantage * math.expm1(epsilon)) ** plays.count(0)
+        assert p <= factor * better[plays] * (1 + 1e-12)
+
+
 def test_the_instance_takes_its_gap_from_users_and_epsilon():
     mdp = make("LowerBound", depth=2, actions=3, episodes=10_000, epsilon=0.5)
     good, best = mdp.shape.states - 2, hardest_advantage(9, 10_000, 0.5)

@@ -18,6 +18,7 @@ def LowerBound(
     advantage: float = 0.2,
     episodes: int | None = None,
     epsilon: float | None = None,
+    trust: str = "local",
     relabel: int | None = None,
 ) -> TabularMDP:
     """A tree to leaves with coin-flip arms, one of which is a little better: as hard as it gets.
@@ -36,14 +37,15 @@ def LowerBound(
         horizon: steps per episode; at least depth + 1, the bound needs about twice the depth.
         advantage: how much likelier the good state is after the best arm, at most 1/2.
         episodes: K; the advantage is then the hardest one for K users (`hardest_advantage`).
-        epsilon: of local privacy, beside ``episodes``; None is without privacy.
+        epsilon: of the privacy that learners keep, beside ``episodes``; None is without privacy.
+        trust: who keeps it, ``"local"`` or ``"central"``.
         relabel: a seed to rename the actions at random in each state, which hides the best arm.
     """
     _validate.count(depth=depth)
     _validate.count(2, actions=actions)
     _validate.count(depth + 1, horizon=horizon)
     if episodes is not None:
-        advantage = hardest_advantage(actions**depth, episodes, epsilon)
+        advantage = hardest_advantage(actions**depth, episodes, epsilon, trust)
     elif epsilon is not None:
         raise InvalidInputError(
             f"Expected episodes beside epsilon={epsilon!r}: the hardest advantage depends on both."
@@ -67,37 +69,60 @@ def LowerBound(
     return relabel_actions(mdp, relabel)
 
 
-def hardest_advantage(arms: int, episodes: int, epsilon: float | None = None) -> float:
+def hardest_advantage(
+    arms: int, episodes: int, epsilon: float | None = None, trust: str = "local"
+) -> float:
     """The advantage of the best arm at which K users cannot find it, and lose most.
 
     **Derivation.** Let the best of n arms be drawn uniformly, and compare with n equal arms, where
-    some arm is played K/n times on average. One play tells the learner at most kappa·Delta² about
-    which of the two worlds it is in: -log(1 - 4·Delta²)/2 <= (8/3)·Delta² without privacy
-    (Delta <= 1/4), and under epsilon-LDP also at most min(4, e^(2·epsilon))·(e^epsilon - 1)²·Delta²
-    (Duchi, Jordan and Wainwright 2013, Theorem 1: the total variation of the two trajectories is at
-    most Delta). So by Pinsker the best arm is played at most K/n + K·sqrt(K·kappa·Delta²/(2n))
-    times: K/n + K/4 with Delta = sqrt(n/(8·kappa·K)), which is at most 1/4 for large K.
+    arm j is played N_j times, K/n on average over j. If one play tells the learner at most
+    tau(Delta) about which of the two worlds it is in, KL <= tau·E[N_j], then by Pinsker the best
+    arm is played at most K/n + K·sqrt(K·tau/(2n)) times on average over j: K/n + K/4 with the
+    Delta (at most 1/4) at which tau = n/(8K).
+
+    *Without privacy* tau = -log(1 - 4·Delta²)/2 <= (8/3)·Delta².
+
+    *epsilon-LDP*: also tau <= min(4, e^(2·epsilon))·(e^epsilon - 1)²·Delta² (Duchi, Jordan and
+    Wainwright 2013, Theorem 1: the total variation of the two trajectories is at most Delta).
+
+    *Central epsilon*: the policies a are epsilon-DP in every user's outcome r, which is how joint
+    privacy is kept here (billboard lemma). Turn a fair outcome r of an arm-j player into r', good
+    with probability 1/2 + Delta: a bad one becomes good with probability 2·Delta. Given r', a good
+    one was bad with probability at most 2·Delta, and P(a|r) <= e^(epsilon·d)·P(a|r') if d outcomes
+    differ. So P_0(a) <= (1 + 2·Delta·(e^epsilon - 1))^(N_j(a))·P_j(a), and
+    tau <= 2·(e^epsilon - 1)·Delta: below Delta² only where K < n/epsilon² or so.
 
     >>> round(hardest_advantage(9, 100_000), 5), round(hardest_advantage(9, 100_000, 0.1), 5)
     (0.00205, 0.02886)
+    >>> round(hardest_advantage(9, 10_000, 0.001, "central"), 5)
+    0.05622
     """
     _validate.count(arms=arms, episodes=episodes)
-    told = 8 / 3
-    if epsilon is not None:
-        _validate.positive(epsilon=epsilon)
-        small = min(float(epsilon), 2.0)  # beyond, reports tell as much as outcomes
-        told = min(told, min(4.0, math.exp(2 * small)) * math.expm1(small) ** 2)
-    return min(0.25, math.sqrt(arms / (8 * told * episodes)))
+    _validate.choice(("local", "central"), trust=trust)
+    told, share = 8 / 3, arms / (8 * episodes)
+    if epsilon is None:
+        return min(0.25, math.sqrt(share / told))
+    _validate.positive(epsilon=epsilon)
+    small = min(float(epsilon), 2.0)  # beyond, reports tell as much as outcomes
+    if trust == "central":
+        return min(0.25, max(math.sqrt(share / told), share / (2 * math.expm1(small))))
+    told = min(told, min(4.0, math.exp(2 * small)) * math.expm1(small) ** 2)
+    return min(0.25, math.sqrt(share / told))
 
 
-def least_regret(arms: int, episodes: int, steps: int, epsilon: float | None = None) -> float:
-    """What every (epsilon-LDP) learner loses on average over where the best arm is.
+def least_regret(
+    arms: int, episodes: int, steps: int, epsilon: float | None = None, trust: str = "local"
+) -> float:
+    """What every (epsilon-private) learner loses on average over where the best arm is.
 
     K·(3/4 - 1/n) plays miss it, and each loses the advantage in each of the ``steps`` that follow:
-    of the order of H·sqrt(S·A·K)/min(e^epsilon - 1, 1), Theorem 2 of paper 002.
+    of the order of H·sqrt(S·A·K)/min(e^epsilon - 1, 1) under LDP (Theorem 2 of paper 002), of
+    H·sqrt(S·A·K) + S·A·H/epsilon under central privacy (Vietri et al. 2020).
 
     >>> round(least_regret(9, 100_000, 6, 0.1))
     11062
+    >>> round(least_regret(9, 10_000, 6, 0.001, "central")), round(least_regret(9, 10_000, 6))
+    (2155, 249)
     """
-    advantage = hardest_advantage(arms, episodes, epsilon)
+    advantage = hardest_advantage(arms, episodes, epsilon, trust)
     return episodes * (0.75 - 1 / arms) * advantage * steps

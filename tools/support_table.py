@@ -1,0 +1,102 @@
+"""Regret against H·C_M·sqrt(K): the table and the picture of docs/papers/adversarial.md.
+
+Usage: ``python tools/support_table.py RESULTS [PICTURE.svg]``, RESULTS the folder that
+``discreet run effective-support`` wrote. C_M is that of each run's own MDP.
+"""
+
+import sys
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import spearmanr
+
+from discreet.lab.labels import trust_words
+from discreet.lab.plots import COLOURS, MARKERS
+from discreet.lab.results import Results, load
+from discreet.lab.tasks import build_environment
+from discreet.mdp import effective_support
+from discreet.papers.bounds import BOUNDS
+
+mpl.use("Agg")
+mpl.rcParams["svg.fonttype"] = "none"  # text stays text: a fifth of the size
+mpl.rcParams["svg.hashsalt"] = "support"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One environment under one trust model, run by run."""
+
+    environment: str
+    trust: str
+    support: np.ndarray
+    bound: np.ndarray
+    regret: np.ndarray
+
+
+def lines_of(results: Results) -> list[Line]:
+    """C_M, H·C_M·sqrt(K) (004, Theorem 3.3) and the final regret of every run."""
+    experiment, bound = results.experiment, BOUNDS["private-uc-o-reps"]["none"]
+    rows = {row.title: row for row in experiment.environments}
+    found = []
+    for one in results.series():
+        row = rows[one.facts["environment"]]
+        mdps = [build_environment(row, experiment.seed, run) for run in range(len(one.final))]
+        support = np.array([effective_support(mdp).cumulative for mdp in mdps])
+        S, A, H = mdps[0].shape.states, mdps[0].shape.actions, mdps[0].shape.horizon
+        users = float(one.episodes[-1])
+        bounds = np.array([bound(S, A, H, users, support=float(c)) for c in support])
+        trust = trust_words(one.facts, one.guarantee)
+        found.append(Line(row.title, trust, support, bounds, one.final))
+    return found
+
+
+def write(lines: list[Line], trusts: list[str]) -> None:
+    """The table, and whether regret grows with C_M."""
+    print("| transitions | mean C_M | H·C_M·sqrt(K) | " + " | ".join(trusts) + " |")
+    print("|---|---|---|" + "---|" * len(trusts))
+    for name in dict.fromkeys(line.environment for line in lines):
+        group = [line for line in lines if line.environment == name]
+        first = f"| {name} | {group[0].support.mean():.1f} | {group[0].bound.mean():,.0f} | "
+        cells = [
+            f"{line.regret.mean():,.0f} ± {np.std(line.regret, ddof=1):,.0f}" for line in group
+        ]
+        print(first + " | ".join(cells) + " |")
+    for trust in trusts:
+        bound, regret = together(lines, trust)
+        rank = spearmanr(bound, regret)
+        print(f"{trust}: rank correlation {rank.statistic:.2f} over {len(bound)} runs", end="")
+        print(f", p = {rank.pvalue:.2g}; largest regret / bound {(regret / bound).max():.2f}")
+
+
+def together(lines: list[Line], trust: str) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds and regrets of all environments under one trust model."""
+    chosen = [line for line in lines if line.trust == trust]
+    return np.concatenate([c.bound for c in chosen]), np.concatenate([c.regret for c in chosen])
+
+
+def draw(lines: list[Line], trusts: list[str], path: str) -> None:
+    """A point per run."""
+    figure, axes = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
+    for number, trust in enumerate(trusts):
+        style = {"color": COLOURS[number], "marker": MARKERS[number], "ls": "", "alpha": 0.7}
+        axes.plot(*together(lines, trust), ms=5, label=trust, **style)
+    ends = axes.get_xlim()
+    axes.plot(ends, ends, color="0.6", lw=1, ls=":", label="regret = H·C_M·sqrt(K)")
+    axes.set(xlabel="H·C_M·sqrt(K)", ylabel="final regret", yscale="symlog")
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main(folder: str, picture: str | None = None) -> None:
+    """Print and draw."""
+    lines = lines_of(load(folder))
+    trusts = list(dict.fromkeys(line.trust for line in lines))
+    write(lines, trusts)
+    if picture:
+        draw(lines, trusts, picture)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
