@@ -7,7 +7,9 @@ PEERS := quantecon rlberry-scool autodp clarabel
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
-EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/papers/*.toml)))
+# Processes are the parallelism: threads of a matrix library would only wait for each other.
+export OPENBLAS_NUM_THREADS ?= 1
+EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/experiments/*.toml)))
 
 # A part of `make test` runs and notes its time; the last line prints the minutes of each.
 TIMES := .test-minutes
@@ -102,7 +104,7 @@ soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, rac
 	@$(BIN)/python tools/service_soak.py
 	@$(BIN)/pytest -q --long tests/service
 
-study: $(VENV)/.dev  ## the tables of discreet.fit in full: per step, pooled, known rewards (hours)
+study: $(VENV)/.dev  ## rehearses discreet.fit in full, its tables: per step, pooled, known rewards (hours)
 	@$(BIN)/python tools/fit_table.py
 	@$(BIN)/python tools/fit_table.py --stationary
 	@$(BIN)/python tools/fit_table.py --known-rewards

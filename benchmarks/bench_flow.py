@@ -1,8 +1,13 @@
 """The flow projection against Clarabel, and a billion users against a million."""
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from benchmarks._measure import Peer, compare, package
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
 
 
 def run(quick: bool) -> list[dict]:
@@ -27,16 +32,36 @@ def _projection(states: int, horizon: int, quick: bool) -> dict:
     )
 
 
-def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
+class FlowConstraints(NamedTuple):
+    """The constraints of a flow as a general-purpose solver takes them: nonnegative transitions.
+
+    Attributes:
+        rows: the (h, s, a) that can be played, one array per axis.
+        matrix: flow equations, then minus the identity.
+        right: of the constraints.
+        cones: zero for the equations, nonnegative for the rest.
+    """
+
+    rows: tuple[np.ndarray, ...]
+    matrix: "csc_matrix"
+    right: np.ndarray
+    cones: list
+
+    @property
+    def size(self) -> int:
+        """Unknowns."""
+        return self.matrix.shape[1]
+
+
+def flow_constraints(played: np.ndarray, users: float) -> FlowConstraints:
+    """Who starts, and who comes into a state leaves it; ``played[h, s, a]`` can be played."""
     import clarabel
     from scipy import sparse
 
-    horizon, states = noisy.shape[:2]
-    played = np.ones((horizon, states), bool)
-    played[0] = start
     rows = np.nonzero(played)
+    horizon, states = played.shape[:2]
     equations = np.zeros((1 + (horizon - 1) * states, len(rows[0]), states))
-    for i, (h, s) in enumerate(zip(*rows, strict=True)):
+    for i, (h, s) in enumerate(zip(*rows[:2], strict=True)):
         equations[0 if h == 0 else 1 + (h - 1) * states + s, i] += 1
         for j in range(states if h + 1 < horizon else 0):
             equations[1 + h * states + j, i, j] -= 1
@@ -45,11 +70,22 @@ def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
     right = np.zeros(matrix.shape[0])
     right[0] = users
     cones = [clarabel.ZeroConeT(len(equations)), clarabel.NonnegativeConeT(size)]
+    return FlowConstraints(rows, matrix, right, cones)
+
+
+def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
+    import clarabel
+    from scipy import sparse
+
+    played = np.ones(noisy.shape[:3], bool)
+    played[0] = start[:, None]
+    program = flow_constraints(played, users)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    quadratic = sparse.identity(size).tocsc()
-    linear = -noisy[rows[0], rows[1], 0].ravel()
+    quadratic = sparse.identity(program.size).tocsc()
+    linear = -noisy[program.rows].ravel()
+    matrix, right, cones = program.matrix, program.right, program.cones
     return lambda: clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, settings).solve()
 
 

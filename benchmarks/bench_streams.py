@@ -26,7 +26,8 @@ def run(quick: bool) -> list[dict]:
         _private(4, 6, repeats, stationary=True),
         _private(6, 20, repeats, stationary=False),
         _plain(repeats),
-        _lockstep(repeats),
+        _lockstep("ldp-obi", repeats),
+        _lockstep("ldp-psrl", repeats),
     ]
 
 
@@ -86,22 +87,23 @@ def _rlberry(mdp):
     return agent.fit
 
 
-def _lockstep(repeats: int) -> dict:
+def _lockstep(name: str, repeats: int) -> dict:
     from discreet import Local, learn
     from discreet._seeds import RunSeeds
-    from discreet.learners.streams.lockstep import run_lockstep
+    from discreet.learners.registry import get_learner
     from discreet.mdp import RandomMDP
 
     mdp, trust, runs = RandomMDP(states=2, actions=2, horizon=2), Local(2, mechanism="laplace"), 20
     seeds = [RunSeeds(0, run) for run in range(runs)]
+    together = get_learner(name).run_lockstep
     return compare(
-        "ldp-obi, S=A=H=2, 20 runs in lockstep",
-        lambda: run_lockstep([mdp] * runs, trust, 20_000, seeds),
-        lambda: learn(mdp, learner="ldp-obi", trust=trust, episodes=20_000),
+        f"{name}, S=A=H=2, 20 runs in lockstep",
+        lambda: together([mdp] * runs, trust, 100_000, seeds),
+        lambda: learn(mdp, learner=name, trust=trust, episodes=100_000),
         Peer("one run at a time through the shared compiled loop", kind="ours"),
         "ns per episode",
         repeats=repeats,
-        per=(1e9 / 20_000 / runs, 1e9 / 20_000),
+        per=(1e9 / 100_000 / runs, 1e9 / 100_000),
     )
 
 

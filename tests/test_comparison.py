@@ -98,7 +98,7 @@ def test_ratios_are_paired(comparison):
     theirs = np.array([1.0, 10.0, 100.0])
     assert tools.ratio(theirs / 2, theirs) == pytest.approx((0.5, 0.5, 0.5))
     wide = tools.ratio(theirs[::-1], theirs)
-    assert wide.low < 0.5 < wide.point == 1.0 < 2.0 < wide.high
+    assert wide.low < 0.5 < wide.value == 1.0 < 2.0 < wide.high
 
 
 def test_tables_and_locks_say_what_the_rows_say(comparison, capsys):

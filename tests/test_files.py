@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from discreet._files import temporary_of, write_atomically
+from discreet._files import hold_alone, temporary_of, write_atomically
 
 
 @pytest.mark.core
@@ -114,3 +114,14 @@ def test_content_reaches_the_disk_before_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(type(tmp_path), "replace", watched_replace)
     write_atomically(tmp_path / "file", b"x" * 10**5)
     assert order == ["content", "name", "folder"]
+
+
+@pytest.mark.core
+def test_one_holds_a_file_alone_until_it_lets_go(tmp_path):
+    path = tmp_path / "study.db"
+    held = hold_alone(path)
+    with pytest.raises(BlockingIOError):
+        hold_alone(path)
+    os.close(held)
+    os.close(hold_alone(path))
+    assert not path.exists()

@@ -1,12 +1,11 @@
 """Lazy packages: nothing loads before it is used, and a wrong name is an AttributeError."""
 
 import importlib
-import subprocess
-import sys
 
 import pytest
 
 from discreet._lazy import attach
+from helpers.loading import loaded
 
 pytestmark = pytest.mark.core
 LAZY = ["discreet", "discreet.lab", "discreet.mdp", "discreet.mdp.environments"]
@@ -59,8 +58,4 @@ def test_exports_are_the_lazy_names(package):
     ],
 )
 def test_heavy_packages_load_when_used(code, heavy):
-    script = f"import sys; {code}; print(*[n for n in {heavy!r} if n in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
+    assert loaded(code, heavy) == []

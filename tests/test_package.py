@@ -1,22 +1,19 @@
 """The package as a whole: light to import, lazy, with a small public surface."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import discreet
+from helpers.loading import loaded
 
 HEAVY = ("numba", "scipy", "matplotlib", "gymnasium", "pyarrow", "opendp", "dp_accounting", "ray")
 
 
 @pytest.mark.core
 def test_import_loads_nothing_heavy():
-    code = f"import sys, discreet; print([m for m in {HEAVY!r} if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
+    assert loaded("import discreet", HEAVY) == []
 
 
 @pytest.mark.core

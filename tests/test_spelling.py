@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet._spelling import has_half_characters, quoted, spelled
+from discreet._spelling import guarded, has_half_characters, quoted, spelled, unguarded
 
 pytestmark = pytest.mark.core
 
@@ -43,3 +43,20 @@ def test_what_is_quoted_can_be_printed_on_a_line(value):
 
 def test_a_number_too_long_to_print_is_described():
     assert quoted(10**5000) == "a huge int"
+
+
+@given(st.text("=+-@\uff1d'ab1.", max_size=6))
+def test_a_guard_can_be_taken_off(text):
+    bare = unguarded(text)
+    assert unguarded(guarded(bare)) == unguarded(bare) == bare
+    assert not guarded(text).startswith(("=", "@", "\uff1d"))
+
+
+@pytest.mark.parametrize("number", ["-5", "+1", "-0.5", "-1e-6", "+2,5"])
+def test_numbers_need_no_guard(number):
+    assert guarded(number) == number
+
+
+@pytest.mark.parametrize("formula", ["=1", "+a", "-", "-5+3", "@sum", "-1_0", "--5"])
+def test_what_a_spreadsheet_would_run_is_guarded(formula):
+    assert guarded(formula) == f"'{formula}"

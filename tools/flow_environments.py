@@ -21,6 +21,8 @@ import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS
 from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
 
+from discreet.study.knowledge import Estimate
+
 LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
 LOCKED = 0.01
 """Share of the uniform policy's regret per user that the last users may lose."""
@@ -35,17 +37,6 @@ class Cell(NamedTuple):
     trust: str
     epsilon: float
     episodes: int
-
-
-class Ratio(NamedTuple):
-    """A ratio of mean regrets over the same runs, with its 95% interval."""
-
-    point: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.point:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 def by_cell(rows: list[Row], learner: str) -> dict[Cell, dict[tuple[int, int], Row]]:
@@ -82,12 +73,17 @@ def hindsight(
     return best
 
 
-def ratio(ours: np.ndarray, theirs: np.ndarray) -> Ratio:
-    """Of the means, with a bootstrap over pairs of runs."""
+def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Of mean regrets over the same runs, with a bootstrap over pairs of runs."""
     picks = np.random.default_rng(0).integers(len(ours), size=(DRAWS, len(ours)))
     drawn = ours[picks].mean(axis=1) / theirs[picks].mean(axis=1)
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Ratio(float(ours.mean() / theirs.mean()), float(low), float(high))
+    return Estimate(float(ours.mean() / theirs.mean()), float(low), float(high))
+
+
+def shown(found: Estimate) -> str:
+    """As a cell of a table says it."""
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def print_table(rows: list[Row], learner: str, old: str) -> None:
@@ -105,7 +101,7 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
         first = regrets(before, keys) if all(key in before for key in keys) else None
         etc = hindsight(rows, cell, keys)
         rivals = [x for x in (first, etc[1] if etc else None) if x is not None]
-        better = str(ratio(new, min(rivals, key=np.mean))) if rivals else ""
+        better = shown(ratio(new, min(rivals, key=np.mean))) if rivals else ""
         if first is not None:
             points[cell[1:]].append(float(new.mean() / first.mean()))
         uniform = np.mean([run.uniform for run in runs.values()]) * cell.episodes
@@ -114,7 +110,7 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
             f"| {uniform:,.0f} | {new.mean():,.0f} | {new.mean() / uniform:.2%} "
             f"| {'' if first is None else f'{first.mean():,.0f}'} "
             f"| {f'{etc[1].mean():,.0f} ({etc[0]:.0e})' if etc else ''} "
-            f"| {'' if first is None else ratio(new, first)} | {better} | {len(keys)} "
+            f"| {'' if first is None else shown(ratio(new, first))} | {better} | {len(keys)} "
             f"| {max(run.batches for run in runs.values())} |"
         )
     print(f"\n| trust, eps | K | geometric mean of {learner}/{old} | problems |\n|---|---|---|---|")

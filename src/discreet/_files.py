@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and a lock between processes."""
 
 import contextlib
 import os
@@ -60,6 +60,34 @@ def remove_strays(path: Path) -> None:
         stray.unlink(missing_ok=True)
     if strays:
         _flush_folder(path.parent)
+
+
+def reason(error: Exception) -> str:
+    """Why a file cannot be used, without its path, which the sentence around it names.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "study.db"))
+    'No such file or directory'
+    """
+    return getattr(error, "strerror", None) or str(error)
+
+
+def hold_alone(path: Path) -> int:
+    """A lock beside ``path`` that ends with its process; closing the descriptor gives it back.
+
+    It is a file of its own: to open and close a database itself would drop SQLite's locks.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    import fcntl
+
+    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _flush_folder(folder: Path) -> None:

@@ -5,7 +5,12 @@ zero-width spaces and joiners, marks of direction, soft hyphens. The rest is bro
 form (NFC) and loses white space at both ends. Upper and lower case remain different.
 """
 
+import re
 import unicodedata
+
+_FORMULA = re.compile("[=+@\uff1d\uff0b\uff0d\uff20-]")
+"""How a formula begins, for spreadsheets of all countries: some take wide characters, too."""
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 
 
 def spelled(text: str) -> str:
@@ -19,6 +24,28 @@ def spelled(text: str) -> str:
         visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     name = unicodedata.normalize("NFC", visible).strip()
     return name  # noqa: RET504
+
+
+def guarded(text: str) -> str:
+    """``text`` as a file for spreadsheets holds it: with an apostrophe before what they would run.
+
+    A spreadsheet computes a text that begins with =, +, - or @ when it opens the file. Numbers are
+    left alone.
+
+    >>> guarded("=1+1"), guarded("-5"), guarded("ill")
+    ("'=1+1", '-5', 'ill')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unguarded(text: str) -> str:
+    """``text`` without the apostrophes that `guarded` and spreadsheets put before a formula.
+
+    >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("'-5")
+    ('=1+1', "'tis", "'-5")
+    """
+    bare = text.lstrip("'")
+    return bare if guarded(bare) != bare else text
 
 
 def has_half_characters(text: str) -> bool:

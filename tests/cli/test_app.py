@@ -27,6 +27,15 @@ def test_version(discreet):
     assert discreet("--version") == (0, f"discreet {__version__}\n", "")
 
 
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("4", "4")])
+def test_one_thread_for_matrices_unless_somebody_says_otherwise(discreet, monkeypatch, given, used):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    discreet("--version")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == used
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, typer.Abort])
 def test_an_interruption_is_quiet(discreet, monkeypatch, error):
     def interrupted():
@@ -42,6 +51,10 @@ def test_an_interruption_is_quiet(discreet, monkeypatch, error):
         (InvalidInputError("Expected a, got b."), "Error: Expected a, got b.\n"),
         (MemoryError(), "Error: Not enough memory for a problem of this size; ask for fewer"),
         (typer.BadParameter("not so"), "not so"),
+        (
+            PermissionError(13, "Permission denied", "folder/key"),
+            "Error: Cannot use 'folder/key': Permission denied; check path and permissions.\n",
+        ),
     ],
 )
 def test_errors_on_purpose_are_one_sentence_and_exit_code_two(discreet, monkeypatch, error, words):

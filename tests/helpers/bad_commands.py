@@ -51,6 +51,11 @@ def _design(text):
     return _written("bad.toml", text)
 
 
+def _redesign(old, new):
+    """The design of the study with one place changed."""
+    return _design(DESIGN.replace(old, new))
+
+
 def _nothing():
     pass
 
@@ -98,28 +103,24 @@ CASES = {
     "a design that is no TOML": (_design("states = ["), BAD, "Expected TOML"),
     "an unknown key in a design": (_design("state = 3"), BAD, "did you mean 'states'?"),
     "an unknown fact of a table": (
-        _design(DESIGN.replace("reward_range", "rewards_range")),
+        _redesign("reward_range", "rewards_range"),
         BAD,
         "did you mean 'reward_range'?",
     ),
-    "a reward range upside down": (
-        _design(DESIGN.replace("[0, 10]", "[10, 0]")),
-        BAD,
-        "low < high",
-    ),
+    "a reward range upside down": (_redesign("[0, 10]", "[10, 0]"), BAD, "low < high"),
     "a delimiter that is none": (
-        _design(DESIGN.replace("reward_range", 'delimiter = ";;"\nreward_range')),
+        _redesign("reward_range", 'delimiter = ";;"\nreward_range'),
         BAD,
         "of one character",
     ),
     "a name with a control character": (
-        _design(DESIGN.replace('"ill"', '"ill\\u001b[2J"')),
+        _redesign('"ill"', '"ill\\u001b[2J"'),
         BAD,
         "printed on one line",
     ),
     "a design without a bottom": (_design("x = " + "[" * 3_000), BAD, "Expected TOML"),
     "a setting in the wrong place": (
-        _design(DESIGN.replace("mixing = false", "episodes = 3")),
+        _redesign("mixing = false", "episodes = 3"),
         BAD,
         "belongs outside",
     ),
@@ -191,7 +192,7 @@ CASES = {
         ("fit", "bad.csv", *FIT[2:]),
         "sick",
     ),
-    "a fit to a missing folder": (_nothing, (*FIT, "--output", "none/p.csv"), "--output"),
+    "a fit to a missing folder": (_nothing, (*FIT, "--output", "none/p.csv"), "there is no folder"),
     "a fit with another ending": (_nothing, (*FIT, "--output", "p.txt"), ".json or .csv"),
     "a fit with a negative width": (_nothing, (*FIT, "--width", "-1"), "width >= 0"),
     "a seeded fit for real people": (

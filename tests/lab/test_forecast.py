@@ -14,7 +14,8 @@ def test_a_stream_pays_per_user_and_a_batch_learner_per_batch():
     stream = _linear([(100, 1.0), (400, 2.5)])
     assert stream(1000) == pytest.approx(2.5 + 600 * 0.005)
     assert _linear([(100, 0.5)])(200) == pytest.approx(1.0)
-    assert _batches([(100, 2.0)])(10_000) == pytest.approx(2.0)  # one point tells no growth
+    assert _batches([(100, 2.0)])(10_000) == pytest.approx(22.0)  # one point: as on ICU-Sepsis
+    assert _batches([(100, 2.0)])(50) == pytest.approx(2.0)
     grows = _batches([(100, 1.0), (10_000, 2.0)])
     assert [grows(users) for users in (100, 10_000)] == pytest.approx([1.0, 2.0])
     assert 3.0 < grows(1_000_000) < 4.0

@@ -10,6 +10,7 @@ from discreet.errors import DiscreetError, UnsupportedError
 from discreet.lab import tasks
 from discreet.lab.runner import run_experiment
 from discreet.lab.tasks import bundles, execute, tasks_of
+from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import run_lockstep
 from discreet.mdp import RandomMDP
 from discreet.privacy.trust import Local
@@ -59,7 +60,7 @@ def test_the_numbers_are_those_of_the_learner(experiment):
     outcomes = execute(bundle)
     mdps = [RandomMDP(states=2, actions=2, horizon=2, seed=3 + task.run) for task in bundle]
     seeds = [RunSeeds(3, task.run) for task in bundle]
-    direct = run_lockstep(mdps, Local(2.0, mechanism="laplace"), 300, seeds)
+    direct = run_lockstep(LdpObi, mdps, Local(2.0, mechanism="laplace"), 300, seeds)
     for outcome, result in zip(outcomes, direct, strict=True):
         assert outcome.record["regret"] == result.regret.values.tolist()
 
@@ -106,8 +107,8 @@ def test_one_failing_run_of_a_bundle_does_not_take_the_others(experiment, tmp_pa
 
 
 def test_a_learner_without_a_lockstep_form_is_named(experiment):
-    row = replace(experiment.learners[0], name="psrl")
-    with pytest.raises(UnsupportedError, match="'psrl' has no lockstep form; remove lockstep"):
+    row = replace(experiment.learners[0], name="ucbvi")
+    with pytest.raises(UnsupportedError, match="'ucbvi' has no lockstep form; remove lockstep"):
         tasks_of(replace(experiment, learners=(row,)))
 
 

@@ -61,7 +61,8 @@ def test_json_says_what_made_the_numbers():
 
 def entry(**promise):
     defaults = {"notion": "LDP", "epsilon": 1.0, "delta": 0.0, "simulated": False, "claimed": None}
-    return {"label": "L", "trust": "local", "guarantee": {**defaults, **promise}}
+    asked = {"label": "L", "trust": "local", "epsilon": 0.5, "delta": 0.0}
+    return {**asked, "guarantee": {**defaults, **promise}}
 
 
 def test_simulated_noise_warns_once_and_no_privacy_of_nothing():
@@ -75,6 +76,10 @@ def test_printed_constants_warn_of_what_they_deliver():
     (text,) = warnings_of(of(guarantees=[entry(claimed="(0.5, 0)-LDP")]))
     assert text.startswith("L (local)")
     assert "claim (0.5, 0)-LDP but deliver (1, 0)-LDP" in text
+    (text,) = warnings_of(of(guarantees=[entry(claimed="(0.5, 0)-LDP", epsilon=0.5)]))
+    assert "claim (0.5, 0)-LDP and deliver (0.5, 0)-LDP" in text
+    (text,) = warnings_of(of(guarantees=[entry(claimed="(0.5, 0)-LDP", epsilon=None)]))
+    assert "but deliver" in text
 
 
 def test_winners_are_found_per_environment_at_the_largest_k():

@@ -95,23 +95,39 @@ from discreet.learners import registry
 
 
 class Mine(registry.get_learner("flow-ucb").make):
-    pass  # {note}
+    pass
 
 
-registry.register(replace(registry.get_learner("flow-ucb"), name="mine-{note}", make=Mine))
+registry.register(replace(registry.get_learner("flow-ucb"), name="mine-{name}", make=Mine))
 """
 
 
-def test_an_edited_learner_of_another_package_reuses_nothing(tmp_path, monkeypatch):
+@pytest.fixture
+def twins(tmp_path, monkeypatch):
+    """Writes a module twice, with another name and nothing else; these names."""
     monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text, *names):
+        for name in names:
+            (tmp_path / f"{name}.py").write_text(text.format(name=name), "utf-8")
+        return names
+
+    return write
+
+
+def all_different(sources):
+    """Every source is known by more than the package that is installed."""
+    known = all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    return known and len(set(sources)) == len(sources)
+
+
+def test_an_edited_learner_of_another_package_reuses_nothing(twins, monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
     sources = []
-    for note in ("first", "second"):
-        (tmp_path / f"learner_{note}.py").write_text(LEARNER.format(note=note), "utf-8")
-        (cell,) = expand(replace(experiment(f"mine-{note}"), imports=(f"learner_{note}",)))
+    for name in twins(LEARNER, "first_learner", "second_learner"):
+        (cell,) = expand(replace(experiment(f"mine-{name}"), imports=(name,)))
         sources.append(cell.origin["learner"])
-    assert len(set(sources)) == 2
-    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    assert all_different(sources)
 
 
 def test_an_edited_model_reuses_nothing(tmp_path):
@@ -134,8 +150,7 @@ def test_an_edited_gymnasium_environment_reuses_nothing(tmp_path, monkeypatch):
         gymnasium.register(f"Lake-v{number}", f"lake_{number}:Lake")
         row = EnvironmentRow(name=f"Lake-v{number}")
         sources.append(replace(cell, environment=row).origin["environment"])
-    assert len(set(sources)) == 2
-    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    assert all_different(sources)
     unknown = replace(cell, environment=EnvironmentRow(name="NoSuchLake-v1"))
     assert unknown.origin["environment"] == _sources.logic()  # building it says what is wrong
 
@@ -153,20 +168,17 @@ register(Mechanism("central", "batch", "mine-{name}", Mine))
 """
 
 
-def test_an_edited_mechanism_of_another_package_reuses_nothing(tmp_path, monkeypatch):
-    """Two modules that differ in one comment; trust models name what they register."""
-    monkeypatch.syspath_prepend(tmp_path)
+def test_an_edited_mechanism_of_another_package_reuses_nothing(twins, monkeypatch):
+    """Trust models name what the modules register."""
     monkeypatch.setattr(mechanisms, "_MECHANISMS", list(mechanisms._MECHANISMS))
     sources = []
-    for name in ("first_noise", "second_noise"):
-        (tmp_path / f"{name}.py").write_text(NOISE.format(name=name), "utf-8")
+    for name in twins(NOISE, "first_noise", "second_noise"):
         trust = {**CENTRAL, "mechanism": f"mine-{name}"}
         one = replace(experiment("flow-ucb", trusts=[trust]), imports=(name,))
         (cell,) = expand(one)
         assert cell.origin["learner"] == _sources.logic()
         sources.append(cell.origin["mechanism"])
-    assert len(set(sources)) == 2
-    assert all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    assert all_different(sources)
     assert cell.key != replace(cell, trust=discreet.Central(1.0, 1e-6)).key
 
 

@@ -11,6 +11,10 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
+Head = Annotated[
+    str | None,
+    typer.Option(help="The study's head that you noted last: an older copy is refused."),
+]
 ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
 
 

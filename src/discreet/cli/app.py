@@ -17,6 +17,9 @@ _KEPT = ("calibrate", "--help", "-h")
 
 def main() -> NoReturn:
     """Entry point: errors raised on purpose become one sentence and exit code 2."""
+    # Matrices are small and many: threads that wait for each other take several times as long,
+    # above all on a busy machine. Whoever sets the variable is heard.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = _answered(sys.argv[1:])
     except DiscreetError as error:
@@ -28,6 +31,10 @@ def main() -> NoReturn:
     except BrokenPipeError:  # who reads has read enough (`discreet list | head`)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"Cannot use {str(error.filename)!r}: {error.strerror}; check path and permissions.")
     raise SystemExit(code if isinstance(code, int) else 0)
 
 

@@ -1,12 +1,12 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet._outputs import check_output
 from discreet._plain import Plain
 from discreet.cli._console import Progress, echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
@@ -67,7 +67,7 @@ def proof(
         _verify(verify, as_json=json)
         return
     if output is not None:
-        _check_output(output)
+        check_output(output)
     _check_reach(promise, release)
     with Progress(quiet=json, verb="certificate:") as progress:
         made = _certificate(promise, release, progress)
@@ -129,19 +129,6 @@ def _certified(
         raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
     batch = usual_batch(trust, release.shape, release.counters)
     return certify(batch, users=release.users, progress=progress)
-
-
-def _check_output(output: Path) -> None:
-    """A file can be written there; better known before the work than after it."""
-    from discreet.errors import InvalidInputError
-
-    folder = output.parent
-    if output.is_dir():
-        raise InvalidInputError(f"--output {output} is a folder; give the name of a file.")
-    if not folder.is_dir():
-        raise InvalidInputError(f"--output {output}: there is no folder {folder}; create it first.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInputError(f"--output {output}: the folder {folder} cannot be written to.")
 
 
 def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -> None:

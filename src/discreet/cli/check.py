@@ -6,7 +6,7 @@ import typer
 
 from discreet.cli._console import Progress, echo_json, print_table, warn
 from discreet.cli._names import environments, learners
-from discreet.cli._options import Json
+from discreet.cli._options import Head, Json
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -119,10 +119,7 @@ def check_study(
     name: Annotated[
         str, typer.Argument(help="The file of a study, or a learner of `discreet list`.")
     ],
-    head: Annotated[
-        str | None,
-        typer.Option(help="The study's head that you noted last: an older copy is refused."),
-    ] = None,
+    head: Head = None,
     json: Json = False,
 ) -> None:
     """Check a study: its noise, its file, its users, older copies. The study is only read."""

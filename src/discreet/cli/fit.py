@@ -1,15 +1,15 @@
 """`discreet fit`: a better policy from a table of logged episodes, by one private release."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet._outputs import TABLES, check_output
 from discreet.cli._console import Progress, echo_json, say, warn_of_delta
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
-from discreet.errors import DiscreetError, InvalidInputError
+from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
     from discreet._types import BoolArray
@@ -35,7 +35,8 @@ def logged(
     """A policy that is better than what people do today, or DEFERs to it, by one release."""
     written = design.read()
     warn_of_delta(getattr(written.trust_model, "delta", 0.0))
-    _check_output(output)
+    if output is not None:  # known before the release, which is made once
+        check_output(output, *TABLES)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))
         found = _fit(written, table, {**rehearsal.arguments(), "width": width}, progress)
@@ -66,19 +67,6 @@ def _written(found: "Fit", output: Path | None) -> str:
     except DiscreetError as error:
         return f"{error} The release was made and is printed here: keep it, and do not repeat it."
     return ""
-
-
-def _check_output(output: Path | None) -> None:
-    """Known before the release, which is made once."""
-    if output is None:
-        return
-    if output.suffix.lower() not in (".json", ".csv"):
-        raise InvalidInputError(f"Expected --output to end in .json or .csv, got {str(output)!r}.")
-    if output.is_dir() or not output.parent.is_dir() or not os.access(output.parent, os.W_OK):
-        raise InvalidInputError(
-            f"Expected --output to be a file in a folder that exists and takes files, got "
-            f"{str(output)!r}."
-        )
 
 
 def _start(design: "Design", names: "Vocabulary") -> "BoolArray":

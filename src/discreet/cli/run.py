@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from discreet.lab.tasks import Outcome
 
 
-def _beside_learner(text: str, names: Names | None = None) -> OptionInfo:
-    """An option that means something beside --learner or --paper only."""
-    said = f"With --learner or --paper: {text}"
+def _beside_learner(text: str, names: Names | None = None, *, papers: bool = True) -> OptionInfo:
+    """An option that means something beside --learner (or --paper) only."""
+    said = f"With --learner{' or --paper' * papers}: {text}"
     return cast(OptionInfo, typer.Option(help=said, autocompletion=names))
 
 
@@ -46,15 +46,22 @@ class OneLearner:
         _beside_learner("the environment, .npz file or Gymnasium id (RiverSwim).", environments),
     ] = None
     trust: Annotated[
-        str | None, _beside_learner("none, central, local or shuffle (none).", trusts)
+        str | None,
+        _beside_learner("none, central, local or shuffle (none).", trusts, papers=False),
     ] = None
-    epsilon: Annotated[float | None, _beside_learner("of the guarantee.")] = None
-    delta: Annotated[float | None, _beside_learner("of the guarantee (0).")] = None
-    mechanism: Annotated[str | None, _beside_learner("of the release (the best one).")] = None
-    calibration: Annotated[str | None, _beside_learner("exact or paper (exact).")] = None
+    epsilon: Annotated[float | None, _beside_learner("of the guarantee (the paper's).")] = None
+    delta: Annotated[float | None, _beside_learner("of the guarantee (0, the paper's).")] = None
+    mechanism: Annotated[
+        str | None, _beside_learner("of the release (the best one).", papers=False)
+    ] = None
+    calibration: Annotated[
+        str | None, _beside_learner("exact or paper (exact; a paper is as printed).")
+    ] = None
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="With --learner: a setting, name=value; env.name=value."),
+        typer.Option(
+            "--set", help="With --learner or --paper: a setting, name=value; env.name=value."
+        ),
     ] = None
 
     @property

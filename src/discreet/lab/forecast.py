@@ -3,6 +3,8 @@
 Every kind of cell is run with few users. What a stream learner costs grows with the number of users
 and is extrapolated along a line. A batch learner pays per batch, and how many batches there are
 grows with the logarithm of the users or a little faster: half-way between a logarithm and a power.
+Where a single rehearsal takes too long for a second one, batches are taken to grow as they do on
+ICU-Sepsis.
 """
 
 import math
@@ -14,7 +16,8 @@ from dataclasses import dataclass, replace
 from discreet.lab.tasks import Cell, Outcome, Task, bundles, execute
 from discreet.learners.registry import get_learner
 
-_FIRST = 200  # users of the first rehearsal
+_FIRST = {"stream": 200, "batch": 20_000}  # users of the first rehearsal
+_BATCHES_PER_DECADE = 5.0  # for each batch of the first rehearsal: flow-ucb on ICU-Sepsis
 _LONG_ENOUGH = {"stream": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
 _MEASURED = (10_000, 20_000)  # users: a stream draws its noise in blocks of at most 8,192
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
@@ -84,10 +87,10 @@ def _kind(cell: Cell) -> str:
 
 def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
     """Seconds of a run as a function of its users, and bytes that each user adds."""
-    batch = get_learner(cell.learner.name).rhythm == "batch"
-    enough = _LONG_ENOUGH["batch" if batch else "stream"]
+    rhythm = "batch" if get_learner(cell.learner.name).rhythm == "batch" else "stream"
+    batch, enough = rhythm == "batch", _LONG_ENOUGH[rhythm]
     times: list[tuple[int, float]] = []
-    users = min(_FIRST, cell.episodes)
+    users = min(_FIRST[rhythm], cell.episodes)
     problems += _failures(_executed(cell, users))  # compiles and calibrates
     while True:
         times.append((users, _run(cell, users)))
@@ -135,7 +138,11 @@ def _batches(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
     3.46
     """
     users, seconds = times[-1]
-    before, earlier = times[-2] if len(times) > 1 else (1, seconds)
+    if len(times) == 1:
+        return lambda episodes: (
+            seconds * (1.0 + _BATCHES_PER_DECADE * max(math.log10(episodes / users), 0.0))
+        )
+    before, earlier = times[-2]
     doubled = math.log(seconds / earlier) if seconds > earlier > 0 else 0.0
     steps = math.log(max(users, 2) / before) or 1.0
 

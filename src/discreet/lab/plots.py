@@ -5,6 +5,7 @@ also differ in style, so the pictures survive a black-and-white printer. Lines c
 where they end. Pictures are small and their text is large, so that a phone shows them as they are.
 """
 
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ _DIRECT = 6  # more lines than this have a legend below
 _SIZE = (5.4, 3.8)  # inches: as wide as a phone
 _ROW = 0.2  # inches that a row of a legend takes
 _TEXT = 9.5
+_FOLD = 44  # letters of a name beside an axis before it is folded
 _GAP = 0.062  # of the axes' height between two names at the end of lines
 UNIFORM = "playing at random"
 _CURVES = ("regret", "per-episode", "deviation", "range", "bounds")
@@ -241,11 +243,12 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
             textcoords="offset points",
             va="center",
             fontsize=_TEXT,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},  # over lines, legible
         )
     axes.axvline(ordered[0].uniform[-1], color="0.5", lw=1, ls=":")
     axes.annotate(
         UNIFORM,
-        (ordered[0].uniform[-1], len(ordered) - 0.5),
+        (ordered[0].uniform[-1], len(ordered) - 0.1),
         xytext=(-4, 0),
         textcoords="offset points",
         ha="right",
@@ -253,8 +256,9 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
         color="0.4",
         fontsize=8.5,
     )
-    axes.set_yticks(range(len(ordered)), names_of(ordered))
-    axes.set(xscale="log", xlabel="final regret", ylim=(-0.6, len(ordered) - 0.4))
+    folded = [textwrap.fill(name, _FOLD) for name in names_of(ordered)]
+    axes.set_yticks(range(len(ordered)), folded, linespacing=0.95)
+    axes.set(xscale="log", xlabel="final regret", ylim=(-0.6, len(ordered)))
     axes.margins(x=0.16)
     return axes
 
@@ -347,7 +351,8 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         if name != "cost":
             _name_lines(drawn, axes)
         else:
-            drawn.set_size_inches(_SIZE[0], 1.5 + 0.3 * len(series))
+            lines = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
+            drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + lines))
     return drawn
 
 

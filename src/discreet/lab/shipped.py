@@ -6,7 +6,7 @@ from importlib import resources
 
 def experiment_names() -> list[str]:
     """The shipped experiments."""
-    folder = resources.files("discreet.lab") / "papers"
+    folder = resources.files("discreet.lab") / "experiments"
     if not folder.is_dir():
         return []
     return sorted(
@@ -16,7 +16,7 @@ def experiment_names() -> list[str]:
 
 def text(name: str) -> str:
     """The file of a shipped experiment."""
-    return (resources.files("discreet.lab") / "papers" / f"{name}.toml").read_text("utf-8")
+    return (resources.files("discreet.lab") / "experiments" / f"{name}.toml").read_text("utf-8")
 
 
 def titles() -> dict[str, str]:

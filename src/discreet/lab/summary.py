@@ -7,7 +7,7 @@ from typing import cast
 
 from discreet._plain import Plain
 from discreet.lab.labels import labels_of, pair_of
-from discreet.lab.results import Facts, Results, Series
+from discreet.lab.results import Entry, Facts, Results, Series
 from discreet.lab.statistics import Comparison, band, verdicts
 from discreet.lab.tasks import Promise
 
@@ -95,15 +95,22 @@ def _row(series: Series) -> Row:
     )
 
 
+def _kept(entry: Entry) -> bool:
+    """Whether printed constants deliver what they claim."""
+    epsilon, delta = entry["guarantee"]["epsilon"], entry["guarantee"]["delta"]
+    return epsilon is not None and epsilon <= entry["epsilon"] and delta <= entry["delta"]
+
+
 def warnings_of(results: Results) -> list[str]:
     """What a reader must know before believing a row."""
     found: dict[str, None] = {}
     for entry in results.guarantees:
         promise = entry["guarantee"]
         if promise.get("claimed"):
+            said = "and" if _kept(entry) else "but"
             found[
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
-                f"{promise['claimed']} but deliver {pair_of(promise)} under replace-one."
+                f"{promise['claimed']} {said} deliver {pair_of(promise)} under replace-one."
             ] = None
         if promise.get("simulated") and promise["notion"] != "none":
             found[

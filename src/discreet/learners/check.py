@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet._checked import Checked
 from discreet._plain import Plain
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
@@ -37,7 +38,7 @@ _FAR = 6.0
 
 
 @dataclass(frozen=True)
-class LearnerReport:
+class LearnerReport(Checked):
     """What `check_learner` found.
 
     Attributes:

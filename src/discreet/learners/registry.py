@@ -1,7 +1,7 @@
 """The roster of learners.
 
-A new learner of ours is one file, one line in ``_MODULES`` and one in ``_LISTED``; one of yours is
-registered with `register`, or is an entry point ``discreet.learners`` of a package.
+A new learner of ours is one file and one line in ``_SHIPPED``; one of yours is registered with
+`register`, or is an entry point ``discreet.learners`` of a package.
 """
 
 import importlib
@@ -18,24 +18,6 @@ from discreet import _plugins
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.papers.bounds import RegretBound, bounds_of
 
-_MODULES: dict[str, str] = {
-    "dp-ucbvi": "discreet.learners.streams.ucbvi",
-    "ldp-obi": "discreet.learners.streams.ldp_obi",
-    "ldp-psrl": "discreet.learners.streams.psrl",
-    "private-uc-o-reps": "discreet.learners.adversarial.uc_o_reps",
-    "private-ucb-po": "discreet.learners.streams.private_ucb",
-    "private-ucb-vi": "discreet.learners.streams.private_ucb",
-    "private-uob-lbps": "discreet.learners.adversarial.uob_lbps",
-    "psrl": "discreet.learners.streams.psrl",
-    "pucb": "discreet.learners.streams.private_ucb",
-    "ucbvi": "discreet.learners.streams.ucbvi",
-    "pe": "discreet.learners.elimination.learner",
-    "sdp-pe": "discreet.learners.elimination.learner",
-    "etc": "discreet.learners.etc.learner",
-    "flow-ucb": "discreet.learners.flow_ucb.learner",
-}
-"""Learner name -> module that defines its ``LearnerSpec`` in ``SPECS``."""
-
 _STREAM = ("none", "central", "local")
 _BATCH = ("none", "shuffle", "central", "local")
 _ADVERSARIAL = ("central", "local", "none")
@@ -49,53 +31,98 @@ class Listing(NamedTuple):
     summary: str
 
 
-_LISTED: dict[str, Listing] = {
-    "dp-ucbvi": Listing(
-        "stream",
-        _STREAM,
-        "UCBVI with private Bernstein bonuses, four terms, each with a switch",
+class _Shipped(NamedTuple):
+    """Where a learner of ours is, the module below this package with it in its ``SPECS``."""
+
+    module: str
+    listing: Listing
+
+
+_SHIPPED: dict[str, _Shipped] = {
+    "dp-ucbvi": _Shipped(
+        "streams.ucbvi",
+        Listing(
+            "stream",
+            _STREAM,
+            "UCBVI with private Bernstein bonuses, four terms, each with a switch",
+        ),
     ),
-    "etc": Listing(
-        "batch",
-        ("shuffle", "central", "local", "none"),
-        "explore with designed coverage, then commit: the baseline",
+    "etc": _Shipped(
+        "etc.learner",
+        Listing(
+            "batch",
+            ("shuffle", "central", "local", "none"),
+            "explore with designed coverage, then commit: the baseline",
+        ),
     ),
-    "flow-ucb": Listing(
-        "batch",
-        ("shuffle", "central", "local", "none"),
-        "optimism on flow-consistent batches: the practical private learner",
+    "flow-ucb": _Shipped(
+        "flow_ucb.learner",
+        Listing(
+            "batch",
+            ("shuffle", "central", "local", "none"),
+            "optimism on flow-consistent batches: the practical private learner",
+        ),
     ),
-    "ldp-obi": Listing(
-        "stream",
-        _STREAM,
-        "optimism on signed estimates from local reports, four randomisers",
+    "ldp-obi": _Shipped(
+        "streams.ldp_obi",
+        Listing(
+            "stream", _STREAM, "optimism on signed estimates from local reports, four randomisers"
+        ),
     ),
-    "ldp-psrl": Listing("stream", _STREAM, "posterior sampling on locally private counts"),
-    "pe": Listing("batch", _BATCH, "policy elimination in stages, the non-private twin of sdp-pe"),
-    "private-uc-o-reps": Listing(
-        "adversarial",
-        _ADVERSARIAL,
-        "adversarial losses, full information: entropy FTRL over confidence boxes",
+    "ldp-psrl": _Shipped(
+        "streams.psrl", Listing("stream", _STREAM, "posterior sampling on locally private counts")
     ),
-    "private-ucb-po": Listing("stream", _STREAM, "private policy optimisation by mirror ascent"),
-    "private-ucb-vi": Listing("stream", _STREAM, "value iteration with private Hoeffding bonuses"),
-    "private-uob-lbps": Listing(
-        "adversarial",
-        _ADVERSARIAL,
-        "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
+    "pe": _Shipped(
+        "elimination.learner",
+        Listing("batch", _BATCH, "policy elimination in stages, the non-private twin of sdp-pe"),
     ),
-    "psrl": Listing("stream", ("none",), "posterior sampling, no privacy"),
-    "pucb": Listing("stream", ("none", "central"), "UBEV on private counts"),
-    "sdp-pe": Listing(
-        "batch", _BATCH, "policy elimination on shuffle-private counts, in polynomial time"
+    "private-uc-o-reps": _Shipped(
+        "adversarial.uc_o_reps",
+        Listing(
+            "adversarial",
+            _ADVERSARIAL,
+            "adversarial losses, full information: entropy FTRL over confidence boxes",
+        ),
     ),
-    "ucbvi": Listing(
-        "stream",
-        ("none",),
-        "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
+    "private-ucb-po": _Shipped(
+        "streams.private_ucb",
+        Listing("stream", _STREAM, "private policy optimisation by mirror ascent"),
+    ),
+    "private-ucb-vi": _Shipped(
+        "streams.private_ucb",
+        Listing("stream", _STREAM, "value iteration with private Hoeffding bonuses"),
+    ),
+    "private-uob-lbps": _Shipped(
+        "adversarial.uob_lbps",
+        Listing(
+            "adversarial",
+            _ADVERSARIAL,
+            "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
+        ),
+    ),
+    "psrl": _Shipped(
+        "streams.psrl", Listing("stream", ("none",), "posterior sampling, no privacy")
+    ),
+    "pucb": _Shipped(
+        "streams.private_ucb", Listing("stream", ("none", "central"), "UBEV on private counts")
+    ),
+    "sdp-pe": _Shipped(
+        "elimination.learner",
+        Listing(
+            "batch", _BATCH, "policy elimination on shuffle-private counts, in polynomial time"
+        ),
+    ),
+    "ucbvi": _Shipped(
+        "streams.ucbvi",
+        Listing(
+            "stream",
+            ("none",),
+            "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
+        ),
     ),
 }
-"""The same as in the ``SPECS``, for `discreet list`: a test keeps them equal."""
+"""The learners of discreet. A listing says the same as the learner's own specification, without
+loading it: a test keeps them equal."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +217,7 @@ _REGISTERED: dict[str, LearnerSpec] = {}
 
 def register(spec: LearnerSpec) -> None:
     """Add a learner of your own to the roster of this process."""
-    if spec.name in _MODULES:
+    if spec.name in _SHIPPED:
         raise InvalidInputError(
             f"Expected a new learner name, got {spec.name!r}, which discreet ships; choose another."
         )
@@ -199,13 +226,13 @@ def register(spec: LearnerSpec) -> None:
 
 def learner_names() -> list[str]:
     """All registered names."""
-    return sorted({*_MODULES, *_REGISTERED, *_plugins.entry_points("learners")})
+    return sorted({*_SHIPPED, *_REGISTERED, *_plugins.entry_points("learners")})
 
 
 def listing(name: str) -> Listing:
     """What `discreet list` says of a learner; one of ours is not loaded for it."""
-    if name in _LISTED:
-        return _LISTED[name]
+    if name in _SHIPPED:
+        return _SHIPPED[name].listing
     try:
         spec = get_learner(name)
     except InvalidInputError:  # one broken plug-in does not hide all others
@@ -217,9 +244,10 @@ def get_learner(name: str) -> LearnerSpec:
     """The specification of one learner, or an error with a suggestion."""
     if name in _REGISTERED:
         return _REGISTERED[name]
-    if name not in _MODULES:
+    if name not in _SHIPPED:
         return _of_plugin(name)
-    specs: dict[str, LearnerSpec] = importlib.import_module(_MODULES[name]).SPECS
+    module = importlib.import_module(f"{__package__}.{_SHIPPED[name].module}")
+    specs: dict[str, LearnerSpec] = module.SPECS
     return specs[name]
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from discreet._checked import Checked
 from discreet._types import BoolArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.layered import LayeredMDP, effective_support
@@ -19,7 +20,7 @@ _SMALL = 10**7
 
 
 @dataclass(frozen=True)
-class MDPReport:
+class MDPReport(Checked):
     """What `check_mdp` found.
 
     Attributes:

@@ -127,7 +127,7 @@ class Counts:
 
     def outside(self, played: BoolArray) -> int:
         """How many steps were taken in rows that ``played`` does not mark."""
-        return int(self.row_visits[~played[self.played]].sum())
+        return int(self.row_transitions[~played[self.played]].sum())
 
     def __add__(self, other: Self) -> "Counts":
         """Counts of two disjoint groups of users."""

@@ -16,7 +16,7 @@ from numbers import Integral
 from typing import Self
 
 from discreet._plain import Plain
-from discreet._spelling import has_half_characters, quoted, spelled
+from discreet._spelling import has_half_characters, quoted, spelled, unguarded
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 
@@ -119,7 +119,7 @@ def key(value: object) -> str | None:
     ('ill', '7', '7', '7', 'True', None, None)
     """
     if isinstance(value, str):
-        text = spelled(value)
+        text = unguarded(spelled(value))
     elif isinstance(value, Integral) and abs(int(value)) < 2**64:
         text = str(value)
     elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -169,7 +169,7 @@ def _name(given: object, kind: str) -> str:
         raise InvalidInputError(
             f"Expected names of {kind} as text or as integers, got {quoted(given)}."
         )
-    name = spelled(str(given))
+    name = unguarded(spelled(str(given)))
     if has_half_characters(name):
         raise InvalidInputError(
             f"Expected names of whole characters, got {quoted(given)} among the {kind}, which "

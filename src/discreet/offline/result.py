@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from discreet._outputs import write_rows
 from discreet._plain import Plain
-from discreet._tables import write_rows
 from discreet._types import BoolArray, FloatArray
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.offline.policy import DEFER, DeferringPolicy

@@ -39,6 +39,7 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -167,11 +168,11 @@ class LayeredPlan:
         feedback: "full" (cumulative losses of all pairs) or "bandit" (each episode's observed).
         episodes: length of the stream.
         guarantee: what it delivers.
+        mechanism: the name of the stream's, resolved.
         noise: noise over time on one cumulative counter, None without privacy.
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
         streamed_losses: losses are part of the stream (full information).
         public_losses: losses carry no noise.
-        mechanism: the name of the stream's, resolved.
         padded_losses: streamed losses carry the padded tree of 004, counts the plain one.
     """
 
@@ -179,11 +180,11 @@ class LayeredPlan:
     feedback: Feedback
     episodes: int
     guarantee: Guarantee
+    mechanism: str = "none"
     noise: CumulativeNoise | None = None
     loss_law: NoiseLaw | None = None
     streamed_losses: bool = False
     public_losses: bool = False
-    mechanism: str = "none"
     padded_losses: bool = False
 
     @property
@@ -239,23 +240,21 @@ class LayeredPlan:
         """The streams behind it: counts, and streamed losses in units of their own."""
         if self.noise is None:
             return []
+        plan = partial(
+            VectorPlan,
+            episodes=self.episodes,
+            mechanism=self.mechanism,
+            guarantee=self.guarantee,
+        )
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
-        streams = [self._stream(counts, self.noise, Reach(units=4 * self.size.horizon))]
+        reach = Reach(units=4 * self.size.horizon)
+        streams = [plan(sizes=counts, noise=self.noise, reach=reach)]
         if self.loss_stream is not None:
             reach = Reach(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
             losses = {"losses": self.size.pairs}
-            streams.append(self._stream(losses, in_loss_units(self.loss_stream), reach))
+            noise = in_loss_units(self.loss_stream)
+            streams.append(plan(sizes=losses, noise=noise, reach=reach))
         return streams
-
-    def _stream(self, sizes: dict[str, int], noise: CumulativeNoise, reach: Reach) -> VectorPlan:
-        return VectorPlan(
-            sizes=sizes,
-            episodes=self.episodes,
-            mechanism=self.mechanism,
-            noise=noise,
-            guarantee=self.guarantee,
-            reach=reach,
-        )
 
     def open(self, sampler: Sampler) -> "LayeredNoise":
         """Start a stream; it is used once."""

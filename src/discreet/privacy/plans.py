@@ -294,8 +294,18 @@ def with_counts(plan: BatchPlan) -> CountsPlan:
     )
 
 
+class Timed:
+    """Something that is released after every one of ``episodes`` users."""
+
+    episodes: int
+
+    def times(self, asked: IntArray | None) -> IntArray:
+        """These numbers of users, or 1, 2, ..., ``episodes``."""
+        return np.arange(1, self.episodes + 1) if asked is None else asked
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StreamPlan(ABC):
+class StreamPlan(Timed, ABC):
     """A calibrated continual release: cumulative statistics after every one of ``episodes``.
 
     Users of a `ReportStreamPlan` encode on their own devices.
@@ -350,10 +360,6 @@ class StreamPlan(ABC):
     def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
         """`error_bound` after so many users each; after 1, 2, ..., ``episodes`` if not given."""
         return np.array([self.error_bound(int(k), failure) for k in self.times(users)])
-
-    def times(self, asked: IntArray | None) -> IntArray:
-        """These numbers of users, or all."""
-        return every_time(self.episodes) if asked is None else asked
 
     @abstractmethod
     def open(self, sampler: Sampler) -> "StreamRelease":
@@ -453,7 +459,7 @@ def _centred_batch(
     steps = np.nonzero(mask)[0]
     kept = len(steps) if plan.last_transitions else int((steps < plan.shape.horizon - 1).sum())
     moved = raw["transitions"][:kept]  # rows are in the order of their steps
-    raw["transitions"][:kept] = moved + draw("transitions", moved.size).reshape(moved.shape)
+    moved += draw("transitions", moved.size).reshape(moved.shape)
     left = raw.pop("left")
     raw["rewards"] = raw["rewards"] + draw("rewards", raw["rewards"].size)
     gone = {"transitions": HALF("transitions", left + draw("left", left.size))}
@@ -511,11 +517,6 @@ def batch_release(
         last_transitions=plan.last_transitions,
         left=left,
     )
-
-
-def every_time(episodes: int) -> IntArray:
-    """1, 2, ..., ``episodes``: the users seen at each release of a stream."""
-    return np.arange(1, episodes + 1)
 
 
 def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:

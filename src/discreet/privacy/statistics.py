@@ -185,7 +185,9 @@ def debias(integers: IntArray, scale: float, centres: FloatArray | float) -> Flo
             f"Expected released integers, got {np.asarray(integers).dtype}: floating-point sums "
             f"betray what was added to what. Nothing was released."
         )
-    return np.asarray(scale * (integers - centres), np.float64)
+    estimates = np.asarray(integers - centres, np.float64)
+    estimates *= scale
+    return estimates
 
 
 def raw_statistics(counts: Counts, statistics: tuple[str, ...]) -> dict[str, IntArray]:
@@ -204,14 +206,15 @@ def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> N
     _validate.count(users=counts.users)
     if users is not None and counts.users != users:
         raise InvalidInputError(f"Expected the counts of {users} user(s), got {counts.users}.")
-    if (counts.row_transitions < 0).any() or (counts.row_rewards < 0).any():
+    if min(counts.row_transitions.min(initial=0), counts.row_rewards.min(initial=0)) < 0:
         raise InvalidInputError("Expected nonnegative counts; a count is below zero.")
-    if (counts.visits.sum(axis=(1, 2)) > counts.users).any():
+    visits = counts.row_visits
+    if (dense_of(visits, counts.played).sum(axis=(1, 2)) > counts.users).any():
         raise InvalidInputError(
             f"Expected at most {counts.users} transitions per step, one per user; "
             f"a user was counted twice, or `users` is wrong."
         )
-    if (counts.row_rewards > counts.row_visits).any():
+    if (counts.row_rewards > visits).any():
         raise InvalidInputError(
             "Expected rewards in [0, 1] per visit; a reward sum exceeds its visits. "
             "Scale rewards to [0, 1] first."
@@ -252,8 +255,10 @@ def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]
     steps = np.nonzero(counts.played)[0]
     visits = counts.row_visits
     here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
+    transitions = 2 * counts.row_transitions
+    transitions[steps >= kept] = 0
     return {
-        "transitions": np.where((steps < kept)[:, None], 2 * counts.row_transitions, 0),
+        "transitions": transitions,
         "rewards": 2 * counts.row_rewards - visits,
         "left": 2 * (counts.users - here[:kept]),
     }

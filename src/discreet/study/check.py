@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet._checked import Checked
 from discreet._files import temporary_of
 from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
@@ -41,16 +42,11 @@ _MARKER = "Zo\u00eb Marker-93751"
 
 
 @dataclasses.dataclass(frozen=True)
-class StudyReport:
+class StudyReport(Checked):
     """What `check_study` found; no problems means fit for real people (if the study is secure)."""
 
     study: str
     problems: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """No problems."""
-        return not self.problems
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""

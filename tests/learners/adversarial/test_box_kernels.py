@@ -25,7 +25,8 @@ def solved(h, potentials, columns, scales=None):
     p, gains = np.zeros((horizon, width, blocks)), np.zeros((horizon, blocks))
     scales = np.zeros((horizon, blocks)) if scales is None else scales
     n, pairs = WIDTHS[h + 1], WIDTHS[h] * ACTIONS
-    kernels.solve_layer(h, potentials, n, pairs, columns, scales, p, gains)
+    found = kernels.Solution(scales, p, gains)
+    kernels.solve_layer(h, potentials, n, pairs, columns, found)
     return p[h, :n, :pairs], gains[h, :pairs], scales
 
 

@@ -8,6 +8,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.learners.elimination.absorbing_model import (
     CountPool,
+    SecondLook,
     absorbing_model,
     absorption_optimism,
     bernstein_widths,
@@ -79,7 +80,7 @@ def test_the_widest_noise_is_that_of_any_statistic():
     assert (pool.widest == 4.0).all()
     pool.reward_variance[0] = 9.0
     assert (pool.widest[0] == 9.0).all()
-    pool.look_variance = np.full(SHAPE.visits, 16.0)
+    pool.second = SecondLook(np.zeros(SHAPE.visits), np.full(SHAPE.visits, 16.0))
     assert (pool.widest == 16.0).all()
 
 

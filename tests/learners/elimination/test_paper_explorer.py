@@ -8,7 +8,7 @@ import pytest
 import discreet
 from discreet import Shuffle
 from discreet.learners.base import Problem
-from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.absorbing_model import CountPool, SecondLook
 from discreet.learners.elimination.paper_explorer import PaperElimination, _one_step, _steps
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.learn import make_batch_learner
@@ -251,9 +251,21 @@ def test_sums_of_transitions_would_underestimate_visits():
     pool.transitions += 100 + rng.normal(0.0, 10.0, pool.transitions.shape)
     sums = made.processed(pool).transitions.sum(axis=-1)
     assert (sums < 2400).any()
-    pool.looks = 2400 + rng.normal(0.0, 10.0, pool.rewards.shape)
-    pool.look_variance = np.full(pool.rewards.shape, 100.0)
+    visits = 2400 + rng.normal(0.0, 10.0, pool.rewards.shape)
+    pool.second = SecondLook(visits, np.full(pool.rewards.shape, 100.0))
     assert (made.processed(pool).transitions.sum(axis=-1) >= 2400).all()
+
+
+def test_sums_are_held_against_the_released_visits_alone():
+    """Equation 6: not against an average of the counter and the sum."""
+    made = explorer(constants="theory")
+    pool = CountPool.empty(made.problem.shape)
+    pool.transition_variance[:] = pool.reward_variance[:] = 1e-6
+    pool.transitions += 100.0
+    noise = np.full(pool.rewards.shape, 1e-6)
+    pool.second = SecondLook(np.full(pool.rewards.shape, 900.0), noise)
+    sums = made.processed(pool).transitions.sum(axis=-1)
+    assert sums == pytest.approx(900.0, abs=made.error(pool))
 
 
 def test_noisy_counts_become_valid_before_they_are_used():

@@ -17,9 +17,10 @@ def test_the_normal_is_as_unlikely_as_the_chi_square(freedom, tail):
 
 def row_z(counts, visits, noise):
     steps = len(visits)
-    sampling, alone = np.array(visits, float), np.zeros(steps)
-    arguments = (np.array(counts, float), np.array(visits, float), sampling, np.array(noise))
-    return kernels.row_chi_square(*arguments, steps, alone), alone
+    sums, alone = np.zeros((COLUMNS, steps)), np.zeros(steps)
+    sums[VISITS] = sums[SAMPLING] = visits
+    sums[NOISE] = noise
+    return kernels.row_chi_square(np.array(counts, float), sums, steps, alone), alone
 
 
 def test_the_chi_square_of_a_row_by_numpy():

@@ -10,18 +10,32 @@ from discreet.learners.flow_ucb import plan_kernels as kernels
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import DOUBT, VISITS
 
-spread = kernels.spread.py_func
+spread, sparse, middle = (
+    kernels.spread.py_func,
+    kernels.sparse.py_func,
+    kernels.middle.py_func,
+)
 state_occupancy = kernels.state_occupancy.py_func
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_spread_is_mean_variance_and_deviations(seed):
     rng = np.random.default_rng(seed)
-    p, values = rng.dirichlet(np.ones(4)), rng.random(4)
-    mean, variance, deviation = spread(p, values)
-    assert mean == pytest.approx(p @ values)
-    assert variance == pytest.approx(p @ (values - p @ values) ** 2)
-    assert deviation == pytest.approx(((values - p @ values) ** 2).sum())
+    rows, values = rng.dirichlet(np.ones(4), 3), rng.random(4)
+    rows[1] = [0.0, 0.25, 0.0, 0.75]
+    plain, around = middle(values)
+    for i, p in enumerate(rows):
+        mean, variance = spread(sparse(rows), i, values)
+        assert mean == pytest.approx(p @ values)
+        assert variance == pytest.approx(p @ (values - p @ values) ** 2)
+        deviation = around + 4 * (mean - plain) ** 2
+        assert deviation == pytest.approx(((values - p @ values) ** 2).sum())
+
+
+def test_rows_without_their_zeros():
+    found = sparse(np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    assert found.ends.tolist() == [0, 2, 2, 3]
+    assert found.columns.tolist() == [1, 2, 0] and found.entries.tolist() == [0.5, 0.5, 1.0]
 
 
 def test_variances_by_hand():

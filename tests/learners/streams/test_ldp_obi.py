@@ -65,7 +65,7 @@ def test_no_run_locks_in(seed):
     """With the bias scaled down, a run on each of these lost 200% of what uniform play loses."""
     mdp, runs = RandomMDP(states=2, actions=2, horizon=2, seed=seed), 4
     seeds = [RunSeeds(1, run) for run in range(runs)]
-    results = run_lockstep([mdp] * runs, Local(20, mechanism="laplace"), 20_000, seeds)
+    results = run_lockstep(LdpObi, [mdp] * runs, Local(20, mechanism="laplace"), 20_000, seeds)
     shares = [result.final_regret / (20_000 * loss(mdp)) for result in results]
     assert max(shares) < 0.25
 

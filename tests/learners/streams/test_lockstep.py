@@ -1,4 +1,4 @@
-"""Lockstep LDP-OBI: the same algorithm, exact noise, runs that do not see each other."""
+"""Runs in lockstep: the same algorithms, exact noise, runs that do not see each other."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from discreet.errors import DiscreetError
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import all_regrets, run_lockstep
 from discreet.learners.streams.loop import CompiledRun, make_learner
+from discreet.learners.streams.psrl import LdpPsrl
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.mechanisms._lane_noise import alias_table
@@ -97,7 +98,7 @@ def step_by_step(mdp, seeds, episodes, constants):
 def test_a_lane_is_the_printed_algorithm(constants):
     """With practical constants unknown pairs, hence ties, come and go for long."""
     seeds = [RunSeeds(5, run) for run in range(3)]
-    results = run_lockstep([MDP] * 3, LAPLACE, 400, seeds, constants=constants)
+    results = run_lockstep(LdpObi, [MDP] * 3, LAPLACE, 400, seeds, constants=constants)
     expected = step_by_step(MDP, seeds[1], 400, constants)
     curve = results[1].regret
     np.testing.assert_allclose(curve.values, expected[curve.episodes - 1], atol=1e-9)
@@ -106,18 +107,19 @@ def test_a_lane_is_the_printed_algorithm(constants):
 
 def test_a_run_does_not_depend_on_the_others():
     seeds = [RunSeeds(5, run) for run in range(4)]
-    together = run_lockstep([MDP] * 4, LAPLACE, 1000, seeds)
-    alone = run_lockstep([MDP], LAPLACE, 1000, seeds[2:3])
+    together = run_lockstep(LdpObi, [MDP] * 4, LAPLACE, 1000, seeds)
+    alone = run_lockstep(LdpObi, [MDP], LAPLACE, 1000, seeds[2:3])
     assert (alone[0].regret.values == together[2].regret.values).all()
 
 
 @pytest.mark.parametrize("trust", [LAPLACE, NoPrivacy()])
-def test_the_law_is_that_of_the_plain_loop(trust):
+@pytest.mark.parametrize("kind", [LdpObi, LdpPsrl])
+def test_the_law_is_that_of_the_plain_loop(kind, trust):
     """Mean final regret of 300 runs each way: equal within 5.5 standard errors."""
     seeds, episodes = [RunSeeds(9, run) for run in range(300)], 200
-    together = run_lockstep([MDP] * 300, trust, episodes, seeds)
+    together = run_lockstep(kind, [MDP] * 300, trust, episodes, seeds)
     plain = [
-        learn(MDP, learner="ldp-obi", trust=trust, episodes=episodes, seed=8, run=run)
+        learn(MDP, learner=kind.name, trust=trust, episodes=episodes, seed=8, run=run)
         for run in range(300)
     ]
     a, b = (np.array([r.regret.values[-1] for r in group]) for group in (together, plain))
@@ -154,11 +156,11 @@ def test_every_policy_is_tabulated():
 def test_what_lockstep_cannot_do_gets_one_sentence():
     seeds = [RunSeeds(0)]
     with pytest.raises(DiscreetError, match="one by one"):
-        run_lockstep([RiverSwim(states=4, horizon=6)], LAPLACE, 10, seeds)
+        run_lockstep(LdpObi, [RiverSwim(states=4, horizon=6)], LAPLACE, 10, seeds)
     with pytest.raises(DiscreetError, match="got 'toeplitz' under JDP; run others one by one"):
-        run_lockstep([MDP], Central(2, 1e-6), 10, seeds)
+        run_lockstep(LdpObi, [MDP], Central(2, 1e-6), 10, seeds)
     with pytest.raises(DiscreetError, match="one MDP per seed"):
-        run_lockstep([MDP, MDP], LAPLACE, 10, seeds)
+        run_lockstep(LdpObi, [MDP, MDP], LAPLACE, 10, seeds)
 
 
 RANDOMISERS = [
@@ -182,7 +184,7 @@ def released_in_lockstep(trust, runs, episodes):
 
     kernel = pytest.MonkeyPatch()
     kernel.setattr(lane_users_kernels, "run_lanes", keep)
-    run_lockstep([MDP] * runs, trust, episodes, [RunSeeds(3, run) for run in range(runs)])
+    run_lockstep(LdpObi, [MDP] * runs, trust, episodes, [RunSeeds(3, run) for run in range(runs)])
     kernel.undo()
     return seen[0]
 
@@ -214,10 +216,11 @@ def test_released_counters_have_the_law_of_the_plain_loop(trust):
 
 
 @pytest.mark.parametrize("trust", RANDOMISERS, ids=str)
-def test_any_company_gives_the_same_run(trust):
+@pytest.mark.parametrize("kind", [LdpObi, LdpPsrl])
+def test_any_company_gives_the_same_run(kind, trust):
     seeds = [RunSeeds(5, run) for run in range(5)]
-    together = run_lockstep([MDP] * 5, trust, 300, seeds)
-    alone = run_lockstep([MDP], trust, 300, seeds[3:4])
+    together = run_lockstep(kind, [MDP] * 5, trust, 300, seeds)
+    alone = run_lockstep(kind, [MDP], trust, 300, seeds[3:4])
     assert (alone[0].regret.values == together[3].regret.values).all()
     assert alone[0].guarantee == together[3].guarantee
 

@@ -128,7 +128,7 @@ def test_the_device_of_either_rhythm():
     stream = device(trust.calibrate(SMALL, rhythm="stream", episodes=3))
     assert type(batch) is type(stream)
     crowd = device(Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL), 50)
-    assert crowd.bits == Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL).bits(50).bits
+    assert crowd.noise.bits == Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL).bits(50).bits
 
 
 def test_a_plan_without_devices_says_so():

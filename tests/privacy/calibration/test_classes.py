@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -53,20 +54,30 @@ def hockey_stick(one, other, epsilon):
     return sum(max(0.0, p - math.exp(epsilon) * other.get(view, 0.0)) for view, p in one.items())
 
 
-CASES = [
-    # users, noise messages, cells with none, probability of a noise cell, honest users
-    (3, 2, 3, 1.0, 3),
-    (4, 2, 3, 0.7, 4),
-    (5, 2, 3, 0.8, 3),
-    (4, 3, 4, 0.5, 4),
-    (3, 4, 2, 1.0, 3),
-    (2, 5, 3, 0.9, 1),
+class Crowd(NamedTuple):
+    """Users, each with so many noise messages on cells (with none), of whom so many are honest."""
+
+    users: int
+    noise: int
+    cells: int
+    rate: float
+    honest: int
+
+
+CROWDS = [
+    Crowd(users=3, noise=2, cells=3, rate=1.0, honest=3),
+    Crowd(users=4, noise=2, cells=3, rate=0.7, honest=4),
+    Crowd(users=5, noise=2, cells=3, rate=0.8, honest=3),
+    Crowd(users=4, noise=3, cells=4, rate=0.5, honest=4),
+    Crowd(users=3, noise=4, cells=2, rate=1.0, honest=3),
+    Crowd(users=2, noise=5, cells=3, rate=0.9, honest=1),
 ]
 
 
-@pytest.mark.parametrize(("users", "noise", "cells", "rate", "honest"), CASES)
+@pytest.mark.parametrize("crowd", CROWDS, ids=str)
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
-def test_delta_of_the_whole_shuffled_view(users, noise, cells, rate, honest, epsilon):
+def test_delta_of_the_whole_shuffled_view(crowd, epsilon):
+    users, noise, cells, rate, honest = crowd
     others = [i % cells for i in range(users - 1)]
     here, there = (enumerated_view([cell, *others], noise, cells, rate, honest) for cell in (0, 1))
     brute = max(hockey_stick(here, there, epsilon), hockey_stick(there, here, epsilon))

@@ -50,7 +50,15 @@ def delta_of(sigma, counts, epsilon):
 
 @pytest.mark.parametrize(
     ("cells", "pile", "sigma", "epsilon"),
-    [(2, 2, 4.0, 1.0), (4, 2, 3.0, 3.0), (2, 3, 6.0, 2.0), (3, 3, 2.0, 8.0), (2, 4, 1.2, 12.0)],
+    [
+        (2, 2, 4.0, 1.0),
+        (4, 2, 3.0, 3.0),
+        (6, 2, 2.0, 1.0),
+        (6, 2, 0.93, 20.0),
+        (2, 3, 6.0, 2.0),
+        (3, 3, 2.0, 8.0),
+        (2, 4, 1.2, 12.0),
+    ],
 )
 def test_no_move_is_worse(cells, pile, sigma, epsilon):
     worst = worst_gaussian_delta(sigma, cells, epsilon, pile=pile)
@@ -63,6 +71,13 @@ def test_no_move_is_worse(cells, pile, sigma, epsilon):
             assert found <= others * (1 + 1e-9) + 1e-17
         checked += 1
     assert checked >= 8
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(2.0, 1.0), (0.93, 20.0)])
+def test_piles_of_two_are_exact_where_the_general_bound_is_loose(sigma, epsilon):
+    exact = delta_of(sigma, (0, 6), epsilon)
+    assert worst_gaussian_delta(sigma, 6, epsilon, pile=2) == pytest.approx(exact, rel=1e-6)
+    assert other_moves_delta(sigma, 6, epsilon, 2) > 1.1 * exact
 
 
 @pytest.mark.parametrize("counts", [(1, 0, 2), (0, 3), (2, 1, 1), (1, 1), (1, 0, 0, 2)])

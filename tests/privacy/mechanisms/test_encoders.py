@@ -20,15 +20,15 @@ from discreet.privacy.mechanisms._encoders import (
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder
+from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import flatten
 from helpers.sampling import sampler
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
-THREE = ("transitions", "visits", "rewards")
 EPISODE = (np.array([0, 2, 1]), np.array([1, 0]), np.array([1.0, 0.0]))
 ALL = np.arange(60)
 ENCODERS = [
-    AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(2.0)),
+    AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(2.0)),
     AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, GaussianLaw(2.0)),
     AdditiveEncoder(SHAPE, ("rewards",), np.array([1, 5]), False, BoundedLaw(9)),
 ]
@@ -59,8 +59,8 @@ def test_the_wrong_kind_is_refused():
 
 
 def test_a_report_without_noise_is_the_counters():
-    truth = flatten(episode_counts(SHAPE, *EPISODE, sampler()), THREE, stationary=False)
-    quiet = AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(1e-3))
+    truth = flatten(episode_counts(SHAPE, *EPISODE, sampler()), STATISTICS, stationary=False)
+    quiet = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(1e-3))
     assert np.array_equal(quiet.encode(*EPISODE, sampler())[0], truth)
     assert truth.sum() == 2 + 2 + 1
 
@@ -85,15 +85,15 @@ def test_rewards_become_bits_on_the_device(reward):
 def test_traffic_counts_bits():
     assert ENCODERS[2].traffic.bytes == 2  # two counters with room for 122 values each
     assert ENCODERS[2].traffic.messages == 1
-    loud = AdditiveEncoder(SHAPE, THREE, ALL, False, LaplaceLaw(2e4))
+    loud = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(2e4))
     assert loud.traffic.bytes > ENCODERS[0].traffic.bytes
 
 
 @given(st.lists(st.booleans(), min_size=12, max_size=12))
 def test_the_mask_marks_what_can_be_played(bits):
     played = np.array(bits).reshape(SHAPE.visits)
-    mask = cell_mask(played, THREE, stationary=False)
-    assert mask.sum() == played_cells(played, THREE) == 5 * played.sum()
+    mask = cell_mask(played, STATISTICS, stationary=False)
+    assert mask.sum() == played_cells(played, STATISTICS) == 5 * played.sum()
     assert mask.size == 60
     pooled = cell_mask(played, ("visits",), stationary=True)
     assert np.array_equal(pooled, played.any(axis=0).ravel())

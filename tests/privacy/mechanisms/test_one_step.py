@@ -22,18 +22,18 @@ from discreet.privacy.mechanisms.one_step import (
     false_bit,
 )
 from discreet.privacy.plans import CountsPlan, ReportPlan
+from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
-THREE = ("transitions", "visits", "rewards")
 EPISODE = (np.array([0, 1, 0, 1]), np.array([1, 0, 0]), np.array([1.0, 0.0, 1.0]))
 TRUST = Local(1.5, mechanism="one-step")
 
 
 @given(st.floats(0.01, 30.0))
 def test_the_false_bit_delivers_epsilon_and_is_rounded_up(epsilon):
-    q, guarantee = false_bit(Local(epsilon), SHAPE, THREE)
+    q, guarantee = false_bit(Local(epsilon), SHAPE, STATISTICS)
     assert 0 < q < KEEP
     assert q >= math.exp(-epsilon) / (1 + math.exp(-epsilon)) * (1 - 1e-12)
     assert math.log((1 - q) / q) <= epsilon * (1 + 1e-12)
@@ -41,7 +41,7 @@ def test_the_false_bit_delivers_epsilon_and_is_rounded_up(epsilon):
 
 
 def test_the_false_bit_does_not_depend_on_the_statistics():
-    flips = {TRUST.calibrate(SHAPE, statistics=s).flip for s in (THREE, ("visits",))}
+    flips = {TRUST.calibrate(SHAPE, statistics=s).flip for s in (STATISTICS, ("visits",))}
     assert len(flips) == 1
 
 
@@ -63,9 +63,9 @@ def test_a_user_is_in_one_category_at_every_step(step):
 
 
 def test_counters_sum_categories():
-    sums = {name: categories_per_counter(SHAPE, name) for name in THREE}
+    sums = {name: categories_per_counter(SHAPE, name) for name in STATISTICS}
     assert sums == {"transitions": 2, "visits": 4, "rewards": 2}
-    variance = empty_variance(SHAPE, THREE, 0.2)
+    variance = empty_variance(SHAPE, STATISTICS, 0.2)
     assert variance["visits"] == 2 * variance["transitions"] == 2 * variance["rewards"]
     assert debias_scale(3, 0.2) == pytest.approx(3 / 0.3)
 

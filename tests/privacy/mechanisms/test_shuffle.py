@@ -97,7 +97,7 @@ class TestRealMessages:
         rebuilt = [
             (counter, int(i < ones))
             for counter, ones in enumerate(by_hand)
-            for i in range(5 * (1 + encoder.bits))
+            for i in range(5 * (1 + encoder.noise.bits))
         ]
         assert sorted(rebuilt) == sorted(map(tuple, messages.tolist()))
         one = plan.release_reports(messages, 5)
@@ -154,8 +154,8 @@ class TestRealMessages:
         for _ in range(2000):
             rows = encoder.encode(np.array([0, 0, 0]), np.array([0, 0]), np.array([0.3, 0]), noise)
             ones += rows[rows[:, 0] == cell, 1].sum()
-        expected = 2000 * (0.3 + encoder.bits * encoder.noise.probability)
-        assert abs(ones - expected) < 6 * math.sqrt(2000 * 0.25 * (1 + encoder.bits))
+        expected = 2000 * (0.3 + encoder.noise.bits * encoder.noise.probability)
+        assert abs(ones - expected) < 6 * math.sqrt(2000 * 0.25 * (1 + encoder.noise.bits))
 
 
 class TestRefusals:

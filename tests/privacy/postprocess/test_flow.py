@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from benchmarks.bench_flow import flow_constraints
 
 from discreet.errors import InvalidInputError, SolverError
 from discreet.privacy.postprocess import flow as flow_module
@@ -37,25 +38,15 @@ def quadratic_program(noisy, users, played, start, variance):
     import clarabel
     from scipy import sparse
 
-    horizon, states = noisy.shape[:2]
     cells = played.copy()
     cells[0] &= start[:, None]
-    rows = np.nonzero(cells)
-    equations = np.zeros((1 + (horizon - 1) * states, len(rows[0]), states))
-    for i, (h, s) in enumerate(zip(*rows[:2], strict=True)):
-        equations[0 if h == 0 else 1 + (h - 1) * states + s, i] += 1
-        for j in range(states if h + 1 < horizon else 0):
-            equations[1 + h * states + j, i, j] -= 1
-    size = equations[0].size
-    matrix = sparse.vstack([equations.reshape(-1, size), -sparse.identity(size)]).tocsc()
-    right = np.zeros(matrix.shape[0])
-    right[0] = 1.0
+    rows, matrix, right, cones = flow_constraints(cells, users=1.0)
+    states = noisy.shape[1]
     weight = np.repeat(1 / variance[rows], states)
     cost = -weight * noisy[rows].ravel() / users
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    cones = [clarabel.ZeroConeT(len(equations)), clarabel.NonnegativeConeT(size)]
     solver = clarabel.DefaultSolver(
         sparse.diags(weight).tocsc(), cost, matrix, right, cones, settings
     )

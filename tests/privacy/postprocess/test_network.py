@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.privacy.postprocess import network
-from discreet.privacy.postprocess.network import Network, solve
+from discreet.privacy.postprocess.network import Network, search, solve
 from discreet.privacy.postprocess.network_kernels import Edges
 
 
@@ -59,3 +59,15 @@ def test_how_far_a_cell_can_have_risen():
     some = Network(edges((0, 1, 0.0, 1.0)), 1, np.array([[0, 1, 1, 3], [1, 3, 3, 4]]))
     assert some.rise(np.array([1.0, 0.5, -2.0, 0.0])) == 3.0
     assert some.rise(np.zeros(4)) == 0.0
+
+
+@pytest.mark.parametrize(("top", "length"), [(5.0, 1.0), (0.3, 0.3)])
+def test_the_search_ends_at_the_top_or_at_the_border(top, length):
+    """A parabola with its maximum at ``top``, climbed from zero, at most to one."""
+
+    def gradient(u):
+        return top - u
+
+    found, g = search(gradient, np.zeros(1), np.ones(1), top, 1.0)
+    assert found == pytest.approx(length, abs=0.1 * length)
+    assert g[0] == pytest.approx(top - found)

@@ -266,6 +266,7 @@ def lanes(users, coefficients, plan, *, first=0, points=(1, 3, 5)):
         np.zeros((PAIRS, STATES + 2, RUNS)),
         np.zeros((STATES, ACTIONS, RUNS)),
         np.zeros((HORIZON + 1, STATES, RUNS)),
+        np.zeros(0),
         lane_states(SEEDS, "policy", 1),
         np.zeros((HORIZON, STATES, RUNS), np.int64),
     )
@@ -283,9 +284,9 @@ def test_a_planner_is_shown_public_counters_only_and_its_regret_is_recorded(monk
     plainly(monkeypatch, kernels, but=COMPILED)
     users, shown = users_of(Local(2, mechanism="laplace")), []
 
-    def plan(row, public, model, q, values, ties, actions):
+    def plan(row, public, model, q, values, room, state, actions):
         assert public is users.public.table
-        for array in (model, q, values, ties, actions):
+        for array in (model, q, values, room, state, actions):
             assert not np.shares_memory(array, users.raw.table)
         shown.append((row.tolist(), public.copy(), users.raw.table + users.noise.table))
         actions[:] = len(shown) > 2

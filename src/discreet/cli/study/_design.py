@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from discreet._plain import JsonObject, Plain
 from discreet.errors import InvalidInputError
@@ -12,35 +12,32 @@ from discreet.errors import InvalidInputError
 if TYPE_CHECKING:
     from discreet.study.design import Design
 
+Text = str | None
+"""An option that may be left out."""
+
 
 @dataclass(frozen=True)
 class DesignOptions:
     """A design file; every other option holds instead of what the file says."""
 
     design: Annotated[
-        Path | None, typer.Option(help="A TOML file with names, trust and table (see the docs).")
+        Path | None, Option(help="A TOML file with names, trust and table (see the docs).")
     ] = None
-    states: Annotated[
-        str | None, typer.Option(help="Number of states, or names separated by commas.")
-    ] = None
-    actions: Annotated[
-        str | None, typer.Option(help="Number of actions, or names separated by commas.")
-    ] = None
-    steps: Annotated[
-        str | None, typer.Option(help="Steps per episode, or names separated by commas.")
-    ] = None
+    states: Annotated[Text, Option(help="Number of states, or names separated by commas.")] = None
+    actions: Annotated[Text, Option(help="Number of actions, or names separated by commas.")] = None
+    steps: Annotated[Text, Option(help="Steps per episode, or names separated by commas.")] = None
     start: Annotated[
-        str | None, typer.Option(help="States in which episodes can begin, if that is public.")
+        Text, Option(help="States in which episodes can begin, if that is public.")
     ] = None
     stationary: Annotated[
-        bool, typer.Option("--stationary", help="The dynamics do not depend on the step.")
+        bool, Option("--stationary", help="The dynamics do not depend on the step.")
     ] = False
-    trust: Annotated[str | None, typer.Option(help="central, local, shuffle or none.")] = None
-    epsilon: Annotated[float | None, typer.Option(help="Of the guarantee.")] = None
-    delta: Annotated[float | None, typer.Option(help="Of the guarantee; 0: pure.")] = None
-    mechanism: Annotated[str | None, typer.Option(help="Of the release (the best one).")] = None
+    trust: Annotated[Text, Option(help="central, local, shuffle or none.")] = None
+    epsilon: Annotated[float | None, Option(help="Of the guarantee.")] = None
+    delta: Annotated[float | None, Option(help="Of the guarantee; 0: pure.")] = None
+    mechanism: Annotated[Text, Option(help="Of the release (the best one).")] = None
     honest: Annotated[
-        float | None, typer.Option(help="Shuffle: fraction of users who add their noise.")
+        float | None, Option(help="Shuffle: fraction of users who add their noise.")
     ] = None
 
     def read(self, more: "dict[str, Any] | None" = None) -> "Design":
@@ -78,9 +75,9 @@ class Rehearsal:
 
     rehearse: Annotated[
         bool,
-        typer.Option("--rehearse", help="Seeded noise for a rehearsal: it protects nobody."),
+        Option("--rehearse", help="Seeded noise for a rehearsal: it protects nobody."),
     ] = False
-    seed: Annotated[int | None, typer.Option(help="Of a rehearsal.")] = None
+    seed: Annotated[int | None, Option(help="Of a rehearsal.")] = None
 
     def arguments(self) -> dict[str, Any]:
         """The keywords of `discreet.start` and `discreet.fit`."""

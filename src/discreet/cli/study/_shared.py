@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from discreet.study.study import Study
 
 StudyFile = Annotated[Path, typer.Argument(help="The study's file.", show_default=False)]
-Head = Annotated[
-    str | None,
-    typer.Option(help="The study's head that you noted last: an older copy is refused."),
-]
 
 
 def opened(file: Path, head: str | None, *, to_read: bool = False) -> "Study":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import echo_json, say
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, counted, opened, policy_table, promise_of
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, counted, opened, policy_table, promise_of
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -32,7 +32,7 @@ def command(
     if policy is not None:
         study.save_question(policy)
     if encoder is not None:
-        from discreet._tables import write_text
+        from discreet._outputs import write_text
 
         described = study.encoder().to_dict()
         write_text(encoder, json_text.dumps(described, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """`discreet study close`: the end, before all users came."""
 
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, counted, facts_of, opened, worth
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened, worth
 
 
 def command(file: StudyFile, head: Head = None, json: Json = False) -> None:

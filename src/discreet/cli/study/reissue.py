@@ -4,22 +4,25 @@ from typing import Annotated, cast
 
 import typer
 
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, counted, facts_of, opened
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened
+
+Users = Annotated[
+    int | None, typer.Option(help="How many to ask for now; as many as before if left out.")
+]
+WhoReturns = Annotated[
+    str,
+    typer.Option(
+        help="Who may be asked again: nobody (only new users), unseen (the same users: no report "
+        "has left the shuffler, which deleted them), seen (both releases are charged)."
+    ),
+]
 
 
 def command(
     file: StudyFile,
-    users: Annotated[
-        int | None, typer.Option(help="How many to ask for now; as many as before if left out.")
-    ] = None,
-    returning: Annotated[
-        str,
-        typer.Option(
-            help="Who may be asked again: nobody (only new users), unseen (the same users: no "
-            "report has left the shuffler, which deleted them), seen (both releases are charged)."
-        ),
-    ] = "nobody",
+    users: Users = None,
+    returning: WhoReturns = "nobody",
     head: Head = None,
     json: Json = False,
 ) -> None:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from discreet._plain import JsonObject
 from discreet.cli._console import print_table
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, counted, facts_of, opened, worth
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened, worth
 
 if TYPE_CHECKING:
     from discreet.study.study import Study

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli._console import Progress, say, warn
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, counted, facts_of, opened, worth
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened, worth
 from discreet.errors import StudyError
 
 if TYPE_CHECKING:

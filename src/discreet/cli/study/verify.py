@@ -1,8 +1,8 @@
 """`discreet study verify`: the whole file against its chain of hashes."""
 
 from discreet.cli._console import Progress
-from discreet.cli._options import Json
-from discreet.cli.study._shared import Head, StudyFile, answer, opened, promise_of
+from discreet.cli._options import Head, Json
+from discreet.cli.study._shared import StudyFile, answer, opened, promise_of
 
 
 def command(file: StudyFile, head: Head = None, json: Json = False) -> None:

@@ -47,6 +47,20 @@ class Columns(NamedTuple):
     slopes: Floats
 
 
+class Solution(NamedTuple):
+    """What the inner problem has found, for all layers.
+
+    Attributes:
+        scales: ``[H, X·A]``, the t of every block.
+        transitions: ``[H, X', X·A]``, the p of every block.
+        gains: ``[H, X·A]``.
+    """
+
+    scales: Floats
+    transitions: Floats
+    gains: Floats
+
+
 def empty_columns(horizon: int, width: int, actions: int) -> Columns:
     """Room for the boxes of one problem size."""
     blocks = width * actions
@@ -79,16 +93,9 @@ def _entropy(value: float) -> float:
 
 @kernel
 def solve_layer(
-    h: int,
-    potentials: Floats,
-    n: int,
-    blocks: int,
-    columns: Columns,
-    scales: Floats,
-    p: Floats,
-    gains: Floats,
+    h: int, potentials: Floats, n: int, blocks: int, columns: Columns, found: Solution
 ) -> None:
-    """Best transitions ``p[h, y, column]`` and gains ``[h, column]`` of the blocks of layer h.
+    """Best transitions and gains of the blocks of layer h.
 
     Args:
         h: layer.
@@ -96,11 +103,10 @@ def solve_layer(
         n: states of layer h + 1.
         blocks: pairs of layer h.
         columns: bounds.
-        scales: ``[H, X·A]``, where to start each t (0: anywhere); the solution afterwards.
-        p: ``[H, X', X·A]``, filled.
-        gains: ``[H, X·A]``, filled.
+        found: filled; its scales say where to start each t (0: anywhere).
     """
     nu = potentials[h + 1]
+    scales, p, gains = found
     if n == 1:
         p[h, 0, :blocks] = 1.0
         gains[h, :blocks] = nu[0]
@@ -117,7 +123,7 @@ def solve_layer(
         if not scales[h, column] > 0.0:
             scales[h, column] = 1.0 / total
     _find_scales(h, n, blocks, columns, scales)
-    _fill_gains(h, nu, peak, n, blocks, columns, scales, p, gains)
+    _fill_gains(h, nu, peak, n, blocks, columns, found)
 
 
 @kernel
@@ -174,18 +180,11 @@ def _add_up(h: int, n: int, blocks: int, columns: Columns, scales: Floats) -> No
 
 @kernel
 def _fill_gains(
-    h: int,
-    nu: Floats,
-    peak: float,
-    n: int,
-    blocks: int,
-    columns: Columns,
-    scales: Floats,
-    p: Floats,
-    gains: Floats,
+    h: int, nu: Floats, peak: float, n: int, blocks: int, columns: Columns, found: Solution
 ) -> None:
     """Transitions and gains from the scales: nu - ln p is the same for all entries off a bound."""
     free = columns.totals
+    scales, p, gains = found
     for column in range(blocks):
         free[column] = 0.0
         gains[h, column] = 0.0

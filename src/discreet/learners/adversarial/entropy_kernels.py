@@ -25,6 +25,7 @@ from discreet._jit import kernel
 from discreet._types import Floats, Ints
 from discreet.learners.adversarial.box_kernels import (
     Columns,
+    Solution,
     empty_columns,
     fill_columns,
     solve_layer,
@@ -106,10 +107,9 @@ def dual_value(
 ) -> float:
     """F(nu); leaves transitions, gains, weights, mass and flow of nu in ``state``."""
     horizon, _, actions = costs.shape
-    columns, p, gains = state.columns, state.transitions, state.gains
+    found = Solution(scales, state.transitions, state.gains)
     for h in range(horizon):
-        blocks = widths[h] * actions
-        solve_layer(h, potentials, widths[h + 1], blocks, columns, scales, p, gains)
+        solve_layer(h, potentials, widths[h + 1], widths[h] * actions, state.columns, found)
     return value_from_gains(costs, widths, potentials, state)
 
 
@@ -260,15 +260,14 @@ def soft_backup(
     Leaves its transitions and gains in ``state``.
     """
     horizon, _, actions = costs.shape
-    columns, p, gains = state.columns, state.transitions, state.gains
+    found = Solution(scales, state.transitions, state.gains)
     potentials[:] = 0.0
     for h in range(horizon - 1, -1, -1):
-        blocks = widths[h] * actions
-        solve_layer(h, potentials, widths[h + 1], blocks, columns, scales, p, gains)
+        solve_layer(h, potentials, widths[h + 1], widths[h] * actions, state.columns, found)
         for x in range(widths[h] if h > 0 else 0):
             best = -np.inf
             for a in range(actions):
-                value = gains[h, x * actions + a] - costs[h, x, a]
+                value = found.gains[h, x * actions + a] - costs[h, x, a]
                 best = max(best, value) + math.log1p(math.exp(-abs(best - value)))
             potentials[h, x] = best
 

@@ -7,6 +7,7 @@ optimism for it enters the upper bound only. At the last step no transition is n
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.statistics import PrivateCounts
+
+
+class SecondLook(NamedTuple):
+    """Visits ``[H, X, A]`` that were counted besides the transitions, and their noise variance."""
+
+    visits: FloatArray
+    variance: FloatArray
 
 
 @dataclass(eq=False)
@@ -27,8 +35,7 @@ class CountPool:
         transition_variance: ``[H, X, A]``, noise variance of one pooled transition counter.
         reward_variance: ``[H, X, A]``, noise variance of one pooled reward counter.
         users: how many users they come from.
-        looks: ``[H, X, A]``, visits that were counted besides, or None.
-        look_variance: ``[H, X, A]``, their noise variance, or None.
+        second: visits that were counted besides, or None.
         centre: 1/2 for centred rewards, else 0.
     """
 
@@ -37,8 +44,7 @@ class CountPool:
     transition_variance: FloatArray
     reward_variance: FloatArray
     users: int
-    looks: FloatArray | None = None
-    look_variance: FloatArray | None = None
+    second: SecondLook | None = None
     centre: float = 0.0
 
     @classmethod
@@ -72,8 +78,7 @@ class CountPool:
             spread,
             variance["rewards"] * noisy,
             counts.users,
-            visits,
-            None if visits is None else variance["visits"] * noisy,
+            None if visits is None else SecondLook(visits, variance["visits"] * noisy),
             0.5 if counts.centred else 0.0,
         )
 
@@ -85,17 +90,17 @@ class CountPool:
         self.reward_variance += weight**2 * other.reward_variance
         self.users += other.users
         self.centre = other.centre  # one plan releases all batches in one form
-        if other.looks is not None and other.look_variance is not None:
+        if other.second is not None:
             zero = np.zeros_like(self.rewards)
-            self.looks = (zero if self.looks is None else self.looks) + weight * other.looks
-            before = zero if self.look_variance is None else self.look_variance
-            self.look_variance = before + weight**2 * other.look_variance
+            visits, variance = self.second or (zero, zero)
+            more, noise = other.second
+            self.second = SecondLook(visits + weight * more, variance + weight**2 * noise)
 
     @property
     def widest(self) -> FloatArray:
         """``[H, X, A]``: the largest noise variance of a counter of any statistic."""
         own = np.maximum(self.transition_variance, self.reward_variance)
-        return own if self.look_variance is None else np.maximum(own, self.look_variance)
+        return own if self.second is None else np.maximum(own, self.second.variance)
 
     def visit_sums(self) -> FloatArray:
         """``[H, X, A]``: all looks at the visits together, each by its precision; unbiased."""
@@ -107,37 +112,36 @@ class CountPool:
 
     def _with_looks(self, outflow: FloatArray, least: float = -np.inf) -> FloatArray:
         """``outflow`` averaged with the second look; alone where there are no transitions."""
-        if self.looks is None or self.look_variance is None:
+        if self.second is None:
             return outflow
-        looks = np.maximum(self.looks, least)
+        visits, variance = self.second
         noise = self.transitions.shape[-1] * self.transition_variance
-        share = np.divide(
-            noise, noise + self.look_variance, out=np.ones_like(noise), where=noise > 0.0
-        )
-        mixed: FloatArray = (1.0 - share) * outflow + share * looks
+        share = np.divide(noise, noise + variance, out=np.ones_like(noise), where=noise > 0.0)
+        mixed: FloatArray = (1.0 - share) * outflow + share * np.maximum(visits, least)
         return mixed
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values."""
-        arrays = [name for name in _ARRAYS if getattr(self, name) is not None]
-        plain = {name: getattr(self, name).tolist() for name in arrays}
+        plain = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        if self.second is not None:
+            visits, variance = self.second
+            plain |= {"looks": visits.tolist(), "look_variance": variance.tolist()}
         return plain | {"users": self.users, "centre": self.centre}
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "CountPool":
         """The inverse of `to_dict`."""
-        arrays = {k: np.array(v, np.float64) for k, v in data.items() if k in _ARRAYS}
-        return cls(**arrays, users=int(data["users"]), centre=float(data.get("centre", 0.0)))
+
+        def read(name: str) -> FloatArray:
+            return np.array(data[name], np.float64)
+
+        arrays = {name: read(name) for name in _ARRAYS}
+        looked = SecondLook(read("looks"), read("look_variance")) if "looks" in data else None
+        centre = float(data.get("centre", 0.0))
+        return cls(**arrays, users=int(data["users"]), second=looked, centre=centre)
 
 
-_ARRAYS = (
-    "transitions",
-    "rewards",
-    "transition_variance",
-    "reward_variance",
-    "looks",
-    "look_variance",
-)
+_ARRAYS = ("transitions", "rewards", "transition_variance", "reward_variance")
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import (
     AbsorbingModel,
     CountPool,
+    SecondLook,
     absorbing_model,
     frequent_tuples,
     upper_and_lower,
@@ -111,10 +112,10 @@ class PaperElimination:
         if error == 0.0:
             return CountPool.from_dict(pool.to_dict())
         explored = pool.reward_variance > 0.0
-        visits = pool.visit_sums() if pool.looks is None else pool.looks
+        visits = pool.visit_sums() if pool.second is None else pool.second.visits
         valid = valid_counts(pool.transitions, visits, error)
         transitions = np.where(explored[..., None], valid.transitions, 0.0)
-        return replace(pool, transitions=transitions, looks=None, look_variance=None)
+        return replace(pool, transitions=transitions, second=None)
 
     def _visiting(
         self, model: AbsorbingModel, steps: tuple[int, ...], rng: np.random.Generator
@@ -194,6 +195,5 @@ def _one_step(batch: CountPool, step: int) -> CountPool:
         rewards=batch.rewards * mask,
         transition_variance=batch.transition_variance * mask,
         reward_variance=batch.reward_variance * mask,
-        looks=None if batch.looks is None else batch.looks * mask,
-        look_variance=None if batch.look_variance is None else batch.look_variance * mask,
+        second=batch.second and SecondLook(*(part * mask for part in batch.second)),
     )

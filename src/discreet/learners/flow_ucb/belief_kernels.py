@@ -7,6 +7,9 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
 
+ROUNDING = 1e-12
+"""Sums of the same numbers in other orders differ by less, as a part of them."""
+
 
 @kernel
 def add_rows(
@@ -16,18 +19,29 @@ def add_rows(
     for i in range(numbers.size):
         if numbers[i] >= 0:
             for j in range(total.shape[1]):
-                total[numbers[i], j] += weight[i] * transitions[i, j]
+                if transitions[i, j] != 0.0:
+                    total[numbers[i], j] += weight[i] * transitions[i, j]
 
 
 @kernel
 def row_model(counts: FloatArray, visits: float, out: FloatArray) -> None:
-    """The distribution nearest to the counts of one row; anything is as likely without visits."""
-    if visits > 0.0:
-        valid_row(counts, visits, visits, out)
-        for j in range(out.size):
-            out[j] /= visits
-    else:
+    """The distribution nearest to the counts of one row; anything is as likely without visits.
+
+    Counts whose sum is the visits but for rounding stay as they are: zeros stay zero.
+    """
+    if visits <= 0.0:
         out[:] = 1.0 / out.size
+        return
+    total = 0.0
+    for count in counts:
+        total += max(count, 0.0)
+    if abs(total - visits) <= ROUNDING * visits:
+        for j in range(out.size):
+            out[j] = max(counts[j], 0.0) / visits
+        return
+    valid_row(counts, visits, visits, out)
+    for j in range(out.size):
+        out[j] /= visits
 
 
 @kernel

@@ -1,26 +1,20 @@
 """What flow-ucb has learnt: weighted sums over batches, and the variances they carry."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
 
-VISITS: Final = 0
-"""Column of the weighted visits N."""
-SAMPLING: Final = 1
-"""Column of the sampling weight M: the sum of w²·n."""
-NOISE: Final = 2
-"""Column of the noise variance F (of transitions) or G (of rewards): the sum of w²·sigma²."""
-DOUBT: Final = 3
-"""Column of the variance D of the visits."""
-BIAS: Final = 4
-"""Of transitions, the column of the sum of w·sigma: how far projected noise can lean one way."""
-TOTAL: Final = 4
-"""Of rewards, the column of their weighted sum."""
-COLUMNS: Final = 5
+COLUMNS = 5
+VISITS, SAMPLING, NOISE, DOUBT, BIAS = range(COLUMNS)
+"""The columns of a row of evidence: the weighted visits N; the sampling weight M, the sum of w²·n;
+the noise variance F (of transitions) or G (of rewards), the sum of w²·sigma²; the variance D of the
+visits; of transitions, the sum of w·sigma, which is how far projected noise can lean one way."""
+TOTAL = BIAS
+"""Of rewards, the weighted sum stands there."""
 
 
 def no_rows(layers: int, states: int, actions: int) -> tuple[IntArray, FloatArray]:

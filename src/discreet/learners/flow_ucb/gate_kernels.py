@@ -18,15 +18,9 @@ def normal(square: float, freedom: float) -> float:
 
 
 @kernel
-def component(
-    counts: FloatArray,
-    visits: FloatArray,
-    sampling: FloatArray,
-    noise: FloatArray,
-    steps: int,
-    alone: FloatArray,
-) -> float:
+def component(counts: FloatArray, sums: FloatArray, steps: int, alone: FloatArray) -> float:
     """Chi-square of one component over ``steps`` steps; adds each step against the others."""
+    visits, sampling, noise = sums[VISITS], sums[SAMPLING], sums[NOISE]
     total, all_visits = 0.0, 0.0
     for k in range(steps):
         total += counts[k]
@@ -52,21 +46,19 @@ def component(
 
 @kernel
 def row_chi_square(
-    counts: FloatArray,
-    visits: FloatArray,
-    sampling: FloatArray,
-    noise: FloatArray,
-    steps: int,
-    alone: FloatArray,
+    counts: FloatArray, sums: FloatArray, steps: int, alone: FloatArray
 ) -> tuple[float, float, float]:
-    """Of ``counts[component, step]``: the chi-square, its degrees of freedom and the worst z."""
+    """Of ``counts[component, step]``: the chi-square, its degrees of freedom and the worst z.
+
+    ``sums[column, step]`` has the columns of the evidence.
+    """
     if steps < 2:
         return 0.0, 0.0, -np.inf
     components = counts.shape[0]
     alone[:steps] = 0.0
     square = 0.0
     for j in range(components):
-        square += component(counts[j], visits, sampling, noise, steps, alone)
+        square += component(counts[j], sums, steps, alone)
     freedom = float(components * (steps - 1))
     worst = normal(square, freedom)
     for k in range(steps):
@@ -77,9 +69,7 @@ def row_chi_square(
 @kernel
 def row_score(counts: FloatArray, sums: FloatArray, steps: int, out: FloatArray) -> None:
     """Chi-square, degrees of freedom and worst z of a row with ``sums[column, step]``."""
-    out[0], out[1], out[2] = row_chi_square(
-        counts, sums[VISITS], sums[SAMPLING], sums[NOISE], steps, np.empty(counts.shape[1])
-    )
+    out[0], out[1], out[2] = row_chi_square(counts, sums, steps, np.empty(counts.shape[1]))
 
 
 @kernel
@@ -88,18 +78,16 @@ def move_scores(
 ) -> None:
     """``out[s, a]``: chi-square, degrees of freedom and worst z of transitions."""
     layers, states, actions = number.shape
-    counts = np.empty((states, layers))
-    sums = np.empty((COLUMNS, layers))
-    for s in range(states):
-        for a in range(actions):
-            steps = 0
-            for h in range(layers):
-                row = moves[h, s, a]
-                if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[DOUBT]):
-                    counts[:, steps] = transitions[number[h, s, a]]
-                    sums[:, steps] = row
-                    steps += 1
-            row_score(counts, sums, steps, out[s, a])
+    counts, sums = np.empty((states, layers)), np.empty((COLUMNS, layers))
+    for s, a in np.ndindex(states, actions):
+        steps = 0
+        for h in range(layers):
+            row = moves[h, s, a]
+            if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[DOUBT]):
+                counts[:, steps] = transitions[number[h, s, a]]
+                sums[:, steps] = row
+                steps += 1
+        row_score(counts, sums, steps, out[s, a])
 
 
 @kernel
@@ -110,16 +98,14 @@ def gain_scores(gains: FloatArray, doubted: float, total: int, out: FloatArray) 
     of their sums.
     """
     layers, states, actions = gains.shape[:3]
-    counts = np.empty((1, layers))
-    sums = np.empty((COLUMNS, layers))
-    for s in range(states):
-        for a in range(actions):
-            steps = 0
-            for h in range(layers):
-                row = gains[h, s, a]
-                if row[VISITS] > np.sqrt(row[DOUBT]):
-                    counts[0, steps] = row[total]
-                    sums[:, steps] = row
-                    sums[NOISE, steps] += doubted * row[DOUBT]
-                    steps += 1
-            row_score(counts, sums, steps, out[s, a])
+    counts, sums = np.empty((1, layers)), np.empty((COLUMNS, layers))
+    for s, a in np.ndindex(states, actions):
+        steps = 0
+        for h in range(layers):
+            row = gains[h, s, a]
+            if row[VISITS] > np.sqrt(row[DOUBT]):
+                counts[0, steps] = row[total]
+                sums[:, steps] = row
+                sums[NOISE, steps] += doubted * row[DOUBT]
+                steps += 1
+        row_score(counts, sums, steps, out[s, a])

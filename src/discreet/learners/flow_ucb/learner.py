@@ -125,14 +125,11 @@ class FlowUCB(FlowLearner[FlowSettings]):
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         begun = (rows[0] > 0) | self.problem.start[rows[1]]
         expected = counts.users * request.occupancy[rows[:2]] * chosen
-        self._add(
-            tuple(axis[begun] for axis in rows),
-            flow[begun],
-            visits[begun],
-            rewards[begun],
-            expected[begun],
-            counts,
-        )
+        if not begun.all():
+            rows = tuple(axis[begun] for axis in rows)
+            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
+            expected = expected[begun]
+        self._add(rows, flow, visits, rewards, expected, counts)
         self._told += counts.users
         self._batches += 1
         self._request = None

@@ -4,10 +4,12 @@ Arrays over rows have a leading axis of length H, or 1 where the problem was dec
 ``number[h, s, a]`` says which row of the model belongs there, -1 for none.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from discreet._jit import kernel
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, Int32Array, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS
 from discreet.learners.flow_ucb.plan import Plan
@@ -15,18 +17,57 @@ from discreet.learners.flow_ucb.plan import Plan
 TIE = 1e-9
 
 
+class Sparse(NamedTuple):
+    """Rows without their zeros: row i has ``ends[i]:ends[i + 1]`` of columns and entries."""
+
+    ends: IntArray
+    columns: Int32Array
+    entries: FloatArray
+
+
 @kernel
-def spread(probabilities: FloatArray, following: FloatArray) -> tuple[float, float, float]:
-    """Mean and variance of the next value, and its sum of squared deviations."""
+def sparse(rows: FloatArray) -> Sparse:
+    """The entries of ``rows[R, S]`` that are not zero: few, where there are many states."""
+    ends = np.zeros(rows.shape[0] + 1, np.int64)
+    for i in range(rows.shape[0]):
+        filled = 0
+        for j in range(rows.shape[1]):
+            filled += rows[i, j] != 0.0
+        ends[i + 1] = ends[i] + filled
+    columns, entries = np.empty(ends[-1], np.int32), np.empty(ends[-1])
+    for i in range(rows.shape[0]):
+        k, j = ends[i], 0
+        while k < ends[i + 1]:
+            if rows[i, j] != 0.0:
+                columns[k], entries[k] = j, rows[i, j]
+                k += 1
+            j += 1
+    return Sparse(ends, columns, entries)
+
+
+@kernel
+def middle(values: FloatArray) -> tuple[float, float]:
+    """The plain mean of all values, and their sum of squared deviations from it."""
     mean = 0.0
-    for j in range(following.size):
-        mean += probabilities[j] * following[j]
-    variance, deviation = 0.0, 0.0
-    for j in range(following.size):
-        square = (following[j] - mean) ** 2
-        variance += probabilities[j] * square
-        deviation += square
-    return mean, variance, deviation
+    for j in range(values.size):
+        mean += values[j]
+    mean /= values.size
+    deviation = 0.0
+    for j in range(values.size):
+        deviation += (values[j] - mean) ** 2
+    return mean, deviation
+
+
+@kernel
+def spread(rows: Sparse, i: int, following: FloatArray) -> tuple[float, float]:
+    """Mean and variance of the next value after row i."""
+    mean = 0.0
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        mean += rows.entries[k] * following[rows.columns[k]]
+    variance = 0.0
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        variance += rows.entries[k] * (following[rows.columns[k]] - mean) ** 2
+    return mean, variance
 
 
 @kernel
@@ -82,9 +123,10 @@ def optimistic(
 ) -> None:
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
-    No action is worth more than a reward of one and then the best state of the next step.
+    No action is worth more than a reward of one and then the best state of the next step. The sum
+    of squared deviations from a row's mean m is that from the plain mean c plus S·(m - c)².
     """
-    number, probabilities = belief.number, belief.probabilities
+    number, rows = belief.number, sparse(belief.probabilities)
     moves, gains = belief.moves, belief.gains
     actions, values, bonus, moments = out.actions, out.values, out.bonus, out.moments
     horizon = actions.shape[0]
@@ -93,6 +135,7 @@ def optimistic(
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
         ceiling = 1.0 + np.max(values[h + 1])
+        centre_value, around = middle(values[h + 1])
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
@@ -105,7 +148,8 @@ def optimistic(
                 if h < horizon - 1:
                     i = number[layer, s, a]
                     if i >= 0:
-                        mean, variance, deviation = spread(probabilities[i], values[h + 1])
+                        mean, variance = spread(rows, i, values[h + 1])
+                        deviation = around + states * (mean - centre_value) ** 2
                     square += move_variance(
                         move[VISITS],
                         move[SAMPLING],

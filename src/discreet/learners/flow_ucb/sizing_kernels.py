@@ -55,6 +55,13 @@ def promised_row(
 
 
 @kernel
+def _added(one: FloatArray, other: FloatArray, out: FloatArray) -> None:
+    """The sum of two rows, without an array of its own: there are many."""
+    for column in range(COLUMNS):
+        out[column] = one[column] + other[column]
+
+
+@kernel
 def uncertainty_after(
     belief: Belief, report: Report, plan: Plan, width: FloatArray, centre: float
 ) -> float:
@@ -71,8 +78,11 @@ def uncertainty_after(
                 continue
             moving = h < horizon - 1 or report.last_transitions
             promised_row(h, expected, moving, report, own[h, s, 0], own[h, s, 1])
-            common[s, actions[h, s]] += own[h, s]
+            for column in range(COLUMNS):
+                common[s, actions[h, s], 0, column] += own[h, s, 0, column]
+                common[s, actions[h, s], 1, column] += own[h, s, 1, column]
     total = 0.0
+    gain, move = np.empty(COLUMNS), np.empty(COLUMNS)
     for h in range(horizon):
         layer = h if layers > 1 else 0
         ceiling = float(horizon - h)
@@ -80,9 +90,8 @@ def uncertainty_after(
             if occupancy[h, s] <= 0.0:
                 continue
             a = actions[h, s]
-            gain = belief.gains[layer, s, a] + (
-                common[s, a, 1] if layers == 1 or belief.pooled_gains[layer, s, a] else own[h, s, 1]
-            )
+            pooled = layers == 1 or belief.pooled_gains[layer, s, a]
+            _added(belief.gains[layer, s, a], common[s, a, 1] if pooled else own[h, s, 1], gain)
             square = gain_variance(
                 max(gain[VISITS], 1e-9),
                 gain[SAMPLING],
@@ -92,11 +101,8 @@ def uncertainty_after(
                 centre,
             )
             if h < horizon - 1:
-                move = belief.moves[layer, s, a] + (
-                    common[s, a, 0]
-                    if layers == 1 or belief.pooled_moves[layer, s, a]
-                    else own[h, s, 0]
-                )
+                pooled = layers == 1 or belief.pooled_moves[layer, s, a]
+                _added(belief.moves[layer, s, a], common[s, a, 0] if pooled else own[h, s, 0], move)
                 square += move_variance(
                     max(move[VISITS], 1e-9),
                     move[SAMPLING],

@@ -23,10 +23,11 @@ and a pair that nobody has tried is worth the cap, whatever the multipliers.
 
 **The constants c1..c4** (the paper's appendix F is not part of its text). c1, c2, c4 bound the
 noise on one cumulative counter, c3 the noise on a sum of S of them, all counters, all episodes
-together with probability 1 - failure. A union bound over the K episodes (K is known; the paper
-sums 1/k² over an unknown number) and over the counters of a release leaves each event
-f = failure/(K·counters). The noise of k users on one counter is a sum of k independent draws X of
-the randomiser, so by Chernoff, for every t > 0,
+together with probability 1 - failure. A union bound over the counters of a release and over the K
+episodes leaves each event f = failure/(K·counters): ``union="known"``, since K is known. Algorithm
+2 sums over an unknown number: f = 3·failure/(2·pi²·k²·counters), ``union="printed"``. The noise
+of k users on one counter is a sum of k independent draws X of the randomiser, so by Chernoff, for
+every t > 0,
 
     P(|sum| > x) <= 2·exp(k·ln E[e^(tX)] - t·x)   ⇒   c(k) = min_t (k·ln E[e^(tX)] + ln(2/f))/t,
 
@@ -45,19 +46,30 @@ Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``c
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
-from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.result import Result
 from discreet.learners.settings import NoisyBonusSettings
+from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, run_lockstep
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.plans import StreamPlan
 from discreet.privacy.statistics import PrivateCounts
+
+
+class SummedNoise(Protocol):
+    """What is asked of the law of one user's noise: how far sums of it stay from zero."""
+
+    def bound(self, weights: Mapping[float, float], failure: float) -> float:
+        """Of a weighted sum: how many draws have which weight."""
+
+    def sum_bounds(self, terms: Ints, failure: float) -> Floats:
+        """Of plain sums of so many draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +78,13 @@ class LdpObiSettings(NoisyBonusSettings):
 
     Attributes:
         alpha: times c2 and c3 in the denominators; above one (Algorithm 2, Proposition 4).
+        union: how episodes share the failure probability: ``"known"`` (failure/K) or ``"printed"``
+            (3·failure/(2·pi²·k²), Algorithm 2).
     """
 
     stationary: bool | None = None
     alpha: float = 2.0
+    union: Literal["known", "printed"] = "known"
 
     PRACTICAL: ClassVar[Mapping[str, object]] = {
         "bonus_scale": 0.02,
@@ -87,7 +102,7 @@ class LdpObiSettings(NoisyBonusSettings):
             )
 
 
-class LdpObi(StreamLearner):
+class LdpObi(LaneLearner):
     """Optimistic backward induction on signed private estimates."""
 
     name = "ldp-obi"
@@ -98,7 +113,7 @@ class LdpObi(StreamLearner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._grids: dict[str, tuple[Ints, Floats, Floats]] = {}
+        self._grid: tuple[Ints, Floats, Floats] | None = None
 
     def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
         """Equations 4 and 5."""
@@ -130,21 +145,44 @@ class LdpObi(StreamLearner):
 
     def noise_bounds(self, users: Ints) -> tuple[Floats, Floats]:
         """c1 = c2 = c4 and c3 after that many users."""
-        failure = self.settings.failure / (self.problem.episodes * self.plan.cells)
-        states, noise = self.problem.shape.states, getattr(self.plan, "noise", None)
-        scale = self.settings.error_scale
-        if noise is None or not hasattr(noise, "law") or not hasattr(noise, "copies"):
-            one = scale * self.error_bounds(users, failure)
-            return one, states * one
-        if "law" not in self._grids:
-            grid = _time_grid(self.problem.episodes)
-            law, copies = noise.law, noise.copies
-            one = np.append(0.0, law.sum_bounds(copies * grid, failure))
-            many = np.append(0.0, law.sum_bounds(states * copies * grid, failure))
-            self._grids["law"] = (np.append(0, grid), one, many)
-        grid, one, many = self._grids["law"]
+        scale, printed = self.settings.error_scale, self.settings.union == "printed"
+        if not printed and _law_of(self.plan) is None:
+            one = scale * self.error_bounds(users, self._failure(self.problem.episodes))
+            return one, self.problem.shape.states * one
+        if self._grid is None:
+            self._grid = self._each_with_its_own() if printed else self._all_at_once()
+        grid, one, many = self._grid
         at = np.searchsorted(grid, users)  # rounded up: a bound at a later time is one now
         return scale * one[at], scale * many[at]
+
+    def _failure(self, episodes: float) -> float:
+        """Of one counter in one of so many episodes that share the failure probability."""
+        return self.settings.failure / (episodes * self.plan.cells)
+
+    def _all_at_once(self) -> tuple[Ints, Floats, Floats]:
+        """Times, and the bounds c and c3 then: additive noise, episodes alike."""
+        law, copies = cast(tuple[SummedNoise, int], _law_of(self.plan))
+        grid, failure = _time_grid(self.problem.episodes), self._failure(self.problem.episodes)
+        one = np.append(0.0, law.sum_bounds(copies * grid, failure))
+        many = np.append(0.0, law.sum_bounds(self.problem.shape.states * copies * grid, failure))
+        return np.append(0, grid), one, many
+
+    def _each_with_its_own(self) -> tuple[Ints, Floats, Floats]:
+        """The same with the k-th episode's failure probability of Algorithm 2; any noise."""
+        grid, states, found = _time_grid(self.problem.episodes), self.problem.shape.states, []
+        additive = _law_of(self.plan)
+        for users in grid:
+            failure = self._failure(2 * math.pi**2 * (users + 1.0) ** 2 / 3)
+            if additive is None:
+                one = self.plan.error_bound(int(users), failure)
+                found.append((one, states * one))
+            else:
+                law, copies = additive
+                terms = float(copies * users)
+                sums = [law.bound({1.0: n * terms}, failure) for n in (1, states)]
+                found.append((sums[0], sums[1]))
+        one, many = np.array([(0.0, 0.0), *found]).T
+        return np.append(0, grid), one, many
 
     def coefficients(self, users: Ints) -> Floats:
         """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
@@ -173,9 +211,22 @@ class LdpObi(StreamLearner):
 
         return signed_values
 
+    def lane_planner(self) -> LanePlanner:
+        """The same for many runs."""
+        from discreet.learners.streams.ldp_obi_lane_kernels import signed_lanes
+
+        return LanePlanner(plan=signed_lanes)
+
     def memory(self) -> Floats:
         """Q, and per (s, a) the bonus without the steps ahead."""
         return np.zeros((1, *self.problem.shape.visits))
+
+
+def _law_of(plan: StreamPlan) -> tuple[SummedNoise, int] | None:
+    """The law of one user's noise and how often it is drawn for a counter, if noise is added."""
+    noise = getattr(plan, "noise", None)
+    law, copies = getattr(noise, "law", None), getattr(noise, "copies", None)
+    return None if law is None or copies is None else (law, copies)
 
 
 def _time_grid(episodes: int) -> Ints:
@@ -185,16 +236,10 @@ def _time_grid(episodes: int) -> Ints:
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
 
 
-def _run_lockstep(*arguments: Any, **settings: Any) -> list[Result]:
-    from discreet.learners.streams.lockstep import run_lockstep
-
-    return run_lockstep(*arguments, **settings)
-
-
 SPECS = by_name(
     LearnerSpec.of_stream(
         LdpObi,
         paper="Garcelon et al. 2021, Algorithm 2",
-        run_lockstep=_run_lockstep,
+        run_lockstep=partial(run_lockstep, LdpObi),
     )
 )

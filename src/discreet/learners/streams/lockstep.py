@@ -1,4 +1,4 @@
-"""Many runs of LDP-OBI at once: the paper's grid (1e8 episodes, 20 runs) in minutes.
+"""Many runs of one learner at once: a grid of 1e8 episodes and 20 runs in minutes.
 
 The runs share nothing but the clock: each has its own generators, so its result does not depend on
 which runs go along. The noise has the law of the release, drawn run by run in vector instructions
@@ -8,7 +8,9 @@ others than those of `discreet.learn`, so single runs differ; their law does not
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +19,9 @@ from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.learners.base import StreamLearner
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
-from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import make_learner, stream_result
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
@@ -35,34 +37,59 @@ _MOST_POLICIES = 1 << 16
 _BLOCK = 1 << 12
 
 
+@dataclass(frozen=True, kw_only=True)
+class LanePlanner:
+    """A compiled planner of many runs (see `lane_planner_kernels.lane_planner`) and its needs.
+
+    Attributes:
+        plan: the planner.
+        generators: of each run; the first breaks ties.
+        room: numbers of each run to compute in.
+    """
+
+    plan: Callable[..., None]
+    generators: int = 1
+    room: int = 0
+
+
+class LaneLearner(StreamLearner):
+    """A stream learner that can also plan for many runs at once."""
+
+    @abstractmethod
+    def lane_planner(self) -> LanePlanner:
+        """`next_policy` for many runs: the same law."""
+
+
 def run_lockstep(
+    kind: type[LaneLearner],
     mdps: Sequence[TabularMDP],
     trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
     **settings: object,
 ) -> list[Result]:
-    """LDP-OBI on one MDP per run, all runs at once.
+    """One learner on one MDP per run, all runs at once.
 
     Args:
+        kind: the learner.
         mdps: one stationary MDP per run, of one shape (repeat one MDP for repetitions).
         trust: local with any randomiser, or no privacy.
         episodes: K, of each run.
         seeds: one per run.
-        settings: of ``ldp-obi``.
+        settings: of the learner.
     """
-    from discreet.learners.streams.lockstep_kernels import plan_lanes
     from discreet.privacy.streams.lane_users_kernels import LaneRegret, run_lanes
 
     _validate.count(episodes=episodes)
-    learner = _learner(mdps, trust, episodes, seeds, settings)
-    users, scratch = lane_users(mdps, learner.plan, seeds), _scratch(mdps[0].shape, seeds)
+    learner = _learner(kind, mdps, trust, episodes, seeds, settings)
+    planner = learner.lane_planner()
+    users, scratch = lane_users(mdps, learner.plan, seeds), _scratch(mdps[0].shape, planner, seeds)
     runs, points = len(seeds), record_points(episodes)
     table = side_by_side([all_regrets(mdp) for mdp in mdps])
     regret = LaneRegret(table, np.zeros(runs), points, np.zeros((len(points), runs)))
     for first in range(0, episodes, _BLOCK):
         coefficients = learner.coefficients(np.arange(first, min(first + _BLOCK, episodes)))
-        run_lanes(plan_lanes, coefficients, users, scratch, regret, first)
+        run_lanes(planner.plan, coefficients, users, scratch, regret, first)
     return [
         stream_result(
             learner,
@@ -75,7 +102,7 @@ def run_lockstep(
     ]
 
 
-def _scratch(shape: Shape, seeds: Sequence[RunSeeds]) -> "LaneScratch":
+def _scratch(shape: Shape, planner: LanePlanner, seeds: Sequence[RunSeeds]) -> "LaneScratch":
     from discreet.privacy.streams.lane_users_kernels import LaneScratch
 
     S, A, H, runs = shape.states, shape.actions, shape.horizon, len(seeds)
@@ -83,18 +110,20 @@ def _scratch(shape: Shape, seeds: Sequence[RunSeeds]) -> "LaneScratch":
         np.zeros((S * A, S + 2, runs)),
         np.zeros((S, A, runs)),
         np.zeros((H + 1, S, runs)),
-        lane_states(seeds, "policy", 1),
+        np.zeros(planner.room * runs),
+        lane_states(seeds, "policy", planner.generators),
         np.zeros((H, S, runs), np.int64),
     )
 
 
 def _learner(
+    kind: type[LaneLearner],
     mdps: Sequence[TabularMDP],
     trust: TrustModel,
     episodes: int,
     seeds: Sequence[RunSeeds],
     settings: Mapping[str, object],
-) -> LdpObi:
+) -> LaneLearner:
     if not seeds or len(mdps) != len(seeds):
         raise InvalidInputError(f"Expected one MDP per seed, got {len(mdps)} and {len(seeds)}.")
     shape = mdps[0].shape
@@ -107,7 +136,7 @@ def _learner(
             f"{_MOST_POLICIES}; run them one by one with discreet.learn."
         )
     return make_learner(  # type: ignore[return-value]
-        LdpObi, mdps[0], trust, episodes, np.random.default_rng(0), {**settings, "stationary": True}
+        kind, mdps[0], trust, episodes, np.random.default_rng(0), {**settings, "stationary": True}
     )
 
 

@@ -22,15 +22,16 @@ No regret bound is proven for LDP-PSRL; PSRL has Bayesian regret H·S·sqrt(A·T
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import Floats, Ints
-from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import StreamSettings, not_negative
+from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, run_lockstep
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts
@@ -71,7 +72,7 @@ class LdpPsrlSettings(PsrlSettings):
         not_negative(privacy_scale=self.privacy_scale)
 
 
-class Psrl(StreamLearner):
+class Psrl(LaneLearner):
     """Posterior sampling on (private) counts."""
 
     name = "psrl"
@@ -135,6 +136,8 @@ class Psrl(StreamLearner):
 
     def _noise_variances(self, users: Ints) -> Floats:
         """Of one visit counter; under local privacy every user adds the same noise."""
+        if self.plan.guarantee.notion == "none":
+            return np.zeros(len(users))
         if self.plan.guarantee.notion == "LDP":
             return users.astype(np.float64) * self.plan.noise_variance(1)["visits"]
         return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in users])
@@ -144,6 +147,17 @@ class Psrl(StreamLearner):
         from discreet.learners.streams.psrl_kernels import sampled_values
 
         return sampled_values
+
+    def lane_planner(self) -> LanePlanner:
+        """The same law for many runs."""
+        from discreet.learners.streams import psrl_lane_kernels as kernels
+
+        sizes = self.problem.shape.states * self.problem.shape.actions, self.problem.shape.states
+        return LanePlanner(
+            plan=kernels.sampled_lanes,
+            generators=kernels.lane_generators(*sizes),
+            room=kernels.lane_room(*sizes),
+        )
 
     def memory(self) -> Floats:
         """Only scratch for Q."""
@@ -166,6 +180,15 @@ class LdpPsrl(Psrl):
 
 
 SPECS = by_name(
-    LearnerSpec.of_stream(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
-    LearnerSpec.of_stream(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
+    LearnerSpec.of_stream(
+        Psrl,
+        paper="Osband, Russo and Van Roy 2013",
+        trusts=("none",),
+        run_lockstep=partial(run_lockstep, Psrl),
+    ),
+    LearnerSpec.of_stream(
+        LdpPsrl,
+        paper="Garcelon et al. 2021, Section 6",
+        run_lockstep=partial(run_lockstep, LdpPsrl),
+    ),
 )

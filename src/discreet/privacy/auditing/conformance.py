@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet._checked import Checked
 from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
@@ -45,16 +46,11 @@ _SIGMAS = 7.0
 
 
 @dataclass(frozen=True)
-class Conformance:
+class Conformance(Checked):
     """What `check_mechanism` found; no problems means fit for use."""
 
     mechanism: str
     problems: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """No problems."""
-        return not self.problems
 
 
 def check_mechanism(

@@ -5,6 +5,7 @@ of plans (`plans` reads those) and nothing of calibration. A further law is a cl
 in `verify.py`, and an entry in both tables.
 """
 
+import dataclasses
 import hashlib
 import math
 from abc import ABC, abstractmethod
@@ -47,6 +48,7 @@ _MASS_BITS = 128
 _GRID_BITS = 160
 
 
+@dataclass(frozen=True, kw_only=True)
 class Law(ABC):
     """Noise on counters and the moves of one user."""
 
@@ -54,14 +56,13 @@ class Law(ABC):
     room: ClassVar[Fraction] = Fraction(1, 10**9)
     """What the verifier's roundings and cuts may add to the bound, in parts of delta."""
 
-    stated: ClassVar[tuple[str, ...]] = ()
-    """Attributes that are the law's own numbers."""
     moved: ClassVar[tuple[str, ...]] = ()
-    """Attributes that say how one user moves the counters."""
+    """Attributes that say how one user moves the counters; all others are the law's own numbers."""
 
     def fields(self) -> Document:
         """The law's own numbers, exactly."""
-        return {name: _exactly(getattr(self, name)) for name in self.stated}
+        names = [field.name for field in dataclasses.fields(self) if field.name not in self.moved]
+        return {name: _exactly(getattr(self, name)) for name in names}
 
     def moves(self) -> Moves:
         """How one user moves the counters."""
@@ -135,6 +136,7 @@ class _Moved(_OnGrid):
 
     ups: int
     downs: int
+    moved = ("ups", "downs")
 
     @abstractmethod
     def atoms(self, shift: int, depth: float) -> list[Atom]:
@@ -168,7 +170,6 @@ class BinomialBits(_Moved):
     ups: int
     downs: int
     name: ClassVar[str] = "binomial"
-    stated = ("trials", "probability")
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
@@ -188,7 +189,6 @@ class PoissonNoise(_Moved):
     ups: int
     downs: int
     name: ClassVar[str] = "poisson"
-    stated = ("mean",)
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
         """The pair of one move."""
@@ -247,7 +247,6 @@ class TableNoise(_Moved):
     downs: int
     draws: int = 1
     name: ClassVar[str] = "table"
-    stated = ("weights", "draws")
     digits: ClassVar[int] = 9  # bounded noise ends in huge losses of tiny mass: a long grid
     room: ClassVar[Fraction] = Fraction(1, 10**6)
 
@@ -274,7 +273,7 @@ class GaussianMoves(Law):
     shift: int = 1
     singles: int = 0
     name: ClassVar[str] = "discrete-gaussian"
-    stated = ("sigma",)
+    moved = ("times", "shift", "singles")
 
     def moves(self) -> Moves:
         """One kind, or two."""
@@ -323,7 +322,6 @@ class PiledGaussian(Law):
     largest: int
     copies: int = 1
     name: ClassVar[str] = "piled-gaussian"
-    stated = ("sigma",)
     moved = ("total", "largest", "copies")
 
     @at_precision(PRECISION)
@@ -405,7 +403,6 @@ class GaussianGrid(Law):
     squares: int
     cells: int
     name: ClassVar[str] = "gaussian-grid"
-    stated = ("sigma", "length", "squared_norm", "coefficients")
     moved = ("squares", "cells")
 
     @at_precision(PRECISION)
@@ -448,7 +445,6 @@ class LayeredGaussian(Layers, Law):
     """Coarse counts that move by one and fine losses that move by many units (`layered`)."""
 
     name: ClassVar[str] = "layered-gaussian"
-    stated = ("count_sigma", "loss_sigma")
     moved = ("counts", "losses", "loss_shift")
 
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
@@ -477,6 +473,7 @@ class _PureUnits(_Pure):
     """Counters that move by ``units`` in all, wherever they are."""
 
     units: int
+    moved = ("units",)
 
     def moves(self) -> Moves:
         """One by one."""
@@ -489,7 +486,6 @@ class LaplaceMoves(_PureUnits):
 
     scale: Fraction
     name: ClassVar[str] = "discrete-laplace"
-    stated = ("scale",)
 
     def keeps(self, epsilon: Fraction) -> bool:
         """L1 over scale."""
@@ -502,7 +498,6 @@ class FlippedBits(_PureUnits):
 
     flip: Fraction
     name: ClassVar[str] = "randomized-response"
-    stated = ("flip",)
 
     def keeps(self, epsilon: Fraction) -> bool:
         """((1-q)/q)^units."""
@@ -517,7 +512,6 @@ class OneStep(_Pure):
     keep: Fraction
     flip: Fraction
     name: ClassVar[str] = "one-step"
-    stated = ("keep", "flip")
 
     def moves(self) -> Moves:
         """One category for another."""

@@ -27,7 +27,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.mechanisms._laws import NoiseLaw
-from discreet.privacy.plans import Fields, StreamPlan, StreamSize, every_time
+from discreet.privacy.plans import Fields, StreamPlan, StreamSize, Timed
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -41,7 +41,7 @@ _PIECE = 1 << 17
 
 
 @dataclass(frozen=True, kw_only=True)
-class CumulativeNoise(ABC):
+class CumulativeNoise(Timed, ABC):
     """The noise on one cumulative counter over a stream of ``episodes`` releases."""
 
     episodes: int
@@ -67,10 +67,6 @@ class CumulativeNoise(ABC):
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """`bound` after so many users each; after 1, 2, ..., ``episodes`` if none are given."""
         return np.array([self.bound(int(k), failure) for k in self.times(times)])
-
-    def times(self, asked: IntArray | None) -> IntArray:
-        """These numbers of users, or all."""
-        return every_time(self.episodes) if asked is None else asked
 
     @abstractmethod
     def start(self, cells: int, sampler: Sampler) -> "NoiseRun":

@@ -71,7 +71,7 @@ def sum_table(masses: FloatArray, copies: int, cells: int) -> LaneNoise:
     for _ in range(copies - 1):
         total = np.asarray(np.convolve(total, masses), np.float64)
     cut, other = alias_table(total)
-    return LaneNoise(kind=TABLE, draws=cells, low=-(len(total) // 2), cut=cut, other=other)
+    return LaneNoise(kind=TABLE, draws=cells, low=-float(len(total) // 2), cut=cut, other=other)
 
 
 def alias_table(weights: FloatArray) -> tuple[FloatArray, FloatArray]:

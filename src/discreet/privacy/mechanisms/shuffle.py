@@ -192,20 +192,15 @@ class ShuffleEncoder:
     played: BoolArray
 
     @property
-    def bits(self) -> int:
-        """Noise bits per counter."""
-        return self.noise.bits
-
-    @property
     def traffic(self) -> Traffic:
         """One message per counter and bit, each in an envelope of its own."""
-        messages = played_cells(self.played, self.statistics) * (1 + self.bits)
+        messages = played_cells(self.played, self.statistics) * (1 + self.noise.bits)
         return Traffic(messages, messages * ENVELOPE)
 
     def encode(
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
-        """``int64[messages, 2]``: for every played counter, one data bit and ``bits`` noise bits.
+        """``int64[messages, 2]``: for every played counter, one data bit and its noise bits.
 
         They are sent as separate messages; their order says nothing, since zeros follow ones. An
         episode that left the public policy is reported as zeros from there on, which moves nothing
@@ -215,8 +210,9 @@ class ShuffleEncoder:
         counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
         own = flatten_rows(counts.at(self.played), self.statistics)
         ones = own + self.noise.draw(sampler, 1, counters.size)
-        bits = np.arange(1 + self.bits) < ones[:, None]
-        return np.stack([np.repeat(counters, 1 + self.bits), bits.ravel()], axis=1).astype(np.int64)
+        each = 1 + self.noise.bits
+        bits = np.arange(each) < ones[:, None]
+        return np.stack([np.repeat(counters, each), bits.ravel()], axis=1).astype(np.int64)
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""

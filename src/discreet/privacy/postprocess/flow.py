@@ -246,7 +246,9 @@ def _certify(worst: float, tolerance: float, iterations: int) -> None:
     if not worst <= tolerance:
         raise SolverError(
             f"The flow projection stopped with an imbalance of {worst:.3g} users after "
-            f"{iterations} iterations; the certificate asks for {tolerance:.3g}."
+            f"{iterations} iterations; the certificate asks for {tolerance:.3g}. On large problems "
+            "this happens with far fewer users than noise, where nothing can be learnt: ask for a "
+            "batch of more users, or a problem of fewer states."
         )
 
 

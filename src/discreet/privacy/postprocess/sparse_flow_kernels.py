@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._jit import kernel
-from discreet._types import FloatArray, Int32Array, IntArray
+from discreet._jit import inlined, kernel
+from discreet._types import FloatArray, IntArray, NumberArray
+from discreet.privacy.postprocess.network_kernels import Edges
 
 
 class Rows(NamedTuple):
@@ -19,134 +20,122 @@ class Rows(NamedTuple):
     first: IntArray
 
 
-class Cells(NamedTuple):
-    """Some cells of every row: those of row r are ``pointers[r]:pointers[r + 1]``."""
-
-    pointers: IntArray
-    columns: Int32Array
-    counts: FloatArray
-
-
 @kernel
 def start(y: FloatArray, rows: Rows, users: float, u: FloatArray) -> None:
     """The best potentials that are constant in each layer: every layer sums to the users.
 
-    The sum of max(0, y + variance·c) is convex and increasing in c; Newton's method, started with
-    every cell, comes down to the users from above.
+    The sum of max(0, y + variance·c) is convex and increasing in c: a step of Newton's method ends
+    above the solution wherever it begins, and from there comes down to it. On the way down a cell
+    that has fallen to zero is never looked at again. Layers are alike: each begins where the one
+    after it ended.
     """
-    steps = rows.first.size - 1
+    steps, states = rows.first.size - 1, y.shape[1]
+    most = 0
+    for h in range(steps):
+        most = max(most, rows.first[h + 1] - rows.first[h])
+    counts, variance = np.empty(most * states), np.empty(most * states)
     u[steps] = 0.0
+    c = 0.0
     for h in range(steps - 1, -1, -1):
-        c = 0.0
-        total, slope = -users, 0.0
+        total, slope = _layer_sum(y, rows, h, c)
+        if slope == 0.0:  # nothing is above zero there: begin where everything is
+            c = _above_all(y, rows, h)
+            total, slope = _layer_sum(y, rows, h, c)
+        c -= (total - users) / slope
+        left = 0
         for r in range(rows.first[h], rows.first[h + 1]):
-            slope += rows.variance[r] * y.shape[1]
-            total += np.sum(y[r])
+            for j in range(states):
+                if y[r, j] + rows.variance[r] * c > 0.0:
+                    counts[left], variance[left] = y[r, j], rows.variance[r]
+                    left += 1
         for _ in range(60):
-            c -= total / slope
-            total, slope = -users, 0.0
-            for r in range(rows.first[h], rows.first[h + 1]):
-                shift, sum_row, active = rows.variance[r] * c, 0.0, 0
-                for j in range(y.shape[1]):
-                    value = y[r, j] + shift
-                    if value > 0.0:
-                        sum_row += value
-                        active += 1
-                total += sum_row
-                slope += rows.variance[r] * active
+            total, slope, kept = -users, 0.0, 0
+            for i in range(left):
+                value = counts[i] + variance[i] * c
+                if value > 0.0:
+                    total += value
+                    slope += variance[i]
+                    counts[kept], variance[kept] = counts[i], variance[i]
+                    kept += 1
+            left = kept
             if total <= 1e-6 * users:
                 break
+            c -= total / slope
         u[h] = u[h + 1] + c
 
 
 @kernel
-def candidates(y: FloatArray, rows: Rows, u: FloatArray, margin: float) -> Cells:
-    """The cells above minus ``margin``."""
-    pointers = np.zeros(y.shape[0] + 1, np.int64)
-    for h in range(rows.first.size - 1):
-        for r in range(rows.first[h], rows.first[h + 1]):
-            own = u[h, rows.node[r]]
-            count = 0
-            for j in range(y.shape[1]):
-                if y[r, j] + rows.variance[r] * (own - u[h + 1, j]) > -margin:
-                    count += 1
-            pointers[r + 1] = pointers[r] + count
-    columns = np.empty(pointers[-1], np.int32)
-    counts = np.empty(pointers[-1])
-    for h in range(rows.first.size - 1):
-        for r in range(rows.first[h], rows.first[h + 1]):
-            own = u[h, rows.node[r]]
-            i = pointers[r]
-            for j in range(y.shape[1]):
-                if y[r, j] + rows.variance[r] * (own - u[h + 1, j]) > -margin:
-                    columns[i] = j
-                    counts[i] = y[r, j]
-                    i += 1
-    return Cells(pointers, columns, counts)
+def _layer_sum(y: FloatArray, rows: Rows, h: int, c: float) -> tuple[float, float]:
+    """The sum of max(0, y + variance·c) in a layer, and its slope."""
+    total, slope = 0.0, 0.0
+    for r in range(rows.first[h], rows.first[h + 1]):
+        active = 0
+        for j in range(y.shape[1]):
+            value = y[r, j] + rows.variance[r] * c
+            if value > 0.0:
+                total += value
+                active += 1
+        slope += rows.variance[r] * active
+    return total, slope
 
 
 @kernel
-def gradient(
-    cells: Cells, rows: Rows, floor: float, users: float, u: FloatArray, g: FloatArray
+def _above_all(y: FloatArray, rows: Rows, h: int) -> float:
+    """A constant that lifts every cell of a layer above zero."""
+    c = 0.0
+    for r in range(rows.first[h], rows.first[h + 1]):
+        c = max(c, (1.0 - np.min(y[r])) / rows.variance[r])
+    return c
+
+
+@kernel
+def candidates(
+    y: FloatArray, rows: Rows, u: FloatArray, margin: float, room: Edges
+) -> tuple[int, Edges]:
+    """The cells above minus ``margin``, as edges between nodes h·S + s; the ground is the last.
+
+    They are written to ``room``, or to more of it. Returns how many they are, and where.
+    """
+    steps, states = rows.first.size - 1, y.shape[1]
+    tail, head, measured, variance = room
+    n = 0
+    for h in range(steps):
+        ahead, last = u[h + 1], h == steps - 1
+        for r in range(rows.first[h], rows.first[h + 1]):
+            own, scale, counts = u[h, rows.node[r]], rows.variance[r], y[r]
+            if n + states > tail.size:
+                tail, head = longer(tail, states), longer(head, states)
+                measured, variance = longer(measured, states), longer(variance, states)
+            for j in range(states):
+                if counts[j] + scale * (own - ahead[j]) > -margin:
+                    tail[n] = h * states + rows.node[r]
+                    head[n] = (h + 1) * states + (0 if last else j)
+                    measured[n], variance[n] = counts[j], scale
+                    n += 1
+    return n, Edges(tail, head, measured, variance)
+
+
+@inlined
+def longer(old: NumberArray, more: int) -> NumberArray:
+    """Twice as much memory, and ``more``, with the same beginning."""
+    new = np.empty(2 * old.size + more, old.dtype)
+    new[: old.size] = old
+    return new
+
+
+@kernel
+def balance(
+    y: FloatArray, rows: Rows, floor: float, users: float, u: FloatArray, g: FloatArray
 ) -> None:
-    """Inflow minus outflow at every node, over the candidates."""
+    """Inflow minus outflow ``g[H + 1, S]`` at every node, over all cells."""
     g[:] = 0.0
+    g[0, 0] = users
     for h in range(rows.first.size - 1):
         for r in range(rows.first[h], rows.first[h + 1]):
-            own, out = u[h, rows.node[r]], 0.0
-            for i in range(cells.pointers[r], cells.pointers[r + 1]):
-                j = cells.columns[i]
-                x = cells.counts[i] + rows.variance[r] * (own - u[h + 1, j])
+            own, scale, out = u[h, rows.node[r]], rows.variance[r], 0.0
+            for j in range(y.shape[1]):
+                x = y[r, j] + scale * (own - u[h + 1, j])
                 if x > floor:
                     out += x
                     g[h + 1, j] += x
             g[h, rows.node[r]] -= out
-    g[0, 0] += users
-    g[-1] = 0.0
-
-
-@kernel
-def active(cells: Cells, rows: Rows, floor: float, u: FloatArray) -> Cells:
-    """The candidates above the floor (without their counts)."""
-    pointers = np.zeros_like(cells.pointers)
-    columns = np.empty_like(cells.columns)
-    n = 0
-    for h in range(rows.first.size - 1):
-        for r in range(rows.first[h], rows.first[h + 1]):
-            own = u[h, rows.node[r]]
-            for i in range(cells.pointers[r], cells.pointers[r + 1]):
-                j = cells.columns[i]
-                if cells.counts[i] + rows.variance[r] * (own - u[h + 1, j]) > floor:
-                    columns[n] = j
-                    n += 1
-            pointers[r + 1] = n
-    return Cells(pointers, columns[:n].copy(), np.empty(0))
-
-
-@kernel
-def diagonal(cells: Cells, rows: Rows, d: FloatArray) -> None:
-    """Diagonal of the Laplacian of these cells."""
-    d[:] = 0.0
-    for h in range(rows.first.size - 1):
-        for r in range(rows.first[h], rows.first[h + 1]):
-            count = cells.pointers[r + 1] - cells.pointers[r]
-            d[h, rows.node[r]] += rows.variance[r] * count
-            for i in range(cells.pointers[r], cells.pointers[r + 1]):
-                d[h + 1, cells.columns[i]] += rows.variance[r]
-
-
-@kernel
-def laplacian(cells: Cells, rows: Rows, v: FloatArray, out: FloatArray) -> None:
-    """The Laplacian of these cells times v."""
-    out[:] = 0.0
-    for h in range(rows.first.size - 1):
-        for r in range(rows.first[h], rows.first[h + 1]):
-            s = rows.node[r]
-            total = 0.0
-            for i in range(cells.pointers[r], cells.pointers[r + 1]):
-                j = cells.columns[i]
-                flow = rows.variance[r] * (v[h, s] - v[h + 1, j])
-                total += flow
-                out[h + 1, j] -= flow
-            out[h, s] += total
-    out[-1] = 0.0

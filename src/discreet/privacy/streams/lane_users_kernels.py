@@ -92,14 +92,16 @@ class LaneScratch(NamedTuple):
         model: ``[S·A, S + 2, runs]``.
         q: ``[S, A, runs]``.
         values: ``[H + 1, S, runs]``.
-        ties: ``[4, runs]``, the learner's generators.
+        room: for anything else.
+        state: ``[4, generators·runs]``, the learner's generators.
         actions: ``[H, S, runs]``, the next policies.
     """
 
     model: FloatArray
     q: FloatArray
     values: FloatArray
-    ties: WordArray
+    room: FloatArray
+    state: WordArray
     actions: IntArray
 
 
@@ -119,11 +121,32 @@ class LaneRegret(NamedTuple):
     recorded: FloatArray
 
 
-_F3, _I3 = types.float64[:, :, ::1], types.int64[:, :, ::1]
-LANE_PLANNER = types.void(
-    types.float64[::1], types.float64[:, ::1], _F3, _F3, _F3, types.uint64[:, ::1], _I3
+_F1, _F2, _F3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+_W1, _W2 = types.uint64[::1], types.uint64[:, ::1]
+_I1, _I3 = types.int64[::1], types.int64[:, :, ::1]
+
+LANE_PLANNER = types.void(_F1, _F2, _F3, _F3, _F3, _F1, _W2, _I3)
+"""coefficients, public counters, and the six of `LaneScratch`."""
+
+
+def _both(table: types.Array) -> types.NamedTuple:
+    return types.NamedTuple((table, _F1), Twice)
+
+
+_LAW = types.NamedTuple((types.int64, *[types.float64] * 4, _F1, types.float64, _F1, _F1), LaneLaw)
+_GENERATORS = types.NamedUniTuple(_W1, 4, Generators)
+_USERS = types.NamedTuple(
+    (
+        *(_LAW, _both(types.float64[:, :, :, ::1]), _both(_F3)),
+        *[_both(_F2)] * 7,
+        *(_F2, _W2, _GENERATORS, _GENERATORS),
+    ),
+    LaneUsers,
 )
-"""coefficients, public counters, and the five of `LaneScratch`."""
+_SCRATCH = types.NamedTuple((_F3, _F3, _F3, _F1, _W2, _I3), LaneScratch)
+_REGRET = types.NamedTuple((_F2, _F1, _I1, _F2), LaneRegret)
+_LOOP = types.void(types.FunctionType(LANE_PLANNER), _F2, _USERS, _SCRATCH, _REGRET, types.int64)
+"""Planners come as first-class functions: the loop is compiled once, whatever the learner."""
 
 
 @inlined
@@ -291,7 +314,7 @@ def _add_regret(of_policy: FloatArray, totals: FloatArray, actions: IntArray, ch
         totals[j] += of_policy[number, j]
 
 
-@numba.njit(cache=True, fastmath=False, error_model="numpy")
+@numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")
 def run_lanes(
     planner: Callable[..., None],
     coefficients: FloatArray,
@@ -310,7 +333,7 @@ def run_lanes(
         regret: is recorded here.
         first: episodes run before.
     """
-    model, q, values, ties, actions = scratch
+    model, q, values, room, state, actions = scratch
     of_policy, totals, points, recorded = regret
     kind, scale, flip, keep, unit, bits, low, cut, other = users.law
     noise_states = users.noise_states
@@ -332,7 +355,7 @@ def run_lanes(
     sizes, pairs, law = (horizon, states, choices, runs), states * choices, (kind, scale, flip, low)
     point = np.searchsorted(points, first + 1)
     for k in range(coefficients.shape[0]):
-        planner(coefficients[k], public, model, q, values, ties, actions)
+        planner(coefficients[k], public, model, q, values, room, state, actions)
         _add_regret(of_policy, totals, actions, choices)
         draw_uniforms(w0, w1, w2, w3, flat_uniforms)
         _draw_noise(law, cut, other, noise_states, fresh, noise, flat_fresh, flat_noise, pairs)

@@ -2,13 +2,12 @@
 
 import datetime
 import hashlib
-import os
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet._tables import write_text
+from discreet._outputs import check_output, write_text
 from discreet.errors import InvalidInputError, StudyError
 from discreet.privacy.guarantee import REHEARSED, Rehearsal
 from discreet.privacy.plans import BatchPlan
@@ -105,8 +104,8 @@ def write_dossier(study: "Study", path: str | Path, *, progress: Progress = lamb
         The path.
     """
     where = Path(path)
-    _check(where)
     try:
+        check_output(where, ".html", ".htm")  # known before the audit, which takes long
         write_text(where, render(gather(study, progress)))
     except InvalidInputError as error:
         raise StudyError(str(error)) from None
@@ -183,19 +182,6 @@ def digest_of_sources() -> str:
         total.update(f"{file.relative_to(root).as_posix()}\0".encode())
         total.update(hashlib.sha256(file.read_bytes()).digest())
     return total.hexdigest()
-
-
-def _check(path: Path) -> None:
-    """Known before the audit, which takes long."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise StudyError(
-            f"Expected a file that ends in .html, got {str(path)!r}; nothing was written."
-        )
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise StudyError(
-            f"Expected a file in a folder that exists and takes files, got {str(path)!r}; nothing "
-            f"was written."
-        )
 
 
 def _said(what: str, progress: Progress) -> Progress:

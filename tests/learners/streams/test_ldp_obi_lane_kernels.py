@@ -1,28 +1,20 @@
-"""The planner of many runs against the planner of one, run by run."""
+"""LDP-OBI for many runs against LDP-OBI for one, run by run."""
 
 import numpy as np
 import pytest
 
-from discreet._seeds import RunSeeds
 from discreet.learners.streams.ldp_obi_kernels import signed_values
-from discreet.learners.streams.lockstep_kernels import plan_lanes
-from discreet.privacy.streams.lanes import lane_states
-from helpers.compiled import planned, random_counts
+from discreet.learners.streams.ldp_obi_lane_kernels import signed_lanes
+from discreet.learners.streams.lockstep import LanePlanner
+from helpers.compiled import planned, planned_lanes, random_counts
 
 HORIZON, STATES, CHOICES = 3, 3, 2
 ROW = np.array([2.0, 3.0, 0.4, 1.1, 0.3, 0.7])
 
 
-def lanes(row, runs, horizon=HORIZON, seed=0):
-    """Plan for several runs at once; each is (transitions, visits, rewards) ``[1, ...]``."""
-    public = np.stack([np.concatenate([p.ravel() for p in run]) for run in runs], axis=1)
-    states, choices = runs[0][1].shape[1:]
-    n, seeds = len(runs), [RunSeeds(seed, i) for i in range(len(runs))]
-    model, q = np.zeros((states * choices, states + 2, n)), np.zeros((states, choices, n))
-    values, actions = np.zeros((horizon + 1, states, n)), np.zeros((horizon, states, n), np.int64)
-    ties = lane_states(seeds, "policy", 1)
-    plan_lanes(np.array(row), np.ascontiguousarray(public), model, q, values, ties, actions)
-    return actions, values
+def lanes(row, runs):
+    made = planned_lanes(LanePlanner(plan=signed_lanes), row, runs, horizon=HORIZON)
+    return made.actions, made.values
 
 
 def alone(row, run, horizon=HORIZON):
@@ -63,17 +55,6 @@ def test_two_negative_denominators_are_unknown_although_their_product_is_positiv
     run[0][0, 0, 1] = -9.0
     _, values = lanes(ROW, [run])
     assert values[:, 0, 0].tolist() == [3.0, 2.0, 1.0, 0.0]
-
-
-def test_ties_are_broken_by_the_generator_of_each_run():
-    nothing = (np.zeros((1, 2, 3, 2)), np.zeros((1, 2, 3)), np.zeros((1, 2, 3)))
-    actions, _ = lanes(np.zeros(6), [nothing] * 300)
-    counts = np.bincount(actions.ravel(), minlength=3)
-    assert abs(counts - counts.sum() / 3).max() < 5 * np.sqrt(counts.sum() * 2 / 9)
-    again, _ = lanes(np.zeros(6), [nothing] * 300)
-    assert np.array_equal(actions, again)
-    fewer, _ = lanes(np.zeros(6), [nothing] * 7)
-    assert np.array_equal(actions[..., :7], fewer)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,0 +1,95 @@
+"""What planners of many runs in lockstep share: their signature, backward induction, ties.
+
+Every inner loop goes over the runs, so it vectorises. Users and their release are in
+`privacy.streams.lane_users_kernels`. Arrays end with the axis of runs.
+"""
+
+from collections.abc import Callable
+
+import numba
+
+from discreet._jit import inlined
+from discreet._types import Floats, Ints, WordArray
+from discreet.learners.streams.planner_kernels import TIE
+from discreet.privacy.streams.lane_kernels import draw_uniform
+from discreet.privacy.streams.lane_users_kernels import LANE_PLANNER
+
+
+def lane_planner(function: Callable[..., None]) -> Callable[..., None]:
+    """Compile a planner: from the released counters of all runs to their next policies.
+
+    Its arguments, all changed in place where they are outputs or scratch:
+
+    - ``row``: the learner's coefficients for this release, the same for all runs;
+    - ``public[cells, runs]``: the cumulative private counters;
+    - ``model[S·A, S+2, runs]``, ``q[S,A,runs]``, ``values[H+1,S,runs]``, ``room``: to compute in;
+    - ``state[4, generators·runs]``: the learner's generators, generator w of run i at w·runs + i;
+      the first of each run breaks its ties;
+    - ``actions[H,S,runs]``: the next policies.
+    """
+    made = numba.njit(LANE_PLANNER, cache=True, fastmath=False, error_model="numpy")
+    compiled: Callable[..., None] = made(function)
+    return compiled
+
+
+@inlined
+def _break_ties(q: Floats, s: int, pick: Ints, state: WordArray) -> None:
+    """A random one of the best actions where several are, from the generator of that run."""
+    choices, runs = q.shape[1:]
+    for j in range(runs):
+        best = q[s, pick[j], j]
+        ties = 0
+        for a in range(choices):
+            ties += int(q[s, a, j] >= best - TIE)
+        if ties > 1:
+            rank = int(ties * draw_uniform(state, j))
+            for a in range(choices):
+                if q[s, a, j] >= best - TIE:
+                    if rank == 0:
+                        pick[j] = a
+                    rank -= 1
+
+
+@inlined
+def greedy_policies(
+    model: Floats, q: Floats, values: Floats, actions: Ints, cap: float, state: WordArray
+) -> None:
+    """Greedy for Q = model·V ahead.
+
+    ``model[pair]`` holds p (S rows), then r, then what every step ahead adds; values are at most
+    ``cap`` times the number of steps ahead.
+    """
+    states, choices, runs = q.shape
+    horizon = actions.shape[0]
+    values[horizon] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        ahead = float(horizon - h)
+        for s in range(states):
+            pick, value = actions[h, s], values[h, s]
+            close = 0
+            for a in range(choices):
+                i = s * choices + a
+                out, reward, more = q[s, a], model[i, states], model[i, states + 1]
+                p, v = model[i, 0], values[h + 1, 0]
+                for j in range(runs):
+                    out[j] = reward[j] + ahead * more[j] + p[j] * v[j]
+                for t in range(1, states):
+                    p, v = model[i, t], values[h + 1, t]
+                    for j in range(runs):
+                        out[j] += p[j] * v[j]
+                if a == 0:
+                    for j in range(runs):
+                        value[j] = out[j]
+                        pick[j] = 0
+                    continue
+                for j in range(runs):
+                    # Not "at most TIE": infinity minus infinity must count as a tie.
+                    close += int(not abs(out[j] - value[j]) > TIE)
+                    better = out[j] > value[j]
+                    pick[j] = a if better else pick[j]
+                    value[j] = out[j] if better else value[j]
+            if close > 0:
+                _break_ties(q, s, pick, state)
+            most = cap * ahead
+            for j in range(runs):
+                value[j] = value[j] if value[j] < most else most
