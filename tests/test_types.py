@@ -12,7 +12,7 @@ from discreet import _types
 pytestmark = pytest.mark.core
 SOURCE = Path(discreet.__file__).parent
 ALIAS = re.compile(r"^\w+(: TypeAlias)? = (NDArray\[.*|\w+Array)$", re.MULTILINE)
-ROOMS = ("mdp", "privacy", "papers", "learners", "study", "lab", "cli")
+ROOMS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ ROOMS = ("mdp", "privacy", "papers", "learners", "study", "lab", "cli")
         ("BoolArray", np.bool_),
         ("Int32Array", np.int32),
         ("WordArray", np.uint64),
+        ("ByteArray", np.uint8),
     ],
 )
 def test_names_mean_their_kinds(name, kind):
@@ -35,3 +36,7 @@ def test_names_mean_their_kinds(name, kind):
 def test_no_room_has_an_alias_of_its_own(room):
     found = [p.name for p in (SOURCE / room).rglob("*.py") if ALIAS.search(p.read_text("utf-8"))]
     assert found == []
+
+
+def test_all_rooms_are_looked_at():
+    assert {"device", "mdp", "offline", "privacy", "service"} <= set(ROOMS)

@@ -15,5 +15,7 @@ Int32Array: TypeAlias = NDArray[np.int32]
 """Column numbers of sparse rows: half the memory of `IntArray`."""
 WordArray: TypeAlias = NDArray[np.uint64]
 """States of random generators, and raw random words."""
+ByteArray: TypeAlias = NDArray[np.uint8]
+"""Sealed envelopes, a row for each."""
 NumberArray: TypeAlias = NDArray[Any]
 """An array that keeps whatever numbers it was given."""

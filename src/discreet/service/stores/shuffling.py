@@ -11,14 +11,12 @@ import os
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet._types import ByteArray
 from discreet.device import ENVELOPE
 
 BUCKET = 4 << 20
 """Bytes of a bucket, about."""
-Envelopes = NDArray[np.uint8]
-"""``uint8[m, 52]``."""
 
 
 def buckets_for(envelopes: int) -> int:
@@ -31,7 +29,7 @@ def buckets_for(envelopes: int) -> int:
     return 1 << (wanted - 1).bit_length() if wanted > 1 else 1
 
 
-def scatter(envelopes: Envelopes, buckets: int) -> Iterator[tuple[int, bytes]]:
+def scatter(envelopes: ByteArray, buckets: int) -> Iterator[tuple[int, bytes]]:
     """Every envelope into a bucket of its own luck: the buckets that got some, with them."""
     if buckets == 1:
         yield 0, envelopes.tobytes()
