@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 import discreet
-from helpers.soaking import KINDS, check_kills, crowd, race, steady
+from helpers.soaking import KINDS, check_close, check_kills, crowd, race, steady
 from helpers.strain import strain
 
 _RATIO = 1.5
@@ -25,11 +25,13 @@ def main() -> None:
 
 
 def kills(folder: pathlib.Path, number: int) -> None:
-    """So many SIGKILLs, shared among all kinds of studies."""
+    """So many SIGKILLs of `tell`, shared among all kinds of studies; all of `close` besides."""
     for kind in KINDS:
         place = folder / kind
         place.mkdir()
         print(check_kills(place, kind, -(-number // len(KINDS))), flush=True)
+        (place / "killed.db").unlink()
+        print(check_close(place, kind), flush=True)
 
 
 def races(folder: pathlib.Path, seconds: float) -> None:

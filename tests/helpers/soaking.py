@@ -3,7 +3,9 @@
 import contextlib
 import os
 import random
+import shutil
 import signal
+import sqlite3
 import time
 import warnings
 from unittest import mock
@@ -112,6 +114,81 @@ def _pace(folder, kind):
         step(study)
     study.path.unlink()
     return (time.monotonic() - begun) / 3
+
+
+def killed_at(path, statement, act):
+    """Do ``act(study)`` in a process of its own, killed as so many statements have run.
+
+    Returns whether it was killed (else it had fewer), and the statement that was about to run.
+    """
+    reading, writing = os.pipe()
+    child = _fork()
+    if not child:
+        _act_until(path, statement, act, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        last = file.read().decode()
+    _, status = os.waitpid(child, 0)
+    if not (os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0):
+        raise RuntimeError(f"the process failed at statement {statement}")
+    return os.WIFSIGNALED(status), last
+
+
+def _act_until(path, statement, act, writing):
+    """Never returns."""
+    connect, left = sqlite3.connect, [statement]
+
+    def count(text):
+        if not left[0]:
+            os.write(writing, text.encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+
+    def traced(*arguments, **options):
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(count)
+        return connection
+
+    code = 1
+    try:
+        study = discreet.resume(path)
+        sqlite3.connect = traced
+        act(study)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def check_close(folder, kind):
+    """Kill `close` before each of its statements: it has happened from the commit on, once."""
+    path, fresh = folder / "closed.db", folder.with_name(f"{folder.name}-{kind}.db")
+    study = start(fresh, kind)
+    step(study)
+    before, users, committed = study.head, study.users, False
+    said, kills, closed = [], 0, None
+    while True:
+        shutil.copy(fresh, path)
+        was_killed, statement = killed_at(path, kills, lambda one: one.close())
+        if not was_killed:
+            break
+        committed = bool(said) and (committed or said[-1] == "COMMIT")
+        said.append(statement)
+        kills += 1
+        study = discreet.resume(path, before)
+        study.verify()
+        assert [p.name for p in folder.iterdir()] == [path.name]  # no stray files
+        assert study.finished == committed, said
+        assert (study.head == before) == (not committed)
+        study.close()
+        assert [entry["kind"] for entry in study.ledger].count("close") == 1
+        assert study.finished and study.users == users
+        closed = closed or study.head
+        assert study.head == closed  # the same end, whoever wrote it
+        path.unlink()
+    assert "COMMIT" in said and said[-1] != "COMMIT"
+    path.unlink()
+    fresh.unlink()
+    return {"close": kind, "kills": kills, "after the commit": len(said) - 1 - said.index("COMMIT")}
 
 
 class Steady(BatchLearner):

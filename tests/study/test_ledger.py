@@ -87,3 +87,9 @@ def test_evidence_has_another_hash_if_any_part_of_a_row_changes(place):
     assert ledger.hash_of_rows(rows) == ledger.hash_of_rows(rows[::-1])
     assert ledger.hash_of_rows(rows) != ledger.hash_of_rows([tuple(changed), rows[1]])
     assert ledger.hash_of_rows(rows) != ledger.hash_of_rows(rows[:1])
+
+
+@pytest.mark.parametrize("kind", ["batch", "reissue", "close"])
+def test_nothing_comes_after_the_end(kind):
+    with pytest.raises(BrokenChainError, match="after the end"):
+        chain("start", "batch", "close", kind)

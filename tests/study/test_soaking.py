@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import discreet
-from helpers.soaking import KINDS, check_kills, crowd, race, steady
+from helpers.soaking import KINDS, check_close, check_kills, crowd, race, steady
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -16,6 +16,13 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and 
 def test_killed_at_any_moment_every_batch_counts_once(tmp_path, kind):
     """Two kills each, ten together."""
     assert check_kills(tmp_path, kind, kills=2)["kills"] == 2
+
+
+@pytest.mark.parametrize("kind", ["central", "local stream"])
+def test_killed_before_any_statement_of_close_it_ends_once_or_not_at_all(tmp_path, kind):
+    found = check_close(tmp_path, kind)
+    assert found["kills"] > 10
+    assert found["after the commit"] >= 1
 
 
 @pytest.mark.parametrize("kind", ["central", "stream"])

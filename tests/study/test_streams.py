@@ -67,6 +67,23 @@ def test_without_privacy_the_counts_are_those_of_the_users(tmp_path):
     assert study.answer.known.any()
 
 
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_a_stream_that_another_process_closed_takes_nobody(tmp_path, trust):
+    one = begin(tmp_path / "study.db", TRUSTS[trust], learner="dp-ucbvi", episodes=40)
+    advance(one, 0)
+    late, last = discreet.resume(one.path), discreet.resume(one.path)
+    data = episodes_of(late, 1)
+    data = reports_of(late, data) if late.encoded else data
+    one.close()
+    with pytest.raises(StudyError, match="was closed after 1 users"):
+        late.tell(data, users=["late"])
+    last.close()  # once is enough
+    assert [entry["kind"] for entry in last.ledger] == ["start", "batch", "close"]
+    assert one.head == late.head == last.head
+    assert late.finished and str(late.value) == str(one.value) == str(last.value)
+    discreet.resume(one.path, one.head).verify()
+
+
 def test_two_processes_share_a_stream(tmp_path):
     one = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=40)
     two = discreet.resume(one.path)

@@ -97,6 +97,8 @@ def follow(
         raise BrokenChainError(f"Entry {number!r} does not follow the one before it.")
     if entry.get("kind") not in (KINDS[:1] if tail.number < 0 else KINDS[1:]):
         raise BrokenChainError(f"Entry {number!r} is of no known kind.")
+    if tail.closed:
+        raise BrokenChainError(f"Entry {number!r} comes after the end of the study.")
     return _after(tail, entry, str(digest)), entry
 
 

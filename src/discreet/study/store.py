@@ -265,7 +265,7 @@ class Change:
     Attributes:
         tail: of the ledger, with what was appended.
         moved: others have written since the caller last looked.
-        state: what was written as the study's knowledge.
+        state: the study's knowledge, as it was written here or, last, by others.
         users: who was counted.
     """
 
@@ -292,8 +292,8 @@ class Change:
     def news(self, on_users: Callable[[bytes], None]) -> tuple[Tail, dict[str, Plain]]:
         """What others have written since."""
         self.tail = _follow(self._connection, self.tail, on_users, set())
-        self.moved = False
-        return self.tail, _state(self._connection, self.tail)
+        self.moved, self.state = False, _state(self._connection, self.tail)
+        return self.tail, self.state
 
     def holds(self, digests: set[bytes]) -> set[bytes]:
         """Which of these users are in the file."""

@@ -361,8 +361,7 @@ class Study:
                 whose policy cannot be read off them.
             left_out: called with the number of users who left the policy, once the batch is
                 counted (not with reports, which do not show it, nor in streams, which count every
-                step). It is raw data of the trusted operator of a central study, for the eyes only:
-                the study keeps it nowhere, and neither should the callback.
+                step). Raw data, for the eyes of the trusted operator only: keep it nowhere.
             note: public facts that the ledger's entry shall hold besides (of a service: the hash of
                 the manifest under which these users took part).
 
@@ -375,6 +374,7 @@ class Study:
             self._check_token(token)
         left = 0
         with self._changing() as change:
+            self._check_number(len(people), self._batch)  # others may have ended it meanwhile
             check_reports_or_episodes(self._course, data, len(people))
             self._check_new(people, change)
             if isinstance(data, Trajectories):
@@ -425,7 +425,8 @@ class Study:
         """End the study before all users came; what was learnt stays, and is returned."""
         if not self.finished:
             with self._changing() as change:
-                self._write("close", {"total": self.users}, change)
+                if not self.finished:  # nor by others
+                    self._write("close", {"total": self.users}, change)
         return self.policy
 
     def refresh(self) -> None:
