@@ -5,12 +5,20 @@ Users are simulated at count level, so ten million cost what a thousand do. Gain
 
 Usage: python tools/fit_table.py [--seeds 20] [--first-seed 0] [--environments ...]
        [--behaviours ...] [--epsilons 0.3 1 3 none] [--users 1e3 ...] [--stationary]
-       [--known-rewards]
+       [--known-rewards] [--rows FILE]
+
+Of each environment, all cells are run once, then all a second time, and so on. With --rows every
+run is kept in FILE as it ends, and those that are there already are not run again: a table that
+takes hours can be cut short, and is whole up to then.
 """
 
 import argparse
+import itertools
+import json
+import pathlib
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -154,10 +162,10 @@ def run(
     today, best = evaluate(mdp, played), plan(mdp).value
     value = evaluate(mdp, found.policy.with_behaviour(played, mdp.shape.actions))
     return Outcome(
-        (value - today) / (best - today),
-        value < today - 1e-9,
-        found.lower_value <= value + 1e-9,
-        found.coverage.share(found.policy.defers),
+        float((value - today) / (best - today)),
+        bool(value < today - 1e-9),
+        bool(found.lower_value <= value + 1e-9),
+        float(found.coverage.share(found.policy.defers)),
     )
 
 
@@ -174,23 +182,58 @@ def line(outcomes: list[Outcome]) -> str:
 HEADER = f"{'gain':>8}{'worst':>9}{'worse':>8}{'covered':>9}{'deferred':>10}{'runs':>7}"
 
 
-def table(options: argparse.Namespace) -> dict[tuple[str, str, str, float], list[Outcome]]:
-    """All runs, one printed line per cell; every cell has people and noise of its own."""
+@dataclass(frozen=True)
+class Rows:
+    """Runs that are kept in a file, one line each; nowhere without a file."""
+
+    path: pathlib.Path | None
+    kept: dict[str, Outcome]
+
+    @classmethod
+    def of(cls, path: pathlib.Path | None) -> "Rows":
+        """The runs that a file holds already."""
+        if path is None or not path.exists():
+            return cls(path, {})
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        return cls(path, {line.pop("run"): Outcome(**line) for line in lines})
+
+    def keep(self, run_: str, outcome: Outcome) -> None:
+        """One more line."""
+        self.kept[run_] = outcome
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"run": run_, **asdict(outcome)}) + "\n")
+
+
+def outcomes(
+    name: str, options: argparse.Namespace, rows: Rows
+) -> Iterator[tuple[tuple[str, str, float], Outcome]]:
+    """The runs of an environment, seed by seed; every cell has people and noise of its own."""
     how = Options(options.stationary, options.known_rewards, options.width)
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    mdp = environment(name)
+    played = {kind: behaviour(mdp, kind) for kind in options.behaviours}
+    cells = list(itertools.product(options.behaviours, options.epsilons, options.users))
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for kind, epsilon, users in cells:
+            cell = f"{name} {kind} {epsilon} {users:g}"
+            key = f"{cell} {seed} {how}"
+            if key not in rows.kept:
+                own = (zlib.crc32(cell.encode()) << 20) + seed
+                rows.keep(key, run(mdp, played[kind], users, trust_of(epsilon), own, how))
+            yield (kind, epsilon, users), rows.kept[key]
+
+
+def table(options: argparse.Namespace) -> dict[tuple[str, str, str, float], list[Outcome]]:
+    """All runs, one printed line per cell."""
+    rows = Rows.of(options.rows)
     cells: dict[tuple[str, str, str, float], list[Outcome]] = {}
     print(f"{'environment':<16}{'behaviour':<10}{'eps':>5}{'users':>8}{HEADER}")
     for name in options.environments:
-        mdp = environment(name)
-        for kind in options.behaviours:
-            played = behaviour(mdp, kind)
-            for epsilon in options.epsilons:
-                for users in options.users:
-                    trust = trust_of(epsilon)
-                    own = zlib.crc32(f"{name} {kind} {epsilon} {users:g}".encode()) << 20
-                    cell = [run(mdp, played, users, trust, own + seed, how) for seed in seeds]
-                    cells[name, kind, epsilon, users] = cell
-                    print(f"{name:<16}{kind:<10}{epsilon:>5}{users:>8.0e}{line(cell)}", flush=True)
+        for cell, outcome in outcomes(name, options, rows):
+            cells.setdefault((name, *cell), []).append(outcome)
+        for (env, kind, epsilon, users), found in cells.items():
+            if env == name:
+                print(f"{name:<16}{kind:<10}{epsilon:>5}{users:>8.0e}{line(found)}", flush=True)
     return cells
 
 
@@ -216,6 +259,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--width", type=float, default=2.0)
     parser.add_argument("--stationary", action="store_true")
     parser.add_argument("--known-rewards", action="store_true")
+    parser.add_argument("--rows", type=pathlib.Path)
     summary(table(parser.parse_args(arguments)))
 
 

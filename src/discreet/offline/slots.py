@@ -101,6 +101,14 @@ class Slots:
         count = int(self.played.sum())
         transitions = np.zeros((count, moves.shape[1]), np.int64)
         rewards = np.zeros(count, np.int64)
-        np.add.at(transitions, row[inside], moves[inside])
-        np.add.at(rewards, row[inside], given.row_rewards[inside])
+        _add(transitions, row[inside], moves[inside])
+        _add(rewards, row[inside], given.row_rewards[inside])
         return Counts(given.users, transitions, rewards, self.played)
+
+
+def _add(totals: IntArray, row: IntArray, values: IntArray) -> None:
+    """Add each of ``values`` to its row of ``totals``; at once where no two share a row."""
+    if np.unique(row).size == row.size:
+        totals[row] += values
+    else:
+        np.add.at(totals, row, values)
