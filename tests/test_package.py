@@ -1,8 +1,5 @@
 """The package as a whole: light to import, lazy, with a small public surface."""
 
-import ast
-from pathlib import Path
-
 import pytest
 
 import discreet
@@ -27,11 +24,3 @@ def test_every_public_name_exists():
 def test_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = discreet.nothing
-
-
-@pytest.mark.core
-def test_editors_see_the_same_names_as_the_interpreter():
-    tree = ast.parse(Path(discreet.__file__).read_text("utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {a.name for node in block.body if isinstance(node, ast.ImportFrom) for a in node.names}
-    assert typed == set(discreet.__all__) == set(discreet._WHERE)

@@ -3,26 +3,8 @@
 Names load when they are first used, so ``import discreet`` is light.
 """
 
-from typing import TYPE_CHECKING
-
 from discreet._import_hook import when_imported as _when_imported
 from discreet._lazy import attach as _attach
-
-if TYPE_CHECKING:  # what the lazy table below means to type checkers and editors
-    from discreet import device, errors, lab, learners, mdp, privacy, study
-    from discreet.lab.results import load
-    from discreet.learners.check import check_learner
-    from discreet.learners.learn import learn
-    from discreet.mdp.check import check_mdp
-    from discreet.mdp.environments.registry import make
-    from discreet.mdp.gymnasium_bridge import from_gymnasium, to_gymnasium
-    from discreet.mdp.tabular import TabularMDP
-    from discreet.offline.fit import fit
-    from discreet.privacy.auditing.conformance import check_mechanism
-    from discreet.privacy.guarantee import Guarantee
-    from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
-    from discreet.study.check import check_study
-    from discreet.study.study import resume, start
 
 __version__ = "0.1.0"
 
@@ -54,35 +36,7 @@ _WHERE = {
     "to_gymnasium": "discreet.mdp.gymnasium_bridge",
 }
 
-__all__ = [
-    "Central",
-    "Guarantee",
-    "Local",
-    "NoPrivacy",
-    "Shuffle",
-    "TabularMDP",
-    "check_learner",
-    "check_mdp",
-    "check_mechanism",
-    "check_study",
-    "device",
-    "errors",
-    "fit",
-    "from_gymnasium",
-    "lab",
-    "learn",
-    "learners",
-    "load",
-    "make",
-    "mdp",
-    "privacy",
-    "resume",
-    "start",
-    "study",
-    "to_gymnasium",
-]
-
-__getattr__, __dir__, _ = _attach(__name__, _WHERE)
+__getattr__, __dir__, __all__ = _attach(__name__, _WHERE)
 
 
 def _register_environments() -> None:

@@ -1,0 +1,14 @@
+from discreet.learners.base import Batch as Batch
+from discreet.learners.base import BatchLearner as BatchLearner
+from discreet.learners.base import Problem as Problem
+from discreet.learners.base import StreamLearner as StreamLearner
+from discreet.learners.check import LearnerReport as LearnerReport
+from discreet.learners.check import check_learner as check_learner
+from discreet.learners.registry import LearnerSpec as LearnerSpec
+from discreet.learners.registry import get_learner as get_learner
+from discreet.learners.registry import learner_names as learner_names
+from discreet.learners.registry import register as register
+from discreet.learners.regret import RegretCurve as RegretCurve
+from discreet.learners.result import Result as Result
+from discreet.learners.settings import Settings as Settings
+from discreet.learners.settings import StreamSettings as StreamSettings
