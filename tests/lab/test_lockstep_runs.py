@@ -107,8 +107,8 @@ def test_one_failing_run_of_a_bundle_does_not_take_the_others(experiment, tmp_pa
 
 
 def test_a_learner_without_a_lockstep_form_is_named(experiment):
-    row = replace(experiment.learners[0], name="ucbvi")
-    with pytest.raises(UnsupportedError, match="'ucbvi' has no lockstep form; remove lockstep"):
+    row = replace(experiment.learners[0], name="dp-ucbvi")
+    with pytest.raises(UnsupportedError, match="'dp-ucbvi' has no lockstep form; remove lockstep"):
         tasks_of(replace(experiment, learners=(row,)))
 
 

@@ -10,6 +10,7 @@ from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import all_regrets, run_lockstep
 from discreet.learners.streams.loop import CompiledRun, make_learner
 from discreet.learners.streams.psrl import LdpPsrl
+from discreet.learners.streams.ucbvi import Ucbvi
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.mechanisms._lane_noise import alias_table
@@ -112,16 +113,22 @@ def test_a_run_does_not_depend_on_the_others():
     assert (alone[0].regret.values == together[2].regret.values).all()
 
 
-@pytest.mark.parametrize("trust", [LAPLACE, NoPrivacy()])
-@pytest.mark.parametrize("kind", [LdpObi, LdpPsrl])
+@pytest.mark.parametrize(
+    ("kind", "trust"),
+    [
+        (LdpObi, LAPLACE),
+        (LdpObi, NoPrivacy()),
+        (LdpPsrl, LAPLACE),
+        (LdpPsrl, NoPrivacy()),
+        (Ucbvi, NoPrivacy()),
+    ],
+)
 def test_the_law_is_that_of_the_plain_loop(kind, trust):
     """Mean final regret of 300 runs each way: equal within 5.5 standard errors."""
     seeds, episodes = [RunSeeds(9, run) for run in range(300)], 200
     together = run_lockstep(kind, [MDP] * 300, trust, episodes, seeds)
-    plain = [
-        learn(MDP, learner=kind.name, trust=trust, episodes=episodes, seed=8, run=run)
-        for run in range(300)
-    ]
+    task = {"learner": kind.name, "trust": trust, "episodes": episodes, "seed": 8}
+    plain = [learn(MDP, **task, run=run, stationary=True) for run in range(300)]
     a, b = (np.array([r.regret.values[-1] for r in group]) for group in (together, plain))
     error = np.sqrt(a.var() / 300 + b.var() / 300)
     assert error > 0
@@ -159,6 +166,8 @@ def test_what_lockstep_cannot_do_gets_one_sentence():
         run_lockstep(LdpObi, [RiverSwim(states=4, horizon=6)], LAPLACE, 10, seeds)
     with pytest.raises(DiscreetError, match="got 'toeplitz' under JDP; run others one by one"):
         run_lockstep(LdpObi, [MDP], Central(2, 1e-6), 10, seeds)
+    with pytest.raises(DiscreetError, match="neither clip Q values nor add the correction term"):
+        run_lockstep(Ucbvi, [MDP], NoPrivacy(), 10, seeds, constants="theory")
     with pytest.raises(DiscreetError, match="one MDP per seed"):
         run_lockstep(LdpObi, [MDP, MDP], LAPLACE, 10, seeds)
 

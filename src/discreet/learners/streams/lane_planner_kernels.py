@@ -33,7 +33,7 @@ def lane_planner(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @inlined
-def _break_ties(q: Floats, s: int, pick: Ints, state: WordArray) -> None:
+def break_lane_ties(q: Floats, s: int, pick: Ints, state: WordArray) -> None:
     """A random one of the best actions where several are, from the generator of that run."""
     choices, runs = q.shape[1:]
     for j in range(runs):
@@ -48,6 +48,19 @@ def _break_ties(q: Floats, s: int, pick: Ints, state: WordArray) -> None:
                     if rank == 0:
                         pick[j] = a
                     rank -= 1
+
+
+@inlined
+def keep_better(a: int, out: Floats, value: Floats, pick: Ints) -> int:
+    """Of every run: the better of the best action so far and the next one; how many are close?"""
+    close = 0
+    for j in range(out.size):
+        # Not "at most TIE": infinity minus infinity must count as a tie.
+        close += int(a > 0 and not abs(out[j] - value[j]) > TIE)
+        better = a == 0 or out[j] > value[j]
+        pick[j] = a if better else pick[j]
+        value[j] = out[j] if better else value[j]
+    return close
 
 
 @inlined
@@ -77,19 +90,9 @@ def greedy_policies(
                     p, v = model[i, t], values[h + 1, t]
                     for j in range(runs):
                         out[j] += p[j] * v[j]
-                if a == 0:
-                    for j in range(runs):
-                        value[j] = out[j]
-                        pick[j] = 0
-                    continue
-                for j in range(runs):
-                    # Not "at most TIE": infinity minus infinity must count as a tie.
-                    close += int(not abs(out[j] - value[j]) > TIE)
-                    better = out[j] > value[j]
-                    pick[j] = a if better else pick[j]
-                    value[j] = out[j] if better else value[j]
+                close += keep_better(a, out, value, pick)
             if close > 0:
-                _break_ties(q, s, pick, state)
+                break_lane_ties(q, s, pick, state)
             most = cap * ahead
             for j in range(runs):
                 value[j] = value[j] if value[j] < most else most
