@@ -17,9 +17,10 @@ from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
-from discreet.service import opening, ticket
+from discreet.service.analyser import opening
 from discreet.service.client import Client
-from discreet.service.manifest import Announced
+from discreet.service.protocol import ticket
+from discreet.service.protocol.manifest import Announced
 from helpers.postgres import Server
 from helpers.service_soak import processor_seconds, resident
 from helpers.services import (

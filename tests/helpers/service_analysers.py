@@ -8,17 +8,17 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import discreet
-from discreet.service import manifest as manifests
-from discreet.service import ticket
-from discreet.service.analyser import Analyser
-from discreet.service.charter import Charter
+from discreet.service.analyser.analyser import Analyser
+from discreet.service.analyser.keys import make_signing_key
 from discreet.service.client import Client
 from discreet.service.clock import ManualClock
-from discreet.service.crowd import episode_of
+from discreet.service.demo.crowd import episode_of
 from discreet.service.founding import Terms, charter_of
-from discreet.service.keys import make_signing_key
-from discreet.service.participant import Chain, MemoryOutbox, Participant
-from discreet.service.problems import Refusal
+from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.problems import Refusal
 from helpers.service_kills import Apart, killer
 from helpers.services import (
     CERTIFICATE,

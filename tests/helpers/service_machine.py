@@ -5,9 +5,9 @@ from collections import Counter
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.service import ticket
-from discreet.service.problems import Refusal
-from discreet.service.report import read
+from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.report import read
 from helpers.services import announced, charter, fake_report, messages, new_store
 
 OF = charter()

@@ -26,10 +26,10 @@ import pathlib, sys, time
 import numpy as np
 import discreet
 from discreet.errors import DiscreetError
-from discreet.service import ticket
+from discreet.service.protocol import ticket
 from discreet.service.client import Client
-from discreet.service.crowd import Crowd
-from discreet.service.participant import Chain, fetch_charter
+from discreet.service.demo.crowd import Crowd
+from discreet.service.participant.participant import Chain, fetch_charter
 
 folder, url, study, states, horizon = sys.argv[1:]
 passes = ticket.read(pathlib.Path(folder) / "enroller" / "tickets.txt")

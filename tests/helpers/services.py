@@ -17,16 +17,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.mdp import make
-from discreet.service import manifest as manifests
-from discreet.service import report, ticket
-from discreet.service.charter import Charter, layout_of
 from discreet.service.clock import ManualClock
-from discreet.service.manifest import Manifest
-from discreet.service.problems import Refusal
-from discreet.service.server import make_server
-from discreet.service.shuffler import Shuffler
-from discreet.service.stores import open_store
-from discreet.service.web import make_app
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import report, ticket
+from discreet.service.protocol.charter import Charter, layout_of
+from discreet.service.protocol.manifest import Manifest
+from discreet.service.protocol.problems import Refusal
+from discreet.service.shuffler.server import make_server
+from discreet.service.shuffler.shuffler import Shuffler
+from discreet.service.shuffler.stores import open_store
+from discreet.service.shuffler.web import make_app
 
 GOLDEN = Path(__file__).parents[1] / "service" / "golden"
 SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -155,7 +155,7 @@ def messages(store, number, sizes):
 
 def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
     """A shuffler on a store."""
-    from discreet.service.canonical import sha256
+    from discreet.service.protocol.canonical import sha256
 
     return Shuffler(
         of,

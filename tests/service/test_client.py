@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from discreet.service.client import Client, UnreachableError
-from discreet.service.problems import PROBLEMS, Refusal, document
+from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 
 
 def client(answer, token=""):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from discreet.service import ticket
-from discreet.service.charter import Charter
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
 
 ROOT = Path(__file__).parents[2]
 NAME = r"test_p\d\d_\w+"

@@ -9,11 +9,11 @@ import threading
 import pytest
 
 import discreet
-from discreet.service import ticket
-from discreet.service.analyser import BatchKeys
+from discreet.service.analyser.analyser import BatchKeys
 from discreet.service.client import Client, UnreachableError
 from discreet.service.founding import Terms, found, make_tickets
-from discreet.service.problems import Refusal
+from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import Refusal
 from helpers.memory import held_by
 from helpers.service_analysers import send_users
 from helpers.services import study_arguments

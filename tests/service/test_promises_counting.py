@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 import discreet
-from discreet.service import envelope, ticket
-from discreet.service.analyser import AttackError, check_distinct
+from discreet.service.analyser.analyser import AttackError, check_distinct
 from discreet.service.client import Client, UnreachableError
 from discreet.service.clock import ManualClock
-from discreet.service.problems import Refusal
-from discreet.service.report import read
+from discreet.service.protocol import envelope, ticket
+from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.report import read
 from helpers import services
 from helpers.service_analysers import counted_cells, running_study
 from helpers.service_kills import forked, killer

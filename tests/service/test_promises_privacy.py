@@ -23,16 +23,16 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.costs import usual_batch
-from discreet.service import manifest as manifests
-from discreet.service import noise, report, ticket
-from discreet.service.analyser import Analyser, check_study
-from discreet.service.charter import Charter
+from discreet.service.analyser.analyser import Analyser, check_study
 from discreet.service.client import Client
 from discreet.service.demo.arrangement import NOT_PROTECTED
 from discreet.service.founding import Terms, found
-from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
-from discreet.service.problems import Refusal
-from discreet.service.stores import shuffling
+from discreet.service.participant.participant import Chain, MemoryOutbox, Participant, fetch_charter
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import noise, report, ticket
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.problems import Refusal
+from discreet.service.shuffler.stores import shuffling
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
@@ -203,8 +203,8 @@ def test_p12_a_charter_without_its_own_proof_is_refused(tmp_path, change):
 
 
 def make_test_shuffler_checked(place, of):
-    from discreet.service.shuffler import Shuffler
-    from discreet.service.stores import open_store
+    from discreet.service.shuffler.shuffler import Shuffler
+    from discreet.service.shuffler.stores import open_store
 
     return Shuffler(of, lambda: open_store(str(place), of), token=bytes(32))
 

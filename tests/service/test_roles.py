@@ -5,9 +5,10 @@ import signal
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.service import roles, ticket
+from discreet.service import roles
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
+from discreet.service.protocol import ticket
 from helpers.services import TOKEN, announced, charter, make_test_shuffler, new_store, serving
 
 OF = charter()

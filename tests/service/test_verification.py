@@ -6,7 +6,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.service import verification
-from discreet.service.problems import Refusal
+from discreet.service.protocol.problems import Refusal
 from helpers.services import SIGNER, charter, manifest
 
 OF = charter()

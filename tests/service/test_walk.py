@@ -6,12 +6,13 @@ import time
 import pytest
 
 import discreet
-from discreet.service import roles, ticket, verification
+from discreet.service import roles, verification
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
-from discreet.service.crowd import Crowd
+from discreet.service.demo.crowd import Crowd
 from discreet.service.founding import Terms, found, make_tickets
-from discreet.service.participant import Chain, fetch_charter
+from discreet.service.participant.participant import Chain, fetch_charter
+from discreet.service.protocol import ticket
 from helpers.services import WORLD, rng, serving, study_arguments
 
 

@@ -7,7 +7,7 @@ from typing import Self
 import httpx
 
 from discreet.errors import DiscreetError
-from discreet.service.problems import PROBLEMS, Refusal, code_of
+from discreet.service.protocol.problems import PROBLEMS, Refusal, code_of
 
 PATIENCE = 60.0
 """Seconds for one request."""

@@ -19,10 +19,11 @@ from discreet.privacy.certificates.document import Certificate
 from discreet.privacy.certificates.run import certify
 from discreet.privacy.mechanisms.classes import ClassesBatch
 from discreet.privacy.trust import Shuffle
-from discreet.service import configs, ticket
-from discreet.service.analyser import check_study
-from discreet.service.charter import Charter
-from discreet.service.keys import make_signing_key
+from discreet.service import configs
+from discreet.service.analyser.analyser import check_study
+from discreet.service.analyser.keys import make_signing_key
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
 from discreet.study.study import Study, start
 
 _DAY = 86_400

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from discreet._files import hold_alone, reason, write_atomically
 from discreet.errors import InvalidInputError
-from discreet.service import ticket
-from discreet.service.analyser import Analyser
-from discreet.service.charter import Charter
+from discreet.service.analyser.analyser import Analyser
+from discreet.service.analyser.keys import read_signing_key
+from discreet.service.analyser.opening import Opener, in_processes, on_ray
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
-from discreet.service.keys import read_signing_key
-from discreet.service.manifest import Manifest
-from discreet.service.manifest import read as read_manifest
-from discreet.service.opening import Opener, in_processes, on_ray
-from discreet.service.participant import Chain, FileOutbox, Participant, fetch_charter
-from discreet.service.shuffler import Shuffler
-from discreet.service.stores import open_store
-from discreet.service.stores.base import At, Store, nothing_happens
+from discreet.service.participant.participant import Chain, FileOutbox, Participant, fetch_charter
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.manifest import Manifest
+from discreet.service.protocol.manifest import read as read_manifest
+from discreet.service.shuffler.shuffler import Shuffler
+from discreet.service.shuffler.stores import open_store
+from discreet.service.shuffler.stores.base import At, Store, nothing_happens
 from discreet.study.study import resume
 
 log = logging.getLogger("discreet.service.roles")
@@ -63,8 +63,8 @@ def make_shuffler(
 
 def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> None:
     """Run the shuffler until SIGTERM or SIGINT."""
-    from discreet.service.server import listen, make_server, set_up_logging
-    from discreet.service.web import make_app
+    from discreet.service.shuffler.server import listen, make_server, set_up_logging
+    from discreet.service.shuffler.web import make_app
 
     set_up_logging()
     with listen(config.host, config.port) as listener:
@@ -105,7 +105,7 @@ def make_analyser(
 
 def analyse(config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens) -> str:
     """Run the analyser until the study is finished, or SIGTERM or SIGINT; what became of it."""
-    from discreet.service.server import set_up_logging
+    from discreet.service.shuffler.server import set_up_logging
 
     set_up_logging()
     ended = threading.Event()

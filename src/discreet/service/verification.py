@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.errors import InvalidInputError
-from discreet.service import manifest as manifests
-from discreet.service import noise
-from discreet.service.charter import Charter
-from discreet.service.manifest import Announced, Manifest
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import noise
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.study.study import Study
 
 

@@ -14,7 +14,7 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.service.demo.arrangement import LEARNER, Arrangement
-from discreet.service.manifest import Manifest
+from discreet.service.protocol.manifest import Manifest
 
 INTERVAL = (2.5, 97.5)
 """Percentiles of single simulated runs: nineteen of twenty runs lie between them."""

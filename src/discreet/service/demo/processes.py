@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.service.client import Client, UnreachableError
-from discreet.service.problems import Refusal
+from discreet.service.protocol.problems import Refusal
 
 _GRACE = 10.0
 _START = 600.0

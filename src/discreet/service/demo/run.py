@@ -15,15 +15,16 @@ from pathlib import Path
 from discreet._plain import Plain
 from discreet.errors import DiscreetError
 from discreet.mdp.tabular import TabularMDP
-from discreet.service import ticket, verification
+from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
 from discreet.service.demo.arrangement import Arrangement, free_port, set_up
 from discreet.service.demo.curves import Band, Curve, real_curve
 from discreet.service.demo.processes import Role, ending, wait_until_there
 from discreet.service.demo.users import diaries
 from discreet.service.founding import Founded
-from discreet.service.manifest import Manifest
-from discreet.service.problems import Refusal
+from discreet.service.protocol import ticket
+from discreet.service.protocol.manifest import Manifest
+from discreet.service.protocol.problems import Refusal
 from discreet.study.study import Study
 
 PARTS = 2

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.service import ticket
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import DeviceConfig
-from discreet.service.crowd import episode_of
+from discreet.service.demo.crowd import episode_of
 from discreet.service.demo.worlds import World, get_world
-from discreet.service.participant import Chain, FileOutbox, Participant, fetch_charter
-from discreet.service.problems import Refusal
+from discreet.service.participant.participant import Chain, FileOutbox, Participant, fetch_charter
+from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import Refusal
 
 _PAUSE = 0.05
 

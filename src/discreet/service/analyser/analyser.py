@@ -1,0 +1,319 @@
+"""The analyser: owns the study, signs manifests, opens envelopes, tells the study.
+
+A worker without an inbound port. `step` may be killed at any point and called again: what it does
+follows from the study (which batches are counted), from the manifests it has written and from the
+shuffler's answers.
+
+1. A manifest whose batch is counted: destroy its key, acknowledge it.
+2. No manifest for the pending batch: make a key, write and sign one.
+3. Announce it; fetch all classes. Not full: wait. Expired: the study issues the batch again.
+4. Check that every class has its size and that no two envelopes are copies; open them.
+5. Tell the study: counts and ledger entry in one transaction, with the manifest's hash.
+
+The next manifest is made from the study after 5, so it is published if and only if 5 is committed.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from discreet._files import write_atomically
+from discreet._types import IntArray
+from discreet.device import ENVELOPE, load
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.guarantee import REHEARSED
+from discreet.service.analyser.keys import BatchKeys
+from discreet.service.analyser.opening import Opener, Task, in_processes
+from discreet.service.client import Client, UnreachableError
+from discreet.service.clock import Clock, SystemClock
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import noise
+from discreet.service.protocol.charter import Charter, layout_of
+from discreet.service.protocol.envelope import KEY
+from discreet.service.protocol.manifest import Announced, Manifest
+from discreet.service.protocol.problems import Refusal
+from discreet.service.shuffler.stores.base import At, nothing_happens
+from discreet.study.study import Study
+
+log = logging.getLogger("discreet.service.analyser.analyser")
+_SKEW = 300
+
+
+class AttackError(DiscreetError):
+    """What came from the shuffler cannot be what devices sent; nothing was counted."""
+
+
+class Analyser:
+    """The role.
+
+    Args:
+        charter: of the study.
+        study: the analyser's own, which nobody else tells.
+        client: to the shuffler, with the analyser's token.
+        signing_key: whose public half stands in the charter.
+        folder: for manifests and batch keys.
+        opener: opens envelopes.
+        clock: where time comes from.
+        at: called before and after every step that is kept.
+    """
+
+    def __init__(
+        self,
+        charter: Charter,
+        study: Study,
+        client: Client,
+        signing_key: Ed25519PrivateKey,
+        folder: Path,
+        *,
+        opener: Opener | None = None,
+        clock: Clock | None = None,
+        at: At = nothing_happens,
+    ) -> None:
+        self.charter, self.study = charter, study
+        self._client, self._signing_key, self._at = client, signing_key, at
+        self._opener, self._clock = opener or in_processes(1), clock or SystemClock()
+        check_signing_key(charter, signing_key)
+        check_study(charter, study)
+        self._folder = folder / "manifests"
+        self._folder.mkdir(exist_ok=True)
+        self._keys = BatchKeys(folder / "keys")
+
+    def step(self) -> str:
+        """Do what is next.
+
+        Returns:
+            ``counted``, ``expired`` (the batch will be announced anew), ``waiting`` or
+            ``finished``.
+        """
+        current = self.latest()
+        if current is not None and current.manifest.batch < self.study.batches:
+            self._acknowledge(current.manifest.number)
+        if self._finished():
+            return "finished"
+        if current is None or current.manifest.token != self.study.token:
+            current = self._next(current)
+        current = self._announced(current)
+        try:
+            messages = self._fetched(current)
+        except Refusal as refusal:
+            return self._not_yet(current, refusal)
+        self._count(current, messages)
+        self._acknowledge(current.manifest.number)
+        return "counted"
+
+    def run(self, pause: Callable[[float], object], until: Callable[[], bool]) -> str:
+        """Steps until the study is finished or ``until`` says so; unreachable is no reason to end.
+
+        Args:
+            pause: waits for so many seconds.
+            until: asked between steps.
+        """
+        state = "waiting"
+        while not until():
+            try:
+                state = self.step()
+            except (UnreachableError, Refusal) as error:
+                if isinstance(error, Refusal) and error.code not in ("busy", "broken"):
+                    raise
+                if state != "unreachable":  # said once, however long it is away
+                    log.warning("trying again until the shuffler answers: %s", error)
+                state = "unreachable"
+            if state == "finished":
+                return state
+            if state == "counted":
+                log.info("%s", self.progress())
+            else:
+                pause(0.2 if state != "unreachable" else 1.0)
+        return state
+
+    def close(self) -> None:
+        """Close the connections to the shuffler."""
+        self._client.close()
+
+    def progress(self) -> str:
+        """One line of public numbers."""
+        stamp = f"{REHEARSED}: " if self.charter.rehearsal else ""
+        return f"{stamp}{self.study.batches} batches counted, {self.study.users} users in all"
+
+    def latest(self) -> Announced | None:
+        """The last manifest that was written."""
+        paths = sorted(self._folder.glob("*.manifest"))
+        return manifests.read(paths[-1].read_bytes(), self.charter) if paths else None
+
+    def _finished(self) -> bool:
+        """Also when the users who are left are fewer than any batch may have."""
+        study = self.study
+        if not study.finished and study.batch_size < self.charter.least_users:
+            log.info("the users who are left are fewer than the charter's least batch: closed")
+            study.close()
+        return study.finished
+
+    def _next(self, before: Announced | None) -> Announced:
+        """A manifest for the pending batch, written down before anybody hears of it."""
+        number = 0 if before is None else before.manifest.number + 1
+        previous = self.charter.id if before is None else before.hash
+        if before is not None:
+            self._keys.destroy(before.manifest.number)
+        return self._written(number, previous)
+
+    def _written(self, number: int, previous: bytes) -> Announced:
+        study, charter = self.study, self.charter
+        policy = policy_of(study)
+        device = charter.device(policy, study.batch_size)
+        noise.check(charter, study.batch_size, device.classes)
+        key = self._keys.make(number)
+        manifest = Manifest(
+            study=charter.id,
+            number=number,
+            batch=study.batches,
+            token=study.token,
+            previous=previous,
+            users=study.batch_size,
+            policy=policy,
+            layout=layout_of(device.classes),
+            key=key.public_key().public_bytes_raw(),
+            deadline=int(self._clock.now()) + charter.patience - _skew(charter),
+        )
+        signed = manifest.signed(self._signing_key)
+        self._at("manifest.before")
+        write_atomically(self._folder / f"{number:06d}.manifest", signed)
+        self._at("manifest.after")
+        return manifests.read(signed, charter)
+
+    def _announced(self, current: Announced) -> Announced:
+        """Announce; a manifest that became too old before anybody saw it is made anew."""
+        number = current.manifest.number
+        try:
+            self._client.announce(number, current.signed)
+        except Refusal as refusal:
+            late = self._clock.now() > current.manifest.deadline
+            if refusal.code != "badManifest" or not late or not self._unseen(number):
+                raise
+            current = self._written(number, current.manifest.previous)
+            self._client.announce(number, current.signed)
+        return current
+
+    def _unseen(self, number: int) -> bool:
+        try:
+            self._client.manifest_at(number)
+        except Refusal as refusal:
+            return refusal.code == "unknownBatch"
+        return False
+
+    def _fetched(self, current: Announced) -> list[bytes]:
+        """All classes, each of its size."""
+        number, users = current.manifest.number, current.manifest.users
+        found = []
+        for place, size in enumerate(current.sizes):
+            found.append(self._client.messages(number, place))
+            if len(found[-1]) != users * size * ENVELOPE:
+                raise AttackError(
+                    f"Class {place} of manifest {number} has {len(found[-1])} bytes, expected "
+                    f"{users * size * ENVELOPE}: the shuffler does not keep to the protocol. "
+                    f"Nothing was counted."
+                )
+        return found
+
+    def _not_yet(self, current: Announced, refusal: Refusal) -> str:
+        if refusal.code == "notFull":
+            return "waiting"
+        if refusal.code != "batchExpired":
+            raise refusal
+        self._at("reissue.before")
+        self.study.reissue(returning="unseen")  # the shuffler has deleted what it had
+        self._at("reissue.after")
+        self._keys.destroy(current.manifest.number)
+        return "expired"
+
+    def _count(self, current: Announced, messages: list[bytes]) -> None:
+        manifest = current.manifest
+        check_distinct(messages)
+        key = self._keys.read(manifest.number)
+        tasks = [
+            Task(data, key, current.hash, place, one.cells)
+            for place, (data, one) in enumerate(zip(messages, current.device.classes, strict=True))
+        ]
+        cells = self._opener(tasks)
+        places = np.repeat(np.arange(len(cells)), [len(part) for part in cells])
+        reports = np.stack([places, np.concatenate(cells)], axis=1)
+        self._at("tell.before")
+        self.study.tell(
+            reports,
+            users=[f"{manifest.number}:{i}" for i in range(manifest.users)],
+            token=manifest.token,
+            note={"manifest": current.hash.hex(), "charter": self.charter.id.hex()},
+        )
+        self._at("tell.after")
+
+    def _acknowledge(self, number: int) -> None:
+        """The key goes first: what the shuffler still holds is closed for ever."""
+        self._at("destroy.before")
+        self._keys.destroy(number)
+        self._at("destroy.after")
+        self._client.done(number)
+
+
+def _skew(charter: Charter) -> int:
+    """Seconds by which the shuffler's clock may be behind before it finds a deadline too far."""
+    return min(_SKEW, charter.patience // 10)
+
+
+def policy_of(study: Study) -> list[list[int]]:
+    """The pending policy as H lists of S actions."""
+    policy = study.ask()
+    if not isinstance(policy, DeterministicPolicy):
+        raise DiscreetError(
+            "The service takes policies with one action per state and step; this learner asks for "
+            "a mixture. Use 'flow-ucb', for instance."
+        )
+    return [[int(action) for action in row] for row in policy.actions]
+
+
+def check_signing_key(charter: Charter, key: Ed25519PrivateKey) -> None:
+    """Refuse a key before anything is signed with it: a written manifest is never made anew."""
+    if key.public_key().public_bytes_raw() != charter.signing_key:
+        raise InvalidInputError(
+            "The signing key is not the one whose public half stands in the charter; use the "
+            "charter and the key of one and the same `discreet service init`."
+        )
+
+
+def check_study(charter: Charter, study: Study) -> None:
+    """Refuse a study that would count other classes than the charter's devices send."""
+    if study.guarantee.simulated != charter.rehearsal:
+        raise DiscreetError("The study rehearses and its charter does not say so, or the reverse.")
+    if study.finished:
+        return
+    theirs = load(study.encoder().to_dict())
+    try:
+        own = charter.device(policy_of(study), study.batch_size)
+        same = own.problem.pairs == theirs.problem.pairs
+        same = same and own.classes == getattr(theirs, "classes", None)
+    except InvalidInputError:  # a policy of another shape
+        same = False
+    if not same:
+        raise DiscreetError(
+            "The charter's devices and the study do not speak of the same classes: its shape, "
+            "statistics, noise or start states are others. Use the charter and the study of one "
+            "and the same `discreet service init`."
+        )
+
+
+def check_distinct(messages: list[bytes]) -> None:
+    """Refuse a batch with two envelopes of one encapsulated key: somebody copied a report.
+
+    A copy would count a user twice and so move counters by more than the guarantee covers.
+    """
+    heads = [_heads(data) for data in messages]
+    words = np.concatenate(heads)
+    if len(np.unique(words, axis=0)) != len(words):
+        raise AttackError("Two envelopes are copies of each other. Nothing was counted.")
+
+
+def _heads(data: bytes) -> IntArray:
+    envelopes = np.frombuffer(data, np.uint8).reshape(-1, ENVELOPE)[:, :KEY]
+    return np.ascontiguousarray(envelopes).view(np.int64)

@@ -1,0 +1,1 @@
+"""A user's device: plays the public policy, encodes, seals, sends."""

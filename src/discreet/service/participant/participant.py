@@ -1,0 +1,200 @@
+"""A device: fetches the manifest, plays its policy, encodes, seals, sends.
+
+It encodes once per manifest, keeps the sealed bytes before it sends them, and after an error, a
+kill or a lie of the shuffler sends the same bytes again: noise that is drawn twice for one episode
+is less noise. Randomness is the operating system's; a source of its own is refused unless the
+charter says that this is a rehearsal.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from discreet._files import write_atomically
+from discreet.device import Draws
+from discreet.errors import InvalidInputError
+from discreet.service.client import Client, UnreachableError
+from discreet.service.protocol import canonical, report
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.manifest import Announced, Manifest
+from discreet.service.protocol.problems import Refusal
+
+Episode = Mapping[str, object]
+Play = Callable[[Announced], Episode]
+"""Plays the policy of a manifest: states, actions, rewards."""
+
+
+class Outbox(Protocol):
+    """Where a device keeps what it sealed, by a name for ticket and manifest."""
+
+    def read(self, name: str) -> bytes | None:
+        """What was kept under this name; empty if it was answered."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keep this instead of everything else, before it is sent for the first time."""
+
+
+class MemoryOutbox:
+    """For simulated users."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def read(self, name: str) -> bytes | None:
+        """What was kept."""
+        return self._kept.get(name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keep it."""
+        self._kept = {name: data}
+
+
+class FileOutbox:
+    """A folder of the device: it outlives a device that is killed."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+
+    def read(self, name: str) -> bytes | None:
+        """What was kept."""
+        path = self._path(name)
+        return path.read_bytes() if path.exists() else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keep it; what was kept before goes when this is on the disk."""
+        if not data:  # should a power cut undo this, the same bytes are sent again
+            self._path(name).write_bytes(data)
+            return
+        write_atomically(self._path(name), data, private=True)
+        for path in self._folder.glob("*.report"):
+            if path != self._path(name):
+                path.unlink()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.report"
+
+
+def fetch_charter(client: Client, study: bytes, *, rehearsal: bool = False) -> Charter:
+    """The charter of this name, from the shuffler; its hash is its proof."""
+    data = client.charter()
+    found = canonical.sha256(data)
+    if found != study:  # before anything in it is believed
+        raise InvalidInputError(
+            f"The shuffler serves the study {found.hex()[:16]}..., expected "
+            f"{study.hex()[:16]}...; ask who gave you the ticket."
+        )
+    charter = Charter.from_bytes(data)
+    if charter.rehearsal and not rehearsal:
+        raise InvalidInputError(
+            "This charter is of a rehearsal and protects nobody; say --rehearsal to take part."
+        )
+    return charter
+
+
+class Chain:
+    """The manifests that a device has seen: each must follow the one before it.
+
+    Args:
+        charter: of the study.
+        client: gives manifests that were missed.
+        seen: the last one that was checked, if any.
+        keep: called with the bytes of every manifest that was checked.
+    """
+
+    def __init__(
+        self,
+        charter: Charter,
+        client: Client,
+        seen: Manifest | None = None,
+        keep: Callable[[bytes], object] = lambda _: None,
+    ) -> None:
+        self.charter, self._client, self.seen, self._keep = charter, client, seen, keep
+
+    def current(self) -> Announced:
+        """The open batch's manifest, checked against charter and chain."""
+        announced = manifests.read(self._client.manifest(), self.charter)
+        manifest = announced.manifest
+        if self.seen is not None and manifest.number <= self.seen.number:
+            if manifest.hash != self.seen.hash:
+                raise Refusal(
+                    "badManifest", "Another one of this number, or a later one, is known."
+                )
+            return announced
+        first = 0 if self.seen is None else self.seen.number + 1
+        for number in range(first, manifest.number):
+            missed = manifests.read(self._client.manifest_at(number), self.charter).manifest
+            manifests.check_follows(missed, self.seen)
+            self.seen = missed
+        manifests.check_follows(manifest, self.seen)
+        self.seen = manifest
+        self._keep(announced.signed)
+        return announced
+
+
+class Participant:
+    """One user's device.
+
+    Args:
+        chain: of the study's manifests.
+        client: to the shuffler.
+        ticket: of this user.
+        outbox: keeps what was sealed.
+        delay: the most seconds to wait before sending; the real number is random.
+        pause: waits for so many seconds.
+        draws: of a rehearsal.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        client: Client,
+        ticket: bytes,
+        outbox: Outbox,
+        *,
+        delay: float = 0.0,
+        pause: Callable[[float], object] = lambda _: None,
+        draws: Draws | None = None,
+    ) -> None:
+        if draws is not None and not chain.charter.rehearsal:
+            raise InvalidInputError(
+                "A device that protects somebody draws from the operating system; leave out draws."
+            )
+        self._chain, self._client, self._ticket, self._outbox = chain, client, ticket, outbox
+        self._delay, self._pause, self._draws = delay, pause, draws
+
+    def attempt(self, play: Play) -> str:
+        """Take part in the open batch, once.
+
+        Returns:
+            ``accepted``; ``ticketSpent`` (perhaps by an earlier attempt whose answer was lost);
+            ``policyOutdated`` or ``noOpenBatch``: come again, for another manifest.
+
+        Raises:
+            UnreachableError: nobody knows whether the report arrived: attempt again, the same
+                bytes will be sent.
+        """
+        try:
+            announced = self._chain.current()
+            name = canonical.sha256(self._ticket + announced.hash).hex()
+            sealed = self._outbox.read(name)
+            if sealed is None:
+                cells = announced.device.encode(play(announced), self._draws)
+                sealed = report.seal(cells, announced, self._ticket)
+                self._outbox.write(name, sealed)
+            if not sealed:
+                return "ticketSpent"
+            self._pause(secrets.SystemRandom().uniform(0, self._delay))
+            self._client.send(sealed)
+        except Refusal as refusal:
+            if refusal.code in ("busy", "broken", "tooSlow"):
+                raise UnreachableError("The shuffler is busy; send the same bytes again.") from None
+            if refusal.code not in ("ticketSpent", "policyOutdated", "noOpenBatch"):
+                raise
+            if refusal.code == "ticketSpent":
+                self._outbox.write(name, b"")
+            return refusal.code
+        self._outbox.write(name, b"")
+        return "accepted"

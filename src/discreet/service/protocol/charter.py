@@ -1,0 +1,290 @@
+"""The charter: what a study promises, immutable. Its SHA-256 is the study's name.
+
+Devices and shuffler compute from it how much noise every report must hold (`description`); an
+analyser cannot publish a manifest with less. That the noise keeps the promise is proven by the
+certificate inside (`verify`), for the limit of many rare noise messages; that a batch of n users is
+no worse than the limit is checked when it is announced (`noise.check`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+from discreet._plain import JsonObject
+from discreet.device import ENVELOPE, DeviceError, MessageClass
+from discreet.device.classes import ClassesDevice
+from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
+from discreet.errors import InvalidInputError
+from discreet.privacy.calibration.crowds import honest_users, mean_of_all
+from discreet.privacy.certificates import verify as verifier
+from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_up
+from discreet.service.protocol import canonical
+
+VERSION = 1
+_LARGEST_CHARTER = 1 << 20
+_NAMES = ("states", "actions", "steps")
+_NO_CHARTER = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    verifier.Refused,
+)
+"""What reading other fields can raise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charter(canonical.Document):
+    """What is promised.
+
+    Attributes:
+        purpose: of the study, in words for its participants.
+        names: what states, actions and steps are called.
+        start: states in which an episode can begin, ascending.
+        statistics: what is released.
+        last_transitions: whether transitions of the last step are.
+        epsilon: promised to every user.
+        delta: promised to every user.
+        honest: fraction of users whose noise is counted on.
+        mean: lambda, the noise that honest users add together to every cell.
+        certificate: that ``mean`` keeps the promise.
+        least_users: no batch is smaller.
+        patience: seconds for which a batch may stay open.
+        signing_key: the analyser's Ed25519 public key.
+        rehearsal: nobody is protected: users are simulated.
+    """
+
+    purpose: str
+    names: Mapping[str, Sequence[str]]
+    start: tuple[int, ...]
+    statistics: tuple[str, ...]
+    last_transitions: bool
+    epsilon: Fraction
+    delta: Fraction
+    honest: Fraction
+    mean: Fraction
+    certificate: JsonObject = field(repr=False)
+    least_users: int
+    patience: int
+    signing_key: bytes
+    rehearsal: bool = False
+
+    def __post_init__(self) -> None:
+        for broken, sentence in self._rules():
+            if broken:
+                raise InvalidInputError(f"Expected {sentence} in a charter.")
+        self.device([[0] * self.states] * self.horizon, self.least_users)
+
+    def _rules(self) -> list[tuple[bool, str]]:
+        names = self.names
+        known = set(names) == set(_NAMES) and all(names[kind] for kind in _NAMES)
+        return [
+            (not known, "names of states, actions and steps"),
+            (any(len(set(names[k])) != len(names[k]) for k in names), "every name once"),
+            (self.least_users < 2, "batches of two users or more"),
+            (self.patience < 1, "a patience of a second or more"),
+            (not 0 < self.honest <= 1, "an honest fraction in (0, 1]"),
+            (self.epsilon <= 0 or not 0 < self.delta < 1, "epsilon > 0 and delta in (0, 1)"),
+            (self.mean <= 0, "noise of a mean above zero"),
+            (
+                list(self.start) != sorted(set(self.start) & set(range(self.states)))
+                or not self.start,
+                "start states in ascending order",
+            ),
+            (len(self.signing_key) != 32, "a signing key of 32 bytes"),
+        ]
+
+    @property
+    def states(self) -> int:
+        """S."""
+        return len(self.names["states"])
+
+    @property
+    def actions(self) -> int:
+        """A."""
+        return len(self.names["actions"])
+
+    @property
+    def horizon(self) -> int:
+        """H."""
+        return len(self.names["steps"])
+
+    def fields(self) -> JsonObject:
+        """All of it."""
+        return {
+            "version": VERSION,
+            "kind": "charter",
+            "purpose": self.purpose,
+            "names": {kind: list(self.names[kind]) for kind in _NAMES},
+            "start": list(self.start),
+            "statistics": list(self.statistics),
+            "last_transitions": self.last_transitions,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "honest": str(self.honest),
+            "lambda": plain_fraction(self.mean.numerator, self.mean.denominator),
+            "certificate": dict(self.certificate),
+            "least_users": self.least_users,
+            "patience": self.patience,
+            "signing_key": self.signing_key.hex(),
+            "rehearsal": self.rehearsal,
+        }
+
+    @property
+    def id(self) -> bytes:
+        """The study's name, which is the charter's hash."""
+        return self.hash
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The charter that these bytes are; its certificate is not checked yet."""
+        if len(data) > _LARGEST_CHARTER:
+            raise InvalidInputError("Expected a charter of at most a megabyte.")
+        fields = canonical.from_bytes(data, "charter")
+        if type(fields.get("version")) is not int or fields["version"] != VERSION:
+            raise InvalidInputError(f"unknownVersion: Expected a charter of version {VERSION}.")
+        try:
+            charter = cls(**_read(fields))
+            same = charter.data == data
+        except InvalidInputError:
+            raise
+        except _NO_CHARTER as error:
+            raise InvalidInputError(
+                f"Expected a charter with all its fields, each of its kind ({error})."
+            ) from None
+        if not same:
+            raise InvalidInputError("Expected a charter without unknown fields.")
+        return charter
+
+    def intensity(self, users: int) -> Fraction:
+        """The mean of all users' noise on one cell, so that the honest ones suffice."""
+        return mean_of_all(self.mean, self.honest, users)
+
+    def reliable(self, users: int) -> int:
+        """How many users are counted on."""
+        return honest_users(self.honest, users)
+
+    def description(self, policy: Sequence[Sequence[int]], users: int) -> dict[str, Plain]:
+        """What a device of a batch runs: all of it follows from charter, policy and users."""
+        mean = self.intensity(users)
+        return {
+            "version": 1,
+            "encoder": "classes",
+            "states": self.states,
+            "actions": self.actions,
+            "horizon": self.horizon,
+            "policy": [list(row) for row in policy],
+            "start": list(self.start),
+            "statistics": list(self.statistics),
+            "last_transitions": self.last_transitions,
+            "users": users,
+            "lambda": plain_fraction(mean.numerator, mean.denominator),
+        }
+
+    def device(self, policy: Sequence[Sequence[int]], users: int) -> ClassesDevice:
+        """The encoder of a batch."""
+        try:
+            return ClassesDevice(self.description(policy, users))
+        except DeviceError as error:
+            raise InvalidInputError(str(error)) from None
+
+    @cached_property
+    def largest_body(self) -> int:
+        """Bytes of the envelopes of a report in the smallest batch: no other batch has longer ones.
+
+        Every policy has one action per state, so the cells of a class are the same for all of them,
+        and the noise of a report falls with the number of users who are counted on.
+        """
+        anything = [[0] * self.states] * self.horizon
+        return ENVELOPE * self.device(anything, self.least_users).messages
+
+    def verify(self) -> Fraction:
+        """Check the certificate, and that it is one of this promise; the proven delta.
+
+        Raises:
+            InvalidInputError: the promise is not proven.
+        """
+        try:
+            bound = verifier.check(dict(self.certificate))
+        except verifier.Refused as refused:
+            raise InvalidInputError(f"The charter's certificate is refused: {refused}") from None
+        law, said = self.certificate["law"], self.certificate
+        moves = sorted((move["shift"], move["times"]) for move in said["moves"])
+        classes = self._classes
+        for fits, what in (
+            (law["name"] == "poisson", "of shuffle by classes"),
+            (verifier.rational(law["mean"]) == self.mean, "for the noise of the charter"),
+            (moves == [(-1, classes), (1, classes)], f"for {classes} classes"),
+            (verifier.rational(said["epsilon"]) <= self.epsilon, "for the charter's epsilon"),
+            (verifier.rational(said["delta"]) <= self.delta, "for the charter's delta"),
+        ):
+            if not fits:
+                raise InvalidInputError(f"Expected a certificate {what} in the charter.")
+        return bound
+
+    @property
+    def _classes(self) -> int:
+        """In how many classes a user moves a unit."""
+        last = "transitions" in self.statistics and not self.last_transitions
+        return len(self.statistics) * self.horizon - last
+
+    @property
+    def promise(self) -> str:
+        """One line for a person."""
+        stamp = f"{REHEARSED}: " if self.rehearsal else ""
+        pair = f"{rounded_up(float(self.epsilon))}, {rounded_up(float(self.delta), 3)}"
+        return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"
+
+    @property
+    def collusion(self) -> dict[str, str]:
+        """Who works together -> what that gives them."""
+        covered = f"up to {100 * float(1 - self.honest):g}% of a batch's users with analyser"
+        return {
+            "shuffler with analyser": "no protection: together they see every episode",
+            "shuffler alone, or enroller with analyser, inventing users": (
+                "a batch of one real user: no protection but that user's own noise"
+            ),
+            **({covered: "nothing: the promise holds"} if self.honest < 1 else {}),
+            "users beyond those counted on, with analyser": (
+                "less noise, so a larger epsilon than promised"
+            ),
+        }
+
+
+def layout_of(classes: Sequence[MessageClass]) -> list[list[int]]:
+    """Cells, noise messages per user and weight of every class, as a manifest states them."""
+    return [[one.cells, one.noise, one.weight] for one in classes]
+
+
+def _read(fields: JsonObject) -> dict[str, Any]:
+    """Arguments of a charter from its plain fields."""
+    statistics = [name for name in STATISTICS if name in fields["statistics"]]
+    integers = {name: fields[name] for name in ("least_users", "patience")}
+    truths = {name: fields[name] for name in ("last_transitions", "rehearsal")}
+    if any(type(n) is not int for n in integers.values()) or not isinstance(fields["purpose"], str):
+        raise TypeError("least_users, patience or purpose")
+    if any(type(truth) is not bool for truth in truths.values()):
+        raise TypeError("last_transitions or rehearsal")
+    return {
+        **integers,
+        **truths,
+        "purpose": fields["purpose"],
+        "names": {kind: _names(names) for kind, names in fields["names"].items()},
+        "start": tuple(fields["start"]),
+        "statistics": tuple(statistics),
+        "epsilon": verifier.rational(fields["epsilon"]),
+        "delta": verifier.rational(fields["delta"]),
+        "honest": verifier.rational(fields["honest"]),
+        "mean": Fraction(*fraction(fields["lambda"], "lambda")),
+        "certificate": fields["certificate"],
+        "signing_key": bytes.fromhex(fields["signing_key"]),
+    }
+
+
+def _names(names: object) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("names")
+    return tuple(names)

@@ -1,0 +1,235 @@
+"""The shuffler: takes sealed reports, waits for n users, permutes, hands over, forgets.
+
+It holds no key that opens anything. One thread owns the store; what arrives while a transaction is
+written waits in a queue and shares the next one (a group commit). What depends on time (a deadline
+that passes) happens in `tick`, which asks the clock that was handed in.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from discreet.device import ENVELOPE
+from discreet.errors import InvalidInputError
+from discreet.service.clock import Clock, SystemClock
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import noise, report
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.manifest import Announced
+from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.report import Submission
+from discreet.service.shuffler.stores.base import Row, Store, StoreBusyError
+
+log = logging.getLogger("discreet.service.shuffler.shuffler")
+T = TypeVar("T")
+_GROUP = 512
+"""Reports in one transaction at most."""
+_WAITING = 4096
+"""Reports that may wait for theirs; more are told to come again."""
+_TICK = 0.5
+"""Seconds between looks at the clock."""
+
+
+class Shuffler:
+    """The role, without its web server.
+
+    Args:
+        charter: of the study.
+        make_store: opens the store, in the thread that will own it.
+        token: SHA-256 of the analyser's bearer token.
+        tickets: digests of tickets that may take part.
+        clock: where time comes from.
+        rehearsal: serve a charter that says it protects nobody.
+    """
+
+    def __init__(
+        self,
+        charter: Charter,
+        make_store: Callable[[], Store],
+        *,
+        token: bytes,
+        tickets: Sequence[bytes] = (),
+        clock: Clock | None = None,
+        rehearsal: bool = False,
+    ) -> None:
+        if charter.rehearsal and not rehearsal:
+            raise InvalidInputError(
+                "This charter is of a rehearsal and protects nobody; say --rehearsal to serve it."
+            )
+        self.charter, self._token = charter, token
+        self._clock = clock or SystemClock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
+        self._arrived: asyncio.Event | None = None
+        self._store = self._thread.submit(make_store).result()
+        try:
+            self._thread.submit(self._store.adopt, on_new=charter.verify).result()
+            # Not before: the store of another study must not learn the tickets of this one.
+            self._thread.submit(self._store.admit, tickets).result()
+        except BaseException:
+            self._thread.submit(self._store.close).result()
+            self._thread.shutdown()
+            raise
+
+    @property
+    def largest_report(self) -> int:
+        """Bytes; longer ones belong to no batch that the charter allows."""
+        return report.HEADER + self.charter.largest_body
+
+    async def run(self, job: Callable[..., T], *arguments: object) -> T:
+        """Run a store's method in the thread that owns the store."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, job, *arguments)
+        except StoreBusyError as error:
+            log.warning("the store is busy: %s", type(error.__cause__ or error).__name__)
+            raise Refusal("busy") from None
+
+    @contextlib.asynccontextmanager
+    async def life(self) -> AsyncIterator[None]:
+        """Take reports and look at the clock, until the end of the block."""
+        self._arrived = asyncio.Event()
+        tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._look())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._store.end()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
+            self._thread.shutdown()
+
+    async def admit(self, digests: list[bytes]) -> None:
+        """Tickets that may take part."""
+        await self.run(self._store.admit, digests)
+
+    async def take(self, data: bytes) -> str:
+        """Take one report: ``accepted`` if it is on the disk, or the code of a refusal."""
+        if self._arrived is None or len(self._waiting) >= _WAITING:
+            return "busy"
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting.append((report.read(data), answer))
+        self._arrived.set()
+        return await answer
+
+    async def announce(self, number: int, signed: bytes) -> bool:
+        """Open a batch; False if this very manifest was announced before."""
+        announced = manifests.read(signed, self.charter)
+        if announced.manifest.number != number:
+            raise Refusal("badManifest", "It has another number.")
+        try:
+            known = await self.run(self._store.manifest, number)
+        except Refusal:
+            known = b""
+        if not known:
+            await asyncio.to_thread(self._check, announced)
+        return await self.run(self._store.announce, announced)
+
+    def _check(self, announced: Announced) -> None:
+        """What is asked of a new manifest beyond its form."""
+        manifest, now = announced.manifest, self._clock.now()
+        if not now < manifest.deadline <= now + self.charter.patience:
+            raise Refusal("badManifest", "Its deadline is past, or beyond the charter's patience.")
+        try:
+            noise.check(self.charter, manifest.users, announced.device.classes)
+        except InvalidInputError as error:
+            raise Refusal("badManifest", str(error)) from None
+
+    async def manifest(self) -> bytes:
+        """Of the open batch."""
+        row = await self.run(self._store.live)
+        if row is None or row.state != "open":
+            raise Refusal("noOpenBatch")
+        return row.announced.signed
+
+    async def manifest_at(self, number: int) -> bytes:
+        """Of any batch there ever was."""
+        return await self.run(self._store.manifest, number)
+
+    async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
+        """All envelopes of a class of a sealed batch, bucket by bucket."""
+        for bucket in await self.run(self._store.parts, number, place):
+            yield await self.run(self._store.part, number, place, bucket)
+
+    async def length(self, number: int, place: int) -> int:
+        """Bytes that `messages` gives; refuses whatever it would refuse."""
+        await self.run(self._store.parts, number, place)
+        row = await self.run(self._store.live)
+        if row is None:
+            raise Refusal("batchDone")
+        return (
+            row.announced.manifest.users * row.announced.device.classes[place].messages * ENVELOPE
+        )
+
+    async def done(self, number: int) -> bool:
+        """Scrub a batch that the analyser has counted."""
+        return await self.run(self._store.done, number)
+
+    async def totals(self) -> dict[str, int]:
+        """Public numbers."""
+        return await self.run(self._store.totals)
+
+    async def live(self) -> Row | None:
+        """The batch that is open, full or sealed."""
+        return await self.run(self._store.live)
+
+    def is_analyser(self, authorization: str) -> bool:
+        """Whether a request carries the analyser's token; compared in constant time."""
+        scheme, _, token = authorization.partition(" ")
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        return hmac.compare_digest(digest, self._token) and scheme.lower() == "bearer"
+
+    async def tick(self) -> None:
+        """Seal a full batch; give up one whose deadline has passed."""
+        row = await self.run(self._store.live)
+        if row is None:
+            return
+        if row.state == "full" and await self.run(self._store.seal):
+            log.info("batch sealed")
+        late = self._clock.now() > row.announced.manifest.deadline
+        if row.state == "open" and late and await self.run(self._store.expire, row.number):
+            log.info("batch expired")
+
+    async def _look(self) -> None:
+        while True:
+            await self._calmly(self.tick)
+            await asyncio.sleep(_TICK)
+
+    async def _write(self) -> None:
+        """One group after the other into the store."""
+        arrived = self._arrived
+        while arrived is not None:
+            await arrived.wait()
+            group, self._waiting = self._waiting[:_GROUP], self._waiting[_GROUP:]
+            if not self._waiting:
+                arrived.clear()
+            codes = await self._submitted([submission for submission, _ in group])
+            for (_, answer), code in zip(group, codes, strict=True):
+                if not answer.done():  # somebody hung up
+                    answer.set_result(code)
+            if self._store.filled:
+                await self._calmly(self.tick)
+
+    async def _submitted(self, reports: list[Submission]) -> list[str]:
+        try:
+            return await self.run(self._store.submit, reports)
+        except Refusal as refusal:
+            return [refusal.code] * len(reports)
+        except Exception as error:  # whatever it is: senders must be told, others go on
+            log.error("a group failed: %s", type(error).__name__)
+            return ["broken"] * len(reports)
+
+    async def _calmly(self, job: Callable[[], object]) -> None:
+        """Do something that will be tried again anyway."""
+        try:
+            await job()  # type: ignore[misc]
+        except Refusal:
+            pass
+        except Exception as error:
+            log.error("%s failed: %s", job.__name__, type(error).__name__)

@@ -1,0 +1,148 @@
+"""The analyser: which policies and studies it takes, copies it finds, and when it tries again."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import discreet
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+from discreet.service.analyser.analyser import (
+    Analyser,
+    AttackError,
+    check_distinct,
+    check_signing_key,
+    policy_of,
+)
+from discreet.service.client import UnreachableError
+from discreet.service.clock import ManualClock
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol.problems import Refusal
+from helpers.service_analysers import start_study
+from helpers.services import NOW, SIGNER, charter
+
+
+def asking(policy):
+    return SimpleNamespace(ask=lambda: policy)
+
+
+def test_a_policy_is_plain_lists_of_numbers():
+    plain = policy_of(asking(DeterministicPolicy(np.array([[0, 1], [1, 1]]))))
+    assert plain == [[0, 1], [1, 1]]
+    assert {type(action) for row in plain for action in row} == {int}
+
+
+def test_a_mixture_is_refused_with_a_remedy():
+    with pytest.raises(DiscreetError, match="'flow-ucb'"):
+        policy_of(asking(StochasticPolicy(np.full((2, 2, 2), 0.5))))
+
+
+def test_a_key_of_another_charter_is_refused_before_it_signs():
+    check_signing_key(charter(), SIGNER)
+    with pytest.raises(InvalidInputError, match="one and the same `discreet service init`"):
+        check_signing_key(charter(), Ed25519PrivateKey.generate())
+
+
+def envelopes(*heads):
+    """With these encapsulated keys, and other contents every time."""
+    return b"".join(bytes([head]) * 32 + bytes([i]) * 20 for i, head in enumerate(heads))
+
+
+def test_copies_are_found_within_a_class_and_between_classes():
+    check_distinct([envelopes(1, 2, 3), envelopes(4, 5)])
+    for messages in ([envelopes(1, 2, 1)], [envelopes(1, 2), envelopes(2)]):
+        with pytest.raises(AttackError, match="Nothing was counted"):
+            check_distinct(messages)
+
+
+def test_keys_that_differ_in_one_byte_are_no_copies():
+    almost = bytes(31) + b"\1" + bytes(20)
+    check_distinct([bytes(52) + almost])
+
+
+class Scripted(Analyser):
+    """One whose steps are known beforehand."""
+
+    def __init__(self, *states, rehearsal=False):
+        self.left = list(states)
+        self.charter = charter(rehearsal=rehearsal)
+        self.study = SimpleNamespace(batches=2, users=7)
+
+    def step(self):
+        state = self.left.pop(0)
+        if isinstance(state, Exception):
+            raise state
+        return state
+
+
+def test_it_waits_between_steps_and_not_after_a_batch():
+    pauses = []
+    one = Scripted("waiting", "counted", "expired", "finished", "never")
+    assert one.run(pauses.append, lambda: False) == "finished"
+    assert pauses == [0.2, 0.2] and one.left == ["never"]
+
+
+def test_a_shuffler_that_is_away_or_busy_is_tried_again(caplog):
+    pauses = []
+    away = (UnreachableError("away"), Refusal("busy"), Refusal("broken"))
+    assert Scripted(*away, "finished").run(pauses.append, lambda: False) == "finished"
+    assert pauses == [1.0] * 3
+    assert [record.message for record in caplog.records] == [
+        "trying again until the shuffler answers: away"  # not once a second, for a whole night
+    ]
+
+
+@pytest.mark.parametrize("error", [Refusal("unauthorised"), AttackError("copies")])
+def test_what_waiting_does_not_mend_ends_it(error):
+    with pytest.raises(type(error)):
+        Scripted(error, "finished").run(lambda _: None, lambda: False)
+
+
+def test_it_ends_when_it_is_told_to():
+    answers = iter([False, True])
+    one = Scripted("waiting", "waiting")
+    assert one.run(lambda _: None, lambda: next(answers)) == "waiting"
+    assert one.left == ["waiting"]
+
+
+def test_progress_of_a_rehearsal_says_so():
+    assert Scripted().progress() == "2 batches counted, 7 users in all"
+    assert Scripted(rehearsal=True).progress().startswith("SIMULATED, protects nobody")
+
+
+class Nobody:
+    """A shuffler that takes every announcement and has lost every batch."""
+
+    def announce(self, number, signed):
+        self.signed = signed
+
+    def messages(self, number, place):
+        raise Refusal("batchExpired")
+
+
+def test_a_key_goes_although_its_analyser_was_stopped_after_the_batch_expired(tmp_path):
+    of, folder, key = start_study(tmp_path)
+
+    def stop(name):
+        if name == "reissue.after":
+            raise KeyboardInterrupt
+
+    def analyser(at):
+        study = discreet.resume(folder / "study.db")
+        return Analyser(of, study, Nobody(), key, folder, clock=ManualClock(NOW), at=at)
+
+    with pytest.raises(KeyboardInterrupt):
+        analyser(stop).step()
+    assert (folder / "keys" / "000000.key").exists()
+    assert analyser(lambda _: None).step() == "expired"
+    assert not list((folder / "keys").iterdir())
+
+
+def test_a_deadline_leaves_room_for_a_shuffler_whose_clock_is_behind(tmp_path):
+    of, folder, key = start_study(tmp_path)
+    client, study = Nobody(), discreet.resume(folder / "study.db")
+    Analyser(of, study, client, key, folder, clock=ManualClock(NOW)).step()
+    deadline = manifests.read(client.signed, of).manifest.deadline
+    assert NOW + of.patience * 8 // 10 < deadline <= NOW + of.patience * 9 // 10

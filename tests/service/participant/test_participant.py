@@ -1,0 +1,182 @@
+"""A device encodes once per manifest, resends the same bytes, and trusts nobody's manifest."""
+
+import os
+import signal
+import stat
+from types import SimpleNamespace
+
+import pytest
+
+from discreet.errors import InvalidInputError
+from discreet.service.client import UnreachableError
+from discreet.service.participant.participant import (
+    Chain,
+    FileOutbox,
+    MemoryOutbox,
+    Participant,
+    fetch_charter,
+)
+from discreet.service.protocol.problems import Refusal
+from helpers.service_kills import forked
+from helpers.services import announced, charter
+
+OF = charter()
+LIFE = {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
+
+
+class Shuffler:
+    """Answers what it was told to; remembers what it was sent."""
+
+    def __init__(self, *answers, chain=None):
+        self.answers, self.sent = list(answers), []
+        self.chain = chain or [announced(OF)]
+
+    def manifest(self):
+        return self.chain[-1].signed
+
+    def manifest_at(self, number):
+        return self.chain[number].signed
+
+    def send(self, data):
+        self.sent.append(data)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+
+
+@pytest.fixture(params=["memory", "files"])
+def outbox(request, tmp_path):
+    return MemoryOutbox() if request.param == "memory" else FileOutbox(tmp_path / "box")
+
+
+def attempts(shuffler, outbox, count):
+    """So many attempts, each after a restart of the device; what came, and how often it played."""
+    plays, states = [], []
+    for _ in range(count):
+        user = Participant(Chain(OF, shuffler), shuffler, bytes(32), outbox)
+        try:
+            states.append(user.attempt(lambda _: plays.append(1) or LIFE))
+        except UnreachableError:
+            states.append("again")
+    return states, len(plays)
+
+
+def test_the_same_bytes_are_sent_until_somebody_answers(outbox):
+    shuffler = Shuffler(UnreachableError("x"), Refusal("busy"), Refusal("broken"), None)
+    assert attempts(shuffler, outbox, 4) == (["again", "again", "again", "accepted"], 1)
+    assert len(shuffler.sent) == 4 and len(set(shuffler.sent)) == 1
+
+
+def test_a_spent_ticket_is_an_answer_that_was_lost(outbox):
+    shuffler = Shuffler(UnreachableError("x"), Refusal("ticketSpent"))
+    assert attempts(shuffler, outbox, 2) == (["again", "ticketSpent"], 1)
+
+
+@pytest.mark.parametrize("answer", [None, Refusal("ticketSpent")])
+def test_what_was_answered_is_neither_encoded_nor_sent_again(outbox, answer):
+    shuffler = Shuffler(answer)
+    states, plays = attempts(shuffler, outbox, 3)
+    assert states[1:] == ["ticketSpent"] * 2 and plays == 1
+    assert len(shuffler.sent) == 1
+
+
+def test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes(outbox):
+    """Another encoding of the same episode would be a second look at it."""
+    shuffler = Shuffler(Refusal("policyOutdated"), Refusal("noOpenBatch"), None)
+    assert attempts(shuffler, outbox, 3) == (["policyOutdated", "noOpenBatch", "accepted"], 1)
+    assert len(set(shuffler.sent)) == 1
+
+
+def test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back(tmp_path):
+    """Killed while it sends: whatever has left it, nothing else will."""
+    told = tmp_path / "told"
+
+    class Watched(Shuffler):
+        def send(self, data):
+            with told.open("ab") as file:
+                file.write(data)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def life():
+        attempts(Watched(), FileOutbox(tmp_path / "box"), 1)
+
+    assert not forked(life) and not forked(life)
+    shuffler = Shuffler(None)
+    assert attempts(shuffler, FileOutbox(tmp_path / "box"), 1) == (["accepted"], 0)
+    assert told.read_bytes() == 2 * shuffler.sent[0]
+    (left,) = (tmp_path / "box").iterdir()
+    assert left.read_bytes() == b""
+
+
+def test_an_outbox_tells_tickets_apart(outbox):
+    shuffler = Shuffler(None, None)
+    for pass_ in (bytes(32), bytes(range(32))):
+        user = Participant(Chain(OF, shuffler), shuffler, pass_, outbox)
+        assert user.attempt(lambda _: LIFE) == "accepted"
+    assert [data[1:33] for data in shuffler.sent] == [bytes(32), bytes(range(32))]
+
+
+def test_another_manifest_is_another_report(outbox):
+    first = announced(OF)
+    shuffler = Shuffler(Refusal("policyOutdated"), None)
+    states, plays = attempts(shuffler, outbox, 1)
+    shuffler.chain.append(announced(OF, 1, before=first.manifest))
+    more, again = attempts(shuffler, outbox, 1)
+    assert states + more == ["policyOutdated", "accepted"] and plays + again == 2
+    assert shuffler.sent[0][33:65] == first.hash and shuffler.sent[1][33:65] != first.hash
+
+
+def test_what_should_never_happen_is_an_error(outbox):
+    with pytest.raises(Refusal, match="wrongLength"):
+        attempts(Shuffler(Refusal("wrongLength")), outbox, 1)
+
+
+def test_a_chain_is_followed_from_its_beginning():
+    one = announced(OF)
+    two = announced(OF, 1, before=one.manifest)
+    three = announced(OF, 2, before=two.manifest)
+    shuffler = Shuffler(chain=[one, two, three])
+    kept = []
+    chain = Chain(OF, shuffler, keep=kept.append)
+    assert chain.current().hash == three.hash and kept == [three.signed]
+    assert Chain(OF, shuffler, one.manifest).current().hash == three.hash
+    assert chain.current().hash == three.hash
+
+
+def test_a_fork_a_gap_and_an_older_manifest_are_refused():
+    one, other = announced(OF), announced(OF, users=4)
+    two = announced(OF, 1, before=one.manifest)
+    for chain, seen in (
+        ([other, two], None),  # does not follow
+        ([other], one.manifest),  # another one of this number
+        ([one], two.manifest),  # older than what was seen
+        ([one, announced(OF, 1, before=one.manifest, batch=5)], None),
+        ([other, two, announced(OF, 2, before=two.manifest)], None),  # a fork among those missed
+    ):
+        with pytest.raises(Refusal, match="badManifest"):
+            Chain(OF, Shuffler(chain=chain), seen).current()
+
+
+def test_a_manifest_of_another_study_or_signer_is_refused():
+    other = charter(purpose="another")
+    with pytest.raises(Refusal, match="another study"):
+        Chain(OF, Shuffler(chain=[announced(other)])).current()
+    wrong = charter(signing_key=bytes(range(32)))
+    with pytest.raises(Refusal, match="badSignature"):
+        Chain(wrong, Shuffler(chain=[announced(OF)])).current()
+
+
+def test_a_kept_report_is_its_owner_s_alone(tmp_path):
+    """It begins with the ticket."""
+    box = FileOutbox(tmp_path / "box")
+    box.write("name", b"sealed")
+    (kept,) = (tmp_path / "box").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_charter_is_compared_before_it_is_read():
+    """A shuffler's own words are not even parsed."""
+    served = SimpleNamespace(charter=lambda: b"[" * 100_000)
+    with pytest.raises(InvalidInputError, match="ask who gave you the ticket"):
+        fetch_charter(served, OF.id)
+    assert fetch_charter(SimpleNamespace(charter=lambda: OF.data), OF.id) == OF

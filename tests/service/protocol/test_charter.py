@@ -1,0 +1,100 @@
+"""The charter: one text, one hash, rules, and noise that follows from it."""
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.device import load
+from discreet.errors import InvalidInputError
+from discreet.service.protocol.charter import Charter, layout_of
+from helpers.services import charter
+
+OF = charter()
+
+
+def test_the_bytes_are_the_charter():
+    assert Charter.from_bytes(OF.data) == OF
+    assert charter().id == OF.id != charter(purpose="b").id
+    assert (OF.states, OF.actions, OF.horizon) == (2, 2, 2)
+
+
+def test_the_promise_is_never_rounded_to_something_smaller():
+    said = charter(epsilon=Fraction("1.00000001"), delta=Fraction("1.0000001e-6")).promise
+    assert said == "(1.001, 1.01e-06)-SDP, one user's whole episode, replace-one"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"least_users": 1}, "two users"),
+        ({"patience": 0}, "a second"),
+        ({"honest": Fraction(0)}, "honest fraction"),
+        ({"honest": Fraction(3, 2)}, "honest fraction"),
+        ({"delta": Fraction(0)}, "delta"),
+        ({"epsilon": Fraction(0)}, "epsilon"),
+        ({"mean": Fraction(0)}, "mean above zero"),
+        ({"start": (1, 0)}, "start states"),
+        ({"start": (7,)}, "start states"),
+        ({"start": ()}, "start states"),
+        ({"signing_key": b"x"}, "32 bytes"),
+        ({"names": {"states": "ab"}}, "names of states"),
+        ({"names": {"states": "aa", "actions": "xy", "steps": "12"}}, "every name once"),
+        ({"statistics": ()}, "statistics"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(change, sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
+        charter(**change)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"purpose":"a test",', b""),
+        (b'"least_users":3', b'"least_users":true'),
+        (b'"least_users":3', b'"least_users":3.0'),
+        (b'"least_users":3', b'"least_users": 3'),
+        (b'"rehearsal":false', b'"rehearsal":0'),
+        (b'"epsilon":"4"', b'"epsilon":"8/2"'),
+        (b'"epsilon":"4"', b'"epsilon":4'),
+        (b'"version":1}', b'"version":1,"x":1}'),
+        (b'"states":["0","1"]', b'"states":[0,1]'),
+        (b'"kind":"charter"', b'"kind":"letter"'),
+        (b'"honest":"1"', b'"honest":"1","honest":"1"'),
+    ],
+)
+def test_other_words_are_no_charter(old, new):
+    assert old in OF.data
+    with pytest.raises(InvalidInputError):
+        Charter.from_bytes(OF.data.replace(old, new))
+
+
+def test_more_users_share_the_noise_and_dishonest_ones_raise_it():
+    half = charter(honest=Fraction(1, 2))
+    assert OF.intensity(10) == OF.mean
+    assert half.intensity(10) == 2 * OF.mean
+    assert half.intensity(11) == OF.mean * Fraction(11, 5)
+    with pytest.raises(InvalidInputError, match="honest"):
+        half.intensity(1)
+
+
+def test_devices_of_both_languages_take_the_description():
+    policy = [[0, 1], [1, 0]]
+    description = OF.description(policy, 100)
+    assert load(description).classes == OF.device(policy, 100).classes
+    assert layout_of(OF.device(policy, 100).classes)[0][0] == 3
+
+
+def test_the_certificate_proves_the_charter():
+    assert 0 < OF.verify() <= OF.delta
+
+
+@pytest.mark.parametrize("honest", [Fraction(1), Fraction(9, 10), Fraction(1, 3)])
+def test_no_report_that_a_charter_allows_is_longer_than_those_of_its_least_batch(honest):
+    of = charter(honest=honest)
+    bodies = [
+        52 * of.device(policy, users).messages
+        for users in [*range(of.least_users, 60), 1000]
+        for policy in ([[0, 1], [1, 0]], [[1, 1], [0, 0]])
+    ]
+    assert max(bodies) == bodies[0] == of.largest_body

@@ -1,0 +1,124 @@
+"""Requests drawn from the OpenAPI document: every answer is one that it states, and none is 500."""
+
+import json
+import re
+import subprocess
+import sys
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.service.client import Client
+from discreet.service.protocol import ticket
+from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, document
+from discreet.service.shuffler import openapi
+from discreet.service.shuffler.web import make_app
+from helpers.services import (
+    TOKEN,
+    announced,
+    charter,
+    content,
+    fake_report,
+    make_test_shuffler,
+    serving,
+)
+
+OF = charter()
+HTTP = httpx.Client(verify=False, timeout=60)
+ONE = announced(OF)
+PASSES = ticket.make(3)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """A shuffler with an open batch that lacks one user; its address and its store's file."""
+    path = tmp_path_factory.mktemp("live") / "s.db"
+    with serving(make_test_shuffler(path, OF, PASSES)) as url, Client(url, TOKEN) as client:
+        client.announce(0, ONE.signed)
+        client.send(fake_report(ONE, PASSES[0]))
+        yield url, path
+        HTTP.close()
+
+
+NUMBERS = (
+    st.integers(0, 3)
+    | st.integers(-2, 1 << 64)
+    | st.sampled_from(["x", "1.0", "%00", "..", "0x1", "٣", "1e3", ""])
+)
+TOKENS = st.sampled_from([None, "", "Bearer", "Bearer wrong", f"Bearer {TOKEN}"])
+REPORT = fake_report(ONE, PASSES[0])  # its ticket is spent
+BODIES = (
+    st.binary(max_size=300)
+    | st.integers(0, len(REPORT)).map(lambda n: REPORT[:n])
+    | st.integers(0, len(REPORT) - 1).map(
+        lambda n: REPORT[:n] + bytes([REPORT[n] ^ 1]) + REPORT[n + 1 :]
+    )
+    | st.just(REPORT + REPORT)
+    | st.sampled_from([ONE.signed, ONE.signed[:-1], b"0" * 128 + b"\n{}", OF.data])
+)
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
+@given(
+    operation=st.sampled_from(openapi.OPERATIONS),
+    numbers=st.lists(NUMBERS, min_size=2, max_size=2),
+    token=TOKENS,
+    body=BODIES,
+)
+def test_p10_every_answer_is_one_that_the_document_states(live, operation, numbers, token, body):
+    url, path = live
+    rest = iter(numbers)
+    asked = re.sub(r"\{\w+\}", lambda _: str(next(rest)), operation.path)
+    before = content(path)
+    headers = {} if token is None else {"authorization": token}
+    request = httpx.Request(operation.method, url + asked, content=body, headers=headers)
+    answer = HTTP.send(request)
+    if answer.status_code < 400:
+        kind = operation.answers[answer.status_code]
+        assert answer.headers.get("content-type", "").startswith(kind)
+        if operation.analyser:
+            assert token == f"Bearer {TOKEN}"
+    else:
+        assert answer.headers["content-type"] == MEDIA_TYPE
+        code = answer.json()["code"]
+        known = openapi.codes(operation)
+        if numbers and "{" in operation.path:
+            known |= {"notFound", "notAllowed"}  # it was another path after all
+        assert code in known - {"broken", "busy"}
+        assert (answer.status_code, answer.content) == (PROBLEMS[code].status, document(code))
+    assert content(path) == before
+
+
+def test_the_document_has_every_route_and_no_other(tmp_path):
+    shuffler = make_test_shuffler(tmp_path / "s.db", OF)
+    routes = make_app(shuffler)._app.routes
+    served = {
+        (re.sub(r":int\}", "}", route.path), method)
+        for route in routes
+        for method in route.methods - {"HEAD"}
+    }
+    shuffler._thread.submit(shuffler._store.close).result()
+    shuffler._thread.shutdown()
+    assert served == {(one.path, one.method) for one in openapi.OPERATIONS}
+
+
+def test_every_reason_stands_in_the_document():
+    stated = set().union(*(openapi.codes(one) for one in openapi.OPERATIONS))
+    assert stated | {"notAllowed"} == set(PROBLEMS)
+
+
+def test_the_document_can_be_printed():
+    words = [sys.executable, "-m", "discreet.service.shuffler.openapi"]
+    found = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    assert found == openapi.document()
+    problem = found["paths"]["/v1/reports"]["post"]["responses"]["409"]["content"][MEDIA_TYPE]
+    assert problem["schema"]["allOf"][1]["properties"]["code"]["enum"] == [
+        "policyOutdated",
+        "ticketSpent",
+    ]
+    for path, methods in found["paths"].items():
+        for one in methods.values():
+            names = [p["name"] for p in one.get("parameters", [])]
+            assert names == re.findall(r"\{(\w+)\}", path)
