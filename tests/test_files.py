@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from discreet._files import hold_alone, temporary_of, write_atomically
+from discreet._files import hold_alone, read_file, read_parsed, temporary_of, write_atomically
+from discreet.errors import InvalidInputError
 
 
 @pytest.mark.core
@@ -125,3 +126,17 @@ def test_one_holds_a_file_alone_until_it_lets_go(tmp_path):
     os.close(held)
     os.close(hold_alone(path))
     assert not path.exists()
+
+
+@pytest.mark.core
+def test_what_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "there").write_bytes(b"x")
+    assert read_file(tmp_path / "there") == b"x"
+    with pytest.raises(InvalidInputError, match=r"Cannot read '.*nothing': No such file"):
+        read_file(tmp_path / "nothing")
+    with pytest.raises(InvalidInputError, match=r"Cannot read the key '.*': Is a directory"):
+        read_file(tmp_path, "the key")
+    assert read_parsed(tmp_path / "there", bytes.decode) == "x"
+    (tmp_path / "there").write_bytes(b"\xff")
+    with pytest.raises(InvalidInputError, match=r"Cannot read '.*there': .*can't decode"):
+        read_parsed(tmp_path / "there", bytes.decode)

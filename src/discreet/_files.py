@@ -3,7 +3,13 @@
 import contextlib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+from discreet.errors import InvalidInputError
+
+T = TypeVar("T")
 
 
 def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
@@ -60,6 +66,37 @@ def remove_strays(path: Path) -> None:
         stray.unlink(missing_ok=True)
     if strays:
         _flush_folder(path.parent)
+
+
+def read_file(path: Path, called: str = "") -> bytes:
+    """All of a file.
+
+    Args:
+        path: of the file.
+        called: what it is, in words for a person: ``the key``.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
+    return read_parsed(path, bytes, called)
+
+
+def read_parsed(path: Path, parse: Callable[[bytes], T], called: str = "") -> T:
+    """What a file says.
+
+    Args:
+        path: of the file.
+        parse: makes something of its bytes; a ``ValueError`` says why it cannot.
+        called: what it is, in words for a person.
+
+    Raises:
+        InvalidInputError: it cannot be read, or says something else.
+    """
+    try:
+        return parse(path.read_bytes())
+    except (OSError, ValueError) as error:
+        name = f"{called} {str(path)!r}".strip()
+        raise InvalidInputError(f"Cannot read {name}: {reason(error)}.") from None
 
 
 def reason(error: Exception) -> str:

@@ -11,7 +11,6 @@ import discreet
 from discreet.service.analyser.analyser import Analyser
 from discreet.service.analyser.keys import make_signing_key
 from discreet.service.client import Client
-from discreet.service.clock import ManualClock
 from discreet.service.demo.crowd import episode_of
 from discreet.service.founding import Terms, charter_of
 from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
@@ -19,6 +18,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
+from helpers.clocks import ManualClock
 from helpers.service_kills import Apart, killer
 from helpers.services import (
     CERTIFICATE,

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.mdp import make
-from discreet.service.clock import ManualClock
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report, ticket
 from discreet.service.protocol.charter import Charter, layout_of
@@ -27,6 +26,7 @@ from discreet.service.shuffler.server import make_server
 from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.stores import open_store
 from discreet.service.shuffler.web import make_app
+from helpers.clocks import ManualClock
 
 GOLDEN = Path(__file__).parents[1] / "service" / "golden"
 SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

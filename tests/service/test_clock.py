@@ -2,7 +2,8 @@
 
 import time
 
-from discreet.service.clock import ManualClock, SystemClock
+from discreet.service.clock import SystemClock
+from helpers.clocks import ManualClock
 
 
 def test_the_system_clock_counts_seconds_since_1970():

@@ -18,6 +18,13 @@ from helpers.memory import held_by
 from helpers.service_analysers import send_users
 from helpers.services import study_arguments
 
+PYTHON = [sys.executable, "-X", "importtime"]  # writes down every module that is ever loaded
+NOT_LOADED = {
+    "shuffler": ("analyser", "participant", "client", "founding", "verification", "demo"),
+    "analyser": ("shuffler", "participant", "founding", "verification", "demo"),
+    "device": ("shuffler", "analyser", "founding", "verification", "demo"),
+}
+
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
@@ -31,7 +38,8 @@ def counted(tmp_path_factory):
     processes = {}
     for role in ("shuffler", "analyser"):
         words = ["-m", "discreet", "service", role, "--config", str(one.config(role))]
-        processes[role] = subprocess.Popen([sys.executable, *words, "--rehearsal"])
+        with (folder / f"{role}.imports").open("wb") as log:
+            processes[role] = subprocess.Popen([*PYTHON, *words, "--rehearsal"], stderr=log)
     try:
         with Client(url) as client:
             insist(client.manifest)
@@ -59,6 +67,38 @@ def insist(ask):
 
 def forms(secret):
     return [secret, secret.hex().encode()]
+
+
+def loaded(text):
+    """The modules of a process that was started with `PYTHON`."""
+    return {line.rpartition("|")[2].strip() for line in text.splitlines() if "import time:" in line}
+
+
+def foreign(modules, role):
+    """Those that belong to another role; the study is the analyser's alone."""
+    rooms = [f"discreet.service.{room}" for room in NOT_LOADED[role]]
+    if role != "analyser":
+        rooms += ["discreet.study", "discreet.learners"]
+    return {m for m in modules if any(m == room or m.startswith(f"{room}.") for room in rooms)}
+
+
+@pytest.mark.parametrize("role", ["shuffler", "analyser"])
+def test_p07_a_running_role_has_loaded_nothing_of_another(counted, role):
+    folder, *_ = counted
+    modules = loaded((folder / f"{role}.imports").read_text())
+    assert f"discreet.service.{role}.process" in modules  # the list is of the process that served
+    assert "discreet.service.protocol.noise" in modules
+    assert not foreign(modules, role)
+
+
+def test_p07_a_device_has_loaded_nothing_of_another_role(counted):
+    folder, *_ = counted
+    words = ["-m", "discreet", "service", "device", "--config", str(folder / "device/device.toml")]
+    words += ["--rehearsal", "--ticket", "00" * 32]
+    done = subprocess.run([*PYTHON, *words], capture_output=True, text=True)
+    assert done.returncode == 0 and '"policy"' in done.stdout
+    modules = loaded(done.stderr)
+    assert "discreet.service.participant.process" in modules and not foreign(modules, "device")
 
 
 def test_p07_the_shuffler_has_never_seen_a_key(counted):

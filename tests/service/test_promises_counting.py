@@ -9,12 +9,13 @@ import pytest
 
 import discreet
 from discreet.service.analyser.analyser import AttackError, check_distinct
+from discreet.service.analyser.opening import open_cells
 from discreet.service.client import Client, UnreachableError
-from discreet.service.clock import ManualClock
 from discreet.service.protocol import envelope, ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import read
 from helpers import services
+from helpers.clocks import ManualClock
 from helpers.service_analysers import counted_cells, running_study
 from helpers.service_kills import forked, killer
 
@@ -240,7 +241,7 @@ def test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank():
     cell = envelope.seal(2, services.batch_key(0).public_key(), one.hash, 1)
     blank = 7
     opened = [
-        envelope.open_cells(cell, services.batch_key(number), of.hash, place, blank)[0]
+        open_cells(cell, services.batch_key(number), of.hash, place, blank)[0]
         for number, of, place in ((0, one, 1), (0, one, 0), (0, two, 1), (1, one, 1))
     ]
     assert opened == [2, blank, blank, blank]

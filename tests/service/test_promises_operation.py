@@ -20,18 +20,20 @@ from hypothesis import strategies as st
 import discreet
 import discreet.service
 from discreet.errors import InvalidInputError, StudyError
-from discreet.service import configs, roles, verification
+from discreet.service import configs, verification
+from discreet.service.analyser import process
+from discreet.service.analyser.opening import open_cells
 from discreet.service.client import Client, UnreachableError
-from discreet.service.clock import ManualClock
 from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
-from discreet.service.protocol import envelope, report, ticket
 from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import report, ticket
 from discreet.service.protocol.canonical import from_bytes
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 from discreet.service.shuffler import server
 from discreet.service.shuffler.stores.base import StoreBusyError
 from discreet.service.shuffler.stores.sqlite import SqliteStore
+from helpers.clocks import ManualClock
 from helpers.fault_proxy import FaultProxy
 from helpers.service_analysers import running_study
 from helpers.services import (
@@ -339,7 +341,7 @@ def test_p19_a_report_of_version_1_opens_for_ever():
     first = 0
     for place, c in enumerate(one.device.classes):
         part = found.body[52 * first : 52 * (first + c.messages)]
-        cells = envelope.open_cells(part, batch_key(0), one.hash, place, c.cells)
+        cells = open_cells(part, batch_key(0), one.hash, place, c.cells)
         assert cells.tolist() == [(3 * place + j) % (c.cells + 1) for j in range(c.messages)]
         first += c.messages
 
@@ -463,12 +465,12 @@ def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch, tmp_p
             closed.append(True)
 
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr(roles, "make_analyser", lambda *_, **__: Busy())
-    monkeypatch.setattr(roles, "GRACE", 1)
+    monkeypatch.setattr(process, "make_analyser", lambda *_, **__: Busy())
+    monkeypatch.setattr(process, "GRACE", 1)
     names = {"charter": "c", "study": "s", "signing_key": "k", "token_file": "t"}
     config = configs.AnalyserConfig(folder=tmp_path, url="http://127.0.0.1:9", **names)
     try:
-        assert roles.analyse(config) == "told to end"
+        assert process.analyse(config) == "told to end"
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

@@ -6,13 +6,15 @@ import time
 import pytest
 
 import discreet
-from discreet.service import roles, verification
+from discreet.service import verification
+from discreet.service.analyser.process import make_analyser
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.demo.crowd import Crowd
 from discreet.service.founding import Terms, found, make_tickets
 from discreet.service.participant.participant import Chain, fetch_charter
 from discreet.service.protocol import ticket
+from discreet.service.shuffler.process import make_shuffler
 from helpers.services import WORLD, rng, serving, study_arguments
 
 
@@ -27,14 +29,12 @@ def founded(tmp_path_factory):
 
 
 def test_a_whole_study_through_all_roles(founded):
-    shuffler = roles.make_shuffler(ShufflerConfig.read(founded.config("shuffler")), rehearsal=True)
+    shuffler = make_shuffler(ShufflerConfig.read(founded.config("shuffler")), rehearsal=True)
     ended = threading.Event()
     with serving(shuffler) as url:
         text = founded.config("analyser").read_text().replace("http://127.0.0.1:8700", url)
         founded.config("analyser").write_text(text)
-        analyser = roles.make_analyser(
-            AnalyserConfig.read(founded.config("analyser")), rehearsal=True
-        )
+        analyser = make_analyser(AnalyserConfig.read(founded.config("analyser")), rehearsal=True)
 
         def work():
             try:

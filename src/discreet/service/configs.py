@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from discreet._files import reason
+from discreet._files import read_parsed
 from discreet.errors import InvalidInputError, UnknownNameError
 
 
@@ -24,10 +24,7 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> Self:
         """From a file; every key must be known and of its kind."""
-        try:
-            values = tomllib.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InvalidInputError(f"Cannot read {str(path)!r}: {reason(error)}.") from None
+        values = read_parsed(path, lambda data: tomllib.loads(data.decode("utf-8")))
         fields = {field.name: field for field in dataclasses.fields(cls) if field.name != "folder"}
         for name, value in values.items():
             if name not in fields:
@@ -94,12 +91,7 @@ class AnalyserConfig(Config):
     @property
     def token(self) -> str:
         """With which it names itself, from its file."""
-        try:
-            return self.path(self.token_file).read_text("utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise InvalidInputError(
-                f"Cannot read the token {str(self.path(self.token_file))!r}: {reason(error)}."
-            ) from None
+        return read_parsed(self.path(self.token_file), bytes.decode, "the token").strip()
 
 
 @dataclass(frozen=True, kw_only=True)

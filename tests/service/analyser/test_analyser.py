@@ -17,9 +17,9 @@ from discreet.service.analyser.analyser import (
     policy_of,
 )
 from discreet.service.client import UnreachableError
-from discreet.service.clock import ManualClock
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
+from helpers.clocks import ManualClock
 from helpers.service_analysers import start_study
 from helpers.services import NOW, SIGNER, charter
 

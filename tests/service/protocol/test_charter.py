@@ -98,3 +98,10 @@ def test_no_report_that_a_charter_allows_is_longer_than_those_of_its_least_batch
         for policy in ([[0, 1], [1, 0]], [[1, 1], [0, 0]])
     ]
     assert max(bodies) == bodies[0] == of.largest_body
+
+
+def test_a_charter_that_cannot_be_read_names_its_file(tmp_path):
+    (tmp_path / "charter.json").write_bytes(charter().data)
+    assert Charter.read(tmp_path / "charter.json") == charter()
+    with pytest.raises(InvalidInputError, match=r"Cannot read .*nothing\.json"):
+        Charter.read(tmp_path / "nothing.json")

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from discreet.device import ENVELOPE
+from discreet.service.analyser.opening import open_cells
 from discreet.service.protocol import envelope
 from helpers.services import batch_key
 
@@ -81,7 +82,7 @@ def independently_sealed(cell, manifest, place):
 def test_our_envelopes_are_those_of_the_rfc_in_both_directions():
     manifest = bytes(range(32))
     theirs = independently_sealed(5, manifest, 2)
-    assert envelope.open_cells(theirs, batch_key(0), manifest, 2, 9).tolist() == [5]
+    assert open_cells(theirs, batch_key(0), manifest, 2, 9).tolist() == [5]
     ours = envelope.seal(6, batch_key(0).public_key(), manifest, 2)
     assert len(ours) == len(theirs) == ENVELOPE == 52
     encapsulated, recipient = ours[:32], batch_key(0)
@@ -96,13 +97,13 @@ def test_our_envelopes_are_those_of_the_rfc_in_both_directions():
 def test_a_changed_bit_is_a_blank(at):
     data = bytearray(envelope.seal(1, batch_key(0).public_key(), bytes(32), 0))
     data[at] ^= 0x80
-    assert envelope.open_cells(bytes(data), batch_key(0), bytes(32), 0, 9).tolist() == [9]
+    assert open_cells(bytes(data), batch_key(0), bytes(32), 0, 9).tolist() == [9]
 
 
 def test_cells_out_of_range_zero_keys_and_rubbish_are_blanks():
     good = envelope.seal(4, batch_key(0).public_key(), bytes(32), 0)
     far = envelope.seal(2**32 - 1, batch_key(0).public_key(), bytes(32), 0)
-    found = envelope.open_cells(good + far + bytes(52) + b"x" * 52, batch_key(0), bytes(32), 0, 9)
+    found = open_cells(good + far + bytes(52) + b"x" * 52, batch_key(0), bytes(32), 0, 9)
     assert found.tolist() == [4, 9, 9, 9]
 
 

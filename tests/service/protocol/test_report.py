@@ -2,7 +2,8 @@
 
 import pytest
 
-from discreet.service.protocol import envelope, report, ticket
+from discreet.service.analyser.opening import open_cells
+from discreet.service.protocol import report, ticket
 from discreet.service.protocol.problems import Refusal
 from helpers.services import announced, batch_key, charter, fake_report, real_report
 
@@ -38,7 +39,7 @@ def test_cells_open_in_the_order_of_their_classes():
     for place, one in enumerate(cells):
         part = body[at : at + 52 * len(one)]
         blank = ONE.device.classes[place].cells
-        assert envelope.open_cells(part, batch_key(0), ONE.hash, place, blank).tolist() == list(one)
+        assert open_cells(part, batch_key(0), ONE.hash, place, blank).tolist() == list(one)
         at += len(part)
     assert at == len(body)
 

@@ -1,7 +1,6 @@
 """The server process: nothing about requests is written down, and connections have to be used."""
 
 import asyncio
-import logging
 
 import pytest
 from uvicorn.server import ServerState
@@ -12,7 +11,6 @@ from discreet.service.shuffler.server import (
     PromptProtocol,
     listen,
     make_server,
-    set_up_logging,
 )
 
 
@@ -95,19 +93,6 @@ def test_a_whole_request_is_answered_and_the_next_one_has_its_own_time():
         assert protocol._timer is None
 
     asyncio.run(talk())
-
-
-def test_our_lines_are_shown_and_the_server_s_requests_are_not():
-    names = ("discreet", "uvicorn")
-    before = {name: logging.getLogger(name).level for name in names}
-    try:
-        set_up_logging()
-        assert logging.getLogger("discreet.service.shuffler.web").isEnabledFor(logging.INFO)
-        assert not logging.getLogger("uvicorn.access").isEnabledFor(logging.INFO)
-        assert logging.getLogger("uvicorn.error").isEnabledFor(logging.WARNING)
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
 
 
 def test_headers_without_an_end_are_cut_before_they_fill_the_memory():

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.service.clock import ManualClock
 from discreet.service.protocol import noise, ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.stores.base import StoreBusyError
+from helpers.clocks import ManualClock
 from helpers.services import NOW, TOKEN, announced, charter, fake_report, make_test_shuffler
 
 OF = charter()
@@ -64,7 +64,7 @@ def test_a_batch_from_its_first_report_to_its_last_word(shuffler):
     one, passes = announced(OF), ticket.make(3)
 
     async def batch():
-        await shuffler.admit([ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
         assert await shuffler.announce(0, one.signed)
         assert not await shuffler.announce(0, one.signed)  # this very manifest, once more
         assert await shuffler.manifest() == await shuffler.manifest_at(0) == one.signed
@@ -118,7 +118,7 @@ def test_an_accident_in_the_store_is_told_to_all_and_the_next_group_goes_on(shuf
     one, passes = announced(OF), ticket.make(3)
 
     async def break_once():
-        await shuffler.admit([ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
         await shuffler.announce(0, one.signed)
         submit = shuffler._store.submit
         shuffler._store.submit = lambda _: 1 / 0
@@ -150,7 +150,7 @@ def test_a_store_that_is_busy_has_taken_nothing(shuffler):
         raise StoreBusyError("SQLite: database or disk is full")
 
     async def ask():
-        await shuffler.admit([ticket.digest(x) for x in passes])
+        await shuffler.run(shuffler._store.admit, [ticket.digest(x) for x in passes])
         await shuffler.announce(0, one.signed)
         submit, shuffler._store.submit = shuffler._store.submit, full
         first = await asyncio.gather(*(shuffler.take(fake_report(one, x)) for x in passes))

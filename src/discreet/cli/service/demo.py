@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli._console import echo_json, print_table, say, warn
+from discreet.cli._extras import need_extra
 from discreet.cli._options import Json
+from discreet.cli.service._shared import PACKAGES
 from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ _LINE = 0.5 if sys.stderr.isatty() else 5.0
 """Seconds between two lines of progress."""
 
 
-def demo(
+def command(
     environment: Annotated[str, typer.Option(help="treatment or energy.")] = "treatment",
     users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 1000,
     kills: Annotated[int, typer.Option(help="SIGKILLs on the way, over all roles.")] = 0,
@@ -41,9 +43,7 @@ def demo(
     json: Json = False,
 ) -> None:
     """A whole study on this machine: every role a process, the crowd simulated. Protects nobody."""
-    from discreet.cli.service import need_extra
-
-    need_extra()
+    need_extra(PACKAGES, "service")
     from discreet.service.demo.arrangement import Arrangement
     from discreet.service.demo.run import Demo
 

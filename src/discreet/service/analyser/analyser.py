@@ -30,13 +30,13 @@ from discreet.service.analyser.keys import BatchKeys
 from discreet.service.analyser.opening import Opener, Task, in_processes
 from discreet.service.client import Client, UnreachableError
 from discreet.service.clock import Clock, SystemClock
+from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise
 from discreet.service.protocol.charter import Charter, layout_of
 from discreet.service.protocol.envelope import KEY
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.stores.base import At, nothing_happens
 from discreet.study.study import Study
 
 log = logging.getLogger("discreet.service.analyser.analyser")

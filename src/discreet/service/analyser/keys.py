@@ -11,7 +11,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from discreet._files import reason, write_atomically
+from discreet._files import read_parsed, write_atomically
 from discreet.errors import InvalidInputError
 
 SIZE = 32
@@ -63,10 +63,7 @@ class BatchKeys:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        key = bytes.fromhex(path.read_text("ascii").strip())
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read the key {str(path)!r}: {reason(error)}.") from None
+    key = read_parsed(path, lambda data: bytes.fromhex(data.decode("ascii")), "the key")
     if len(key) != SIZE:
         raise InvalidInputError(f"Expected a key of {SIZE} bytes in {str(path)!r}.")
     return key

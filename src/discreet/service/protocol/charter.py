@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
+from discreet._files import read_file
 from discreet._plain import JsonObject
 from discreet.device import ENVELOPE, DeviceError, MessageClass
 from discreet.device.classes import ClassesDevice
@@ -137,6 +139,11 @@ class Charter(canonical.Document):
     def id(self) -> bytes:
         """The study's name, which is the charter's hash."""
         return self.hash
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """From its file."""
+        return cls.from_bytes(read_file(path))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

@@ -5,15 +5,10 @@ bytes). ``info`` binds it to the version of the wire, to its manifest and to its
 that was moved to another class or another batch does not open, and stands for a blank.
 """
 
-import struct
-
-import numpy as np
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hpke
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
-from discreet._types import IntArray
-from discreet.device import ENVELOPE, cell_to_bytes
+from discreet.device import cell_to_bytes
 
 VERSION = 1
 KEY = 32
@@ -34,22 +29,3 @@ def info(manifest: bytes, place: int) -> bytes:
 def seal(cell: int, key: X25519PublicKey, manifest: bytes, place: int) -> bytes:
     """An envelope; two of the same cell have nothing in common."""
     return SUITE.encrypt(cell_to_bytes(cell), key, info=info(manifest, place))
-
-
-def open_cells(
-    envelopes: bytes, key: X25519PrivateKey, manifest: bytes, place: int, blank: int
-) -> IntArray:
-    """The cells of envelopes of one class; what no device of the batch has sealed is a blank.
-
-    A blank counts nowhere: who sends rubbish moves no counter, and cannot stop the others.
-    """
-    bound, size = info(manifest, place), len(envelopes) // ENVELOPE
-    cells = np.full(size, blank, np.int64)
-    for i in range(size):
-        try:
-            text = SUITE.decrypt(envelopes[ENVELOPE * i : ENVELOPE * (i + 1)], key, info=bound)
-            (cell,) = struct.unpack(">I", text)
-        except (InvalidTag, ValueError, struct.error):
-            continue
-        cells[i] = min(cell, blank)
-    return cells

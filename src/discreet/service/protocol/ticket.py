@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from discreet._files import reason, write_atomically
+from discreet._files import read_parsed, write_atomically
 from discreet.errors import InvalidInputError
 from discreet.service.protocol.canonical import sha256
 
@@ -35,10 +35,7 @@ def write(path: Path, values: Iterable[bytes], *, private: bool) -> None:
 
 def read(path: Path) -> list[bytes]:
     """Values that `write` wrote."""
-    try:
-        lines = path.read_text("ascii").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"Cannot read {str(path)!r}: {reason(error)}.") from None
+    lines = read_parsed(path, lambda data: data.decode("ascii").split())
     return [_value(line, path, number) for number, line in enumerate(lines, 1)]
 
 

@@ -1,7 +1,6 @@
 """The shuffler as a process: uvicorn, with slow clients cut and a bounded end."""
 
 import asyncio
-import logging
 import socket
 from typing import Any
 
@@ -109,10 +108,3 @@ def listen(host: str, port: int) -> socket.socket:
             f"Cannot listen on host={host!r}, port={port}: {why}; end what uses the "
             f"port, or choose another host or port in the shuffler's file."
         ) from None
-
-
-def set_up_logging() -> None:
-    """Our own lines, and the server's warnings, on standard error. No request stands in them."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("discreet").setLevel(logging.INFO)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)

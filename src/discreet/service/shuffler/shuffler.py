@@ -105,10 +105,6 @@ class Shuffler:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
             self._thread.shutdown()
 
-    async def admit(self, digests: list[bytes]) -> None:
-        """Tickets that may take part."""
-        await self.run(self._store.admit, digests)
-
     async def take(self, data: bytes) -> str:
         """Take one report: ``accepted`` if it is on the disk, or the code of a refusal."""
         if self._arrived is None or len(self._waiting) >= _WAITING:

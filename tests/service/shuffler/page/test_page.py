@@ -11,6 +11,7 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from discreet.service.analyser.opening import open_cells
 from discreet.service.demo.worlds import WORLDS
 from discreet.service.protocol import envelope, ticket
 from discreet.service.shuffler import page
@@ -66,7 +67,7 @@ def opened(http, one):
         answer = http.get(f"/v1/batches/0/messages/{place}", headers=headers)
         assert answer.status_code == 200, answer.text
         cells = one.device.classes[place].cells
-        found.append(envelope.open_cells(answer.content, batch_key(0), one.hash, place, BROKEN))
+        found.append(open_cells(answer.content, batch_key(0), one.hash, place, BROKEN))
         assert len(found[-1]) == 3 * size
         assert found[-1].max() <= cells  # the browser's envelopes open, every one of them
     return found
@@ -187,9 +188,9 @@ def test_envelopes_of_the_browser_open_and_rfc_9180(live, tmp_path):
             return sealed;
         }})"""
         sealed = bytes(browser.run(script))
-    cells = envelope.open_cells(sealed, key, bytes(range(32)), 7, BROKEN)
+    cells = open_cells(sealed, key, bytes(range(32)), 7, BROKEN)
     assert cells.tolist() == list(range(256, 276))
-    moved = envelope.open_cells(sealed, key, bytes(range(32)), 8, BROKEN)
+    moved = open_cells(sealed, key, bytes(range(32)), 8, BROKEN)
     assert set(moved.tolist()) == {BROKEN}
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError, InvalidInputError
+from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
@@ -40,11 +41,6 @@ _CHUNK = 4 << 20
 
 Values: TypeAlias = tuple[Any, ...]
 """One row that a database answers with."""
-At = Callable[[str], object]
-
-
-def nothing_happens(_: str) -> None:
-    """What a deployment does before and after a commit."""
 
 
 class StoreBusyError(DiscreetError):

@@ -10,8 +10,9 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from discreet.errors import InvalidInputError, MissingExtraError
+from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.stores.base import At, Store, StoreBusyError, Values, nothing_happens
+from discreet.service.shuffler.stores.base import Store, StoreBusyError, Values
 
 try:
     import psycopg

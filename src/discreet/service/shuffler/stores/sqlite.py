@@ -8,8 +8,9 @@ from pathlib import Path
 
 from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
+from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.stores.base import At, Store, StoreBusyError, Values, nothing_happens
+from discreet.service.shuffler.stores.base import Store, StoreBusyError, Values
 
 APPLICATION = 0x64736873
 VERSION = 1
