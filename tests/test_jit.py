@@ -5,8 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+from numba.core import caching
 
 from discreet._jit import _FirstCompilation, inlined, kernel
+from discreet.errors import DiscreetError
 
 
 def divide(a, b):
@@ -61,3 +63,13 @@ def test_every_compilation_is_noticed_and_a_second_call_is_none(monkeypatch):
     compiled(2)
     assert first >= 1
     assert len(noticed) == first
+
+
+def test_no_place_for_compiled_code_is_one_sentence(monkeypatch):
+    def read_only(_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(caching._CacheLocator, "ensure_cache_path", read_only)
+    with pytest.raises(DiscreetError, match=r"cannot cache function 'twice'.*NUMBA_CACHE_DIR"):
+        kernel(twice)
+    assert inlined(twice)(2) == 4  # never kept, so it needs no place

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
+from discreet.errors import DiscreetError
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -36,13 +38,24 @@ def kernel(function: _Function) -> _Function:
     """Compile ``function`` without the interpreter, cached on disk between processes.
 
     Fast-math stays off: results must be bit-identical for any number of workers.
+
+    Raises:
+        DiscreetError: there is no place where compiled code can be kept.
     """
-    compiled: _Function = numba.njit(
+    compile_ = numba.njit(
         cache=True,
         fastmath=False,
         error_model="numpy",
         no_cfunc_wrapper=True,  # nobody calls kernels from C: a tenth of their compilation
-    )(function)
+    )
+    try:
+        compiled: _Function = compile_(function)
+    except RuntimeError as error:  # numba has tried its own folders, and says which function
+        raise DiscreetError(
+            f"Compiled code cannot be kept: this user can write neither where discreet is "
+            f"installed nor to a cache of their own ({error}). Set NUMBA_CACHE_DIR to a folder "
+            f"that this user can write to."
+        ) from None
     return compiled
 
 

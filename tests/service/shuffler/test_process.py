@@ -1,5 +1,11 @@
 """The shuffler from its file: what is missing or wrong is one sentence, before anything runs."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from discreet.errors import InvalidInputError
@@ -56,3 +62,64 @@ def test_a_store_of_another_study_learns_no_tickets_of_this_one(folder):
     store = new_store(folder / "shuffler.db", charter(purpose="another"))
     assert store.totals()["tickets"] == 0
     store.close()
+
+
+BLOCKED = """
+import sys
+from numba.core import caching
+
+def read_only(_):
+    raise OSError(30, "Read-only file system")
+
+for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
+    locator.ensure_cache_path = read_only
+from discreet.cli.app import main
+main()
+"""
+
+
+def on_a_read_only_disk(folder, **environment):
+    """The command of the shuffler, where only NUMBA_CACHE_DIR can be written to."""
+    (folder / "shuffler.toml").write_text(
+        'charter = "rehearsal.json"\ntickets = "tickets.txt"\nport = 0\n'
+        f'analyser_token_sha256 = "{"00" * 32}"\n'
+    )
+    words = ["service", "shuffler", "--config", str(folder / "shuffler.toml"), "--rehearsal"]
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return subprocess.Popen(
+        [sys.executable, "-c", BLOCKED, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean | environment,
+    )
+
+
+def test_without_a_place_for_compiled_code_it_does_not_start(folder):
+    """It would start, and be broken when the first batch is announced, and at every one after."""
+    process = on_a_read_only_disk(folder)
+    _, said = process.communicate()
+    assert process.returncode == 2 and said.count("\n") == 1
+    assert "NUMBA_CACHE_DIR" in said and "can write to" in said
+    assert not (folder / "shuffler.db").exists()
+
+
+def test_with_a_place_for_compiled_code_it_serves(folder):
+    process = on_a_read_only_disk(folder, NUMBA_CACHE_DIR=str(folder / "cache"))
+    try:
+        assert "listens on" in process.stderr.readline()
+        assert list((folder / "cache").rglob("*poisson_curve*.nbi"))  # loaded before anybody asks
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_the_examples_give_it_a_place_for_compiled_code():
+    examples = Path(__file__).parents[3] / "examples" / "service"
+    compose = (examples / "compose.yaml").read_text()
+    assert "read_only: true" in compose
+    (place,) = re.findall(r"NUMBA_CACHE_DIR: (\S+)", compose)
+    assert f'tmpfs: ["{place}"]' in compose
+    for role in ("shuffler", "analyser"):
+        unit = (examples / f"discreet-{role}.service").read_text()
+        assert "ProtectSystem=strict" in unit and f"CacheDirectory=discreet-{role}\n" in unit
+        assert f"Environment=NUMBA_CACHE_DIR=%C/discreet-{role}\n" in unit

@@ -1,5 +1,6 @@
 """Whether the noise of a batch is as good as the limit that the charter's certificate is about."""
 
+import contextlib
 from collections.abc import Sequence
 
 from discreet.device import MessageClass
@@ -8,8 +9,9 @@ from discreet.service.protocol.charter import Charter
 
 
 def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None:
-    """Refuse a batch whose finite noise the limit does not cover (none is known).
+    """Refuse a batch whose finite noise the limit does not cover.
 
+    No such batch is known: this guards what the certificate, which is about the limit, cannot say.
     The analyser checks before it announces, the shuffler before it lets anybody send.
     """
     from discreet.privacy.calibration.classes import batch_trials, check_batch
@@ -18,3 +20,18 @@ def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None
         check_batch(batch_trials(tuple(classes), charter.reliable(users)), charter.mean)
     except CalibrationError as error:
         raise InvalidInputError(str(error)) from None
+
+
+def prepare(charter: Charter) -> None:
+    """Load the compiled code of `check`, or compile it, once.
+
+    A shuffler does so when it starts: where compiled code cannot be kept, that is the moment to
+    hear of it, and not the first batch.
+
+    Raises:
+        DiscreetError: there is no place for it.
+    """
+    users = charter.least_users
+    anything = [[0] * charter.states] * charter.horizon
+    with contextlib.suppress(InvalidInputError):  # a batch that is announced is refused by name
+        check(charter, users, charter.device(anything, users).classes)

@@ -5,7 +5,7 @@ import logging
 from discreet._files import read_file
 from discreet.service.configs import ShufflerConfig
 from discreet.service.hooks import At, nothing_happens
-from discreet.service.protocol import ticket
+from discreet.service.protocol import noise, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.running import set_up_logging
 from discreet.service.shuffler.server import listen, make_server
@@ -22,6 +22,7 @@ def make_shuffler(
 ) -> Shuffler:
     """The shuffler of a file, with the tickets of the file admitted."""
     charter = Charter.read(config.path(config.charter))
+    noise.prepare(charter)
     digests = ticket.read(config.path(config.tickets))
 
     def make_store() -> Store:
