@@ -106,6 +106,15 @@ def test_cost_is_sorted_and_privacy_is_coloured(axes):
     assert texts == [f"{mean:,.0f}" for mean in means] + ["playing at random"]
 
 
+@pytest.mark.parametrize("length", range(20, 43))
+def test_a_folded_name_keeps_epsilon_and_its_value_together(axes, length):
+    one = series("local", 1.0)
+    plot_cost(axes, [replace(one, facts={**one.facts, "label": "x" * length}), THREE[0]])
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert any(name.replace("\n", " ").endswith(f"{'x' * length}, local, ε = 1") for name in names)
+    assert all("ε = 1" in name for name in names if "ε" in name)
+
+
 def test_noise_is_a_level_per_private_line(axes):
     plot_noise(axes, THREE)
     assert labels(axes) == ["visits", "noise, central, ε = 1", "noise, local, ε = 1"]

@@ -256,11 +256,17 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
         color="0.4",
         fontsize=8.5,
     )
-    folded = [textwrap.fill(name, _FOLD) for name in names_of(ordered)]
+    folded = [_folded(name) for name in names_of(ordered)]
     axes.set_yticks(range(len(ordered)), folded, linespacing=0.95)
     axes.set(xscale="log", xlabel="final regret", ylim=(-0.6, len(ordered)))
     axes.margins(x=0.16)
     return axes
+
+
+def _folded(name: str) -> str:
+    """A long name in several lines; ``ε = 1`` stays together."""
+    together = name.replace(" = ", "\u00a0=\u00a0")  # which no line ends in
+    return textwrap.fill(together, _FOLD).replace("\u00a0", " ")
 
 
 def plot_noise(axes: "Axes", series: Sequence[Series]) -> "Axes":
