@@ -155,6 +155,20 @@ class Folder:
         return list(self.group)
 
 
+@pytest.mark.parametrize(("scale", "plain"), [(30, True), (0.3, False)])
+def test_an_axis_without_powers_of_ten_has_round_numbers(scale, plain):
+    alike = [series(scale=scale), series("central", 1.0, scale=1.2 * scale)]
+    alike = [replace(one, regret=one.regret[[0] * len(one.regret)]) for one in alike]
+    drawn = figure(Folder(*alike), "cost")
+    drawn.canvas.draw()
+    axes = drawn.axes[0]
+    low, high = axes.get_xlim()
+    ticks = zip(axes.get_xticklabels(), axes.get_xticks(), strict=True)
+    names = [tick.get_text() for tick, place in ticks if low <= place <= high]
+    assert len(names) >= 2
+    assert all(name.replace(",", "").isdigit() for name in names) == plain
+
+
 def test_a_figure_shows_the_largest_k_with_a_title():
     drawn = figure(Folder(series(episodes=10), *THREE), "regret")
     axes = drawn.axes[0]

@@ -5,6 +5,7 @@ also differ in style, so the pictures survive a black-and-white printer. Lines c
 where they end. Pictures are small and their text is large, so that a phone shows them as they are.
 """
 
+import math
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -349,6 +350,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         axes.grid(True, which="major", color="0.9", lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         axes.minorticks_off()
+        _number_short_axes(axes)
         axes.set_title(
             f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}",
             loc="left",
@@ -360,6 +362,18 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
             lines = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
             drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + lines))
     return drawn
+
+
+def _number_short_axes(axes: "Axes") -> None:
+    """Round numbers on a logarithmic axis that shows less than two powers of ten."""
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log" and 0 < low < high:
+            powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1
+            if powers < 2:
+                axis.set_major_locator(MaxNLocator(4))
+                axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
 
 
 def _shape_of(results: Results, environment: str) -> "Shape | None":

@@ -55,6 +55,7 @@ td.weak { color: #8a929b; }
 .wide { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr));
   gap: 0 2rem; align-items: start; }
 code, pre { font: .88rem/1.5 ui-monospace, monospace; }
+code { overflow-wrap: anywhere; }
 pre { background: #f6f8fa; padding: .8rem; overflow-x: auto; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
 @media (max-width: 40rem) { body { font-size: 15px; padding: 1rem .75rem; }
@@ -70,6 +71,16 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 2.5rem; }
   .scroll { overflow: visible; } td.g { min-width: 0; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow: visible; } }
 """
+
+
+def _prose(text: str) -> str:
+    """Text for people: `code` between backticks, ``ε = 1`` on one line.
+
+    >>> _prose("a < b at ε = 1, see `plan`")
+    'a &lt; b at ε&nbsp;=&nbsp;1, see <code>plan</code>'
+    """
+    said = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return said.replace(" = ", "&nbsp;=&nbsp;")
 
 
 def svg_of(drawn: "Figure") -> str:
@@ -112,7 +123,7 @@ def render(results: Results) -> str:
     rows = summarise(results)
     sections = [
         f"<h1>{escape(experiment.title)}</h1>",
-        f'<p class="lead">{escape(experiment.description)}</p>',
+        f'<p class="lead">{_prose(experiment.description)}</p>',
         *(f'<div class="warn">{escape(text)}</div>' for text in warnings_of(results)),
         "<h2>Pictures</h2>",
         '<div class="wide">',
@@ -256,7 +267,7 @@ def _policies(results: Results) -> str:
         image = _unique_ids(svg_of(drawn), f"policy-{entry['cell']}")
         who = f"{name_of(entry)}, {trust_words(entry, entry['guarantee'])}"
         where = f"{entry['environment']}, K = {entry['episodes']:,}"
-        caption = f"<b>{escape(who)}</b><br>{escape(where)}"
+        caption = f"<b>{_prose(who)}</b><br>{escape(where)}"
         pictures.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>")
     return (
         f"<h2>Learned policies</h2><p>Of the first run, step across and state up. {_key(count)}"
