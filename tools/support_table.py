@@ -67,7 +67,8 @@ def write(lines: list[Line], trusts: list[str]) -> None:
         bound, regret = together(lines, trust)
         rank = spearmanr(bound, regret)
         print(f"{trust}: rank correlation {rank.statistic:.2f} over {len(bound)} runs", end="")
-        print(f", p = {rank.pvalue:.2g}; largest regret / bound {(regret / bound).max():.2f}")
+        print(f", p = {rank.pvalue:.2g}; above the bound in {(regret > bound).sum()} runs", end="")
+        print(f", at most {(regret / bound).max():,.2f} times")
 
 
 def together(lines: list[Line], trust: str) -> tuple[np.ndarray, np.ndarray]:
@@ -77,15 +78,22 @@ def together(lines: list[Line], trust: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(lines: list[Line], trusts: list[str], path: str) -> None:
-    """A point per run."""
-    figure, axes = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-    for number, trust in enumerate(trusts):
-        style = {"color": COLOURS[number], "marker": MARKERS[number], "ls": "", "alpha": 0.7}
-        axes.plot(*together(lines, trust), ms=5, label=trust, **style)
-    ends = axes.get_xlim()
+    """A point per run; regrets below one are drawn at one."""
+    figure, axes = plt.subplots(figsize=(5.2, 3.9), layout="constrained")
+    for trust, colour, marker in zip(trusts, ("0.2", COLOURS[0]), MARKERS, strict=False):
+        bound, regret = together(lines, trust)
+        style = {"color": colour, "marker": marker, "ls": "", "alpha": 0.65, "mec": "none"}
+        axes.plot(bound, np.maximum(regret, 1.0), ms=5.5, label=trust, **style)
+    lowest, highest = (f(line.bound.min() for line in lines) for f in (min, max))
+    ends = [max(1.0, lowest), 1.5 * highest]
     axes.plot(ends, ends, color="0.6", lw=1, ls=":", label="regret = H·C_M·sqrt(K)")
-    axes.set(xlabel="H·C_M·sqrt(K)", ylabel="final regret", yscale="symlog")
-    axes.legend(frameon=False)
+    axes.set(xlabel="H·C_M·sqrt(K)", ylabel="final regret", xscale="log", yscale="log")
+    axes.set_title("Regret and effective support, a point per run", loc="left", fontsize=10.5)
+    axes.grid(True, which="major", color="0.9", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.minorticks_off()
+    figure.legend(frameon=False, loc="outside lower left", ncols=3, fontsize=8.5)
     figure.savefig(path, metadata={"Date": None})
 
 
