@@ -23,6 +23,7 @@ from discreet._types import Floats, Ints
 from discreet.learners.adversarial.occupancy_kernels import (
     Boxes,
     Tridiagonal,
+    copy_table,
     empty_tridiagonal,
     rows,
     solve_tridiagonal,
@@ -305,7 +306,7 @@ def roll_forward(costs: Floats, boxes: Boxes, state: BarrierState, dual: float) 
                     price += cost[row, j] * p[row, j]
                     ahead[j] += mass * p[row, j]
                 primal += mass * price - n * math.log(mass / s) - state.logs[h, x, a]
-        reach[:] = ahead
+        reach, ahead = ahead, reach
     return abs(primal - dual)
 
 
@@ -323,7 +324,7 @@ def solve_barrier(costs: Floats, boxes: Boxes, state: BarrierState) -> tuple[flo
             value = dual_value(costs, boxes, state.potentials, state)
             return roll_forward(costs, boxes, state, value), steps
         steps += 1
-        state.potentials[:] = state.trial
+        copy_table(state.trial, state.potentials)
         value = trial_value
         gap = roll_forward(costs, boxes, state, value)
         short = step == 1.0 and decrement < SHORT_STEP

@@ -33,9 +33,11 @@ from discreet.learners.adversarial.box_kernels import (
 from discreet.learners.adversarial.occupancy_kernels import (
     Boxes,
     Tridiagonal,
+    copy_table,
     empty_tridiagonal,
     largest,
     solve_tridiagonal,
+    subtract_tables,
 )
 
 GOOD_GAP = 1e-9
@@ -281,7 +283,8 @@ def newton(
     The step is capped (potentials move by at most ``cap``) and damped until F decreases.
     """
     last, actions = costs.shape[0] - 1, costs.shape[2]
-    gradient, direction = state.flow - state.mass, np.zeros(state.flow.shape)
+    gradient, direction = np.empty(state.flow.shape), np.zeros(state.flow.shape)
+    subtract_tables(state.flow, state.mass, gradient)
     value, damping, steps, moving = start, 1e-10, 0, True
     gap = _gap_if_flat(costs, widths, gradient, value, state)
     while gap > GOOD_GAP and steps < max_steps and moving:
@@ -297,7 +300,7 @@ def newton(
                 damping = max(damping * 30.0, 1e-8)
         if moving:
             steps += 1
-            gradient[:] = state.flow - state.mass
+            subtract_tables(state.flow, state.mass, gradient)
             gap = _gap_if_flat(costs, widths, gradient, value, state)
             if step == 1.0:
                 damping = max(damping * 0.05, 1e-12)
@@ -334,14 +337,18 @@ def _line_search(
             slope -= gradient[h, x] * direction[h, x]
     longest, steepest = largest(direction, widths, 1, last), largest(gradient, widths, 1, last)
     step = min(1.0, cap / longest) if longest > 0.0 else 1.0
+    trial, slopes = np.empty(direction.shape), np.empty(direction.shape)
     for _ in range(4):
-        trial = state.potentials - step * direction
+        for h in range(direction.shape[0]):
+            for x in range(direction.shape[1]):
+                trial[h, x] = state.potentials[h, x] - step * direction[h, x]
         there = dual_value(costs, widths, trial, state.scales, state)
-        flatter = largest(state.flow - state.mass, widths, 1, last) < 0.9 * steepest
+        subtract_tables(state.flow, state.mass, slopes)
+        flatter = largest(slopes, widths, 1, last) < 0.9 * steepest
         if there <= value + 1e-4 * step * slope or (
             flatter and there <= value + 1e-12 * abs(value)
         ):
-            state.potentials[:] = trial
+            copy_table(trial, state.potentials)
             return step, there
         step *= 0.3
     return 0.0, value
@@ -385,8 +392,8 @@ def _start(costs: Floats, widths: Ints, state: EntropyState, warm: bool) -> floa
     value = value_from_gains(costs, widths, potentials, state)
     if last_value < value:
         return float(dual_value(costs, widths, state.potentials, state.scales, state))
-    state.potentials[:] = potentials
-    state.scales[:] = scales
+    copy_table(potentials, state.potentials)
+    copy_table(scales, state.scales)
     return float(value)
 
 
@@ -397,9 +404,22 @@ def _restart(costs: Floats, widths: Ints, state: EntropyState, attempt: int) -> 
     if attempt == 2:
         state.potentials[:] = 0.0
     else:
-        scaled = costs if attempt == 1 else 0.5 * costs
+        scaled = costs
+        if attempt > 1:
+            scaled = np.empty(costs.shape)
+            scale_losses(costs, 0.5, scaled)
         soft_backup(scaled, widths, state.potentials, state.scales, state)
     return float(dual_value(costs, widths, state.potentials, state.scales, state))
+
+
+@kernel
+def scale_losses(losses: Floats, rate: float, costs: Floats) -> None:
+    """``costs[h, x, a]`` = rate·losses."""
+    horizon, width, actions = losses.shape
+    for h in range(horizon):
+        for x in range(width):
+            for a in range(actions):
+                costs[h, x, a] = rate * losses[h, x, a]
 
 
 @kernel

@@ -92,7 +92,7 @@ def expected_loss(transitions: Floats, widths: Ints, policy: Floats, losses: Flo
                     if h + 1 < horizon:
                         for y in range(widths[h + 1]):
                             ahead[y] += mass * transitions[h, x, a, y]
-        reach[:] = ahead
+        reach, ahead = ahead, reach
     return total
 
 
@@ -110,5 +110,5 @@ def least_loss(transitions: Floats, widths: Ints, losses: Floats) -> float:
                     value += transitions[h, x, a, y] * ahead[y]
                 best = min(best, value)
             values[x] = best
-        ahead[:] = values
+        values, ahead = ahead, values
     return float(ahead[0])

@@ -132,6 +132,25 @@ def _eliminate_previous(m: int, n: int, h: int, system: Tridiagonal) -> None:
 
 
 @kernel
+def copy_table(values: Floats, out: Floats) -> None:
+    """``out[:] = values`` for matrices, without a slice's comparison of shapes.
+
+    The message of that comparison is compiled for seconds wherever it may be needed.
+    """
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = values[i, j]
+
+
+@kernel
+def subtract_tables(left: Floats, right: Floats, out: Floats) -> None:
+    """``out[:] = left - right`` for matrices."""
+    for i in range(left.shape[0]):
+        for j in range(left.shape[1]):
+            out[i, j] = left[i, j] - right[i, j]
+
+
+@kernel
 def largest(values: Floats, widths: Ints, first: int, last: int) -> float:
     """Largest absolute value over the states of layers ``first..last``."""
     peak = 0.0
@@ -156,7 +175,7 @@ def state_action_occupancy(transitions: Floats, policy: Floats, widths: Ints, ou
                 out[h, x, a] = mass
                 for y in range(widths[h + 1]):
                     ahead[y] += mass * transitions[h, x, a, y]
-        reach[:] = ahead
+        reach, ahead = ahead, reach
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet._jit import kernel
-from discreet.learners.adversarial.entropy_kernels import EntropyState, solve_entropy
+from discreet.learners.adversarial.entropy_kernels import EntropyState, scale_losses, solve_entropy
 from discreet.learners.adversarial.episode_kernels import Episodes, expected_loss, update_boxes
 from discreet.learners.adversarial.occupancy_kernels import Boxes
 from discreet.privacy.streams.layered_kernels import add_layered_user
@@ -23,7 +23,7 @@ def run_block(episodes: Episodes, boxes: Boxes, state: EntropyState, warm: bool)
         add_layered_user(users, k, state.policy)
         error, log_iota = episodes.errors[k], episodes.log_iota
         update_boxes(users.public, error, log_iota, episodes.confidence, boxes)
-        costs[:] = episodes.rate * users.public.losses
+        scale_losses(users.public.losses, episodes.rate, costs)
         episodes.gaps[k], more = solve_entropy(costs, boxes, state, warm or k > 0)
         steps += more
     return steps

@@ -49,7 +49,15 @@ def weighted_plan(
                     best, actions[h, x] = total, a
                     next_first[x], next_second[x] = f, s
         value_first, value_second = next_first, next_second
-    return actions, np.sum(initial * value_first), np.sum(initial * value_second)
+    return actions, _mean(initial, value_first), _mean(initial, value_second)
+
+
+@kernel
+def _mean(initial: FloatArray, values: FloatArray) -> float:
+    total = 0.0
+    for x in range(initial.size):
+        total += initial[x] * values[x]
+    return total
 
 
 @kernel
@@ -68,7 +76,7 @@ def policy_value(
                 for y in range(X):
                     current[x] += transitions[h, x, a, y] * value[y]
         value = current
-    return np.sum(initial * value)
+    return _mean(initial, value)
 
 
 @kernel
@@ -162,7 +170,9 @@ def constrained_visits(
                 found = constrained_maximum(
                     transitions, initial, objective, upper, threshold, order
                 )
-                policies[h, x, a] = found[0]
+                for k in range(H):
+                    for y in range(X):
+                        policies[h, x, a, k, y] = found[0][k, y]
                 visits[h, x, a] = found[4]
                 plans[h, x, a] = found[5]
                 objective[h, x, a] = 0.0

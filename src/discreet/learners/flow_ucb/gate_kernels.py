@@ -73,6 +73,13 @@ def row_score(counts: FloatArray, sums: FloatArray, steps: int, out: FloatArray)
 
 
 @kernel
+def _put(row: FloatArray, step: int, out: FloatArray) -> None:
+    """``out[:, step] = row``, without the comparison of shapes that is compiled for seconds."""
+    for i in range(row.size):
+        out[i, step] = row[i]
+
+
+@kernel
 def move_scores(
     number: IntArray, transitions: FloatArray, moves: FloatArray, out: FloatArray
 ) -> None:
@@ -84,8 +91,8 @@ def move_scores(
         for h in range(layers):
             row = moves[h, s, a]
             if number[h, s, a] >= 0 and row[VISITS] > np.sqrt(row[DOUBT]):
-                counts[:, steps] = transitions[number[h, s, a]]
-                sums[:, steps] = row
+                _put(transitions[number[h, s, a]], steps, counts)
+                _put(row, steps, sums)
                 steps += 1
         row_score(counts, sums, steps, out[s, a])
 
@@ -105,7 +112,7 @@ def gain_scores(gains: FloatArray, doubted: float, total: int, out: FloatArray) 
             row = gains[h, s, a]
             if row[VISITS] > np.sqrt(row[DOUBT]):
                 counts[0, steps] = row[total]
-                sums[:, steps] = row
+                _put(row, steps, sums)
                 sums[NOISE, steps] += doubted * row[DOUBT]
                 steps += 1
         row_score(counts, sums, steps, out[s, a])

@@ -182,11 +182,15 @@ def decode_rows(
     value, change, total = np.zeros(width), np.empty(width), np.zeros(width)
     for start in range(0, cells, width):
         used = min(width, cells - start)
-        strip[:, :used] = state[:terms, start : start + used]
-        total[:used] = state[terms, start : start + used]
+        for c in range(used):  # no slices: their comparison of shapes is compiled for seconds
+            for m in range(terms):
+                strip[m, c] = state[m, start + c]
+            total[c] = state[terms, start + c]
         for i in range(rows.shape[0]):
-            value[:used] = rows[i, start : start + used]
-            change[:] = value
+            for c in range(used):
+                value[c] = rows[i, start + c]
+            for c in range(width):
+                change[c] = value[c]
             for m in range(terms):
                 decay, rate, memory = decays[m], rates[m], strip[m]
                 for c in range(width):
@@ -196,8 +200,10 @@ def decode_rows(
                 total[c] += gains[i] * change[c]
             for c in range(used):
                 out[i, start + c] = np.floor(scale * total[c] + 0.5)
-        state[:terms, start : start + used] = strip[:, :used]
-        state[terms, start : start + used] = total[:used]
+        for c in range(used):
+            for m in range(terms):
+                state[m, start + c] = strip[m, c]
+            state[terms, start + c] = total[c]
 
 
 @kernel

@@ -82,7 +82,9 @@ def newton(
     steps, states = first.size - 1, x.shape[1]
     factor = np.zeros((steps, states, states))
     coupling = np.zeros((steps, states, states))
-    step[:steps] = g[:steps]
+    for h in range(steps):
+        for s in range(states):
+            step[h, s] = g[h, s]
     for h in range(steps):
         block = factor[h]
         for s in range(states):
@@ -166,6 +168,49 @@ def _eliminate(
                     block[i, j] -= c * coupling[k, j]
 
 
+# Loops, not array expressions: what these compare and allocate is compiled for seconds.
+
+
+@kernel
+def _scale(values: FloatArray, factor: float, more: float) -> None:
+    """``values`` times a factor, and ``more``, in place."""
+    for h in range(values.shape[0]):
+        for s in range(values.shape[1]):
+            values[h, s] = values[h, s] * factor + more
+
+
+@kernel
+def _inner(left: FloatArray, right: FloatArray) -> float:
+    total = 0.0
+    for h in range(left.shape[0]):
+        for s in range(left.shape[1]):
+            total += left[h, s] * right[h, s]
+    return total
+
+
+@kernel
+def _largest(values: FloatArray) -> float:
+    """In absolute value; not a number if one of them is none."""
+    most = 0.0
+    for h in range(values.shape[0]):
+        for s in range(values.shape[1]):
+            size = abs(values[h, s])
+            if size > most or np.isnan(size):
+                most = size
+    return most
+
+
+@kernel
+def _move(u: FloatArray, length: float, step: FloatArray, out: FloatArray) -> None:
+    """``out`` = u + length·step; ``u`` has one row more, which stays."""
+    for h in range(step.shape[0]):
+        for s in range(step.shape[1]):
+            out[h, s] = u[h, s] + length * step[h, s]
+    last = step.shape[0]
+    for s in range(step.shape[1]):
+        out[last, s] = u[last, s]
+
+
 @kernel
 def project_rows(
     y: FloatArray,
@@ -193,20 +238,19 @@ def project_rows(
     imbalance(y, state, first, users, g)
     for iteration in range(200):
         diagonal(x, variance, state, first, floor, ridge)
-        ridge *= 1e-10
-        ridge += 1e-8 * np.max(variance)
+        _scale(ridge, 1e-10, 1e-8 * np.max(variance))
         newton(x, variance, state, first, floor, ridge, g, step)
         if iteration > 0:
-            slope = np.sum(g * step)
+            slope = _inner(g, step)
             length = _line_search(
                 y, variance, state, first, floor, users, slope, u, step, trial, x, moved
             )
         else:
             length = 1.0
-        u[:steps] += length * step
+        _move(u, length, step, u)
         flows(y, variance, state, first, floor, u, x)
         imbalance(x, state, first, users, g)
-        worst = np.max(np.abs(g))
+        worst = _largest(g)
         if worst <= tolerance:
             break
     return worst, iteration + 1
@@ -235,16 +279,14 @@ def _line_search(
     g: FloatArray,
 ) -> float:
     """A length at which the dual's slope along ``step`` has fallen close to zero from above."""
-    steps = step.shape[0]
     low, high = 0.0, 1.0
     length = 1.0
     slope_low, slope_high = slope, -1.0
     for _ in range(40):
-        trial[:] = u
-        trial[:steps] += length * step
+        _move(u, length, step, trial)
         flows(y, variance, state, first, floor, trial, x)
         imbalance(x, state, first, users, g)
-        here = np.sum(g * step)
+        here = _inner(g, step)
         if abs(here) <= 0.1 * slope or (length == 1.0 and here >= 0.0):
             return length
         if here > 0.0:

@@ -119,7 +119,8 @@ def candidates(
 def longer(old: NumberArray, more: int) -> NumberArray:
     """Twice as much memory, and ``more``, with the same beginning."""
     new = np.empty(2 * old.size + more, old.dtype)
-    new[: old.size] = old
+    for i in range(old.size):
+        new[i] = old[i]
     return new
 
 

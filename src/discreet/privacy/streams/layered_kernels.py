@@ -52,15 +52,22 @@ def add_layered_user(users: LayeredUsers, k: int, policy: FloatArray) -> None:
     """User k of the block plays ``policy[H, W, A]``; then ``users.public`` is the next release."""
     _play(users, k, policy)
     raw, noise, public = users.raw, users.noise, users.public
-    public.transitions[:] = raw.transitions + noise.transitions[k]
-    public.visits[:] = raw.visits + noise.visits[k]
-    if users.full:
-        raw.losses[:] += users.reported[k]
-        public.losses[:] = raw.losses + noise.losses[k]
-    else:
-        public.losses[:] = noise.losses[k]
+    horizon, width, actions, successors = raw.transitions.shape
+    for h in range(horizon):
+        for x in range(width):
+            for a in range(actions):
+                public.visits[h, x, a] = raw.visits[h, x, a] + noise.visits[k, h, x, a]
+                for y in range(successors):
+                    public.transitions[h, x, a, y] = (
+                        raw.transitions[h, x, a, y] + noise.transitions[k, h, x, a, y]
+                    )
+                public.losses[h, x, a] = noise.losses[k, h, x, a]
+                if users.full:
+                    raw.losses[h, x, a] += users.reported[k, h, x, a]
+                    public.losses[h, x, a] += raw.losses[h, x, a]
+    if not users.full:
         for h in range(users.path.shape[0]):
-            x, a = users.path[h]
+            x, a = users.path[h, 0], users.path[h, 1]
             public.losses[h, x, a] += users.reported[k, h, x, a] - users.shift
 
 
