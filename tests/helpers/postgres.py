@@ -59,7 +59,7 @@ class Server:
     def _wait(self):
         import psycopg
 
-        for _ in range(600):
+        for _ in range(6_000):  # minutes: on however busy a machine
             try:
                 psycopg.connect(self.address("public")).close()
                 return

@@ -184,6 +184,19 @@ def serving(shuffler, *, keep_alive=30, **options):
         thread.join()
 
 
+@contextlib.contextmanager
+def kept_port():
+    """A loopback port for a server of another process.
+
+    Until it listens there, and between two lives of it, nobody else is given the port: a socket
+    that does not listen holds it, which servers (who may use an address again) do not mind.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
 def serving_for_ever(where, of, tickets):
     """A shuffler that says its port and serves until it is told to end."""
     shuffler = make_test_shuffler(where, of, tickets)

@@ -25,6 +25,15 @@ def postgres_server():
     server.stop()
 
 
+@pytest.fixture
+def port():
+    """Of a server in another process."""
+    from helpers.services import kept_port
+
+    with kept_port() as number:
+        yield number
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request, tmp_path):
     """Where a store can be: a file, or a database of its own."""

@@ -1,7 +1,6 @@
 """Memory and files of one role, searched for what only another may know."""
 
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from helpers.memory import held_by
 from helpers.service_analysers import send_users
-from helpers.services import study_arguments
+from helpers.services import kept_port, study_arguments
 
 PYTHON = [sys.executable, "-X", "importtime"]  # writes down every module that is ever loaded
 NOT_LOADED = {
@@ -29,9 +28,12 @@ NOT_LOADED = {
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
     """A service whose first batch was sent, sealed, counted and forgotten, in real processes."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    folder = tmp_path_factory.mktemp("memory") / "service"
+    with kept_port() as port:
+        yield from _counted(tmp_path_factory.mktemp("memory") / "service", port)
+
+
+def _counted(folder, port):
+    url = f"http://127.0.0.1:{port}"
     terms, trust = Terms(least_users=2, rehearsal=True), discreet.Shuffle(4, 1e-4)
     one = found(folder, terms, trust=trust, url=url, **study_arguments())
     passes = ticket.read(make_tickets(folder, 40)[0])

@@ -56,7 +56,7 @@ from helpers.services import (
 from helpers.studies import sql
 
 OF = charter()
-HTTP = httpx.Client(verify=False)
+HTTP = httpx.Client(verify=False, timeout=120)
 """No certificates are read for a loopback address."""
 ANALYSERS = [
     ("PUT", "/v1/batches/0"),
@@ -78,7 +78,7 @@ def live(tmp_path_factory):
     """A shuffler with an open batch; its address and its store's file."""
     path = tmp_path_factory.mktemp("live") / "s.db"
     shuffler = make_test_shuffler(path, OF, ticket.make(3))
-    with serving(shuffler, body_seconds=0.5, keep_alive=1) as url, Client(url, TOKEN) as client:
+    with serving(shuffler) as url, Client(url, TOKEN) as client:
         client.announce(0, announced(OF).signed)
         yield url, path
 
@@ -222,29 +222,32 @@ def test_p10_bodies_are_bounded(live):
         pass  # cut while it was still sending
 
 
-def test_p10_slow_clients_are_cut(live, monkeypatch):
-    url, database = live
-    before = content(database)
-    port = int(url.rpartition(":")[2])
+def test_p10_slow_clients_are_cut(tmp_path, monkeypatch):
+    """A server of its own is so impatient: with others a busy machine would be too slow."""
+    database = tmp_path / "s.db"
     head = b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", port)) as slow:
-        slow.sendall(head + b"\1")
-        assert b"tooSlow" in until_closed(slow, b"tooSlow")
-    monkeypatch.setattr(server.PromptProtocol, "header_seconds", 0.2)
-    for start in (b"", b"GET /healthz HT"):
-        with socket.create_connection(("127.0.0.1", port)) as slow:
-            slow.sendall(start)
-            assert until_closed(slow) == b""
-    with socket.create_connection(("127.0.0.1", port)) as second:
-        second.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
-        second.sendall(b"GET /healthz HT")  # the second request never ends
-        assert b"200 OK" in until_closed(second)
-    assert content(database) == before
+    with serving(make_test_shuffler(database, OF, ticket.make(3)), body_seconds=0.5) as url:
+        before = content(database)
+        place = ("127.0.0.1", int(url.rpartition(":")[2]))
+        with socket.create_connection(place) as slow:
+            slow.sendall(head + b"\1")
+            assert b"tooSlow" in until_closed(slow, b"tooSlow")
+        with socket.create_connection(place) as second:
+            second.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert b"200 OK" in until_closed(second, b"\r\n\r\n")
+            monkeypatch.setattr(server.PromptProtocol, "header_seconds", 0.2)
+            second.sendall(b"GET /healthz HT")  # the second request never ends
+            until_closed(second)
+        for start in (b"", b"GET /healthz HT"):
+            with socket.create_connection(place) as slow:
+                slow.sendall(start)
+                assert until_closed(slow) == b""
+        assert content(database) == before
 
 
 def until_closed(connection, mark=None):
     """All that comes before the other side hangs up, or says something."""
-    connection.settimeout(60)
+    connection.settimeout(120)
     data = b""
     while part := connection.recv(65536):
         data += part
@@ -384,13 +387,11 @@ main()
 """
 
 
-def test_p20_sigterm_ends_every_role(tmp_path):
+def test_p20_sigterm_ends_every_role(tmp_path, port):
     """Also while somebody holds a connection open and says nothing."""
     from discreet.service.founding import Terms, found
     from helpers.services import study_arguments
 
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     one = found(
         tmp_path / "x",
@@ -412,7 +413,7 @@ def test_p20_sigterm_ends_every_role(tmp_path):
             idle.sendall(b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n")
             for process in processes:
                 process.send_signal(signal.SIGTERM)
-            codes = [process.wait(60) for process in processes]
+            codes = [process.wait(300) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -441,7 +442,7 @@ def test_p20_sigterm_ends_a_device_that_waits_and_its_report_stays(tmp_path):
                 assert process.poll() is None
                 threading.Event().wait(0.05)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) != 0
+            assert process.wait(300) != 0
         finally:
             process.kill()
             process.wait()
@@ -524,7 +525,7 @@ def behind_a_proxy(port, pass_):
     life = {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
     outbox = MemoryOutbox()
     while True:
-        http = httpx.Client(timeout=10, headers={"connection": "close"}, verify=False)
+        http = httpx.Client(timeout=60, headers={"connection": "close"}, verify=False)
         with Client(f"http://127.0.0.1:{port}", http=http) as client:
             user = Participant(Chain(OF, client), client, pass_, outbox)
             try:

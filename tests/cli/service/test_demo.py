@@ -11,9 +11,12 @@ from discreet.service.demo.users import diaries
 
 
 def test_a_small_demonstration_with_kills(tmp_path):
-    folder = tmp_path / "demo"
-    words = ["--users", "100", "--kills", "2", "--runs", "4", "--json", "--output", str(folder)]
-    done = CliRunner().invoke(app, ["service", "demo", *words])
+    for attempt in range(5):  # on a busy machine a study may be over before its second kill
+        folder = tmp_path / f"demo-{attempt}"
+        words = ["--users", "100", "--kills", "2", "--runs", "4", "--json", "--output", str(folder)]
+        done = CliRunner().invoke(app, ["service", "demo", *words])
+        if "kills; ask for fewer" not in f"{done.output} {done.exception}":
+            break
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     assert said["users"] == 100 and said["kills"] == 2 and said["rehearsal"]

@@ -10,7 +10,6 @@ import pytest
 
 from discreet.errors import DiscreetError
 from discreet.service.client import Client
-from discreet.service.demo.arrangement import free_port
 from discreet.service.demo.processes import Role, ending, wait_until_there
 
 COUNT = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); p.open('a').write('x'); "
@@ -42,19 +41,19 @@ def test_a_killed_role_comes_back_and_ends_with_the_block(tmp_path):
 def test_a_role_that_has_ended_is_not_killed(tmp_path):
     one = role(tmp_path, COUNT)
     one.start()
-    assert one.wait(60) and one.ended == 0
+    assert one.wait(300) and one.ended == 0
     one.check()
     assert not one.kill()
 
 
-def test_a_role_that_fails_is_named_with_its_last_words(tmp_path):
+def test_a_role_that_fails_is_named_with_its_last_words(tmp_path, port):
     one = role(tmp_path, "import sys; sys.exit('no such file')")
     one.start()
-    one.wait(60)
+    one.wait(300)
     with pytest.raises(DiscreetError, match="sleeper ended with code 1: no such file"):
         one.check()
     with (
-        Client(f"http://127.0.0.1:{free_port()}") as client,
+        Client(f"http://127.0.0.1:{port}") as client,
         pytest.raises(DiscreetError, match="no such file"),
     ):
         wait_until_there(client, one)
@@ -80,7 +79,7 @@ def test_p20_sigterm_ends_a_demonstration_and_all_its_roles(tmp_path):
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 128 + signal.SIGTERM
+        assert process.wait(300) == 128 + signal.SIGTERM
     finally:
         process.kill()
         process.wait()

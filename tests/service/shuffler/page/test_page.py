@@ -65,6 +65,8 @@ def opened(http, one):
     found = []
     for place, size in enumerate(one.sizes):
         answer = http.get(f"/v1/batches/0/messages/{place}", headers=headers)
+        while answer.status_code == 425:  # full, not yet shuffled
+            answer = http.get(f"/v1/batches/0/messages/{place}", headers=headers)
         assert answer.status_code == 200, answer.text
         cells = one.device.classes[place].cells
         found.append(open_cells(answer.content, batch_key(0), one.hash, place, BROKEN))
