@@ -33,7 +33,7 @@ def comparison(monkeypatch):
 def test_the_first_flow_ucb_is_what_it_was():
     """Plain sums, bits and one-step reports; run 0 of the tables of its time."""
     done = subprocess.run(
-        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=ROOT, timeout=300
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, cwd=ROOT, timeout=900
     )
     assert done.stderr == ""
     assert json.loads(done.stdout) == [
@@ -148,7 +148,7 @@ print(json.dumps(found))
 def test_every_variant_of_the_ablation_runs_and_is_one():
     """A part that changes nothing is not taken out; users are scarce enough for several plans."""
     done = subprocess.run(
-        [sys.executable, "-c", VARIED], capture_output=True, text=True, cwd=ROOT, timeout=300
+        [sys.executable, "-c", VARIED], capture_output=True, text=True, cwd=ROOT, timeout=900
     )
     assert done.stderr == ""
     found = json.loads(done.stdout)

@@ -42,7 +42,7 @@ def shell(place, tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=900,
         )
         return done.returncode, done.stdout, done.stderr
 

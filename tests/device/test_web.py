@@ -211,7 +211,7 @@ def in_node():
         input=json.dumps(work(), allow_nan=False),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.stderr == "" and done.returncode == 0

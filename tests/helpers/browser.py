@@ -44,7 +44,7 @@ def dump_dom(address, folder):
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert "CONSOLE" not in done.stderr

@@ -55,7 +55,7 @@ class Browser:
             time.sleep(0.05)
         port = file.read_text().split()[0]
         while True:
-            tabs = httpx.get(f"http://127.0.0.1:{port}/json", trust_env=False, timeout=120).json()
+            tabs = httpx.get(f"http://127.0.0.1:{port}/json", trust_env=False, timeout=600).json()
             pages = [tab for tab in tabs if tab["type"] == "page"]
             if pages:
                 address = pages[0]["webSocketDebuggerUrl"]
@@ -68,7 +68,7 @@ class Browser:
         words = {"id": self._number, "method": method, "params": parameters}
         self._socket.send(json.dumps(words))
         while True:
-            said = json.loads(self._socket.recv(timeout=120))
+            said = json.loads(self._socket.recv(timeout=600))
             if said.get("id") == self._number:
                 assert "error" not in said, said
                 return said["result"]

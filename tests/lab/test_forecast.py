@@ -73,7 +73,7 @@ def test_a_rehearsal_is_a_real_run():
     (task,) = tasks_of(experiment("psrl", episodes=[50]))
     expected = forecast([task])
     assert expected.runs == 1
-    assert 0 < expected.seconds < 60
+    assert 0 < expected.seconds < 3600  # a number of seconds, on however busy a machine
     assert 5e7 < expected.bytes < available_memory() + 1e11
 
 

@@ -98,7 +98,7 @@ LONG = """
 name = "long"
 title = "Long"
 runs = 4
-episodes = [10_000_000]
+episodes = [1_000_000_000]
 [[environments]]
 name = "RandomMDP"
 [[learners]]
@@ -119,11 +119,11 @@ def test_no_worker_outlives_a_run_that_is_ended(tmp_path, ending):
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.PIPE
     ) as process:
-        wait_until(lambda: len(marked(mark)) >= 3, 120)  # it, and two workers
+        wait_until(lambda: len(marked(mark)) >= 3)  # it, and two workers
         time.sleep(1.0)  # into their loops
         os.kill(process.pid, ending)
-        _, errors = process.communicate(timeout=30)
-    wait_until(lambda: not marked(mark), 5)
+        _, errors = process.communicate(timeout=300)
+    wait_until(lambda: not marked(mark))  # a run that goes on takes many minutes
     if ending == signal.SIGINT:
         assert process.returncode == 130
         assert b"0 of 4 runs are kept in results/long" in errors
@@ -142,8 +142,9 @@ def marked(mark):
     return found
 
 
-def wait_until(true, seconds):
-    deadline = time.monotonic() + seconds
+def wait_until(true):
+    """For some minutes, on however busy a machine."""
+    deadline = time.monotonic() + 300
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
