@@ -91,6 +91,19 @@ def test_what_was_not_examined_is_not_measured():
     assert list(misfits(brief)) == []
 
 
+def test_what_does_not_fit_is_measured_once_more(monkeypatch):
+    """Of few runs some are unlucky."""
+    asked = []
+
+    def unlucky(path, view, sampler, runs):
+        asked.append(runs)
+        return "the noise is bad luck" if len(asked) == 1 else None
+
+    monkeypatch.setattr(fit, "_moments", unlucky)
+    assert complaints(wide) == []
+    assert asked == [120, 1200]
+
+
 def test_the_seed_decides_what_is_drawn():
     drawn = []
 

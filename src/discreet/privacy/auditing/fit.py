@@ -19,7 +19,11 @@ from discreet.privacy.auditing.reports import Outcomes
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 
 SIGMAS = 8.0
-"""False alarms at eight standard errors: below 1e-13 per number."""
+"""Standard errors. Those of variances are measured, too, from few runs: where one Laplace draw is
+all that is published, 0.3 % of simulated samples of 40 runs were beyond, and 2 of 600,000 samples
+of 400 runs."""
+_AGAIN = 10
+"""What does not fit is measured once more, in so many times as many runs. False alarms: 1e-8."""
 
 
 _TAIL = 20.0
@@ -38,9 +42,12 @@ def misfits(finding: Finding, seed: int = 0) -> Iterator[str]:
     if sampler is None:
         return
     measure = _frequencies if isinstance(finding.view, Outcomes) else _moments
-    wrong = measure(finding.path, finding.view, sampler, _RUNS[finding.secure])  # type: ignore[arg-type]
-    if wrong:
-        yield f"With the {'secure' if finding.secure else 'simulation'} sampler {wrong}."
+    for times in (1, _AGAIN):
+        runs = times * _RUNS[finding.secure]
+        wrong = measure(finding.path, finding.view, sampler, runs)  # type: ignore[arg-type]
+        if wrong is None:
+            return
+    yield f"With the {'secure' if finding.secure else 'simulation'} sampler {wrong}."
 
 
 def _sampler(secure: bool, seed: int) -> Sampler | None:
