@@ -48,7 +48,8 @@ class Copy:
         self.origin = origin
         # Times are copied too: compiled code stays valid from mutant to mutant, and from an unchanged
         # copy, which compiles for all. The checkout's own may be older than its kernels.
-        left_out = shutil.ignore_patterns("__pycache__") if origin is None else None
+        stale = origin is None and not compiled_since_the_last_change()
+        left_out = shutil.ignore_patterns("__pycache__") if stale else None
         source = ROOT if origin is None else origin.folder
         shutil.copytree(source / "src", folder / "src", ignore=left_out)
 
@@ -57,19 +58,21 @@ class Copy:
         where = self.folder / place(mutant).relative_to(ROOT)
         where.write_text(changed(where, mutant), encoding="utf-8")
         if _is_compiled(where):  # compiled callers of a changed kernel do not notice by themselves
-            self._forget_compiled()
+            self._forget_compiled(where)
         return where
 
     def restore(self, where: pathlib.Path) -> None:
         """The original again."""
         shutil.copy2(ROOT / where.relative_to(self.folder), where)
         if _is_compiled(where):
-            self._forget_compiled()
+            self._forget_compiled(where)
             self._take_compiled()
 
-    def _forget_compiled(self) -> None:
-        for cached in self.folder.rglob("*.nb[ic]"):
-            cached.unlink()
+    def _forget_compiled(self, changed: pathlib.Path) -> None:
+        for module in affected(str(changed.relative_to(self.folder))):
+            home = self.folder / module
+            for cached in (home.parent / "__pycache__").glob(f"{home.stem}.*.nb[ic]"):
+                cached.unlink()
 
     def _take_compiled(self) -> None:
         if self.origin is not None:
@@ -106,6 +109,48 @@ class Copy:
 def texts(pattern: str) -> dict[pathlib.Path, str]:
     """Files of the checkout, read once: mutants change copies."""
     return {path: path.read_text("utf-8") for path in sorted(ROOT.glob(pattern))}
+
+
+def compiled_since_the_last_change() -> bool:
+    """Whether all compiled code of the checkout is younger than all its sources."""
+    compiled = [path.stat().st_mtime for path in ROOT.glob("src/**/*.nb[ic]")]
+    changed = [path.stat().st_mtime for path in texts("src/**/*.py")]
+    return bool(compiled) and min(compiled) > max(changed)
+
+
+@functools.cache
+def affected(changed: str) -> frozenset[str]:
+    """Files whose compiled code may hold that of a changed one.
+
+    Those that import it, or one that does; and what these import: it may compile for them, around
+    functions of theirs.
+    """
+    found, new = {changed}, {changed}
+    while new:
+        names = {_module(file) for file in new}
+        new = {file for file, imported in imports().items() if imported & names} - found
+        found |= new
+    used = set().union(*(imports()[file] for file in found))
+    return frozenset(found | {file for file in imports() if _module(file) in used})
+
+
+def _module(file: str) -> str:
+    name = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
+    return name.removesuffix(".__init__")
+
+
+@functools.cache
+def imports() -> dict[str, set[str]]:
+    """What each file of the source imports: modules, and names in them, which may be modules."""
+    found: dict[str, set[str]] = {}
+    for path, text in texts("src/**/*.py").items():
+        seen = found[str(path.relative_to(ROOT))] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                seen |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                seen |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+    return found
 
 
 def _is_compiled(where: pathlib.Path) -> bool:
@@ -158,13 +203,15 @@ def attack(mutants: list[Mutant], copy: Copy) -> list[Outcome]:
     return outcomes
 
 
-def baseline(mutants: list[Mutant], folder: pathlib.Path) -> Copy:
+def baseline(mutants: list[Mutant], folder: pathlib.Path, jobs: int) -> Copy:
     """All their tests pass without a mutant; the copy in which they did."""
     copy = Copy(folder)
-    tests = tuple(dict.fromkeys(name for mutant in mutants for name in mutant.tests))
-    passed, by = copy.run(tests)
-    if not passed:
-        raise SystemExit(f"{by} fails without any mutant: mend it first.")
+    tests = list(dict.fromkeys(name for mutant in mutants for name in mutant.tests))
+    shares = [tuple(tests[i::jobs]) for i in range(jobs) if tests[i::jobs]]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for passed, by in pool.map(copy.run, shares):
+            if not passed:
+                raise SystemExit(f"{by} fails without any mutant: mend it first.")
     return copy
 
 
@@ -204,7 +251,7 @@ def main() -> int:
         folders = [pathlib.Path(name) / str(i) for i in range(options.jobs + 1)]
         shares = [mutants[i :: options.jobs] for i in range(options.jobs)]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            unchanged = baseline(mutants, folders[-1])
+            unchanged = baseline(mutants, folders[-1], options.jobs)
             parts = list(pool.map(attack, shares, [Copy(f, unchanged) for f in folders[:-1]]))
     outcomes = [outcome for part in parts for outcome in part]
     survivors = [outcome.mutant.name for outcome in outcomes if not outcome.killed]

@@ -47,6 +47,15 @@ def test_a_bug_that_is_nowhere_and_a_killer_that_is_not_there_are_refused():
         run.files_of(("test_that_nobody_wrote_yet",))
 
 
+def test_compiled_code_around_a_changed_kernel_is_forgotten():
+    """Of its callers, of theirs, and of loops that are compiled around a caller's function."""
+    folder = "src/discreet/learners/streams/"
+    around = run.affected("src/discreet/learners/streams/planner_kernels.py")
+    assert {folder + "planner_kernels.py", folder + "ucbvi_kernels.py"} <= around
+    assert folder + "lane_planner_kernels.py" in run.affected(folder + "ldp_obi_lane_kernels.py")
+    assert "src/discreet/learners/adversarial/barrier_kernels.py" not in around
+
+
 def test_samples_are_seeded():
     one, other = run.chosen([], 5, 1), run.chosen([], 5, 1)
     assert one == other
