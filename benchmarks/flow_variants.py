@@ -14,7 +14,7 @@ from benchmarks.flow_ucb_first.learner import USUAL_CONFIDENCE, USUAL_GROWTH
 from discreet._seeds import RunSeeds
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import BIAS
+from discreet.learners.flow_ucb.evidence import BIAS, VISITS
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.learn import learn_in_batches, public_facts
 from discreet.learners.registry import LearnerSpec, register
@@ -46,6 +46,15 @@ class FirstWidth(FlowUCB):
         rows = math.prod(self.problem.shape.visits)
         grown = math.log(self._told + rows) ** USUAL_GROWTH[False]
         return np.full(belief.gains.shape[:3], USUAL_CONFIDENCE[False] * rows**0.25 * grown)
+
+
+class RewardWidth(FlowUCB):
+    """A row counts as seen as often as its reward was, however rare its transitions are."""
+
+    def _width(self, belief: Belief) -> np.ndarray:
+        moves = belief.moves.copy()
+        moves[..., VISITS] = np.inf
+        return super()._width(belief._replace(moves=moves))
 
 
 class OnePlan(FlowUCB):
@@ -143,6 +152,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "never-pooled": NeverPooled,
     "no-own-step-check": NoOwnStepCheck,
     "first-width": FirstWidth,
+    "reward-width": RewardWidth,
     "one-plan": OnePlan,
     "uncharted": Uncharted,
     "no-lean": NoLean,

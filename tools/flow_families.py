@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from discreet.mdp import TabularMDP
+from discreet.mdp import LowerBound, TabularMDP
+from discreet.mdp.environments._relabel import relabel_actions
 
 Floats = np.ndarray
 
@@ -205,6 +206,58 @@ def needle(seed: int) -> TabularMDP:
     return _made(moves, rewards, int(rng.integers(4, 8)), rng)
 
 
+def tree(seed: int) -> TabularMDP:
+    """A tree to arms that are all alike but one, with sizes that LowerBound does not have."""
+    rng = np.random.default_rng([101, seed])
+    depth, actions = [(2, 2), (2, 4), (3, 2), (1, 6)][seed % 4]
+    horizon = int(rng.integers(5, 8)) + depth - 1
+    advantage = float(rng.uniform(0.14, 0.28))
+    return LowerBound(
+        depth=depth, actions=actions, horizon=horizon, advantage=advantage, relabel=1000 + seed
+    )
+
+
+def step_lock(seed: int) -> TabularMDP:
+    """A lock of two states whose right action changes at every step."""
+    rng = np.random.default_rng([102, seed])
+    horizon, actions = int(rng.integers(5, 8)), int(rng.integers(2, 5))
+    stay, low = rng.uniform(0.9, 1.0), rng.uniform(0, 0.05)
+    moves, rewards = np.zeros((horizon, 2, actions, 2)), np.zeros((horizon, 2, actions))
+    moves[..., 1], rewards[:, 1] = 1.0, low
+    for h, right in enumerate(rng.integers(actions, size=horizon)):
+        moves[h, 0, right] = [stay, 1 - stay]
+        rewards[h, 0, right] = float(h == horizon - 1) * rng.uniform(0.8, 1)
+    return TabularMDP(transitions=moves, rewards=rewards)
+
+
+def care(seed: int) -> TabularMDP:
+    """Stages of an illness, treatments of rising strength and price, remission, lost to care."""
+    rng = np.random.default_rng([103, seed])
+    stages = int(rng.integers(3, 5))
+    new, old, lost = stages, stages + 1, stages + 2
+    moves, rewards = np.zeros((stages + 3, 3, stages + 3)), np.zeros((stages + 3, 3))
+    well = np.sort(rng.uniform(0.1, 0.45, stages))[::-1]
+    strength = np.array([0.5, 1, rng.uniform(1.3, 1.8)])
+    leave = np.array([0.02, 0.05, 0.08]) * rng.uniform(0.7, 1.3)
+    price = np.array([0, 0.05, 0.12]) * rng.uniform(0.7, 1.3)
+    relapse = np.array([0.12, 0.05, 0.045]) * rng.uniform(0.7, 1.3)
+    for a in range(3):
+        for s in range(stages):
+            moves[s, a, lost] = leave[a]
+            moves[s, a, new] = (1 - leave[a]) * min(0.9, well[s] * strength[a])
+            moves[s, a, min(s + (a > 0), stages - 1)] += 1 - moves[s, a].sum()
+            rewards[s, a] = (0.5 if a else 0.1) - price[a]
+        for s, early in ((new, 2), (old, 1)):
+            stays = 1 - leave[a] / 2
+            moves[s, a, lost], moves[s, a, 1] = 1 - stays, relapse[a] * early * stays
+            moves[s, a, old] += 1 - moves[s, a].sum()
+            rewards[s, a] = 1 - price[a]
+    moves[lost, :, lost], rewards[lost] = 1.0, 0.1
+    rewards = (rewards - rewards.min()) / (rewards.max() - rewards.min())
+    horizon = int(rng.integers(6, 10))
+    return relabel_actions(TabularMDP(transitions=moves, rewards=rewards, horizon=horizon), seed)
+
+
 FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "chain": chain,
     "dense": dense,
@@ -219,4 +272,7 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "odd-transition": odd_transition,
     "cliff": cliff,
     "needle": needle,
+    "tree": tree,
+    "step-lock": step_lock,
+    "care": care,
 }

@@ -68,7 +68,8 @@ def test_plans_are_added_until_there_are_three_or_no_users_left():
     def expect(belief, part):
         return f"{belief}+{part.users}"
 
-    assert [p.users for p in several("b", 1000, size, expect)] == [40] * MOST_PLANS
-    assert seen == [("b", 1000), ("b+40", 960), ("b+40+40", 920)]
-    assert [p.users for p in several("b", 60, size, expect)] == [40, 20]
-    assert [p.users for p in several("b", 30, size, expect)] == [30]
+    first = Part("b", 40)
+    assert [p.users for p in several("b", first, 1000, size, expect)] == [40] * MOST_PLANS
+    assert seen == [("b+40", 960), ("b+40+40", 920)]
+    assert [p.users for p in several("b", first, 60, size, expect)] == [40, 20]
+    assert several("b", first, 30, size, expect) == [first]

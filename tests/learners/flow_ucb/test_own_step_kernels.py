@@ -9,9 +9,11 @@ from discreet.learners.flow_ucb.belief import Shared, believed
 from discreet.learners.flow_ucb.evidence import Evidence
 
 
-def gains(visits, noise=0.0, doubt=0.0):
+def gains(visits, noise=0.0, doubt=0.0, weight=1.0):
+    """Sums of one batch, with its credit as ``weight``."""
     row = np.zeros(columns.COLUMNS)
-    row[columns.VISITS], row[columns.NOISE], row[columns.DOUBT] = visits, noise, doubt
+    row[columns.VISITS], row[columns.SAMPLING] = weight * visits, weight**2 * visits
+    row[columns.NOISE], row[columns.DOUBT] = weight**2 * noise, weight**2 * doubt
     return row
 
 
@@ -20,6 +22,8 @@ def gains(visits, noise=0.0, doubt=0.0):
     [
         (gains(50.0), 0.25, True),
         (gains(49.9), 0.25, False),  # 0.5/0.1² visits are needed
+        (gains(50.1, weight=0.01), 0.25, True),  # whatever the batch's credit is
+        (gains(49.9, weight=0.01), 0.25, False),
         (gains(100.0, noise=99.0), 0.25, True),
         (gains(100.0, noise=101.0), 0.25, False),  # sd 10 is a tenth of 100 visits
         (gains(100.0, noise=99.0, doubt=8.0), 0.25, False),  # visits are doubted, too

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.learners.flow_ucb import plan_kernels as kernels
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import DOUBT, VISITS
+from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
 spread, sparse, middle = (
     kernels.spread.py_func,
@@ -123,8 +123,28 @@ def test_the_largest_reach_is_that_of_the_best_of_all_policies(seed):
     number = np.arange(12).reshape(3, 2, 2)
     probabilities, initial = rng.dirichlet(np.ones(2), 12), np.array([0.3, 0.7])
     found, best, out = np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 2))
-    kernels.largest_reach(number, probabilities, initial, found)
+    kernels.largest_reach(probabilities[number], initial, found)
     for choice in itertools.product((0, 1), repeat=6):
         state_occupancy(number, probabilities, np.array(choice).reshape(3, 2), initial, out)
         best = np.maximum(best, out)
     np.testing.assert_allclose(found, best)
+
+
+def test_where_noise_alone_leads_nobody_comes():
+    # 100 visits: a chance of 0.8 is surely one, 0.2 is two standard deviations of the noise; a row
+    # whose visits are noise, and one that nobody played, lead nowhere.
+    number = np.array([[[0, 1, -1]]])
+    moves = np.zeros((1, 1, 3, COLUMNS))
+    moves[..., VISITS], moves[0, 0, :2, NOISE] = 100.0, 100.0
+    moves[0, 0, 1, DOUBT] = 1e5
+    pooled, chances = np.zeros((1, 1, 3), bool), np.array([[0.8, 0.2], [0.8, 0.2]])
+    belief = Belief(number, chances[:, :1], moves, moves, pooled, pooled)
+    out = np.full((1, 1, 3, 1), 9.0)
+    kernels.certain_moves.py_func(belief, out)
+    np.testing.assert_allclose(out[0, 0, :, 0], [0.6, 0.0, 0.0])
+    moves[0, 0, 0, SAMPLING] = 100.0  # the sampling of 100 visits besides
+    kernels.certain_moves.py_func(belief, out)
+    assert out[0, 0, 0, 0] == pytest.approx(0.8 - 2 * math.sqrt(100 + 16) / 100)
+    belief = belief._replace(probabilities=chances[:, 1:])
+    kernels.certain_moves.py_func(belief, out)
+    assert not out.any()

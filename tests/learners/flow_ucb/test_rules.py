@@ -7,6 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
+from discreet.learners.flow_ucb.mixture import MOST_PLANS
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
@@ -31,14 +32,44 @@ def river(relabel):
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
     learner = learner_of(river(0), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    belief.gains[..., VISITS] = np.arange(2)
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = np.arange(2)
     learner._told = 300
     width = learner._width(belief)
     assert width[0, 0, 0] == width[0, 0, 1] == pytest.approx(4 * math.log(301))
-    belief.gains[..., VISITS] = 10.0
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(31))
     learner._told = 900
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
+
+
+def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step():
+    # An action that is right at the last step alone has a reward that everybody saw, and
+    # transitions that hardly anybody did: the last step releases none.
+    learner = learner_of(river(0), confidence=2.0, episodes=1000)
+    belief = learner._belief()
+    belief.gains[..., VISITS], belief.moves[..., VISITS] = 300.0, 10.0
+    learner._told = 300
+    width = learner._width(belief)
+    assert width[:-1] == pytest.approx(4 * math.log(31))
+    assert width[-1] == pytest.approx(4 * math.log(2))
+
+
+def test_a_batch_that_has_to_be_large_holds_further_plans(monkeypatch):
+    learner, sized = learner_of(river(0)), []
+    plans = learner._sized
+
+    def seen(belief, tie, most):
+        sized.append(plans(belief, tie, most))
+        return sized[-1]
+
+    monkeypatch.setattr(learner, "_sized", seen)
+    learner._told = 10**6  # nothing is known: plans ask for few
+    learner._next_request()
+    assert len(sized) == 1
+    learner._batches = 200
+    request = learner._next_request()
+    assert len(sized) == 1 + MOST_PLANS
+    assert sum(part.users for part in sized[1:]) < request.users
 
 
 def test_credit_by_hand():

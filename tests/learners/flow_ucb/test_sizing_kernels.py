@@ -85,6 +85,20 @@ def test_more_users_leave_less():
     assert left[0] <= (plan.occupancy * plan.bonus).sum()
 
 
+def test_a_hidden_reward_stays_unknown_until_the_look_makes_it_known():
+    # Noise of 10 and no doubt at the first step: known from 2·sqrt(10) = 6.3 visits on. Fewer would
+    # bound the reward by more than what it can be, and the look would come back.
+    belief, planner = belief_of(True, True), Planner(SHAPE, INITIAL, 0.5)
+    width = np.full((3, 2, 2), 0.3)
+    plan = planner.optimistic(belief, width, np.zeros((3, 2, 2)))
+    here = (0, 0, plan.actions[0, 0])
+    belief.gains[here], belief.pooled_gains[here] = 0.0, False
+    few, enough = (kernels.uncertainty_after(belief, report(n), plan, width, 0.5) for n in (6, 7))
+    assert few >= 3.0 > enough
+    belief.number[here] = -1  # never played at all: that is what the first counts are for
+    assert kernels.uncertainty_after(belief, report(6), plan, width, 0.5) < 3.0
+
+
 def test_what_is_expected_of_a_row_by_hand():
     moves, gains = np.zeros(5), np.zeros(5)
     kernels.promised_row(1, 200.0, True, report(500, per_visit=3.0), moves, gains)

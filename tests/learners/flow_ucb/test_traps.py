@@ -51,11 +51,11 @@ def test_a_hidden_reward_is_found_by_the_check_and_not_by_the_gate_alone(familie
     assert share(GateAlone, families["odd-reward"], seed) > 0.1
 
 
-def test_a_hidden_transition_is_found_by_the_check_and_never_by_the_gate_alone(families):
-    # One move at one step, which nobody makes there while all other steps say where it leads. To
-    # look is not due before some 1e5 users: until then the check costs what the gate alone does.
-    assert share(FlowUCB, families["odd-transition"], 0) < 0.12
-    assert share(GateAlone, families["odd-transition"], 0) > 0.3
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_hidden_transition_is_found(families, seed):
+    # One move at one step, which nobody makes there while all other steps say where it leads. With
+    # widths by rewards alone seed 0 kept 7% of the uniform regret: its reward was seen often.
+    assert share(FlowUCB, families["odd-transition"], seed) < 0.02
 
 
 @pytest.mark.parametrize("family", ["lock", "decoy", "rooms", "cliff", "needle"])

@@ -24,10 +24,11 @@ A round:
    their own noise are certain, and a row without certain visits counts as never played. Projected
    noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
    visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
-   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far: caution for rows
-   seen less, and none for the sake of users who will not come.
-3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, a batch holds several
-   plans (`mixture`).
+   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far and N the rarer of
+   a row's rewards and transitions: caution for rows seen less, and none for the sake of users who
+   will not come.
+3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
+   holds several plans (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
    transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
    three plain statistics).
@@ -212,10 +213,17 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return self._check.checked(self._evidence, belief, self._told, look)
 
     def _width(self, belief: Belief) -> FloatArray:
-        """Standard deviations per row: more for rows seen less, fewer when few users are left."""
-        visits = np.maximum(belief.gains[..., VISITS], 1.0)
+        """Standard deviations per row: more for rows seen less, fewer when few users are left.
+
+        A row was seen as often as the rarer of its reward and its transitions; only its reward
+        matters at the last step.
+        """
+        visits = np.minimum(belief.gains[..., VISITS], belief.moves[..., VISITS])
+        if len(visits) > 1:
+            visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
-        width: FloatArray = 2 * confidence * np.log1p(min(self._told, self._left) / visits)
+        users = min(self._told, self._left)
+        width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
         return width
 
     def _next_request(self) -> Request:
@@ -226,18 +234,17 @@ class FlowUCB(FlowLearner[FlowSettings]):
             return self._sized(belief, tie, most)
 
         most = sizing.most_users(self._told, left)
-        mixing = self.settings["mixing"]
-        if mixing and self._plenty < SCARCE:
-            parts = several(belief, most, size, self._expecting)
-        else:
-            parts = [size(belief, most)]
-        needed = sum(part.users for part in parts)
         least = sizing.least_users(self._told, self.problem.episodes, self._batches)
+        parts = [size(belief, most)]
+        if self.settings["mixing"]:
+            room = most if self._plenty < SCARCE else min(least, most)
+            parts = several(belief, parts[0], room, size, self._expecting)
+        needed = sum(part.users for part in parts)
         fewest = self.plan.least_users
         users = sizing.rounded(min(max(needed, least, fewest), left), left)
         if left - users < max(users * sizing.ENDING, fewest):  # the last batch teaches nobody
             parts, users = [Part(self._planner.greedy(belief, tie), left)], left
-        elif mixing and needed < least:
+        elif self.settings["mixing"] and needed < least:
             parts.append(Part(self._planner.greedy(belief, tie), users - needed))
         batch = mixed(parts, self.problem.shape.actions)
         return Request(batch.policy, users, batch.occupancy)

@@ -1,9 +1,10 @@
-"""Several plans in one batch of flow-ucb, where users are scarce.
+"""Several plans in one batch of flow-ucb, where users or batches are scarce.
 
-Noise is paid once per batch. Where a batch is a large part of all users, it holds up to three
-plans: each is sized for what it teaches, its expected counts are added to the belief, and the next
-plan is made of that. Their users play one stochastic policy whose flow in the model is the mixture
-of the plans' flows, weighted by their users.
+Noise is paid once per batch. Where a batch is a large part of all users, and where it has a least
+size that its plan does not fill, it holds up to three plans: each is sized for what it teaches, its
+expected counts are added to the belief, and the next plan is made of that. Their users play one
+stochastic policy whose flow in the model is the mixture of the plans' flows, weighted by their
+users.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,23 +36,24 @@ class Mixed(NamedTuple):
 
 def several(
     belief: Belief,
-    most: int,
+    first: Part,
+    room: int,
     size: Callable[[Belief, int], Part],
     expect: Callable[[Belief, Part], Belief],
 ) -> list[Part]:
-    """Up to `MOST_PLANS` parts of at most ``most`` users together.
+    """The first part, and more while they have room: up to `MOST_PLANS`.
 
     Args:
         belief: before the batch.
-        most: users of a batch.
+        first: made of it.
+        room: users of the batch.
         size: a plan and its users, at most so many.
         expect: the belief once a part has been played as expected.
     """
-    parts = [size(belief, most)]
-    used = parts[0].users
-    while len(parts) < MOST_PLANS and used < most:
+    parts, used = [first], first.users
+    while len(parts) < MOST_PLANS and used < room:
         belief = expect(belief, parts[-1])
-        parts.append(size(belief, most - used))
+        parts.append(size(belief, room - used))
         used += parts[-1].users
     return parts
 

@@ -8,11 +8,12 @@ vanishing share of the users so far: to see its reward above the noise takes
     need = 2·sqrt(sigma_r² + sigma_t²·factor_h/4)   visits,
 
 and it is due if need <= 3e-3·t·(its occupancy under the greedy plan), or
-need·V <= 1e-3·t·rho, where rho > 0.01 is the largest chance of being there under any policy and V
-the greedy value, all that a look can cost. Where it is due,
+need·V <= 1e-3·t·rho, where rho > 0.01 is the largest chance of being there under any policy, by
+chances that are beyond their noise, and V the greedy value, all that a look can cost. Where it is
+due,
 
 - a pooled reward counts as never seen until this step's own is known (its noise is below half of
-  its visits): the reward's own sums with no visits, so that the batch is sized by its own noise;
+  its visits): the reward's own sums with no visits, and a batch that makes it known (`sizing`);
 - an own reward that exceeds the pooled one by its standard deviation is used instead;
 - own transitions that lead to more than the pooled ones, by two standard deviations, likewise.
 

@@ -12,9 +12,13 @@ from discreet.learners.flow_ucb.plan_kernels import mean_reward
 
 @kernel
 def known(gains: FloatArray, doubted: float, tight: float) -> bool:
-    """Whether a step's own reward is known to ``tight``: above its noise, by enough visits."""
+    """Whether a step's own reward is known to ``tight``: above its noise, by enough visits.
+
+    Of weighted visits N = sum w·n with M = sum w²·n, as many as N²/M count.
+    """
     noise = np.sqrt(gains[NOISE] + doubted * gains[DOUBT])
-    enough = gains[VISITS] * tight**2 >= 0.5 and noise < tight * gains[VISITS]
+    enough = (gains[VISITS] * tight) ** 2 >= 0.5 * gains[SAMPLING]
+    enough = enough and noise < tight * gains[VISITS]
     return bool(enough and gains[VISITS] > np.sqrt(gains[DOUBT]))
 
 

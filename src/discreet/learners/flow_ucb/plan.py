@@ -83,11 +83,16 @@ class Planner:
         return float(self.initial @ plan.values[0])
 
     def reach(self, belief: Belief) -> FloatArray:
-        """``[H, S]``: the largest chance of every state at every step, over all policies."""
+        """``[H, S]``: the largest chance of every state at every step, over all policies.
+
+        Of chances beyond their noise alone: where noise leads, nobody comes.
+        """
         from discreet.learners.flow_ucb import plan_kernels
 
+        certain = np.empty((*belief.number.shape, self.shape.states))
+        plan_kernels.certain_moves(belief, certain)
         out = np.zeros((self.shape.horizon, self.shape.states))
-        plan_kernels.largest_reach(belief.number, belief.probabilities, self.initial, out)
+        plan_kernels.largest_reach(certain, self.initial, out)
         return out
 
     @property

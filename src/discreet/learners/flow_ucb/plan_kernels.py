@@ -15,6 +15,8 @@ from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, V
 from discreet.learners.flow_ucb.plan import Plan
 
 TIE = 1e-9
+SURE = 2.0
+"""Standard deviations by which a chance has to be above zero to count as one."""
 
 
 class Sparse(NamedTuple):
@@ -202,12 +204,31 @@ def state_occupancy(
 
 
 @kernel
-def largest_reach(
-    number: IntArray, probabilities: FloatArray, initial: FloatArray, out: FloatArray
-) -> None:
-    """``out[h, s]``: the largest chance, over all policies, of being at s in step h."""
+def certain_moves(belief: Belief, out: FloatArray) -> None:
+    """``out[L, S, A, S]``: chances less `SURE` standard deviations of them; none if never seen."""
+    layers, states, choices = belief.number.shape
+    out[:] = 0.0
+    for layer, s, a in np.ndindex(layers, states, choices):
+        i, move = belief.number[layer, s, a], belief.moves[layer, s, a]
+        if i < 0 or move[VISITS] <= np.sqrt(move[DOUBT]):
+            continue
+        for j in range(states):
+            chance = belief.probabilities[i, j]
+            square = move[NOISE] + move[SAMPLING] * chance * (1.0 - chance)
+            out[layer, s, a, j] = max(chance - SURE * np.sqrt(square) / move[VISITS], 0.0)
+
+
+@kernel
+def largest_reach(certain: FloatArray, initial: FloatArray, out: FloatArray) -> None:
+    """``out[h, s]``: the largest chance, over all policies, of being at s in step h.
+
+    Args:
+        certain: `certain_moves`.
+        initial: where episodes start.
+        out: to be filled.
+    """
     horizon, states = out.shape
-    layers, _, choices = number.shape
+    layers, _, choices, _ = certain.shape
     out[0] = initial
     chance, before = np.empty(states), np.empty(states)
     for h in range(1, horizon):
@@ -219,10 +240,9 @@ def largest_reach(
                 for s in range(states):
                     before[s] = 0.0
                     for a in range(choices):
-                        i = number[layer, s, a]
                         mean = 0.0
                         for j in range(states):
-                            mean += (probabilities[i, j] if i >= 0 else 1.0 / states) * chance[j]
+                            mean += certain[layer, s, a, j] * chance[j]
                         before[s] = max(before[s], mean)
                 chance[:] = before
             out[h, target] = (initial * chance).sum()

@@ -9,7 +9,8 @@ the whole map at once. The first batch shows one reward above its noise.
 
 A batch is a recruitment: there are at most `MOST_BATCHES`. From half of them on, after b batches of
 t users together, a batch has at least t·((K/t)^(1/(`MOST_BATCHES` - b)) - 1), so that batches of
-that growth reach K in time; users that its plan does not need play the greedy plan.
+that growth reach K in time; what its plan does not need is for further plans (`mixture`), and then
+for the greedy one.
 """
 
 import math

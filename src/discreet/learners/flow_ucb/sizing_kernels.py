@@ -6,6 +6,7 @@ from discreet._jit import kernel
 from discreet._types import FloatArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners.flow_ucb.own_step_kernels import known
 from discreet.learners.flow_ucb.plan import Plan
 from discreet.learners.flow_ucb.plan_kernels import (
     gain_variance,
@@ -13,6 +14,7 @@ from discreet.learners.flow_ucb.plan_kernels import (
     move_variance,
 )
 from discreet.learners.flow_ucb.sizing import Report
+from discreet.learners.flow_ucb.visit_noise import TIGHT
 
 
 @kernel
@@ -65,7 +67,11 @@ def _added(one: FloatArray, other: FloatArray, out: FloatArray) -> None:
 def uncertainty_after(
     belief: Belief, report: Report, plan: Plan, width: FloatArray, centre: float
 ) -> float:
-    """Expected bonus along the plan once the users of ``report`` have played it."""
+    """Expected bonus along the plan once the users of ``report`` have played it.
+
+    A reward that is hidden (`own_step`) stays so until it is known: a look is as large as it needs
+    to be, and does not come back.
+    """
     layers, states, choices = belief.number.shape
     actions, occupancy, moments = plan.actions, plan.occupancy, plan.moments
     horizon = actions.shape[0]
@@ -112,6 +118,9 @@ def uncertainty_after(
                     moments[h, s, 1],
                     ceiling,
                 )
+            hidden = belief.number[layer, s, a] >= 0 and belief.gains[layer, s, a, VISITS] == 0.0
+            if hidden and not known(gain, max(centre, 1.0 - centre) ** 2, TIGHT):
+                square = np.inf
             extra = ceiling if np.isinf(square) else width[layer, s, a] * np.sqrt(square)
             total += occupancy[h, s] * min(extra, ceiling)
     return total
