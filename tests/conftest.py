@@ -2,15 +2,25 @@
 
 import importlib.util
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Without the extra `service` (core tests) there is nothing to collect in its helpers.
 collect_ignore_glob = [] if importlib.util.find_spec("cryptography") else ["helpers/service*"]
 
-# No test is timed: the first example of many pays for a compiled kernel. Examples are the same in
-# every run, so that a failure is one for everybody.
-settings.register_profile("discreet", deadline=None, derandomize=True, max_examples=50)
+# No test is timed: the first example of many pays for a compiled kernel, and a busy machine draws
+# slowly. Examples are the same in every run, so that a failure is one for everybody.
+settings.register_profile(
+    "discreet",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("discreet")
+# Hypothesis mixes the constants of our own modules into its examples: of those that happen to be
+# loaded, which depends on the tests that ran before in the same process. It shall know none.
+providers.is_local_module_file = lambda path: False
 
 
 def pytest_addoption(parser):
