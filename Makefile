@@ -104,10 +104,11 @@ soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, rac
 	@$(BIN)/python tools/service_soak.py
 	@$(BIN)/pytest -q --long tests/service
 
-study: $(VENV)/.dev  ## rehearses discreet.fit in full, its tables: per step, pooled, known rewards (hours)
+study: $(VENV)/.dev  ## rehearses discreet.fit in full, its tables: per step, pooled, known rewards, known behaviour (hours)
 	@$(BIN)/python tools/fit_table.py
 	@$(BIN)/python tools/fit_table.py --stationary
 	@$(BIN)/python tools/fit_table.py --known-rewards
+	@$(BIN)/python tools/fit_table.py --stationary --known-behaviour
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(EXPERIMENTS); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done

@@ -5,7 +5,7 @@ Users are simulated at count level, so ten million cost what a thousand do. Gain
 
 Usage: python tools/fit_table.py [--seeds 20] [--first-seed 0] [--environments ...]
        [--behaviours ...] [--epsilons 0.3 1 3 none] [--users 1e3 ...] [--stationary]
-       [--known-rewards] [--rows FILE]
+       [--known-rewards] [--known-behaviour] [--rows FILE]
 
 Of each environment, all cells are run once, then all a second time, and so on. With --rows every
 run is kept in FILE as it ends, and those that are there already are not run again: a table that
@@ -65,6 +65,7 @@ class Options:
     stationary: bool = False
     known_rewards: bool = False
     width: float = 2.0
+    known_behaviour: bool = False
 
 
 def environment(name: str) -> TabularMDP:
@@ -155,6 +156,7 @@ def run(
         start=mdp.start,
         stationary=how.stationary,
         rewards=mdp.full_rewards if how.known_rewards else None,
+        behaviour=played if how.known_behaviour else None,
         width=how.width,
         sampler="simulation",
         seed=seed,
@@ -209,7 +211,7 @@ def outcomes(
     name: str, options: argparse.Namespace, rows: Rows
 ) -> Iterator[tuple[tuple[str, str, float], Outcome]]:
     """The runs of an environment, seed by seed; every cell has people and noise of its own."""
-    how = Options(options.stationary, options.known_rewards, options.width)
+    how = Options(options.stationary, options.known_rewards, options.width, options.known_behaviour)
     mdp = environment(name)
     played = {kind: behaviour(mdp, kind) for kind in options.behaviours}
     cells = list(itertools.product(options.behaviours, options.epsilons, options.users))
@@ -259,6 +261,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--width", type=float, default=2.0)
     parser.add_argument("--stationary", action="store_true")
     parser.add_argument("--known-rewards", action="store_true")
+    parser.add_argument("--known-behaviour", action="store_true")
     parser.add_argument("--rows", type=pathlib.Path)
     summary(table(parser.parse_args(arguments)))
 

@@ -110,3 +110,37 @@ def test_nothing_is_carried_back_through_unknown_behaviour():
     actions = behaviour.action_rows(found, 0, UNKNOWN)
     assert behaviour.kept_gain_of_pool(found, 0, actions, LATER.gain, 0.0)[1] == 0
     assert behaviour.kept_gain_of_pool(found, 0, actions, np.zeros(2), 0.0).tolist() == [0, 0]
+
+
+TOLD = np.array([[[0.75, 0.25], [0.5, 0.5]]])
+
+
+def test_shares_that_are_told_have_no_variance():
+    found = evidence([[30.0, 10.0], [20.0, 20.0]], 1e12)
+    _, pooled = both(found)
+    _, told = both(found._replace(told=TOLD))
+    assert told.values == pytest.approx(pooled.values)
+    assert told.variance == pytest.approx(0, abs=1e-9)
+    assert pooled.variance[0] > 1e-4
+
+
+def test_what_is_told_and_all_known_needs_nobody_at_this_step():
+    found = evidence([[0.0, 0.0], [20.0, 20.0]], 1e12)
+    _, pooled = both(found)
+    _, told = both(found._replace(told=TOLD))
+    assert pooled.known.tolist() == [False, True]
+    assert told.known.tolist() == [True, True]
+    assert told.values[0] == pytest.approx(0.75 * 0.2 + 0.25 * 1.1)
+    actions = behaviour.action_rows(found, 0, UNKNOWN)
+    kept = [
+        behaviour.kept_gain_of_pool(one, 0, actions, LATER.gain, 2.0)
+        for one in (found, found._replace(told=TOLD))
+    ]
+    assert kept[0][0] == 0
+    assert kept[1][0] == pytest.approx(0.25 * 0.5 * 0.5, abs=1e-5)
+
+
+def test_what_is_told_and_not_all_known_stays_unknown():
+    found = evidence([[0.0, 0.0], [20.0, 20.0]], [[1e12, 0.0], [1e12, 1e12]])
+    _, told = both(found._replace(told=TOLD))
+    assert told.known.tolist() == [False, True]

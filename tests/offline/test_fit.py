@@ -254,6 +254,9 @@ TINY = Trajectories(np.zeros((3, 3), int), np.zeros((3, 2), int), np.zeros((3, 2
         ({"rewards": np.zeros((3, 2))}, "Expected rewards of shape"),
         ({"rewards": np.full((2, 2), 1.5)}, "Expected rewards in"),
         ({"rewards": np.full((2, 2), np.nan)}, "Expected finite rewards"),
+        ({"behaviour": np.full((3, 2), 0.5)}, "Expected behaviour of shape"),
+        ({"behaviour": np.full((2, 2), 0.4)}, "add up to 1 in every state, got a state with 0.8"),
+        ({"behaviour": np.full((2, 2), -1.0)}, "Expected behaviour in"),
         ({"stationary": "yes"}, "Expected stationary to be True or False"),
         ({"width": -1.0}, "Expected width >= 0, got width=-1.0"),
         ({"width": np.inf}, "Expected width to be a finite number"),
@@ -288,11 +291,41 @@ def test_local_trust_has_a_remedy():
         discreet.fit(TINY, discreet.Local(1), shape=SHAPE)
 
 
-def test_one_cell_of_the_table(capsys):
+@pytest.fixture(scope="module")
+def tool():
     spec = importlib.util.spec_from_file_location("fit_table", TOOL)
-    tool = importlib.util.module_from_spec(spec)
-    sys.modules["fit_table"] = tool
-    spec.loader.exec_module(tool)
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules["fit_table"] = loaded
+    spec.loader.exec_module(loaded)
+    yield loaded
+    del sys.modules["fit_table"]
+
+
+def test_a_known_behaviour_helps_where_steps_are_pooled(tool):
+    mdp = tool.environment("Random-1")
+    played, trust = tool.behaviour(mdp, "half"), TRUST
+    gains = [
+        np.mean([tool.run(mdp, played, 1e3, trust, seed, how).gain for seed in range(10)])
+        for how in (
+            tool.Options(stationary=True),
+            tool.Options(stationary=True, known_behaviour=True),
+        )
+    ]
+    assert gains[1] > gains[0] + 0.05
+
+
+def test_a_table_that_is_cut_short_goes_on(tool, tmp_path, capsys):
+    same = ["--environments", "Random-1", "--epsilons", "3", "--users", "1e3", "1e4"]
+    rows = ["--rows", str(tmp_path / "rows.jsonl")]
+    tool.main([*same, "--seeds", "1", *rows])
+    tool.main([*same, "--seeds", "2", *rows])
+    resumed = capsys.readouterr().out.splitlines()[-11:]
+    tool.main([*same, "--seeds", "2"])
+    assert resumed == capsys.readouterr().out.splitlines()[-11:]
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 12
+
+
+def test_one_cell_of_the_table(tool, capsys):
     tool.main(["--environments", "Treatment", "--epsilons", "1", "--users", "1e5"])
     lines = capsys.readouterr().out.splitlines()
     total = lines[-1].split()

@@ -63,6 +63,15 @@ def test_the_first_step_has_slots_in_start_states_only():
     assert slots.played[1:].all()
 
 
+def test_a_known_behaviour_in_slots_adds_up_what_shares_a_slot(some):
+    told = np.broadcast_to([0.5, 0.3, 0.2], SHAPE.visits)
+    assert some.shares(told)[0].round(6).tolist() == [
+        [0.5, 0.2, 0.0, 0.3],
+        [0.0, 0.0, 0.0, 1.0],
+        [0.5, 0.3, 0.2, 0.0],
+    ]
+
+
 def test_nobody_is_lost_on_the_way_to_slots(some, people):
     moved = some.episodes(people, keep_last=True)
     counts = moved.counts(some.shape, np.random.default_rng(0), some.played)

@@ -12,6 +12,9 @@ that of the pooled rows, that of the shares (sampled, and noisy), and that of sl
 known, whose value is taken as uniform: (their share, two standard deviations up)²·(H - h)²/12.
 Whichever variance is smaller is used. What is won later (`kept_gain`) is carried back through
 behaviour in the same two ways; slots that are not known then add nothing.
+
+Shares that are *told* (public: a trial, a rule, an algorithm) have no variance, and a state whose
+slots are all known is then known even if nobody is seen in it at this step.
 """
 
 from typing import NamedTuple
@@ -81,12 +84,15 @@ def with_pool(
     apart = (values - value[:, None]) ** 2
     mixing = state.visits * (shares * apart).sum(axis=1) + (noise * known * apart).sum(axis=1)
     unseen = np.sqrt((noise * ~known * evidence.played[step]).sum(axis=1)) / certain
+    if evidence.told is not None:
+        mixing, unseen = np.zeros_like(mixing), np.zeros_like(unseen)
     outside = np.clip(1 - total + 2 * unseen, 0, 1) ** 2 * left**2 / 12
     variance = np.where(known, variance, 0.0)
     spread = (shares**2 * variance).sum(axis=1) + mixing / certain**2 + outside
     better = own.known & (total > 0.5) & (spread < own.variance)
+    better |= ~own.known & _whole(evidence, step, known)
     return Behaviour(
-        own.known,
+        own.known | better,
         np.where(
             better[:, None], np.einsum("sk,skt->st", shares, probabilities), own.probabilities
         ),
@@ -121,6 +127,16 @@ def kept_gain_of_pool(
     apart = mean - np.where((known | ~played).all(axis=1), value, 0.0)[:, None]
     noise = evidence.slots.visit_noise[step] * known + state.visits[:, None] * shares
     mixing = (noise * apart**2).sum(axis=1) / np.maximum(state.certain, 1e-9) ** 2
+    if evidence.told is not None:
+        mixing = np.zeros_like(mixing)
     spread = (shares**2 * np.where(known, variance, 0.0)).sum(axis=1) + mixing
     kept = np.maximum(value - width * np.sqrt(spread), 0)
-    return np.where(state.known, kept, 0.0)
+    return np.where(state.known | _whole(evidence, step, known), kept, 0.0)
+
+
+def _whole(evidence: Evidence, step: int, known: BoolArray) -> BoolArray:
+    """``bool[S]``: behaviour is told, and all that it does is known."""
+    if evidence.told is None:
+        return np.zeros(len(known), np.bool_)
+    inside: BoolArray = (evidence.told[step] * known).sum(axis=1) > 1 - 1e-9
+    return inside

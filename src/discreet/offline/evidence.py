@@ -86,6 +86,7 @@ class Evidence(NamedTuple):
         played: ``bool[H, S, K]``.
         pooled: rows ``[1, S, K]`` summed over steps, or None; behaviour is never pooled.
         stationary: ``bool[S, K]``, the slots whose rows are taken from ``pooled``.
+        told: ``[H, S, K]``, what behaviour does, if it is public.
     """
 
     users: int
@@ -94,6 +95,7 @@ class Evidence(NamedTuple):
     played: BoolArray
     pooled: Rows | None = None
     stationary: BoolArray | None = None
+    told: FloatArray | None = None
 
     def at(self, step: int) -> Rows:
         """The rows ``[S, K]`` to use at a step."""
@@ -107,7 +109,9 @@ class Evidence(NamedTuple):
 
     @property
     def shares(self) -> FloatArray:
-        """``[H, S, K]``, the estimated share of each slot in what behaviour does."""
+        """``[H, S, K]``, the share of each slot in what behaviour does: as told, or estimated."""
+        if self.told is not None:
+            return self.told
         return self.slots.visits / _some(self.behaviour.visits)[..., None]
 
     @property

@@ -35,6 +35,7 @@ def fit(
     played: ArrayLike | None = None,
     start: ArrayLike | None = None,
     rewards: ArrayLike | None = None,
+    behaviour: ArrayLike | None = None,
     stationary: bool = False,
     width: float = 2.0,
     sampler: str = "secure",
@@ -65,6 +66,8 @@ def fit(
         start: ``bool[S]``, the states an episode can begin in (all by default). Who begins
             elsewhere counts as nothing.
         rewards: ``[H, S, A]`` or ``[S, A]`` in [0, 1], the mean rewards, where they are known.
+        behaviour: ``[H, S, A]`` or ``[S, A]``, the probabilities of the logged actions, if they are
+            public (a trial, a rule, an algorithm). They help when steps are pooled.
         stationary: the caller's word that the dynamics are the same at every step, and the
             rewards too: rows are pooled over steps, unless the data contradict it clearly.
         width: standard deviations of pessimism; less than 2 has not been found safe.
@@ -77,6 +80,7 @@ def fit(
     size = _size(data, shape, vocabulary)
     slots = Slots.of(_declared(played, size, stationary), _start(start, size))
     known = _in_slots(_rewards(rewards, size), slots)
+    told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
     counts = release(
         data,
         slots,
@@ -85,19 +89,20 @@ def fit(
         keep_last=stationary,
         randomness=Randomness.of(sampler, seed),
     )
-    return _fitted(counts, slots, known, stationary, float(width), vocabulary)
+    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
 
 
 def _fitted(
     counts: PrivateCounts,
     slots: Slots,
     known_rewards: FloatArray,
+    told: FloatArray | None,
     stationary: bool,
     width: float,
     vocabulary: Vocabulary | None,
 ) -> Fit:
     """All that follows from the release and from public choices."""
-    evidence = gather(counts, known_rewards, keep_last=stationary)
+    evidence = gather(counts, known_rewards, keep_last=stationary)._replace(told=told)
     if stationary:
         evidence = pooled(evidence, slots.named)
     found = improve(evidence, slots.named, known_rewards, width)
@@ -220,6 +225,24 @@ def _rewards(rewards: ArrayLike | None, size: Shape) -> FloatArray:
             f"{means.shape}."
         )
     return np.broadcast_to(means, size.visits).copy()
+
+
+def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
+    """``[H, S, A]``, probabilities."""
+    shares = unit_interval(behaviour, "behaviour")
+    if shares.shape not in (size.visits, size.visits[1:]):
+        raise InvalidInputError(
+            f"Expected behaviour of shape {size.visits} or {size.visits[1:]}, got shape "
+            f"{shares.shape}."
+        )
+    total = shares.sum(axis=-1)
+    worst = float(total.flat[np.abs(total - 1).argmax()])
+    if abs(worst - 1) > 1e-6:
+        raise InvalidInputError(
+            f"Expected the probabilities of behaviour to add up to 1 in every state, got a state "
+            f"with {worst:.6g}; leave out behaviour where it is not known."
+        )
+    return np.broadcast_to(shares / total[..., None], size.visits).copy()
 
 
 def _in_slots(means: FloatArray, slots: Slots) -> FloatArray:

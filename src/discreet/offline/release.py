@@ -6,8 +6,9 @@ private for one user's whole episode, replace-one, with the number of users publ
 **Proof.**
 0. *Users.* Each row of the data is one user. That a person is one user, and has one episode, is
    the caller's word: nothing in the data could show it.
-1. *Public choices.* The sizes, the declared actions, the start states, known rewards, the width
-   and whether steps are pooled are given by the caller, before the data is looked at. The slots of
+1. *Public choices.* The sizes, the declared actions, the start states, known rewards, a known
+   behaviour, the width and whether steps are pooled are given by the caller, before the data is
+   looked at. The slots of
    the counters (`slots`) are a function of them alone.
 2. *User by user.* Each episode is mapped by itself: undeclared actions to the slot OTHER, the state
    after the last step to state 0 (unless steps are pooled), rewards to bits by random numbers of

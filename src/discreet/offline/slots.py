@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet._types import BoolArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
@@ -69,6 +69,13 @@ class Slots:
         """``bool[H, S, K]``: slots of one declared action, which may be recommended."""
         marked: BoolArray = self.played & (self.action_of != OTHER)
         return marked
+
+    def shares(self, behaviour: FloatArray) -> FloatArray:
+        """``[H, S, K]``: with which probability each slot is taken, from ``behaviour[H, S, A]``."""
+        totals = np.zeros(self.action_of.shape)
+        step, state, _ = np.indices(self.slot_of.shape)
+        np.add.at(totals, (step, state, self.slot_of), behaviour)
+        return totals
 
     def episodes(self, given: Trajectories, *, keep_last: bool) -> Trajectories:
         """Episodes with slots for actions.
