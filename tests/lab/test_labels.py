@@ -26,6 +26,15 @@ def test_a_picture_names_only_what_differs_in_it():
     ]
 
 
+def test_a_picture_names_mechanisms_only_where_a_learner_has_several():
+    laplace, bounded = (series("local", 1.0, requested=name) for name in ("laplace", "bounded"))
+    assert labels_of([laplace, series("central", 1.0)]) == ["local, ε = 1", "central, ε = 1"]
+    other = series("local", 1.0, requested="bounded", label="M")
+    assert labels_of([laplace, other]) == ["L, local, ε = 1", "M, local, ε = 1"]
+    both = ["L (laplace), local, ε = 1", "L (bounded), local, ε = 1"]
+    assert labels_of([laplace, bounded]) == both
+
+
 def test_a_mechanism_is_named_only_if_somebody_asked_for_it():
     assert name_of(series("local", 1.0, mechanism="one-step").facts) == "L"
     assert name_of(series("local", 1.0, requested="bounded").facts) == "L (bounded)"

@@ -57,8 +57,14 @@ def labels_of(group: Sequence[Series]) -> list[str]:
 
     The learner and its mechanism are named only if there are several; delta stands in tables.
     """
-    several = len({name_of(one.facts) for one in group}) > 1
-    labels = [_words(one, learner=several) for one in group]
+    kinds = {(one.facts["label"], one.facts["trust"], one.facts["requested"]) for one in group}
+    mechanisms = len(kinds) > len({kind[:2] for kind in kinds})
+    called = [name_of(one.facts) if mechanisms else one.facts["label"] for one in group]
+    several = len(set(called)) > 1
+    labels = [
+        _words(one, learner=name if several else "")
+        for one, name in zip(group, called, strict=True)
+    ]
     deltas = {label: set[float]() for label in labels}
     for label, one in zip(labels, group, strict=True):
         deltas[label].add(one.facts["delta"])
@@ -68,11 +74,10 @@ def labels_of(group: Sequence[Series]) -> list[str]:
     ]
 
 
-def _words(one: Series, *, learner: bool) -> str:
-    """A line's learner (if asked for), trust model and epsilon."""
-    parts = [name_of(one.facts)] if learner else []
-    parts.append(trust_words(one.facts, one.guarantee))
-    return ", ".join(parts)
+def _words(one: Series, *, learner: str) -> str:
+    """What a line's learner is called (if it is to be), its trust model and epsilon."""
+    words = trust_words(one.facts, one.guarantee)
+    return f"{learner}, {words}" if learner else words
 
 
 def trust_words(facts: Facts, promise: Promise) -> str:
@@ -88,7 +93,7 @@ def trust_words(facts: Facts, promise: Promise) -> str:
 
 def label_of(series: Series) -> str:
     """One line by itself, everything said: learner, trust model, epsilon, delta."""
-    text = _words(series, learner=True)
+    text = _words(series, learner=name_of(series.facts))
     private = series.guarantee["notion"] != "none"
     return f"{text}, δ = {series.facts['delta']:g}" if private else text
 
