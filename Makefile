@@ -9,6 +9,8 @@ PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
 JOBS ?= 2
 # Processes are the parallelism: threads of a matrix library would only wait for each other.
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start hundreds of programs and read tens of thousands of lines: byte code is kept.
+export PYTHONDONTWRITEBYTECODE :=
 EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/experiments/*.toml)))
 
 # A part of `make test` runs and notes its time; the last line prints the minutes of each.
