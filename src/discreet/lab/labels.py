@@ -26,7 +26,7 @@ CAPTIONS = {
     "playing at random. Axes and bands as in paper 001.",
     "range": "Mean over runs, shaded: from the least run to the worst; dotted grey: playing at "
     "random. Axes and bands as in paper 002.",
-    "bounds": "Dotted: how the proven bound of each learner under its trust model grows, through "
+    "bounds": "Dotted: how the printed bound of each learner under its trust model grows, through "
     "the end of its line (bounds hold up to constants); black: the same of what no learner can "
     "beat, through the end of the lowest line.",
     "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals. Dotted "

@@ -172,7 +172,7 @@ def _plain_axes(
 
 
 def plot_bounds(axes: "Axes", series: Sequence[Series], shape: "Shape | None" = None) -> "Axes":
-    """Cumulative regret, and the slope of every line's proven bound, dotted.
+    """Cumulative regret, and the slope of every line's printed bound, dotted.
 
     Args:
         axes: where to draw.

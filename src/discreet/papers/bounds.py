@@ -53,7 +53,7 @@ class RegretBound:
         text: as a person reads it.
         shape: up to constants and logarithms.
         where: it is printed.
-        proven: False where the printed proof has a gap.
+        proven: False where the printed proof has a gap, or drops a term.
     """
 
     text: str
@@ -77,7 +77,9 @@ class RegretBound:
 
 def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: str) -> RegretBound:
     """The non-private part, and the price of privacy."""
-    return RegretBound(f"{first.text} + {text}", lambda n: first.shape(n) + more(n), where)
+    return RegretBound(
+        f"{first.text} + {text}", lambda n: first.shape(n) + more(n), where, first.proven
+    )
 
 
 def _stream(free: RegretBound, central: str, local: str = "") -> dict[str, RegretBound]:
@@ -104,7 +106,16 @@ _HOEFFDING = RegretBound("sqrt(SAH³T)", lambda n: math.sqrt(n.S * n.A * n.H**3 
 _WIDER = RegretBound("sqrt(S²AH³T)", lambda n: math.sqrt(n.S**2 * n.A * n.H**3 * n.steps), _TABLE)
 _UCRL = RegretBound("HS·sqrt(AT)", lambda n: n.H * n.S * math.sqrt(n.A * n.steps), "002, Theorem 5")
 _SUPPORT = RegretBound(
-    "H·C_M·sqrt(K)", lambda n: n.H * n.cumulative_support * math.sqrt(n.K), "004, Theorem 3.3"
+    "printed: H·C_M·sqrt(K)",
+    lambda n: n.H * n.cumulative_support * math.sqrt(n.K),
+    "004, Theorem 3.3",
+    proven=False,  # it drops 2H·sqrt(K·ln(XA/H)) of (D.4), which does not vanish with C_M
+)
+_BANDIT = RegretBound(
+    _SUPPORT.text,
+    _SUPPORT.shape,
+    "004, Theorem 4.2",
+    proven=False,  # its proof replaces q/u by 1/u in a negative term
 )
 _PE_001 = RegretBound(
     "sqrt(XAH³K)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.K), "001, Theorem 6"
@@ -118,11 +129,6 @@ _SDP_001 = _sum(
 _SDP_000 = _sum(
     _PE_000, "X³A²H⁶/eps", lambda n: n.S**3 * n.A**2 * n.H**6 / n.epsilon, "000, Theorem 11"
 )
-
-
-def _gap(bound: RegretBound, where: str = "") -> RegretBound:
-    """As printed: the proof of 004's Theorem 4.2 replaces q/u by 1/u in a negative term."""
-    return RegretBound(f"printed: {bound.text}", bound.shape, where or bound.where, proven=False)
 
 
 _OBI = _sum(
@@ -160,22 +166,18 @@ BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
         ),
     },
     "private-uob-lbps": {
-        "none": _gap(_SUPPORT, "004, Theorem 4.2"),
-        "central": _gap(
-            _sum(
-                _SUPPORT,
-                "AH·sqrt(X³K)/eps",
-                lambda n: n.A * n.H * math.sqrt(n.S**3 * n.K) / n.epsilon,
-                "004, Theorem 5.2",
-            )
+        "none": _BANDIT,
+        "central": _sum(
+            _BANDIT,
+            "AH·sqrt(X³K)/eps",
+            lambda n: n.A * n.H * math.sqrt(n.S**3 * n.K) / n.epsilon,
+            "004, Theorem 5.2",
         ),
-        "local": _gap(
-            _sum(
-                _SUPPORT,
-                "X⁴AH²·sqrt(K)/eps",
-                lambda n: n.S**4 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
-                "004, Theorem 5.8",
-            )
+        "local": _sum(
+            _BANDIT,
+            "X⁴AH²·sqrt(K)/eps",
+            lambda n: n.S**4 * n.A * n.H**2 * math.sqrt(n.K) / n.epsilon,
+            "004, Theorem 5.8",
         ),
     },
 }

@@ -12,8 +12,9 @@ Deviations from the paper, all stated in docs/learners/adversarial.md:
 * the update is solved by a reduced dual Newton method (`entropy_kernels`) with a certificate on
   every solve, not through the printed dual (C.3).
 
-Settings. ``constants="theory"``: every multiplier one, the bound of Theorem 3.3 applies up to the
-calibration. ``"practical"``: the multipliers below, no bound claimed.
+Settings. ``constants="theory"``: every multiplier one, as in Theorem 3.3, whose printed bound
+drops 2H·sqrt(K·ln(XA/H)) of its own Lemma D.2 (docs/papers/adversarial.md). ``"practical"``: the
+multipliers below, no bound claimed.
 """
 
 import math
