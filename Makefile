@@ -102,15 +102,15 @@ bench-peers: $(PEERS_VENV)/.peers  ## the same with the real peers, in an enviro
 	@$(PEERS_VENV)/bin/python -m benchmarks
 
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
-	@$(BIN)/python tools/soak.py
-	@$(BIN)/python tools/service_soak.py
+	@$(BIN)/python -m tools.soak
+	@$(BIN)/python -m tools.service_soak
 	@$(BIN)/pytest -q --long tests/service
 
 study: $(VENV)/.dev  ## rehearses discreet.fit in full, its tables: per step, pooled, known rewards, known behaviour (hours)
-	@$(BIN)/python tools/fit_table.py
-	@$(BIN)/python tools/fit_table.py --stationary
-	@$(BIN)/python tools/fit_table.py --known-rewards
-	@$(BIN)/python tools/fit_table.py --stationary --known-behaviour
+	@$(BIN)/python -m tools.fit_table
+	@$(BIN)/python -m tools.fit_table --stationary
+	@$(BIN)/python -m tools.fit_table --known-rewards
+	@$(BIN)/python -m tools.fit_table --stationary --known-behaviour
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(EXPERIMENTS); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done

@@ -78,9 +78,11 @@ def run_task(task: Task) -> list[Row]:
     if task.learner == "uniform-etc":
         return _uniform_etc(task, mdp, meter, uniform)
     if task.learner.startswith("flow-ucb-first"):
-        import benchmarks.flow_ucb_first
+        import benchmarks.flow_ucb_first  # noqa: F401  (registers the learner)
     if task.learner.startswith("flow-ucb:"):
-        import benchmarks.flow_variants  # noqa: F401  (registers the learner)
+        from benchmarks.flow_variants import known  # registers the variants
+
+        known(task.learner)
     began = time.perf_counter()
     result = discreet.learn(mdp, learner=task.learner, **_common(task, task.episodes))
     curve = result.regret

@@ -1,10 +1,16 @@
 """flow-ucb with one part taken out or changed, each under a name of its own: ``flow-ucb:part``.
 
 Importing this module registers them for this process. Which part is worth what is the table of
-``python -m tools.flow_ablation``.
+``python -m tools.flow_ablation``. ``flow-ucb:NAME=VALUE`` has another value of a setting
+(``shrink=0.8``) or of a constant of the package (``ODD_ROWS=0.25``): `known` registers it.
 """
 
+import contextlib
+import importlib
 import math
+import pkgutil
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,12 +18,14 @@ import numpy as np
 from benchmarks.flow_ucb_first import PlainGaussianBatch
 from benchmarks.flow_ucb_first.learner import USUAL_CONFIDENCE, USUAL_GROWTH
 from discreet._seeds import RunSeeds
+from discreet.learners import flow_ucb
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import BIAS, VISITS
 from discreet.learners.flow_ucb.learner import FlowUCB
+from discreet.learners.flow_ucb.settings import FlowSettings
 from discreet.learners.learn import learn_in_batches, public_facts
-from discreet.learners.registry import LearnerSpec, register
+from discreet.learners.registry import LearnerSpec, learner_names, register
 from discreet.learners.result import Result
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.postprocess.flow import consistent_flow
@@ -190,7 +198,61 @@ def _register(name: str, summary: str, trusts: tuple[str, ...], **how: Any) -> N
     )
 
 
+def known(learner: str) -> str:
+    """The name, once it can be run: registers ``flow-ucb:NAME=VALUE``; ValueError if it cannot."""
+    if learner.partition(":")[0] != "flow-ucb" or learner in learner_names():
+        return learner
+    name, _, value = learner.removeprefix("flow-ucb:").partition("=")
+    if name in FlowSettings.__dataclass_fields__ and name not in ("pooling", "mixing"):
+        kind = _with_setting(name, float(value))
+    else:
+        kind = _with_constant(name, value, _modules_with(name))
+    _register(learner.removeprefix("flow-ucb:"), f"{name} is {value}", EVERYBODY, make=kind)
+    return learner
+
+
+def _modules_with(name: str) -> list[ModuleType]:
+    """The modules that read a constant; compiled code keeps the value that it was made with."""
+    places = [f"{flow_ucb.__name__}.{one.name}" for one in pkgutil.iter_modules(flow_ucb.__path__)]
+    found = [one for one in map(importlib.import_module, places) if hasattr(one, name)]
+    compiled = [one.__name__ for one in found if one.__name__.endswith("_kernels")]
+    if not name.isupper() or not found or compiled:
+        why = f", which is compiled into {', '.join(compiled)}" if compiled else ""
+        raise ValueError(f"Expected a part, a setting or a constant of flow-ucb, got {name}{why}.")
+    return found
+
+
+def _with_setting(name: str, value: float) -> type[FlowUCB]:
+    class Changed(FlowUCB):
+        def __init__(self, *arguments: Any, **settings: Any) -> None:
+            super().__init__(*arguments, **{name: value} | settings)
+
+    return Changed
+
+
+def _with_constant(name: str, value: str, modules: list[ModuleType]) -> type[FlowUCB]:
+    """Reads another value while it thinks; other learners of the process read the usual one."""
+    usual = getattr(modules[0], name)
+    other = type(usual)(value)
+
+    @contextlib.contextmanager
+    def changed() -> Iterator[None]:
+        for one in modules:
+            setattr(one, name, other)
+        try:
+            yield
+        finally:
+            for one in modules:
+                setattr(one, name, usual)
+
+    class Changed(FlowUCB):
+        begin, ask = changed()(FlowUCB.begin), changed()(FlowUCB.ask)
+        tell, greedy = changed()(FlowUCB.tell), changed()(FlowUCB.greedy)
+
+    return Changed
+
+
+EVERYBODY = ("shuffle", "central", "local", "none")
 for _name, _kind in VARIANTS.items():
-    _everybody = ("shuffle", "central", "local", "none")
-    _register(_name, (_kind.__doc__ or "").strip(), _everybody, make=_kind)
+    _register(_name, (_kind.__doc__ or "").strip(), EVERYBODY, make=_kind)
 _register(PLAIN, "As shipped, on plain sums.", ("central",), run=run_plain)

@@ -155,3 +155,51 @@ def test_every_variant_of_the_ablation_runs_and_is_one():
     shipped = found.pop("flow-ucb")
     same = [name for name, regret in found.items() if regret == shipped]
     assert len(found) == 15 and set(same) <= {"flow-ucb:no-own-step-check"}  # nothing is due yet
+
+
+CHANGED = """
+import json, discreet
+from benchmarks.flow_rows import Task, run_task
+names = "flow-ucb", "flow-ucb:shrink=0.5", "flow-ucb:MOST_PLANS=1", "flow-ucb:one-plan", "flow-ucb"
+tasks = [Task("rooms", "central", 1.0, name, 20_000, 0, 0) for name in names]
+print(json.dumps([run_task(task)[0].regret for task in tasks]))
+"""
+
+
+def test_settings_and_constants_are_changed_by_name_and_for_their_learner_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGED], capture_output=True, text=True, cwd=ROOT, timeout=900
+    )
+    assert done.stderr == ""
+    shipped, shrunk, single, one_plan, again = json.loads(done.stdout)
+    assert shipped == again and single == one_plan
+    assert len({shipped, shrunk, single}) == 3
+
+
+def test_a_change_that_would_have_no_effect_is_refused(comparison):
+    from benchmarks.flow_variants import known
+
+    for name in ("SURE=1", "PROMISE=1", "Planner=1", "nothing"):
+        with pytest.raises(ValueError, match="Expected a part, a setting or a constant"):
+            known(f"flow-ucb:{name}")
+    assert known("uniform-etc") == "uniform-etc"
+
+
+def test_an_ablation_says_where_a_variant_is_no_variant(comparison, tmp_path, capsys):
+    import csv
+    from dataclasses import astuple, fields
+
+    from tools import flow_ablation
+
+    _, rows, _ = comparison
+    told = [row(rows, "flow-ucb", 1000, run, 50.0 + run) for run in range(2)]
+    told += [row(rows, "flow-ucb:one-plan", 1000, run, 50.0 + run) for run in range(2)]
+    told += [row(rows, "flow-ucb:no-lean", 1000, run, 101.0) for run in range(2)]
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([item.name for item in fields(rows.Row)])
+        writer.writerows(astuple(one) for one in told)
+    flow_ablation.print_table(tmp_path / "rows.csv")
+    shown = capsys.readouterr().out
+    assert "| flow-ucb:one-plan | 1.00 (1.00, Lock; the same runs in 1 of 1) |" in shown
+    assert "| flow-ucb:no-lean | 2.00 (2.00, Lock) |" in shown

@@ -6,7 +6,7 @@ Dirichlet(0.3) transitions and uniform mean losses, both anew in every run; the 
 reverses seven tenths of every preference. Both learners treat all actions alike, so actions are not
 relabelled.
 
-Usage: python tools/adversarial_table.py [--seed 1000] [--runs 10] [--start-of-learning]
+Usage: python -m tools.adversarial_table [--seed 1000] [--runs 10] [--start-of-learning]
 """
 
 import argparse
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from _shares import regrets
 
 import discreet
 from discreet.mdp.layered import LayeredMDP
@@ -25,6 +24,7 @@ from discreet.mdp.losses import (
     switching_losses,
 )
 from discreet.privacy.trust import TrustModel
+from tools._shares import regrets
 
 STATES, HORIZON, ACTIONS = 4, 6, 2
 KINDS = ("stochastic", "switching", "drifting")

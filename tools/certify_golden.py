@@ -1,4 +1,4 @@
-"""Certify every golden value of the project: python tools/certify_golden.py [--quick] [PATTERN].
+"""Certify every golden value of the project: python -m tools.certify_golden [--quick] [PATTERN].
 
 Prints law, bound/delta, seconds of processor time (bound, check) and the peak of memory so far, and
 the refutations: one noise bit less, and layered noise as one Gaussian.

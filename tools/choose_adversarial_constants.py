@@ -9,7 +9,7 @@ All these adversaries reward large learning rates. ``--fooling`` measures the ot
 opposite means alternate so that whoever follows the leader is always wrong. The uniform policy has
 almost no regret there, so regret is given per step.
 
-Usage: python tools/choose_adversarial_constants.py LEARNER [--part 1/2] [--fooling]
+Usage: python -m tools.choose_adversarial_constants LEARNER [--part 1/2] [--fooling]
 """
 
 import argparse
@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from _shares import regrets
 
 from discreet import Central, NoPrivacy
 from discreet.mdp.layered import LayeredMDP
@@ -29,6 +28,7 @@ from discreet.mdp.losses import (
     stochastic_losses,
     switching_losses,
 )
+from tools._shares import regrets
 
 SEEDS = (71, 72)
 FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"

@@ -7,13 +7,15 @@ and, without privacy, both kinds of counts. Random MDPs of two states and two ac
 problems because there a wrong policy can last for ever: locking in shows in the worst run.
 
 Chosen is, of all points within a tenth (or half a percentage point) of the best score, the one
-nearest to the printed constants, in the order of the grid's axes. Usage:
-``python tools/choose_constants.py [learner ...]`` (one to four minutes on one core each).
+nearest to the printed constants, in the order of the grid's axes. One to four minutes on one core
+for each learner.
+
+Usage: python -m tools.choose_constants [LEARNER ...]
 """
 
+import argparse
 import functools
 import itertools
-import sys
 from typing import Any
 
 import numpy as np
@@ -120,6 +122,17 @@ def study(learner: str) -> None:
     print(f"chosen: {chosen[3]}, {chosen[0]:.2%} (best {rows[0][0]:.2%})", flush=True)
 
 
-if __name__ == "__main__":
-    for name in sys.argv[1:] or GRIDS:
+def main() -> None:
+    """The grids of some learners, or of all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("learners", nargs="*", metavar="LEARNER", help=", ".join(GRIDS))
+    options = parser.parse_args()
+    unknown = sorted(set(options.learners) - set(GRIDS))
+    if unknown:
+        parser.error(f"Expected learners of {', '.join(GRIDS)}, got {', '.join(unknown)}.")
+    for name in options.learners or GRIDS:
         study(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Shuffle by classes beside single bits: the law of the noise, and regret in paired runs.
 
-Usage: python tools/compare_shuffle.py noise|regret [--quick] [--seed 0] [--runs 20]
+Usage: python -m tools.compare_shuffle noise|regret [--quick] [--seed 0] [--runs 20]
                  [--names RiverSwim ...] [--learners flow-ucb ...] [--sizes 20000 ...]
 
 ``noise``: chi-square tests of the noise on one transition counter against the exact binomial law of

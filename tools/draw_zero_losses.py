@@ -1,9 +1,9 @@
 """Draw what the two bandit loss estimators do when all losses are zero (docs/learners).
 
-Usage: python tools/draw_zero_losses.py [output.svg]
+Usage: python -m tools.draw_zero_losses [OUTPUT.svg]
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +64,7 @@ def axes() -> str:
     return "".join(parts)
 
 
-def main(output: Path) -> None:
+def draw(output: Path) -> None:
     """Run both estimators and write the picture."""
     curves = {name: [concentration(name, k) for k in EPISODES] for name in ("paper", "centred")}
     for name, values in curves.items():
@@ -85,5 +85,16 @@ def main(output: Path) -> None:
     )
 
 
+def main() -> None:
+    """Where to, if not into the docs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    usual = Path("docs/learners/zero-losses.svg")
+    parser.add_argument("output", nargs="?", type=Path, default=usual)
+    options = parser.parse_args()
+    if options.output.suffix != ".svg":
+        parser.error(f"Expected a name that ends in .svg, got {options.output}.")
+    draw(options.output)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/learners/zero-losses.svg"))
+    main()

@@ -2,8 +2,11 @@
 
 Each row is a process of its own: it makes the estimate, then the runs and their report. Times are
 the processor's, so that others on the machine do not matter; memory is the most the process had.
+
+Usage: python -m tools.estimates [ROW], of one row its numbers as JSON
 """
 
+import argparse
 import json
 import resource
 import subprocess
@@ -53,17 +56,21 @@ def measured(name: str) -> dict[str, float]:
 
 def main() -> None:
     """Print the table."""
-    if len(sys.argv) == 2:
-        print(json.dumps(measured(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("row", nargs="?", choices=ROWS)
+    row = parser.parse_args().row
+    if row is not None:
+        print(json.dumps(measured(row)))
         return
     print("| run | seconds, expected | found | ratio | GB, expected | found | ratio |")
     print("|---|---|---|---|---|---|---|")
     for name in ROWS:
-        command = [sys.executable, __file__, name]
+        command = [sys.executable, "-m", "tools.estimates", name]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        row = json.loads(done.stdout)
-        times = f"{row['seconds']:.1f} | {row['took']:.1f} | {row['seconds'] / row['took']:.2f}"
-        sizes = (row["bytes"] / 1e9, row["used"] / 1e9, row["bytes"] / row["used"])
+        found = json.loads(done.stdout)
+        ratio = found["seconds"] / found["took"]
+        times = f"{found['seconds']:.1f} | {found['took']:.1f} | {ratio:.2f}"
+        sizes = (found["bytes"] / 1e9, found["used"] / 1e9, found["bytes"] / found["used"])
         memory = " | ".join(f"{value:.2f}" for value in sizes)
         print(f"| {name} | {times} | {memory} |", flush=True)
 

@@ -2,20 +2,28 @@
 
     python -m tools.flow_ablation run ablation.csv --runs 10 --jobs 2
     python -m tools.flow_ablation table ablation.csv
+    python -m tools.flow_ablation scarcity --episodes 1e5
 
 ``run`` appends one row per run to a file and goes on where it stopped; ``table`` prints, for each
 variant (`benchmarks.flow_variants`), the mean regret over that of flow-ucb as shipped: geometric
-means over problems, and the worst problem. Central (1, 1e-6)-JDP, nothing declared.
+means over problems, and the worst problem. **Where all runs of a problem are the same as shipped, a
+variant says nothing about its part**: the table counts those problems. ``one-plan``, for one, can
+differ only where users are scarce (below 30 per unit of noise and row), or late in many batches:
+``scarcity`` prints the users per unit. Central (1, 1e-6)-JDP by default, nothing declared.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
-from benchmarks.flow_problems import LARGE, PROBLEMS
-from benchmarks.flow_rows import read_rows
-from benchmarks.flow_variants import PLAIN, VARIANTS
-from tools.flow_environments import by_cell, regrets, run
+from benchmarks.flow_problems import LARGE, PROBLEMS, problem
+from benchmarks.flow_rows import read_rows, trust_model
+from benchmarks.flow_variants import PLAIN, VARIANTS, known
+
+from discreet.learners.flow_ucb.learner import FlowUCB
+from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
+from discreet.learners.learn import public_facts
+from tools.flow_environments import TRUSTS, Cell, by_cell, regrets, run
 
 SHIPPED = "flow-ucb"
 LEARNERS = [SHIPPED, *(f"flow-ucb:{name}" for name in (PLAIN, *VARIANTS)), "flow-ucb-first"]
@@ -30,47 +38,82 @@ def print_table(path: Path) -> None:
         "| regret over that of flow-ucb | " + " | ".join(f"K={k:.0e} (worst)" for k in sizes) + " |"
     )
     print("|---" * (len(sizes) + 1) + "|")
-    for name in (name for name in LEARNERS[1:] if by_cell(rows, name)):
-        found: dict[int, dict[str, float]] = {size: {} for size in sizes}
+    for name in dict.fromkeys(row.learner for row in rows if row.learner != SHIPPED):
+        found: dict[int, dict[Cell, float]] = {size: {} for size in sizes}
+        same: dict[int, int] = dict.fromkeys(sizes, 0)
         for cell, runs in by_cell(rows, name).items():
             keys = sorted(set(runs) & set(shipped.get(cell, {})))
             if keys:
-                usual = regrets(shipped[cell], keys).mean()
-                found[cell.episodes][cell.problem] = regrets(runs, keys).mean() / usual
-        print(f"| {name} | " + " | ".join(_summary(found[size]) for size in sizes) + " |")
+                ours, usual = regrets(runs, keys), regrets(shipped[cell], keys)
+                found[cell.episodes][cell] = ours.mean() / usual.mean()
+                same[cell.episodes] += np.array_equal(ours, usual)
+        cells = (_summary(found[size], same[size]) for size in sizes)
+        print(f"| {name} | " + " | ".join(cells) + " |")
 
 
-def _summary(ratios: dict[str, float]) -> str:
-    """Geometric mean and the worst problem."""
+def _summary(ratios: dict[Cell, float], same: int) -> str:
+    """Geometric mean, the worst problem, and in how many the runs are those of flow-ucb."""
     if not ratios:
         return ""
     worst = max(ratios, key=ratios.__getitem__)
     mean = np.exp(np.mean(np.log(list(ratios.values()))))
-    return f"{mean:.2f} ({ratios[worst]:.2f}, {worst})"
+    where = worst.problem if worst.trust == "central" else f"{worst.problem}, {worst.trust}"
+    equal = f"; the same runs in {same} of {len(ratios)}" if same else ""
+    return f"{mean:.2f} ({ratios[worst]:.2f}, {where}{equal})"
 
 
-def main() -> None:
-    """Read the command."""
+def print_scarcity(options: argparse.Namespace) -> None:
+    """Users per unit of noise and row, by problem and number of users."""
+    sizes = [int(size) for size in options.episodes]
+    print("| users per unit | " + " | ".join(f"K={size:.0e}" for size in sizes) + " |")
+    print("|---" * (len(sizes) + 1) + "|")
+    for name in options.problems:
+        mdp = problem(name, options.seed)
+        for trust in (trust_model(kind, options.epsilons[0]) for kind in options.trusts):
+            plan = trust.calibrate(
+                mdp.shape, rhythm="batch", statistics=FlowUCB.statistics, last_transitions=False
+            )
+            units = [
+                users_per_unit(public_facts(mdp, k), plan.noise_variance(k)["transitions"])
+                for k in sizes
+            ]
+            cells = (f"{unit:.3g}{' (scarce)' * (unit < SCARCE)}" for unit in units)
+            print(f"| {name}, {trust.name} | " + " | ".join(cells) + " |")
+
+
+def learner(name: str) -> str:
+    """One that can be run."""
+    try:
+        return name if name in LEARNERS else known(name)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from None
+
+
+def main(about: str | None, problems: list[str], more: list[str]) -> None:
+    """Read the command; ``more`` problems are run only if they are asked for."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["run", "table"])
-    parser.add_argument("file", type=Path)
-    parser.add_argument(
-        "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
-    )
-    parser.add_argument("--learners", nargs="+", default=LEARNERS, choices=LEARNERS)
+    parser.add_argument("command", choices=["run", "table", "scarcity"])
+    parser.add_argument("file", type=Path, nargs="?", help="of rows, one per run")
+    parser.add_argument("--problems", nargs="+", default=problems, choices=[*problems, *more])
+    parser.add_argument("--learners", nargs="+", type=learner, default=LEARNERS)
+    parser.add_argument("--trusts", nargs="+", default=["central"], choices=TRUSTS)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e7])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    if options.command == "table":
+    if options.command == "scarcity":
+        print_scarcity(options)
+    elif options.file is None:
+        parser.error(f"Expected the file of rows to {options.command}, got none.")
+    elif options.command == "table":
         print_table(options.file)
     else:
-        options.trusts, options.epsilons = ["central"], [1.0]
         run(options)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, list(PROBLEMS), list(LARGE))

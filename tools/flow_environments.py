@@ -7,7 +7,8 @@
 ``run`` appends one row per run to a file as it ends, and goes on where it stopped. ``table`` prints
 means, paired ratios with 95% intervals and the number of batches; ``locks`` counts the runs whose
 last tenth of users loses more than 1% of the uniform policy's regret. Problems are fixed in
-`benchmarks.flow_problems`, relabelled or drawn anew in every run; nothing is tuned on them.
+`benchmarks.flow_problems`, which says what of them was in view when rules and constants were
+chosen; they are relabelled or drawn anew in every run.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
 from discreet.study.knowledge import Estimate
 
 LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
+TRUSTS = ("none", "central", "shuffle", "local")
 LOCKED = 0.01
 """Share of the uniform policy's regret per user that the last users may lose."""
 DRAWS = 4000
@@ -166,8 +168,7 @@ def main() -> None:
     parser.add_argument(
         "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
     )
-    trusts = ["none", "central", "shuffle", "local"]
-    parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=trusts)
+    parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=TRUSTS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e6, 1e7])
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))

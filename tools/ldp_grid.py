@@ -1,21 +1,18 @@
 """The grid of Garcelon et al. (2021), figure 1, on a random MDP S=A=H=2, in lockstep.
 
-Usage: ``python tools/ldp_grid.py [--learner ldp-psrl] [--episodes 100000000] [--runs 20]
-[--constants theory] [--epsilons 20] [--curve FILE]``. One process per epsilon uses one core; all
-runs of an epsilon go in lockstep. Prints mean, least and largest regret over the runs at powers of
-ten, the share of the uniform policy's, and the time; ``--curve`` appends the same at log-spaced
-episodes to a CSV file, which `draw_ldp_grid.py` draws.
+Usage: ``python -m tools.ldp_grid [--learner ldp-psrl] [--episodes 100000000] [--runs 20]
+[--constants theory] [--epsilons 20]``. One process per epsilon uses one core; all runs of an
+epsilon go in lockstep. Prints mean, least and largest regret over the runs at powers of ten, the
+share of the uniform policy's, and the time.
 """
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 
 from discreet import Local
 from discreet._seeds import RunSeeds
-from discreet.learners.result import Result
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.lockstep import run_lockstep
 from discreet.learners.streams.psrl import LdpPsrl
@@ -24,25 +21,14 @@ from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
 LEARNERS = {kind.name: kind for kind in (LdpObi, LdpPsrl)}
 
 
-def write_curve(path: Path, constants: str, epsilon: float, results: list[Result]) -> None:
-    """Append constants, epsilon, episodes and mean, least and largest regret."""
-    values = np.array([result.regret.values for result in results])
-    columns = (results[0].regret.episodes, values.mean(0), values.min(0), values.max(0))
-    with path.open("a") as file:
-        for k, *regrets in zip(*columns, strict=True):
-            numbers = ",".join(f"{regret:.6g}" for regret in regrets)
-            file.write(f"{constants},{epsilon:g},{k},{numbers}\n")
-
-
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--learner", choices=LEARNERS, default="ldp-obi")
     parser.add_argument("--episodes", type=float, default=1e8)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--constants", nargs="+", default=["theory"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 2, 20])
-    parser.add_argument("--curve", type=Path)
     options = parser.parse_args()
     kind = LEARNERS[options.learner]
     mdp, K = RandomMDP(states=2, actions=2, horizon=2), int(options.episodes)
@@ -57,8 +43,6 @@ def main() -> None:
             mdps = [mdp] * len(seeds)
             results = run_lockstep(kind, mdps, trust, K, seeds, constants=constants)
             speed = (time.process_time() - start) / K / len(seeds) * 1e9
-            if options.curve:
-                write_curve(options.curve, constants, epsilon, results)
             for mark in 10 ** np.arange(4, int(np.log10(K)) + 1):
                 at = int(np.searchsorted(results[0].regret.episodes, mark))
                 values = np.array([result.regret.values[at] for result in results])

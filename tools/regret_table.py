@@ -1,6 +1,6 @@
 """The regret table of the docs: RiverSwim S=4, H=6, actions relabelled at random per run.
 
-Usage: ``python tools/regret_table.py --episodes 20000 --runs 20 [--constants practical] [--learners
+Usage: ``python -m tools.regret_table --episodes 20000 --runs 20 [--constants practical] [--learners
 pucb ...]``. Prints a Markdown table as it goes: mean ± standard deviation over the runs of the
 exact expected regret. Central: (eps, 1e-6)-JDP; local: pure eps-LDP; both replace-one, one user's
 whole episode.
@@ -61,7 +61,7 @@ def describe(settings: dict[str, Any]) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--constants", nargs="+", default=["practical", "theory"])

@@ -1,6 +1,6 @@
 """What one report costs: processor time of device, shuffler and analyser, memory of sealing.
 
-python tools/service_load.py [--reports 20000] [--postgres] [--sealed 100000]
+python -m tools.service_load [--reports 20000] [--postgres] [--sealed 100000]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The service under strain: kills, faults, and studies against the simulation's interval.
 
-python tools/service_soak.py [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
+python -m tools.service_soak [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
 
 First a study whose roles are killed again and again. Then studies through a proxy that drops,
 doubles, truncates and delays requests; in every second one the shuffler is spared, and its memory

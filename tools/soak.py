@@ -1,6 +1,6 @@
 """Studies under strain, in full: 200 kills, a minute of two processes, ten million users.
 
-python tools/soak.py [--kills 200] [--seconds 60] [--users 10000000]
+python -m tools.soak [--kills 200] [--seconds 60] [--users 10000000]
 """
 
 import pathlib

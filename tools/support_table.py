@@ -1,10 +1,10 @@
 """Regret against H·C_M·sqrt(K): the table and the picture of docs/papers/adversarial.md.
 
-Usage: ``python tools/support_table.py RESULTS [PICTURE.svg]``, RESULTS the folder that
+Usage: ``python -m tools.support_table RESULTS [PICTURE.svg]``, RESULTS the folder that
 ``discreet run effective-support`` wrote. C_M is that of each run's own MDP.
 """
 
-import sys
+import argparse
 from dataclasses import dataclass
 
 import matplotlib as mpl
@@ -97,14 +97,18 @@ def draw(lines: list[Line], trusts: list[str], path: str) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def main(folder: str, picture: str | None = None) -> None:
+def main() -> None:
     """Print and draw."""
-    lines = lines_of(load(folder))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", metavar="RESULTS")
+    parser.add_argument("picture", nargs="?", metavar="PICTURE.svg")
+    options = parser.parse_args()
+    lines = lines_of(load(options.results))
     trusts = list(dict.fromkeys(line.trust for line in lines))
     write(lines, trusts)
-    if picture:
-        draw(lines, trusts, picture)
+    if options.picture:
+        draw(lines, trusts, options.picture)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

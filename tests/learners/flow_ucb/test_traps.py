@@ -19,7 +19,7 @@ CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 def families(monkeypatch):
     """The problems on which rules were chosen, from the clone."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
-    from tools.flow_families import FAMILIES
+    from benchmarks.flow_families import FAMILIES
 
     return FAMILIES
 
