@@ -23,8 +23,21 @@ def test_a_study_is_checked_by_its_file_and_only_read(discreet, tmp_path):
     code, out, err = discreet("check", "study", str(path), "--json")
     assert code == 0
     assert "Error" not in err
-    assert json.loads(out) == {"name": str(path), "problems": []}
+    found = json.loads(out)
+    assert (found["name"], found["problems"]) == (str(path), [])
+    assert found["promise"].startswith("SIMULATED, protects nobody: (1, ")
     assert path.read_bytes() == before
+
+
+def test_no_problems_of_a_rehearsal_still_protect_nobody(discreet, tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "_CHECKS", ())
+    path = tmp_path / "study.db"
+    size = {"states": 2, "actions": 2, "horizon": 2, "episodes": 200}
+    trust = library.Central(1, 1e-6)
+    library.start(path, learner="flow-ucb", trust=trust, sampler="simulation", seed=0, **size)
+    code, out, _ = discreet("check", "study", str(path))
+    assert code == 0
+    assert "SIMULATED, protects nobody" in " ".join(out.split())
 
 
 def test_problems_exit_with_one(discreet, monkeypatch):

@@ -130,8 +130,9 @@ def check_study(
     if json:
         echo_json(report.to_dict())
     else:
-        rows = [(report.study, " ".join(report.problems) or "none")]
-        print_table("Studies: ways in which the promise is lost", ("study", "problems"), rows)
+        rows = [(report.study, " ".join(report.problems) or "none", report.promise)]
+        columns = ("study", "problems", "promise")
+        print_table("Studies: ways in which the promise is lost", columns, rows)
     if report.problems:
         raise typer.Exit(1)
 

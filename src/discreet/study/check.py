@@ -43,14 +43,21 @@ _MARKER = "Zo\u00eb Marker-93751"
 
 @dataclasses.dataclass(frozen=True)
 class StudyReport(Checked):
-    """What `check_study` found; no problems means fit for real people (if the study is secure)."""
+    """What `check_study` found; no problems means fit for real people (if the study is secure).
+
+    Attributes:
+        study: its name.
+        problems: in sentences.
+        promise: of the study; a rehearsal's says that it protects nobody.
+    """
 
     study: str
     problems: tuple[str, ...]
+    promise: str = ""
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
-        return {"name": self.study, "problems": list(self.problems)}
+        return {"name": self.study, "problems": list(self.problems), "promise": self.promise}
 
 
 def check_study(
@@ -79,12 +86,13 @@ def check_study(
     name, make = _factory(study, head)
     with tempfile.TemporaryDirectory() as folder:
         place = Trial(Path(folder), make)
-        place.fresh()  # what cannot be started is an error of the caller, not a problem of a study
+        # What cannot be started is an error of the caller, not a problem of a study.
+        promise = str(place.fresh().guarantee)
         problems = list[str]()
         for check in _CHECKS:
             progress(check.__name__.strip("_"))
             problems += _found(check, place)
-    return StudyReport(name, tuple(dict.fromkeys(problems)))
+    return StudyReport(name, tuple(dict.fromkeys(problems)), promise)
 
 
 def _found(check: Callable[[Trial], Iterator[str]], place: Trial) -> Iterator[str]:
