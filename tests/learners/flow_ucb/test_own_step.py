@@ -106,7 +106,8 @@ def test_own_transitions_that_lead_to_more_are_used():
 
 def test_large_problems_look_along_the_greedy_plan_only(monkeypatch):
     evidence = evidence_of()
-    monkeypatch.setattr(own_step, "ON_PLAN", 0.0)
+    stay = evidence.number[:, :, 0]  # the greedy plan stays where it is, in the other state
+    evidence.transitions[stay] = 1e5 * np.eye(2)
     _, near = checked(evidence)
     assert near.gains[ODD][VISITS] == 0  # due by its largest reach
     monkeypatch.setattr(own_step, "REACH_WORK", 0.0)

@@ -131,20 +131,22 @@ def test_the_largest_reach_is_that_of_the_best_of_all_policies(seed):
 
 
 def test_where_noise_alone_leads_nobody_comes():
-    # 100 visits: a chance of 0.8 is surely one, 0.2 is two standard deviations of the noise; a row
-    # whose visits are noise, and one that nobody played, lead nowhere.
+    # 100 visits with a noise of 10: chances above 0.2 stand out, with the sampling of 100 visits
+    # above 0.22. Where visits are noise and where nobody played, nothing does.
     number = np.array([[[0, 1, -1]]])
     moves = np.zeros((1, 1, 3, COLUMNS))
-    moves[..., VISITS], moves[0, 0, :2, NOISE] = 100.0, 100.0
+    moves[..., VISITS], moves[..., NOISE] = 100.0, 100.0
     moves[0, 0, 1, DOUBT] = 1e5
-    pooled, chances = np.zeros((1, 1, 3), bool), np.array([[0.8, 0.2], [0.8, 0.2]])
-    belief = Belief(number, chances[:, :1], moves, moves, pooled, pooled)
-    out = np.full((1, 1, 3, 1), 9.0)
-    kernels.certain_moves.py_func(belief, out)
-    np.testing.assert_allclose(out[0, 0, :, 0], [0.6, 0.0, 0.0])
-    moves[0, 0, 0, SAMPLING] = 100.0  # the sampling of 100 visits besides
-    kernels.certain_moves.py_func(belief, out)
-    assert out[0, 0, 0, 0] == pytest.approx(0.8 - 2 * math.sqrt(100 + 16) / 100)
-    belief = belief._replace(probabilities=chances[:, 1:])
-    kernels.certain_moves.py_func(belief, out)
-    assert not out.any()
+    pooled = np.zeros((1, 1, 3), bool)
+
+    def certain(chance):
+        belief = Belief(number, np.full((2, 1), chance), moves, moves, pooled, pooled)
+        out = np.full((1, 1, 3, 1), 9.0)
+        kernels.certain_moves.py_func(belief, out)
+        return out[0, 0, :, 0].tolist()
+
+    assert certain(0.21) == [0.21, 0.0, 0.0]
+    assert certain(0.2) == [0.0, 0.0, 0.0]
+    moves[..., SAMPLING] = 100.0
+    assert certain(0.21) == [0.0, 0.0, 0.0]
+    assert certain(0.23) == [0.23, 0.0, 0.0]

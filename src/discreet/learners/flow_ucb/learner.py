@@ -62,7 +62,7 @@ from discreet.learners.flow_ucb.evidence import (
 )
 from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
 from discreet.learners.flow_ucb.mixture import Part, mixed, several
-from discreet.learners.flow_ucb.own_step import ON_PLAN, OwnStepCheck
+from discreet.learners.flow_ucb.own_step import LOOK, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
 from discreet.learners.flow_ucb.settings import (
     SCARCE,
@@ -209,7 +209,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return self._checked(belief)
 
     def _checked(self, belief: Belief) -> Belief:
-        look = self._noise(max(1.0, ON_PLAN * self._told))
+        look = self._noise(max(1.0, LOOK * self._told))
         return self._check.checked(self._evidence, belief, self._told, look)
 
     def _width(self, belief: Belief) -> FloatArray:

@@ -8,8 +8,8 @@ vanishing share of the users so far: to see its reward above the noise takes
     need = 2·sqrt(sigma_r² + sigma_t²·factor_h/4)   visits,
 
 and it is due if need <= 3e-3·t·(its occupancy under the greedy plan), or
-need·V <= 1e-3·t·rho, where rho > 0.01 is the largest chance of being there under any policy, by
-chances that are beyond their noise, and V the greedy value, all that a look can cost. Where it is
+need·V <= 3e-3·t·rho, where rho > 0.01 is the largest chance of being there under any policy, by
+chances that stand out of their noise, and V the greedy value, all that a look can cost. Where it is
 due,
 
 - a pooled reward counts as never seen until this step's own is known (its noise is below half of
@@ -29,8 +29,8 @@ from discreet.learners.flow_ucb.evidence import VISITS, Evidence
 from discreet.learners.flow_ucb.plan import Plan, Planner
 from discreet.learners.flow_ucb.visit_noise import TIGHT, visits_to_see
 
-ON_PLAN = 3e-3
-OFF_PLAN = 1e-3
+LOOK = 3e-3
+"""Share of the users so far that a look may cost."""
 LEAST_REACH = 0.01
 SURPRISE = 1.0
 LATER = 10.0
@@ -69,12 +69,12 @@ class OwnStepCheck:
     ) -> FloatArray:
         """``[H, S]``: the excess of an own reward that is followed up; infinite where not due."""
         need = visits_to_see(noise, self.factors, self.planner.centre)[:, None]
-        cheap = ON_PLAN * users * plan.occupancy
+        cheap = LOOK * users * plan.occupancy
         due = need <= cheap
         if self.planner.reach_work <= REACH_WORK:
             reach = self.planner.reach(belief)
             cost = need * self.planner.promised(plan)
-            due |= (cost <= OFF_PLAN * users * reach) & (reach > LEAST_REACH)
+            due |= (cost <= LOOK * users * reach) & (reach > LEAST_REACH)
         return np.where(LATER * need <= cheap, 0.0, np.where(due, SURPRISE, np.inf))
 
 

@@ -85,7 +85,7 @@ class Planner:
     def reach(self, belief: Belief) -> FloatArray:
         """``[H, S]``: the largest chance of every state at every step, over all policies.
 
-        Of chances beyond their noise alone: where noise leads, nobody comes.
+        By chances that stand out of their noise: where noise leads, nobody comes.
         """
         from discreet.learners.flow_ucb import plan_kernels
 

@@ -205,7 +205,7 @@ def state_occupancy(
 
 @kernel
 def certain_moves(belief: Belief, out: FloatArray) -> None:
-    """``out[L, S, A, S]``: chances less `SURE` standard deviations of them; none if never seen."""
+    """``out[L, S, A, S]``: chances that are above `SURE` standard deviations of theirs, or none."""
     layers, states, choices = belief.number.shape
     out[:] = 0.0
     for layer, s, a in np.ndindex(layers, states, choices):
@@ -215,7 +215,8 @@ def certain_moves(belief: Belief, out: FloatArray) -> None:
         for j in range(states):
             chance = belief.probabilities[i, j]
             square = move[NOISE] + move[SAMPLING] * chance * (1.0 - chance)
-            out[layer, s, a, j] = max(chance - SURE * np.sqrt(square) / move[VISITS], 0.0)
+            if chance * move[VISITS] > SURE * np.sqrt(square):
+                out[layer, s, a, j] = chance
 
 
 @kernel
