@@ -1,11 +1,24 @@
 """The one place where numba is configured; only kernel modules import this."""
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
-from numba.core import event
+_collecting = gc.isenabled()
+gc.disable()  # a fifth of loading numba would be a search for garbage among what stays
+try:
+    import numba
+    from numba import types
+    from numba.core import event, registry
+    from numba.extending import intrinsic
+
+    # What the first kernel would load.
+    registry.cpu_target.typing_context.refresh()
+    registry.cpu_target.target_context.refresh()
+finally:
+    if _collecting:
+        gc.enable()
 
 from discreet.errors import DiscreetError
 
@@ -68,3 +81,20 @@ def inlined(function: _Function) -> _Function:
         function
     )
     return compiled
+
+
+def _reinterpret(source: Any, target: Any) -> Any:
+    """A cast of the same 64 bits, which vectorises (a view of an array does not)."""
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def cast(context: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+        return target(source), generate
+
+    return cast
+
+
+as_float = _reinterpret(types.uint64, types.float64)
+as_word = _reinterpret(types.float64, types.uint64)

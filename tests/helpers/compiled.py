@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._seeds import RunSeeds
+from discreet.learners.streams.planner_kernels import ROWS
 from discreet.privacy.streams.kernels import NextPolicy, Scratch
 from discreet.privacy.streams.lanes import lane_states
 
@@ -14,13 +15,13 @@ def scratch_of(plan, shape):
     groups = 1 if plan.stationary else shape.horizon
     return Scratch(
         np.zeros((1, *shape.visits)),
-        np.zeros((groups, shape.states, shape.actions, shape.states + 3)),
+        np.zeros((shape.states + ROWS, groups, shape.states * shape.actions)),
         np.zeros((shape.horizon + 1, shape.states)),
     )
 
 
 class Planned(NamedTuple):
-    """What a planner left behind."""
+    """What a planner left behind; the model as ``[G, S, A, rows]``."""
 
     actions: np.ndarray
     probabilities: np.ndarray
@@ -36,7 +37,7 @@ def planned(planner, row, counts, *, memory, seed=0):
     horizon = memory.shape[1]
     scratch = Scratch(
         np.array(memory, np.float64),
-        np.zeros((len(visits), states, choices, states + 3)),
+        np.zeros((states + ROWS, len(visits), states * choices)),
         np.zeros((horizon + 1, states)),
     )
     policy = NextPolicy(
@@ -47,7 +48,8 @@ def planned(planner, row, counts, *, memory, seed=0):
     )
     row, rng = np.array(row, np.float64), np.random.default_rng(seed)
     planner(row, transitions, visits, rewards, *scratch, *policy[:2], rng)
-    return Planned(policy.actions, policy.probabilities, *scratch)
+    model = np.moveaxis(scratch.model.reshape(-1, *visits.shape), 0, -1)
+    return Planned(policy.actions, policy.probabilities, scratch.memory, model, scratch.values)
 
 
 class PlannedLanes(NamedTuple):

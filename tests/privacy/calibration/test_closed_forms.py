@@ -6,11 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.calibration import closed_forms as cf
 from helpers.properties import given, st
+
+
+def test_log_phi_is_the_logarithm_of_the_normal_distribution_function():
+    x = np.concatenate([np.linspace(-60, 10, 7001), [-35.0, -34.999, -1e4, -1e-9, 0.0, 1e-9]])
+    found = [cf.log_phi(float(value)) for value in x]
+    np.testing.assert_allclose(found, special.log_ndtr(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize(("sigma", "l2", "epsilon"), [(3.0, 1.0, 0.5), (1.0, 2.0, 1.0), (25, 6, 1)])

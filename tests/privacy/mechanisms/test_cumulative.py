@@ -98,7 +98,7 @@ def test_pieces_hand_out_rows_in_order_whatever_is_asked_for(cuts):
         drawn.append((first, rows))
         return (np.arange(first, first + rows), np.arange(first, first + rows) ** 2)
 
-    pieces = Pieces(draw, width=1 << 15, episodes=20, secure=False)  # four rows at a time
+    pieces = Pieces(draw, width=1 << 16, episodes=20, secure=False)  # four rows at a time
     taken = [pieces.take(n) for n in cuts]
     rows = np.concatenate([np.empty(0, int), *(one for one, _ in taken)])
     squares = np.concatenate([np.empty(0, int), *(two for _, two in taken)])

@@ -202,51 +202,6 @@ def test_accepted_proposals_have_the_law_of_the_target(sigma):
         assert mass / total == pytest.approx(float(truth[y]), abs=1e-12)
 
 
-class Replayed:
-    """A generator that hands out prepared normals and exponentials, singly or in arrays."""
-
-    def __init__(self, normals, exponentials):
-        self.normals, self.exponentials = iter(normals), iter(exponentials)
-
-    def _take(self, stream, size):
-        if size is None:
-            return next(stream)
-        return np.array([next(stream) for _ in range(size)])
-
-    def standard_normal(self, size=None):
-        return self._take(self.normals, size)
-
-    def standard_exponential(self, size=None):
-        return self._take(self.exponentials, size)
-
-
-def test_compiled_rejection_accepts_like_the_other():
-    """Proposal by proposal: kept if the exponential exceeds the excess."""
-    sigma = 1.7
-    rng = np.random.default_rng(3)
-    normals, exponentials = rng.standard_normal(400), rng.standard_exponential(400)
-    wide = math.sqrt(sigma * sigma + sigma / 2)
-    y = np.rint(wide * normals)
-    excess = 0.25 / sigma - 0.5 * (normals**2 - (y / sigma) ** 2)
-    kept = y[exponentials > excess]
-    out = np.zeros(kept.size, np.int64)
-    # The compiled loop asks for an exponential only where the excess is positive.
-    asked = exponentials[excess > 0]
-    kernels.fill_gaussian.py_func(Replayed(normals, asked), sigma, out)
-    assert out.tolist() == kept.astype(int).tolist()
-
-
-def test_compiled_laplaces_are_differences_of_geometrics():
-    out = np.zeros(2, np.int64)
-    draws = [0.9, 0.1, 2.0, 0.4, 0.2, 1.1, 3.0, 0.0]
-    kernels.fill_laplace.py_func(Replayed([], draws), 2.0, 2, out)
-    floors = [math.floor(2.0 * x) for x in draws]
-    assert out.tolist() == [
-        floors[0] - floors[1] + floors[2] - floors[3],
-        floors[4] - floors[5] + floors[6] - floors[7],
-    ]
-
-
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.0])
 def test_floors_of_exponentials_are_geometric(scale):
     """P(floor(scale·E) = k) = e^(-k/scale)·(1 - e^(-1/scale)): the difference of two is Laplace."""

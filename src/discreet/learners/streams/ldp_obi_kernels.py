@@ -13,25 +13,34 @@ _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 def _estimate(
     row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
 ) -> None:
-    """``model[g,s,a]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
+    """``model[:, g]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
     groups, states, choices = visits.shape
+    root_r, linear_r, root_p, linear_p = row[_ROOT_R], row[_LINEAR_R], row[_ROOT_P], row[_LINEAR_P]
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
-                for_r = visits[g, s, a] + row[_SHIFT_R]
+                x = s * choices + a
                 for_p = 0.0
                 for t in range(states):
                     for_p += transitions[g, s, a, t]
-                for_p += row[_SHIFT_P]
-                if for_r <= 0.0 or for_p <= 0.0:
-                    model[g, s, a, :states] = 0.0
-                    model[g, s, a, states] = np.inf
-                    continue
-                for t in range(states):
-                    model[g, s, a, t] = transitions[g, s, a, t] / for_p
-                beta_r = row[_ROOT_R] / np.sqrt(for_r) + row[_LINEAR_R] / for_r
-                model[g, s, a, states] = rewards[g, s, a] / for_r + beta_r
-                model[g, s, a, states + 1] = row[_ROOT_P] / np.sqrt(for_p) + row[_LINEAR_P] / for_p
+                    model[t, g, x] = transitions[g, s, a, t]
+                model[states, g, x] = rewards[g, s, a]
+                model[states + 2, g, x] = visits[g, s, a] + row[_SHIFT_R]
+                model[states + 3, g, x] = for_p + row[_SHIFT_P]
+    for g in range(groups):
+        for x in range(states * choices):  # all pairs alike: it vectorises
+            for_r, for_p = model[states + 2, g, x], model[states + 3, g, x]
+            known = min(for_r, for_p) > 0.0
+            beta_r = root_r / np.sqrt(for_r) + linear_r / for_r
+            beta_p = root_p / np.sqrt(for_p) + linear_p / for_p
+            model[states, g, x] = model[states, g, x] / for_r + beta_r if known else np.inf
+            model[states + 1, g, x] = beta_p if known else 0.0
+            model[states + 2, g, x] = 1.0 if known else 0.0
+    for t in range(states):
+        for g in range(groups):
+            for x in range(states * choices):
+                share = model[t, g, x] / model[states + 3, g, x]
+                model[t, g, x] = share if model[states + 2, g, x] > 0.0 else 0.0
 
 
 @planner

@@ -26,6 +26,9 @@ from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.streams.simulation import SimulatedStream, no_counts
 from discreet.privacy.trust import Calibration, Local, TrustModel
 
+_COEFFICIENTS = 1 << 12
+"""Episodes whose coefficients are computed at once."""
+
 
 def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
     """Transitions, visits and rewards; stream learners need all three."""
@@ -120,20 +123,23 @@ class CompiledRun:
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
+        from discreet.learners.streams.planner_kernels import ROWS
         from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
 
         learner, shape = self.learner, self.learner.problem.shape
-        model = np.zeros((*self.stream.public.visits.shape, shape.states + 3))
+        groups, states, choices = self.stream.public.visits.shape
+        model = np.zeros((states + ROWS, groups, states * choices))
         scratch = Scratch(learner.memory(), model, np.zeros((shape.horizon + 1, shape.states)))
         policy = NextPolicy(
             self._actions, self._probabilities, np.full_like(self._actions, -1), np.array([np.nan])
         )
         planner = learner.planner()
+        rows = _Coefficients(learner)
         for first, count, users in self.stream.blocks():
             values = np.zeros(count)
             run_block(
                 planner,
-                learner.coefficients(np.arange(first, first + count)),
+                rows.of(first, count),
                 users,
                 scratch,
                 policy,
@@ -149,6 +155,22 @@ class CompiledRun:
         if self.learner.stochastic:
             return StochasticPolicy(self._probabilities)
         return DeterministicPolicy(self._actions)
+
+
+class _Coefficients:
+    """A learner's coefficients, computed for many episodes at a time: blocks may be short."""
+
+    def __init__(self, learner: StreamLearner) -> None:
+        self._learner, self._first = learner, 0
+        self._rows: Floats = np.zeros((0, 0))
+
+    def of(self, first: int, count: int) -> Floats:
+        """One row per episode."""
+        if first + count > self._first + len(self._rows):
+            last = min(self._learner.plan.episodes, first + max(count, _COEFFICIENTS))
+            self._first = first
+            self._rows = self._learner.coefficients(np.arange(first, last))
+        return self._rows[first - self._first : first - self._first + count]
 
 
 def run_reference(

@@ -19,6 +19,10 @@ TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
 
 
+ROWS = 6
+"""Of a model, beside the S rows of probabilities."""
+
+
 def planner(function: Callable[..., None]) -> Callable[..., None]:
     """Compile a planner: from the released counts to the next policy.
 
@@ -28,7 +32,8 @@ def planner(function: Callable[..., None]) -> Callable[..., None]:
     - ``transitions[G,S,A,S]``, ``visits[G,S,A]``, ``rewards[G,S,A]``: the cumulative private
       counts, G = H, or 1 for stationary counts;
     - ``memory[M,H,S,A]``: what the learner keeps between episodes;
-    - ``model[G,S,A,S+3]``, ``values[H+1,S]``: room to compute in;
+    - ``model[S+ROWS,G,S·A]``, ``values[H+1,S]``: room to compute in. Pairs s·A + a come last: what
+      is done for all of them alike vectorises (and rows first: they do not overlap);
     - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy, one of the two;
     - ``rng``: ties and draws of the learner.
 
@@ -83,21 +88,26 @@ def backward_induction(
 ) -> bool:
     """Greedy for Q = model·V ahead, as two learners need it; could there be a tie?
 
-    ``model[g,s,a]`` holds p, then r, then what every step ahead adds; values are at most ``cap``
-    times the number of steps ahead.
+    ``model[:, g]`` holds p, then r, then what every step ahead adds, each for all pairs; values are
+    at most ``cap`` times the number of steps ahead.
     """
     horizon, states = actions.shape
+    choices = memory.shape[3]
+    q = states + 2
     values[horizon, :] = 0.0
     close = False
     for h in range(horizon - 1, -1, -1):
-        g = h if model.shape[0] > 1 else 0
-        ahead = horizon - h
+        g = h if model.shape[1] > 1 else 0
+        ahead = float(horizon - h)
+        for x in range(states * choices):
+            model[q, g, x] = model[states, g, x] + ahead * model[states + 1, g, x]
+        for t in range(states):
+            value = values[h + 1, t]
+            for x in range(states * choices):
+                model[q, g, x] += model[t, g, x] * value
         for s in range(states):
-            for a in range(memory.shape[3]):
-                q = model[g, s, a, states] + ahead * model[g, s, a, states + 1]
-                for t in range(states):
-                    q += model[g, s, a, t] * values[h + 1, t]
-                memory[0, h, s, a] = q
+            for a in range(choices):
+                memory[0, h, s, a] = model[q, g, s * choices + a]
             close |= greedy(memory, h, s, actions, values)
             values[h, s] = min(cap * ahead, values[h, s])
     return close

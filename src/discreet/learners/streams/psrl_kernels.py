@@ -28,24 +28,25 @@ def _draw_model(
     model: Floats,
     rng: np.random.Generator,
 ) -> None:
-    """``model[g,s,a]`` = p, then r, then nothing that every step ahead would add."""
+    """``model[:, g]`` = p, then r, then nothing that every step ahead would add."""
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
+                x = s * choices + a
                 n = max(0.0, visits[g, s, a])
                 share = n / (n + row[1]) if n > 0.0 else 0.0
                 total = 0.0
                 for t in range(states):
                     count = transitions[g, s, a, t]
                     count = count if count > 0.0 else 0.0
-                    model[g, s, a, t] = rng.standard_gamma(row[0] + share * count)
-                    total += model[g, s, a, t]
+                    model[t, g, x] = rng.standard_gamma(row[0] + share * count)
+                    total += model[t, g, x]
                 for t in range(states):
-                    model[g, s, a, t] /= total
+                    model[t, g, x] /= total
                 earned = share * min(n, max(0.0, rewards[g, s, a]))
-                model[g, s, a, states] = _draw_reward(share * n, earned, rng)
-                model[g, s, a, states + 1] = 0.0
+                model[states, g, x] = _draw_reward(share * n, earned, rng)
+                model[states + 1, g, x] = 0.0
 
 
 @planner

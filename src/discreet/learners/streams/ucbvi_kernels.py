@@ -51,49 +51,64 @@ _ERROR, _MODEL, _REMAINING, _CLIP, _RATE = range(9, 14)
 
 @inlined
 def _valid_model(
-    transitions: Floats, visits: Floats, rewards: Floats, error: float, model: Floats
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    error: float,
+    model: Floats,
+    valid: Floats,
 ) -> None:
-    """Equations 4, 5 and 1 of Qiao and Wang (2023): model = P, r, N."""
+    """Equations 4, 5 and 1 of Qiao and Wang (2023): model = P, r, N; ``valid[S]`` is room."""
     groups, states, choices = visits.shape
     share = error / (2 * states)
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
+                x = s * choices + a
                 low, high = visits[g, s, a] - error / 4, visits[g, s, a] + error / 4
-                valid_row(transitions[g, s, a], low, high, model[g, s, a, :states])
+                valid_row(transitions[g, s, a], low, high, valid)
                 n = 0.0
                 for t in range(states):
-                    model[g, s, a, t] += share
-                    n += model[g, s, a, t]
-                model[g, s, a, states + 1] = n
-                if n > 0.0:
-                    for t in range(states):
-                        model[g, s, a, t] /= n
-                    mean = rewards[g, s, a] / n
-                    model[g, s, a, states] = min(1.0, max(0.0, mean))
+                    n += valid[t] + share
+                    model[t, g, x] = valid[t] + share
+                model[states, g, x] = rewards[g, s, a]
+                model[states + 1, g, x] = n
+    for t in range(states + 1):
+        for g in range(groups):
+            for x in range(states * choices):
+                model[t, g, x] /= model[states + 1, g, x]
+    for g in range(groups):
+        for x in range(states * choices):
+            mean = model[states, g, x] if model[states, g, x] > 0.0 else 0.0
+            model[states, g, x] = mean if mean < 1.0 else 1.0
 
 
 @inlined
 def estimate(
-    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
+    row: Floats,
+    transitions: Floats,
+    visits: Floats,
+    rewards: Floats,
+    model: Floats,
+    values: Floats,
 ) -> None:
-    """``model[g,s,a]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
+    """``model[:, g]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
 
     All that does not depend on the step is computed here, once for all steps of pooled counts.
+    What stands where N is at most MINIMUM is never used. ``values`` is room.
     """
     groups, states, choices = visits.shape
     if row[_MODEL] == 0.0:
-        _valid_model(transitions, visits, rewards, row[_ERROR], model)
+        _valid_model(transitions, visits, rewards, row[_ERROR], model, values[0])
     else:
         _signed_model(row, transitions, visits, rewards, model)
+    root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
+    variance = row[_VARIANCE]
     for g in range(groups):
-        for s in range(states):
-            for a in range(choices):
-                n = model[g, s, a, states + 1]
-                if n > row[_MINIMUM]:
-                    linear = (row[_LINEAR] + row[_SQUARE] / n) / n
-                    model[g, s, a, states] += row[_ROOT] / np.sqrt(n - row[_SHIFT]) + linear
-                    model[g, s, a, states + 2] = row[_VARIANCE] / np.sqrt(n)
+        for x in range(states * choices):
+            n = model[states + 1, g, x]
+            model[states, g, x] += root / np.sqrt(n - shift) + (linear + square / n) / n
+            model[states + 2, g, x] = variance / np.sqrt(n)
 
 
 @inlined
@@ -105,59 +120,72 @@ def _signed_model(
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
-                n = visits[g, s, a]
+                x, n = s * choices + a, visits[g, s, a]
                 if row[_MODEL] == 1.0:
                     n = max(1.0, n + row[_ERROR])
                 for t in range(states):
-                    model[g, s, a, t] = transitions[g, s, a, t] / n
-                model[g, s, a, states] = rewards[g, s, a] / n
-                model[g, s, a, states + 1] = n
+                    model[t, g, x] = transitions[g, s, a, t] / n
+                model[states, g, x] = rewards[g, s, a] / n
+                model[states + 1, g, x] = n
 
 
 @inlined
-def _correction(row: Floats, model: Floats, group: int, s: int, a: int, horizon: int) -> float:
+def _correction(row: Floats, model: Floats, group: int, x: int, choices: int, most: float) -> float:
     """sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²)/N), N' = sum_a N'(s',a)."""
-    states, choices = model.shape[1:3]
-    following = group + 1 if model.shape[0] > 1 else 0
+    states = model.shape[2] // choices
+    following = group + 1 if model.shape[1] > 1 else 0
     total = 0.0
     for t in range(states):
         near = 0.0
         for b in range(choices):
-            near += model[following, t, b, states + 1]
-        ceiling = float(horizon * horizon)
+            near += model[states + 1, following, t * choices + b]
+        ceiling = most
         if near > 0.0:
             ceiling = min(ceiling, row[_NEAR] / near + row[_NEAR2] / (near * near))
-        total += model[group, s, a, t] * ceiling
-    return float(np.sqrt(row[_CORRECTION] * total / model[group, s, a, states + 1]))
+        total += model[t, group, x] * ceiling
+    return float(np.sqrt(row[_CORRECTION] * total / model[states + 1, group, x]))
 
 
 @inlined
-def _fill_q(
-    row: Floats, model: Floats, memory: Floats, values: Floats, h: int, s: int, horizon: int
-) -> None:
-    """memory[0,h,s,a] = min(cap, max(0, r + P·V + b)), or the cap where too little is known."""
-    states = values.shape[1]
-    g = h if model.shape[0] > 1 else 0
+def _fill_q(row: Floats, model: Floats, memory: Floats, values: Floats, h: int) -> None:
+    """memory[0,h,s,a] = min(cap, max(0, r + P·V + b)), or the cap where too little is known.
+
+    All pairs at once, so that it vectorises. Three more rows of ``model`` are room for means
+    and squares of the values ahead and for the corrections.
+    """
+    horizon, states, choices = memory.shape[1:]
+    pairs = states * choices
+    g = h if model.shape[1] > 1 else 0
     cap = float(horizon - h) if row[_REMAINING] == 1.0 else float(horizon)
-    for a in range(model.shape[2]):
-        q = cap
-        if model[g, s, a, states + 1] > row[_MINIMUM]:
-            mean = 0.0
-            square = 0.0
-            for t in range(states):
-                ahead = model[g, s, a, t] * values[h + 1, t]
-                mean += ahead
-                square += ahead * values[h + 1, t]
-            q = model[g, s, a, states] + mean
-            spread = square - mean * mean
-            if spread > 0.0:
-                q += model[g, s, a, states + 2] * np.sqrt(spread)
-            if row[_CORRECTION] > 0.0 and h < horizon - 1:
-                q += _correction(row, model, g, s, a, horizon)
-            q = min(cap, max(0.0, q))
-        if row[_CLIP] == 1.0 and q > memory[0, h, s, a]:
-            q = memory[0, h, s, a]
-        memory[0, h, s, a] = q
+    minimum, clip = row[_MINIMUM], row[_CLIP] == 1.0
+    for x in range(pairs):
+        model[states + 3, g, x] = 0.0
+        model[states + 4, g, x] = 0.0
+        model[states + 5, g, x] = 0.0
+    for t in range(states):
+        value = values[h + 1, t]
+        for x in range(pairs):
+            ahead = model[t, g, x] * value
+            model[states + 3, g, x] += ahead
+            model[states + 4, g, x] += ahead * value
+    if row[_CORRECTION] > 0.0 and h < horizon - 1:
+        most = float(horizon * horizon)
+        for x in range(pairs):
+            if model[states + 1, g, x] > minimum:
+                extra = _correction(row, model, g, x, choices, most)
+                model[states + 5, g, x] = extra
+    for x in range(pairs):
+        mean = model[states + 3, g, x]
+        spread = model[states + 4, g, x] - mean * mean
+        spread = spread if spread > 0.0 else 0.0
+        new = model[states, g, x] + mean + model[states + 2, g, x] * np.sqrt(spread)
+        new += model[states + 5, g, x]
+        new = new if new > 0.0 else 0.0
+        model[states + 3, g, x] = new if new < cap and model[states + 1, g, x] > minimum else cap
+    for s in range(states):
+        for a in range(choices):
+            new = model[states + 3, g, s * choices + a]
+            memory[0, h, s, a] = min(new, memory[0, h, s, a]) if clip else new
 
 
 @planner
@@ -174,13 +202,13 @@ def optimistic_values(
     rng: np.random.Generator,
 ) -> None:
     """Greedy for optimistic Q values; ``memory[0]`` holds Q (start it at H)."""
-    estimate(row, transitions, visits, rewards, model)
+    estimate(row, transitions, visits, rewards, model, values)
     horizon, states = actions.shape
     values[horizon, :] = 0.0
     close = False
     for h in range(horizon - 1, -1, -1):
+        _fill_q(row, model, memory, values, h)
         for s in range(states):
-            _fill_q(row, model, memory, values, h, s, horizon)
             close |= greedy(memory, h, s, actions, values)
     if close:
         break_ties(memory, actions, rng)
@@ -200,12 +228,12 @@ def optimistic_policy(
     rng: np.random.Generator,
 ) -> None:
     """Play the policy in ``memory[1]`` (start it uniform), then move it by mirror ascent."""
-    estimate(row, transitions, visits, rewards, model)
+    estimate(row, transitions, visits, rewards, model, values)
     horizon, states, choices = probabilities.shape
     values[horizon, :] = 0.0
     for h in range(horizon - 1, -1, -1):
+        _fill_q(row, model, memory, values, h)
         for s in range(states):
-            _fill_q(row, model, memory, values, h, s, horizon)
             value = 0.0
             total = 0.0
             for a in range(choices):

@@ -20,6 +20,8 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, WordArray
 from discreet.errors import InvalidInputError, MissingExtraError
+from discreet.privacy.sampling.laplace_digits import laplace_tables
+from discreet.privacy.sampling.normal_layers import normal_layers
 
 Size = int | tuple[int, ...]
 Measurement = Callable[[list[int]], list[int]]
@@ -38,6 +40,8 @@ _MANY = 1 << 13
 _FEW_TERMS = 12
 """Up to here sums of Laplace draws are faster term by term than through gammas and Poissons."""
 _CHUNK = 1 << 20
+LANES = 64
+"""Generators that a large draw runs side by side (see `kernels`)."""
 
 
 class Sampler(Protocol):
@@ -107,7 +111,8 @@ class SimulationSampler:
     """Seeded and fast: for research, worth nothing for real users.
 
     Every draw has the stated distribution up to the rounding of doubles (total variation below
-    1e-12 for all scales up to 1e4, growing with the scale as 1e-16·scale after that).
+    1e-12 for all scales up to 1e4, growing with the scale as 1e-16·scale after that). Large draws
+    of Laplace noise do not depend on it: their tables are exact (`laplace_digits`).
 
     >>> SimulationSampler(np.random.default_rng(0)).discrete_laplace(2.0, 5).dtype
     dtype('int64')
@@ -122,7 +127,7 @@ class SimulationSampler:
         """Difference of two geometrics; floor(scale · exponential) is one, for every scale."""
         check_scale(scale=scale)
         if _many(size):
-            return self._compiled("fill_laplace", size, float(scale), 1)
+            return self._laplaces(scale, 1, size)
         up = np.floor(scale * self._rng.standard_exponential(size))
         down = np.floor(scale * self._rng.standard_exponential(size))
         return (up - down).astype(np.int64)
@@ -136,18 +141,37 @@ class SimulationSampler:
             index = np.searchsorted(cumulative, self._rng.random(size) * cumulative[-1], "right")
             return np.asarray(values[index], np.int64)
         if _many(size):
-            return self._compiled("fill_gaussian", size, float(sigma))
+            return self._gaussians(sigma, size)
         if sigma >= _ROUNDED_SIGMA:
             return np.rint(sigma * self._rng.standard_normal(size)).astype(np.int64)
         flat = self._rejection(sigma, math.prod((size,) if isinstance(size, int) else size))
         return flat.reshape(size)
 
-    def _compiled(self, fill: str, size: Size, *parameters: float) -> IntArray:
-        from discreet.privacy.sampling import kernels
+    def _laplaces(self, scale: float, terms: int, size: Size) -> IntArray:
+        from discreet.privacy.sampling.kernels import fill_laplace
 
         out = np.empty(size, np.int64)
-        getattr(kernels, fill)(self._rng, *parameters, out.reshape(-1))
+        fill_laplace(self._lanes(), laplace_tables(float(scale)), terms, out.reshape(-1))
         return out
+
+    def _gaussians(self, sigma: float, size: Size) -> IntArray:
+        from discreet.privacy.sampling.kernels import fill_gaussian, fill_rounded
+
+        out = np.empty(size, np.int64)
+        fill = fill_rounded if sigma >= _ROUNDED_SIGMA else fill_gaussian
+        fill(self._rng, self._lanes(), normal_layers(), float(sigma), out.reshape(-1))
+        return out
+
+    def _bits(self, probability: float, size: Size) -> IntArray:
+        from discreet.privacy.sampling.kernels import fill_bits
+
+        out = np.empty(size, np.int64)
+        fill_bits(self._rng, float(probability), out.reshape(-1))
+        return out
+
+    def _lanes(self) -> WordArray:
+        """Generators of one large draw, seeded by this sampler's own."""
+        return self._rng.integers(0, 1 << 64, (4, LANES), np.uint64)
 
     def _rejection(self, sigma: float, count: int) -> IntArray:
         # Propose x ~ N(0, s²) with s² = sigma² + sigma/2 and round it to y. Given y, the target
@@ -174,7 +198,7 @@ class SimulationSampler:
         _validate.probability(probability=probability)
         if isinstance(trials, int) and trials == 1:
             if _many(size):
-                return self._compiled("fill_bits", size, float(probability))
+                return self._bits(probability, size)
             return (self._rng.random(size) < probability).astype(np.int64)
         return np.asarray(self._rng.binomial(trials, probability, size), np.int64)
 
@@ -183,7 +207,7 @@ class SimulationSampler:
         check_scale(scale=scale)
         _validate.count(0, users=users)
         if _many(size) and users <= _FEW_TERMS:
-            return self._compiled("fill_laplace", size, float(scale), users)
+            return self._laplaces(scale, users, size)
         mean_of_one = 1.0 / math.expm1(1.0 / scale) if scale > 1e-2 else math.exp(-1.0 / scale)
         up = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))
         down = self._rng.poisson(mean_of_one * self._rng.standard_gamma(users, size))

@@ -85,7 +85,7 @@ class Scratch(NamedTuple):
 
     Attributes:
         memory: ``[M, H, S, A]``, kept.
-        model: ``[G, S, A, S + 3]``.
+        model: ``[rows of the planner, G, S·A]``.
         values: ``[H + 1, S]``.
     """
 
@@ -116,12 +116,12 @@ _RANDOMNESS = types.NamedTuple(
     (FLOATS_2, FLOATS_2, INTEGERS_1, FLOATS_2, types.float64, types.int64), Randomness
 )
 _USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS), Users)
-_SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_4, FLOATS_2), Scratch)
+_SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_3, FLOATS_2), Scratch)
 _POLICY = types.NamedTuple((INTEGERS_2, FLOATS_3, INTEGERS_2, FLOATS_1), NextPolicy)
 
 PLANNER = types.void(
     *(FLOATS_1, FLOATS_4, FLOATS_3, FLOATS_3),
-    *(FLOATS_4, FLOATS_4, FLOATS_2, INTEGERS_2, FLOATS_3, GENERATOR),
+    *(FLOATS_4, FLOATS_3, FLOATS_2, INTEGERS_2, FLOATS_3, GENERATOR),
 )
 """Coefficients; public transitions, visits and rewards; memory, model and values of `Scratch`;
 actions and probabilities of `NextPolicy`; the learner's generator."""
@@ -134,6 +134,21 @@ def draw(cumulative: FloatArray, u: float) -> int:
     while i < cumulative.size - 1 and u >= cumulative[i]:
         i += 1
     return i
+
+
+@inlined
+def _ahead(
+    transitions: FloatArray,
+    rewards: FloatArray,
+    values: FloatArray,
+    place: tuple[int, int, int, int],
+) -> float:
+    """The value of one action: its reward and what follows."""
+    step, h, s, a = place
+    total = float(rewards[h, s, a])
+    for t in range(transitions.shape[3]):
+        total += transitions[step, s, a, t] * values[h + 1, t]
+    return total
 
 
 @inlined
@@ -153,13 +168,13 @@ def policy_value(
         step = h if transitions.shape[0] > 1 else 0
         for s in range(states):
             total = 0.0
-            for a in range(choices):
-                weight = probabilities[h, s, a] if stochastic else 1.0 * (actions[h, s] == a)
-                if weight > 0.0:
-                    ahead = rewards[h, s, a]
-                    for t in range(states):
-                        ahead += transitions[step, s, a, t] * values[h + 1, t]
-                    total += weight * ahead
+            if stochastic:
+                for a in range(choices):
+                    weight = probabilities[h, s, a]
+                    if weight > 0.0:
+                        total += weight * _ahead(transitions, rewards, values, (step, h, s, a))
+            else:
+                total = _ahead(transitions, rewards, values, (step, h, s, actions[h, s]))
             values[h, s] = total
     value = 0.0
     for s in range(states):

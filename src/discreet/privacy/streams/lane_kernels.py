@@ -15,34 +15,18 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from discreet._jit import kernel
+from discreet._jit import as_float, as_word, kernel
 from discreet._types import FloatArray, WordArray
+from discreet.privacy.sampling.kernels import next_word
+
+__all__ = ["as_float", "as_word", "next_word"]
 
 _LN2 = math.log(2.0)
 ONE = np.uint64(0x3FF0000000000000)
 """The bits of 1.0."""
 _MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
 _BELOW_ONE = 1.0 - 2.0**-53
-
-
-def _reinterpret(source: Any, target: Any) -> Any:
-    """A cast of the same 64 bits, which vectorises (a view of an array does not)."""
-
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def cast(context: Any, value: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-        return target(source), generate
-
-    return cast
-
-
-as_float = _reinterpret(types.uint64, types.float64)
-as_word = _reinterpret(types.float64, types.uint64)
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,21 +44,6 @@ def fused_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     made = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
     compiled: Callable[..., Any] = made(function)
     return compiled
-
-
-@numba.njit(forceinline=True)
-def next_word(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, j: int) -> np.uint64:
-    """One output of generator j (xoshiro256++)."""
-    a, b, c, d = s0[j], s1[j], s2[j], s3[j]
-    mixed = a + d
-    result = ((mixed << np.uint64(23)) | (mixed >> np.uint64(41))) + a
-    c ^= a
-    d ^= b
-    s1[j] = b ^ c
-    s0[j] = a ^ d
-    s2[j] = c ^ (b << np.uint64(17))
-    s3[j] = (d << np.uint64(45)) | (d >> np.uint64(19))
-    return np.uint64(result)
 
 
 @fused

@@ -24,7 +24,7 @@ from discreet.privacy.statistics import PrivateCounts
 if TYPE_CHECKING:  # compiled modules load when used
     from discreet.privacy.streams.kernels import Counters, Randomness, TrueModel, Users
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 21
 """Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
 
 
@@ -76,7 +76,7 @@ class SimulatedStream:
         from discreet.privacy.streams.kernels import Users
 
         plan, model = self.plan, _true_model(self._mdp)
-        size = max(1, min(8192, _BLOCK_BYTES // (8 * plan.cells)))
+        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * plan.cells)))
         for first in range(0, plan.episodes, size):
             count = min(size, plan.episodes - first)
             yield first, count, Users(model, self.raw, self.public, self._randomness(count))
