@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from discreet.errors import DiscreetError
+
 _collecting = gc.isenabled()
 gc.disable()  # a fifth of loading numba would be a search for garbage among what stays
 try:
@@ -19,8 +21,6 @@ try:
 finally:
     if _collecting:
         gc.enable()
-
-from discreet.errors import DiscreetError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
