@@ -48,7 +48,8 @@ def policy_values(
     H, X, A, _ = transitions.shape
     policy = np.zeros((H, X), np.int64)
     mass = np.zeros((H + 1, X))
-    mass[0] = initial
+    for x in range(X):
+        mass[0, x] = initial[x]
     earned = np.zeros(H + 1)
     values = np.zeros(indices.shape[0])
     for j in range(indices.shape[0]):
@@ -89,7 +90,8 @@ def best_visits(
     H, X, A, _ = transitions.shape
     policy = np.zeros((H, X), np.int64)
     mass = np.zeros((H + 1, X))
-    mass[0] = initial
+    for x in range(X):
+        mass[0, x] = initial[x]
     best = np.zeros((X, A))
     winner = np.full((X, A), -1)
     keys = np.zeros((X, A), np.uint64)

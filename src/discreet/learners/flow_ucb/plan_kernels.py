@@ -177,6 +177,13 @@ def optimistic(
 
 
 @kernel
+def _begin(initial: FloatArray, out: FloatArray) -> None:
+    """``out[0] = initial``, without the comparison of shapes that is compiled for seconds."""
+    for s in range(initial.size):
+        out[0, s] = initial[s]
+
+
+@kernel
 def state_occupancy(
     number: IntArray,
     probabilities: FloatArray,
@@ -191,7 +198,7 @@ def state_occupancy(
     horizon, states = actions.shape
     layers = number.shape[0]
     out[:] = 0.0
-    out[0] = initial
+    _begin(initial, out)
     for h in range(horizon - 1):
         layer = h if layers > 1 else 0
         for s in range(states):
@@ -230,7 +237,7 @@ def largest_reach(certain: FloatArray, initial: FloatArray, out: FloatArray) -> 
     """
     horizon, states = out.shape
     layers, _, choices, _ = certain.shape
-    out[0] = initial
+    _begin(initial, out)
     chance, before = np.empty(states), np.empty(states)
     for h in range(1, horizon):
         for target in range(states):
@@ -245,8 +252,10 @@ def largest_reach(certain: FloatArray, initial: FloatArray, out: FloatArray) -> 
                         for j in range(states):
                             mean += certain[layer, s, a, j] * chance[j]
                         before[s] = max(before[s], mean)
-                chance[:] = before
-            out[h, target] = (initial * chance).sum()
+                chance, before = before, chance
+            out[h, target] = 0.0
+            for s in range(states):
+                out[h, target] += initial[s] * chance[s]
 
 
 @kernel
@@ -257,7 +266,7 @@ def charted_occupancy(
     horizon, states = actions.shape
     layers = belief.number.shape[0]
     out[:] = 0.0
-    out[0] = initial
+    _begin(initial, out)
     for h in range(horizon - 1):
         layer = h if layers > 1 else 0
         for s in range(states):

@@ -145,7 +145,8 @@ def add_expected(belief: Belief, report: Report, plan: Plan) -> None:
             sums[1, TOTAL] = sums[1, VISITS] * mean_reward(row)
             for k in range(layers):
                 here = layers == 1 or k == h
-                if here or belief.pooled_moves[k, s, a]:
-                    belief.moves[k, s, a] += sums[0]
-                if here or belief.pooled_gains[k, s, a]:
-                    belief.gains[k, s, a] += sums[1]
+                for i in range(COLUMNS):  # slices would be compiled for seconds
+                    if here or belief.pooled_moves[k, s, a]:
+                        belief.moves[k, s, a, i] += sums[0, i]
+                    if here or belief.pooled_gains[k, s, a]:
+                        belief.gains[k, s, a, i] += sums[1, i]
