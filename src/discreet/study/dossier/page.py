@@ -62,7 +62,8 @@ svg { max-width: 100%; height: auto; display: block; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 2rem; }
 @media (max-width: 44rem) { body { font-size: 15px; padding: 1rem .8rem; }
   .three, .sign { grid-template-columns: 1fr; } h1 { font-size: 1.3rem; }
-  td.k { white-space: normal; } td { overflow-wrap: anywhere; } }
+  th, td { padding: .3rem .35rem; } td.k { white-space: normal; }
+  td.k + td { overflow-wrap: anywhere; } }
 @media print { @page { margin: 16mm 14mm; } body { max-width: none; padding: 0; font-size: 10.5pt; }
   .scroll { overflow: visible; } pre { max-height: none; } a { color: inherit; }
   body > h2:first-of-type { break-before: page; margin-top: 0; } .banner { break-after: avoid; }

@@ -256,7 +256,7 @@ def history(material: "Material") -> str:
     hashes = [str(e["previous"]) for e in entries[1:]] + [material.study.head]
     rows = [
         (str(e["number"]), str(e["kind"]), str(e.get("users", "")), str(e.get("asked", "")),
-         str(e.get("policy", ""))[:16], digest[:16])
+         _code(str(e.get("policy", ""))[:16]), _code(digest[:16]))
         for e, digest in zip(entries, hashes, strict=True)
     ]  # fmt: skip
     note = ""
@@ -264,9 +264,10 @@ def history(material: "Material") -> str:
         note = f"<p>{len(rows):,} entries; the first {_FIRST} and the last {_LAST} are shown.</p>"
         rows = rows[:_FIRST] + rows[-_LAST:]
     head = ("entry", "what", "came", "asked for", "policy", "hash")
+    table = _table(material, head, rows, raw=(4, 5))
     return (
         "<p>Each entry quotes the hash of the one before it, and those of its participants, policy "
-        f"and statistics. Hashes are cut to 16 digits here.</p>{note}{_table(material, head, rows)}"
+        f"and statistics. Hashes are cut to 16 digits here.</p>{note}{table}"
     )
 
 
@@ -345,6 +346,10 @@ def _plain(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_plain(part)}" for name, part in value.items()) or "as usual"
     return str(value)
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>" if text else ""
 
 
 def _facts(material: "Material", facts: Sequence[tuple[str, str]], *, code: bool = False) -> str:
