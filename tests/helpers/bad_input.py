@@ -120,6 +120,16 @@ def _two_at_once(folder):
         place.unlink()
 
 
+def _closed_by_another(folder):
+    one = begin(folder / "other.db", learner="dp-ucbvi")
+    try:
+        two = discreet.resume(one.path)
+        one.close()
+        advance(two, 1)
+    finally:
+        one.path.unlink()
+
+
 def _fewer_under_shuffle(folder):
     study = begin(folder / "other.db", discreet.Shuffle(1, 1e-6), episodes=400)
     try:
@@ -199,6 +209,7 @@ CASES = {
     "an older copy": (_older, "an older copy or another study"),
     "a full disk": (_full_disk, "disk is full"),
     "two processes with one batch": (_two_at_once, "changed by another process"),
+    "a stream that another process closed": (_closed_by_another, "was closed after 0 users"),
     "duplicate rows in a CSV": (_rows("a,0,ill,wait,1", "a,0,ill,wait,1"), "line"),
     "missing steps in a CSV": (_rows("a,0,ill,wait,1"), "step"),
     "an unknown state in a CSV": (_rows("a,0,sick,wait,1"), "sick"),
