@@ -13,7 +13,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from discreet.lab.labels import trust_words
-from discreet.lab.plots import COLOURS, MARKERS
+from discreet.lab.looks import COLOURS
+from discreet.lab.plots import MARKERS
 from discreet.lab.results import Results, load
 from discreet.lab.tasks import build_environment
 from discreet.mdp import effective_support

@@ -12,7 +12,6 @@ from discreet.lab.plots import (
     PLOTS,
     action_colours,
     figure,
-    looks_of,
     plot_bounds,
     plot_by_episodes,
     plot_by_epsilon,
@@ -24,6 +23,8 @@ from discreet.lab.plots import (
     plot_range,
     plot_regret,
 )
+from discreet.lab.spec import LearnerRow
+from discreet.papers.bounds import BOUNDS
 from helpers.experiments import series
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -137,16 +138,10 @@ def test_the_key_of_a_policy_has_the_colours_of_its_picture(axes):
     assert len(set(action_colours(20))) == 20
 
 
-def test_trust_models_keep_their_colours_from_picture_to_picture():
-    both = dict(zip("ab", looks_of([series("local", 1.0), series("central", 1.0)]), strict=True))
-    alone = looks_of([series("central", 1.0)])[0]
-    assert both["b"][0] == alone[0] != both["a"][0]
-
-
 class Folder:
     """Results without files."""
 
-    experiment = SimpleNamespace(environments=())
+    experiment = SimpleNamespace(environments=(), learners=())
 
     def __init__(self, *group):
         self.group = group
@@ -214,23 +209,6 @@ def test_an_unknown_plot_is_named():
         figure(Folder(series()), "regrets")
 
 
-def test_colour_is_the_family_and_style_the_strength():
-    looks = looks_of([series(), series("central", 1.0), series("central", 0.1)])
-    assert looks[1][0] == looks[2][0] != looks[0][0]
-    assert looks[1][1] != looks[2][1]
-
-
-def test_single_strengths_differ_in_style_too():
-    looks = looks_of([series(), series("central", 1.0), series("local", 1.0)])
-    assert len({str(style) for _, style in looks}) == 3
-
-
-def test_ten_lines_are_ten_looks():
-    lines = [series("local", e, requested=m) for m in "abcde" for e in (2.0, 20.0)]
-    lines += [series("local", 2.0, requested="a", delta=0.1)]
-    assert len({str(look) for look in looks_of(lines)}) == 11
-
-
 @pytest.mark.parametrize("name", sorted(PLOTS))
 def test_dollars_and_underscores_are_drawn_as_they_are(name, tmp_path):
     """A label that is no mathematics would end the report after all runs."""
@@ -264,6 +242,10 @@ def test_slopes_of_bounds_end_where_the_lines_do(axes):
     known = [replace(s, facts={**s.facts, "learner": "dp-ucbvi"}) for s in THREE]
     plot_bounds(axes, known)
     dotted = axes.lines[4:]  # three lines and the uniform policy
+    named = [name for name in labels(axes) if name.startswith("slope")]
+    assert named[0] == "slope of its bound, sqrt(SAH²T)"
+    assert named[-1] == "slope of the lower bound, H·sqrt(SAK)"
+    assert len(named) == 4
     assert len(dotted) == len(known) + 1  # and what nobody can beat
     for line, one in zip(dotted, known, strict=False):
         assert line.get_ydata()[-1] == pytest.approx(one.final.mean())
@@ -271,3 +253,63 @@ def test_slopes_of_bounds_end_where_the_lines_do(axes):
     assert dotted[-1].get_ydata()[-1] == pytest.approx(lowest.final.mean())
     x, y = dotted[-1].get_xdata(), dotted[-1].get_ydata()
     assert y[-1] / y[0] == pytest.approx((x[-1] / x[0]) ** 0.5)  # H·sqrt(SAK)
+
+
+def test_a_slope_takes_the_states_of_all_layers_and_the_version_of_its_run(axes):
+    """X of 004 is 21 for RiverSwim S=4, H=6; `fine="mixture"` is 000, with a bound of its own."""
+    one = series("central", 1.0, label="a", learner="private-uc-o-reps")
+    plot_bounds(axes, [one])
+    x, y = axes.lines[2].get_xdata(), axes.lines[2].get_ydata()
+    bound = BOUNDS["private-uc-o-reps"]["central"]
+    expected = bound(21, 2, 6, x[-1], 1.0) / bound(21, 2, 6, x[0], 1.0)
+    assert y[-1] / y[0] == pytest.approx(expected)
+    axes.clear()
+    plot_bounds(
+        axes, [series(learner="pe"), replace(series(learner="pe"), settings={"fine": "mixture"})]
+    )
+    slopes = [name for name in labels(axes) if "its bound" in name]
+    assert slopes == ["slope of its bound, sqrt(XAH³K)", "slope of its bound, sqrt(X²AH⁵K)"]
+
+
+def test_axes_keep_their_width_beside_long_names():
+    """A legend below as soon as a name is long: axes of a third of the picture show nothing."""
+    words = "DP-UCBVI, paper 003-ldp (laplace, exact noise)"
+    group = [series("local", e, label=f"{words} {e:g}") for e in (1.0, 2.0)]
+    for name in ("deviation", "regret", "bounds"):
+        drawn = figure(Folder(*group), name)
+        drawn.canvas.draw()
+        assert not drawn.axes[0].texts
+        assert drawn.axes[0].get_position().width > 0.7
+        plt.close(drawn)
+
+
+@pytest.mark.parametrize("name", ["regret", "by-episodes", "cost"])
+def test_an_endless_band_does_not_decide_the_limits(name):
+    """Two runs that differ a thousandfold have intervals over fifty powers of ten."""
+    one = series()
+    apart = replace(one, regret=one.regret * np.array([[1.0], [1000.0]]))
+    drawn = figure(Folder(apart), name)
+    low, high = drawn.axes[0].get_xlim() if name == "cost" else drawn.axes[0].get_ylim()
+    mean, uniform = apart.regret.mean(axis=0), apart.uniform
+    assert low >= min(mean.min(), uniform.min()) / 4
+    assert high <= 4 * max(mean.max(), uniform.max())
+    plt.close(drawn)
+
+
+def test_panels_share_axes_colours_and_one_legend():
+    rows = [LearnerRow(name="psrl", label=f"{p}: A", panel=p.title()) for p in ("one", "two")]
+    rows.append(LearnerRow(name="psrl", label="two: B", panel="Two"))
+    group = [series("local", 1.0, label="one: A"), series("local", 1.0, label="two: A")]
+    folder = Folder(*group, series(label="two: B"))
+    folder.experiment = SimpleNamespace(environments=(), learners=rows)
+    drawn = figure(folder, "deviation")
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["One", "Two"]
+    first, second = drawn.axes
+    assert first.lines[0].get_color() == second.lines[0].get_color()
+    assert first.get_ylim() == second.get_ylim()
+    names = [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert names == ["A, claimed ε = 1", "playing at random", "B"]
+    plt.close(drawn)
+    drawn = figure(folder, "cost")  # points with names of their own need no panels
+    assert len(drawn.axes) == 1
+    plt.close(drawn)

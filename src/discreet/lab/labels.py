@@ -28,7 +28,7 @@ CAPTIONS = {
     "random. Axes and bands as in paper 002.",
     "bounds": "Dotted: how the printed bound of each learner under its trust model grows, through "
     "the end of its line (bounds hold up to constants); black: the same of what no learner can "
-    "beat, through the end of the lowest line.",
+    "beat, through the end of the lowest line. X of paper 004 counts the states of all layers.",
     "by-episodes": "Every point is a separate study of that size; shaded: 95% intervals. Dotted "
     "grey: playing at random.",
     "by-epsilon": "Smaller epsilon, stronger privacy; dotted grey: playing at random.",

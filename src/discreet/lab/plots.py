@@ -10,15 +10,26 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from discreet._types import FloatArray
 from discreet.errors import MissingExtraError, UnknownNameError
 from discreet.lab.labels import TITLES, label_of, labels_of, trust_words
+from discreet.lab.looks import (
+    COLOURS,
+    STYLES,
+    TRUST_COLOURS,
+    Line,
+    are_trust_models,
+    lines_by_claim,
+    looks_of,
+    panels_of,
+)
 from discreet.lab.results import Results, Series
 from discreet.lab.statistics import band
+from discreet.mdp.shape import Shape
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,40 +39,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from discreet.mdp.shape import Shape
     from discreet.papers.bounds import RegretBound
 
-Style: TypeAlias = str | tuple[int, tuple[int, ...]]
-"""A line style as Matplotlib names it, or as dashes."""
 Varied: TypeAlias = Literal["episodes", "epsilon"]
 """What changes along a line of final regrets."""
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-STYLES: tuple[Style, ...] = (
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (5, 1)),
-    (0, (3, 1, 1, 1)),
-    (0, (1, 1)),
-    (0, (7, 2)),
-)
 _DIRECT = 6  # more lines than this have a legend below
 _SIZE = (5.4, 3.8)  # inches: as wide as a phone
 _ROW = 0.2  # inches that a row of a legend takes
 _TEXT = 9.5
 _FOLD = 44  # letters of a name beside an axis before it is folded
+_BESIDE = 24  # letters of a name at the end of a line, folded; a longer one needs a legend
+_BELOW = 70  # letters of a name in a legend before it is folded
+_FAR = 3  # a band shows as far as this times the highest line, and its inverse below the lowest
 _GAP = 0.062  # of the axes' height between two names at the end of lines
 UNIFORM = "playing at random"
+_INTERVAL = "_interval"  # no line: limits do not follow it
 _CURVES = ("regret", "per-episode", "deviation", "range", "bounds")
 """Lines along the episodes, which may end where they like."""
-_TRUST_COLOURS = {
-    "none": "#444444",
-    "central": COLOURS[0],
-    "shuffle": COLOURS[2],
-    "local": COLOURS[1],
-}
+_PANELLED = ("regret", "per-episode", "deviation", "range")
+"""Pictures that are drawn in panels where the experiment asks for them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -77,49 +74,21 @@ def _pyplot() -> "ModuleType":
     return pyplot
 
 
-def looks_of(series: Sequence[Series]) -> list[tuple[str, Style]]:
-    """Colour and line style of each line: colour by learner and mechanism, style by epsilon.
+def plot_regret(
+    axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
+) -> "Axes":
+    """Cumulative regret against episodes, log-log, with 95% simultaneous bands.
 
-    With one learner, each trust model has its colour in every picture. With at most one epsilon per
-    family every line has a style of its own as well, for printers without colours.
+    Args:
+        axes: where to draw.
+        series: the lines.
+        lines: the same with names and looks, where other axes share them; as in `plot_per_episode`,
+            `plot_deviation` and `plot_range`.
     """
-    families: dict[tuple[str, ...], list[tuple[float | str, ...]]] = {}
-    keys = [(_family(s), _strength(s)) for s in series]
-    for family, strength in keys:
-        families.setdefault(family, []).append(strength)
-    single = all(len(strengths) == 1 for strengths in families.values())
-    names = list(families)
-    trusts = _are_trust_models(series)
-    looks = []
-    for family, strength in keys:
-        number = names.index(family)
-        style = number if single else families[family].index(strength)
-        colour = _TRUST_COLOURS[family[2]] if trusts else COLOURS[number % 8]
-        looks.append((colour, STYLES[style % 8]))
-    return looks
-
-
-def _are_trust_models(series: Sequence[Series]) -> bool:
-    """True if lines differ in their trust model (and epsilon) alone."""
-    return len({_family(one)[:2] for one in series if one.facts["trust"] != "none"}) <= 1
-
-
-def _family(series: Series) -> tuple[str, ...]:
-    facts = series.facts
-    return facts["label"], facts["requested"], facts["trust"]
-
-
-def _strength(series: Series) -> tuple[float | str, ...]:
-    facts = series.facts
-    return facts["epsilon"], facts["delta"], facts["calibration"]
-
-
-def plot_regret(axes: "Axes", series: Sequence[Series]) -> "Axes":
-    """Cumulative regret against episodes, log-log, with 95% simultaneous bands."""
     longest = max(series, key=lambda s: s.episodes[-1])
     late = longest.episodes >= longest.episodes[-1] ** (1 / 3)  # before, all lines are one
     shade = 0.15 if len(series) <= len(COLOURS) else 0.05
-    for one, name, (colour, style) in _lines(series):
+    for one, name, (colour, style) in lines or _lines(series):
         limits, shown = band(one.regret, positive=True), one.episodes >= longest.episodes[late][0]
         x, mean, low, high = (
             values[shown] for values in (one.episodes, limits.mean, limits.low, limits.high)
@@ -132,9 +101,11 @@ def plot_regret(axes: "Axes", series: Sequence[Series]) -> "Axes":
     return axes
 
 
-def plot_per_episode(axes: "Axes", series: Sequence[Series]) -> "Axes":
+def plot_per_episode(
+    axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
+) -> "Axes":
     """Mean regret per episode so far: a line that falls is a learner that learns."""
-    for one, name, (colour, style) in _lines(series):
+    for one, name, (colour, style) in lines or _lines(series):
         mean = one.regret.mean(axis=0) / one.episodes
         axes.plot(one.episodes, mean, color=colour, ls=style, lw=1.8, label=name)
     level = series[0].uniform[-1] / series[0].episodes[-1]
@@ -143,63 +114,97 @@ def plot_per_episode(axes: "Axes", series: Sequence[Series]) -> "Axes":
     return axes
 
 
-def plot_deviation(axes: "Axes", series: Sequence[Series]) -> "Axes":
+def plot_deviation(
+    axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
+) -> "Axes":
     """Cumulative regret on plain axes with standard deviations (figure 4 of paper 001)."""
-    return _plain_axes(axes, series, lambda runs: runs.mean(axis=0) + _sides(runs.std(axis=0)))
+
+    def edges(runs: FloatArray) -> FloatArray:
+        mean, width = runs.mean(axis=0), runs.std(axis=0)
+        return np.stack([mean - width, mean + width])
+
+    return _plain_axes(axes, lines or _lines(series), edges)
 
 
-def plot_range(axes: "Axes", series: Sequence[Series]) -> "Axes":
+def plot_range(
+    axes: "Axes", series: Sequence[Series], lines: Sequence[Line] | None = None
+) -> "Axes":
     """Cumulative regret on plain axes from the least run to the worst (figures of paper 002)."""
-    return _plain_axes(axes, series, lambda runs: np.stack([runs.min(axis=0), runs.max(axis=0)]))
 
+    def edges(runs: FloatArray) -> FloatArray:
+        return np.stack([runs.min(axis=0), runs.max(axis=0)])
 
-def _sides(width: FloatArray) -> FloatArray:
-    return np.stack([-width, width])
+    return _plain_axes(axes, lines or _lines(series), edges)
 
 
 def _plain_axes(
-    axes: "Axes", series: Sequence[Series], shade: Callable[[FloatArray], FloatArray]
+    axes: "Axes", lines: Sequence[Line], shade: Callable[[FloatArray], FloatArray]
 ) -> "Axes":
     """Mean regret of every line; ``shade`` gives the lower and the upper edge of its band."""
-    for one, name, (colour, style) in _lines(series):
+    for one, name, (colour, style) in lines:
         low, high = shade(one.regret)
         axes.plot(one.episodes, one.regret.mean(axis=0), color=colour, ls=style, lw=1.8, label=name)
         axes.fill_between(one.episodes, low, high, color=colour, alpha=0.12, lw=0)
-    longest = max(series, key=lambda s: s.episodes[-1])
+    longest = max((one for one, _, _ in lines), key=lambda s: s.episodes[-1])
     axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label=UNIFORM)
     axes.set(xlabel="episodes (users)", ylabel="cumulative regret")
     return axes
 
 
-def plot_bounds(axes: "Axes", series: Sequence[Series], shape: "Shape | None" = None) -> "Axes":
+class Place(NamedTuple):
+    """The size of an environment, for bounds.
+
+    Attributes:
+        shape: S, A and H.
+        layered: X of paper 004, the states of all layers together but for the last.
+    """
+
+    shape: Shape
+    layered: int
+
+    def sizes(self, bound: "RegretBound") -> tuple[int, int, int]:
+        """What ``bound`` calls S (or X), A and H."""
+        states, actions, horizon = self.shape.states, self.shape.actions, self.shape.horizon
+        return (self.layered if bound.layered else states, actions, horizon)
+
+
+_RIVER = Place(Shape(states=4, actions=2, horizon=6), 21)
+
+
+def plot_bounds(axes: "Axes", series: Sequence[Series], place: Place | None = None) -> "Axes":
     """Cumulative regret, and the slope of every line's printed bound, dotted.
 
     Args:
         axes: where to draw.
         series: the lines.
-        shape: of the environment; None is that of RiverSwim, S=4, A=2, H=6.
+        place: the size of the environment; None is that of RiverSwim, S=4, A=2, H=6.
     """
     from discreet.papers.bounds import LOWER, bounds_of
 
     plot_regret(axes, series)
-    size = (4, 2, 6) if shape is None else (shape.states, shape.actions, shape.horizon)
+    place, named = place or _RIVER, set[str]()
     for one, (colour, _) in zip(series, looks_of(series), strict=True):
-        bound = bounds_of(one.facts["learner"]).get(one.facts["trust"])
+        known = bounds_of(one.facts["learner"], one.settings.get("fine"))
+        bound = known.get(one.facts["trust"])
         if bound is not None:
-            _slope(axes, one, bound, size, colour)
+            name = "" if bound.text in named else f"slope of its bound, {bound.text}"
+            _slope(axes, one, bound, place, (colour, name))
+            named.add(bound.text)
     least = min(series, key=lambda s: float(s.final.mean()) / s.episodes[-1])
-    _slope(axes, least, LOWER[least.facts["trust"]], size, "black")
+    lower = LOWER[least.facts["trust"]]
+    _slope(axes, least, lower, place, ("black", f"slope of the lower bound, {lower.text}"))
     return axes
 
 
 def _slope(
-    axes: "Axes", one: Series, bound: "RegretBound", size: tuple[int, int, int], colour: str
+    axes: "Axes", one: Series, bound: "RegretBound", place: Place, looks: tuple[str, str]
 ) -> None:
     """A bound, moved so that it meets the end of a line."""
-    late = one.episodes >= one.episodes[-1] ** (1 / 2)
+    late, size = one.episodes >= one.episodes[-1] ** (1 / 2), place.sizes(bound)
     values = np.array([bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]])
-    scale = float(one.final.mean()) / values[-1]
-    axes.plot(one.episodes[late], scale * values, color=colour, ls=":", lw=1.2)
+    scale, (colour, name) = float(one.final.mean()) / values[-1], looks
+    said = name or "_"  # without a name of its own in the legend
+    axes.plot(one.episodes[late], scale * values, color=colour, ls=":", lw=1.2, label=said)
 
 
 def plot_by_episodes(axes: "Axes", series: Sequence[Series]) -> "Axes":
@@ -231,15 +236,19 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
     Points, not bars: on a logarithmic axis a bar would begin anywhere.
     """
     ordered = sorted(series, key=lambda s: float(s.final.mean()), reverse=True)
+    worst = max(float(s.uniform[-1]) for s in series)
+    worst = max(worst, float(ordered[0].final.mean()))
     for place, (one, name) in enumerate(zip(ordered, names_of(ordered), strict=True)):
         limits = band(one.final[:, None], positive=True)
         mean, low, high = (float(v[0]) for v in (limits.mean, limits.low, limits.high))
-        colour = _TRUST_COLOURS[one.facts["trust"]]
-        axes.plot([low, high], [place, place], color=colour, lw=2.5, solid_capstyle="butt")
+        colour = TRUST_COLOURS[one.facts["trust"]]
+        axes.plot(
+            [low, high], [place] * 2, color=colour, lw=2.5, solid_capstyle="butt", label=_INTERVAL
+        )
         axes.plot([mean], [place], "o", color=colour, ms=7, label=name)
         axes.annotate(
             f"{mean:,.0f}",
-            (high, place),
+            (min(high, _FAR * worst), place),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -264,10 +273,10 @@ def plot_cost(axes: "Axes", series: Sequence[Series]) -> "Axes":
     return axes
 
 
-def _folded(name: str) -> str:
+def _folded(name: str, width: int = _FOLD) -> str:
     """A long name in several lines; ``ε = 1`` stays together."""
     together = name.replace(" = ", "\u00a0=\u00a0")  # which no line ends in
-    return textwrap.fill(together, _FOLD).replace("\u00a0", " ")
+    return textwrap.fill(together, width).replace("\u00a0", " ")
 
 
 def plot_noise(axes: "Axes", series: Sequence[Series]) -> "Axes":
@@ -341,27 +350,71 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
         series = _longest(series, per_line=name in _CURVES)
     with plt.rc_context({"font.size": _TEXT, "font.family": "sans-serif"}), _regret_may_be_zero():
         drawn: Figure = plt.figure(figsize=_SIZE, layout="constrained")
+        title = f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}"
+        panels = panels_of(results.experiment.learners, series)
+        if name in _PANELLED and len(panels) > 1:
+            _draw_panels(drawn, PLOTS[name], panels, title)
+            return drawn
         axes = drawn.subplots()
         if name == "bounds":
-            plot_bounds(axes, series, _shape_of(results, series[0].facts["environment"]))
+            plot_bounds(axes, series, _place_of(results, series[0].facts["environment"]))
         else:
             PLOTS[name](axes, series)
-        axes.set_axisbelow(True)
-        axes.grid(True, which="major", color="0.9", lw=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.minorticks_off()
-        _number_short_axes(axes)
-        axes.set_title(
-            f"{TITLES[name]}\n{_literal(series[0].facts['environment'])}",
-            loc="left",
-            fontsize=10.5,
-        )
+        _finish(axes, title)
         if name != "cost":
-            _name_lines(drawn, axes)
+            _name_lines(drawn, axes, below=name == "bounds")
         else:
             lines = sum(1 + tick.get_text().count("\n") for tick in axes.get_yticklabels())
             drawn.set_size_inches(_SIZE[0], 1.5 + 0.15 * (len(series) + lines))
     return drawn
+
+
+def _draw_panels(
+    drawn: "Figure",
+    plot: Callable[..., "Axes"],
+    panels: dict[str, list[Series]],
+    title: str,
+) -> None:
+    """One panel above the other on common axes, and one legend below."""
+    rows: list[Axes] = list(drawn.subplots(len(panels), sharex=True, sharey=True))
+    lines = lines_by_claim([one for group in panels.values() for one in group])
+    for axes, (panel, group) in zip(rows, panels.items(), strict=True):
+        members = {id(one) for one in group}
+        mine = [(one, _literal(n), look) for one, n, look in lines if id(one) in members]
+        plot(axes, group, mine)
+        _finish(axes, _folded(_literal(panel), _BELOW))
+        axes.label_outer()
+    drawn.suptitle(title, x=0.01, ha="left", fontsize=10.5)
+    named: dict[str, Line2D] = {}
+    for axes in rows:
+        handles, names = axes.get_legend_handles_labels()
+        named |= dict(zip(names, cast("list[Line2D]", handles), strict=True))
+    _legend_below(drawn, list(named.values()), list(named), 2.3 * len(rows) + 0.4)
+
+
+def _finish(axes: "Axes", title: str) -> None:
+    """Grid, ticks, limits and title, the same for all."""
+    axes.set_axisbelow(True)
+    axes.grid(True, which="major", color="0.9", lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.minorticks_off()
+    _limit_bands(axes)
+    _number_short_axes(axes)
+    axes.set_title(title, loc="left", fontsize=10.5)
+
+
+def _limit_bands(axes: "Axes") -> None:
+    """Lines decide the limits of a logarithmic axis: the interval of two runs may be endless."""
+    for axis, limit, move, column in (
+        (axes.xaxis, axes.get_xlim(), axes.set_xlim, 0),
+        (axes.yaxis, axes.get_ylim(), axes.set_ylim, 1),
+    ):
+        lines = [line for line in axes.lines if line.get_label() != _INTERVAL]
+        drawn = np.concatenate([np.asarray(line.get_xydata())[:, column] for line in lines])
+        shown = drawn[drawn > 0]
+        if axis.get_scale() == "log" and shown.size:
+            low, high = float(shown.min()) / _FAR, float(shown.max()) * _FAR
+            move(max(limit[0], low), min(limit[1], high))
 
 
 def _number_short_axes(axes: "Axes") -> None:
@@ -376,12 +429,17 @@ def _number_short_axes(axes: "Axes") -> None:
                 axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
 
 
-def _shape_of(results: Results, environment: str) -> "Shape | None":
+def _place_of(results: Results, environment: str) -> Place | None:
     """The size of an environment of the experiment; None if it is none of them."""
     from discreet.lab.tasks import build_environment
+    from discreet.mdp.layered import LayeredMDP
 
     rows = [row for row in results.experiment.environments if row.title == environment]
-    return build_environment(rows[0], results.experiment.seed, 0).shape if rows else None
+    if not rows:
+        return None
+    mdp = build_environment(rows[0], results.experiment.seed, 0)
+    layered = mdp if isinstance(mdp, LayeredMDP) else LayeredMDP.from_tabular(mdp)
+    return Place(mdp.shape, layered.states)
 
 
 @contextmanager
@@ -392,21 +450,31 @@ def _regret_may_be_zero() -> Iterator[None]:
         yield
 
 
-def _name_lines(drawn: "Figure", axes: "Axes") -> None:
-    """Names where lines end; a legend below if there are too many."""
+def _legend_below(
+    drawn: "Figure", handles: "Sequence[Line2D]", names: Sequence[str], height: float
+) -> None:
+    """A legend under axes that are ``height`` inches high; long names are folded."""
+    columns = 1 if max(map(len, names)) > 28 else 2
+    folded = [_folded(name, _BELOW) for name in names]
+    rows = sum(1 + name.count("\n") for name in folded) / columns
+    drawn.set_size_inches(_SIZE[0], height + _ROW * math.ceil(rows))
+    drawn.legend(
+        handles, folded, ncols=columns, frameon=False, loc="outside lower left", fontsize=8.5
+    )
+
+
+def _name_lines(drawn: "Figure", axes: "Axes", *, below: bool) -> None:
+    """Names where lines end; a legend below if asked for, or if they are too many or too long."""
     found, names = axes.get_legend_handles_labels()
     handles = cast("list[Line2D]", found)
-    if len(names) > _DIRECT:
-        columns = 1 if max(map(len, names)) > 28 else 2
-        rows = -(-len(names) // columns)
-        drawn.set_size_inches(_SIZE[0], _SIZE[1] + _ROW * rows)
-        drawn.legend(
-            handles, names, ncols=columns, frameon=False, loc="outside lower left", fontsize=8.5
-        )
+    beside = [name.replace(", ", "\n", 1) if len(name) > 22 else name for name in names]
+    widest = max((len(part) for name in beside for part in name.split("\n")), default=0)
+    if below or len(names) > _DIRECT or widest > _BESIDE:
+        _legend_below(drawn, handles, names, _SIZE[1])
         return
     top, bottom = axes.transAxes.transform([(0, 1), (0, 0)])[:, 1]
     ends = []
-    for line, name in zip(handles, names, strict=True):
+    for line, name in zip(handles, beside, strict=True):
         y = float(np.ravel(line.get_ydata())[-1])
         pixel = axes.transData.transform((axes.get_xlim()[1], y))[1]
         height = float(np.clip(np.nan_to_num((pixel - bottom) / (top - bottom)), 0, 1))
@@ -416,7 +484,7 @@ def _name_lines(drawn: "Figure", axes: "Axes") -> None:
         axes.text(
             1.015,
             height,
-            name.replace(", ", "\n", 1) if len(name) > 22 else name,
+            name,
             transform=axes.transAxes,
             color="0.4" if name == UNIFORM else colour,
             va="center",
@@ -455,9 +523,9 @@ def _literal(text: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def _lines(series: Sequence[Series]) -> "Iterator[tuple[Series, str, tuple[str, Style]]]":
+def _lines(series: Sequence[Series]) -> list[Line]:
     """Every line with its name and its looks."""
-    return zip(series, names_of(series), looks_of(series), strict=True)
+    return list(zip(series, names_of(series), looks_of(series), strict=True))
 
 
 def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
@@ -495,9 +563,9 @@ def _without_epsilon(one: Series, name: str, several: bool) -> str:
 
 
 def _final_lines(axes: "Axes", series: Sequence[Series], by: Varied) -> None:
-    trusts = _are_trust_models(series)
+    trusts = are_trust_models(series)
     for index, (label, group) in enumerate(_groups(series, by).items()):
-        colour = _TRUST_COLOURS[group[0].facts["trust"]] if trusts else COLOURS[index % 8]
+        colour = TRUST_COLOURS[group[0].facts["trust"]] if trusts else COLOURS[index % 8]
         _final_line(axes, (colour, index), label, group, by)
 
 

@@ -13,7 +13,7 @@ another version of discreet, or of code (learner, environment, mechanism) edited
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
@@ -341,6 +341,7 @@ class Series:
         seconds: median time per run, without compilation.
         compile_seconds: of all runs together, in which kernels were compiled or read from disk.
         version: the discreet that made it.
+        settings: of the learner, as the first run resolved them.
     """
 
     facts: Facts
@@ -353,6 +354,7 @@ class Series:
     seconds: float
     version: str
     compile_seconds: float = 0.0
+    settings: Mapping[str, Plain] = field(default_factory=dict)
 
     @property
     def final(self) -> FloatArray:
@@ -407,6 +409,7 @@ class Results:
             seconds=float(np.median([time["seconds"] for time in times])),
             version=entry["version"],
             compile_seconds=float(sum(time["compile_seconds"] for time in times)),
+            settings=entry.get("settings", {}),
         )
 
 

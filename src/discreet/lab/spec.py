@@ -111,6 +111,8 @@ class LearnerRow(Titled):
         lockstep: simulate runs side by side, several times faster, where the learner offers it;
             the law of the results is the same, the random numbers are not.
         label: shown in tables and legends.
+        panel: pictures along the episodes draw learners of one panel together, and those of others
+            beside them on the same axes; colours go by what stands behind ``: `` in the label.
         paper: a preset instead (`discreet list papers`): its learner with its settings (those given
             here win) under its own trust model, whatever the experiment's are.
         epsilon: of a preset.
@@ -125,6 +127,7 @@ class LearnerRow(Titled):
     max_episodes: int = 0
     lockstep: bool = False
     label: str = ""
+    panel: str = ""
     paper: str = ""
     epsilon: tuple[float, ...] = ()
     delta: float = 0.0

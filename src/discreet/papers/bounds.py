@@ -19,7 +19,7 @@ class Size:
     """What a bound depends on.
 
     Attributes:
-        S: states (X in 000, 001 and 004).
+        S: states (X in 000, 001 and 004); in 004 those of all layers together, without the last.
         A: actions.
         H: horizon.
         K: episodes.
@@ -54,12 +54,14 @@ class RegretBound:
         shape: up to constants and logarithms.
         where: it is printed.
         proven: False where the printed proof has a gap, or drops a term.
+        layered: True if S is the number of states of all layers together (X of 004).
     """
 
     text: str
     shape: Callable[[Size], float] = field(compare=False)
     where: str = ""
     proven: bool = True
+    layered: bool = False
 
     def __call__(
         self,
@@ -78,7 +80,11 @@ class RegretBound:
 def _sum(first: RegretBound, text: str, more: Callable[[Size], float], where: str) -> RegretBound:
     """The non-private part, and the price of privacy."""
     return RegretBound(
-        f"{first.text} + {text}", lambda n: first.shape(n) + more(n), where, first.proven
+        f"{first.text} + {text}",
+        lambda n: first.shape(n) + more(n),
+        where,
+        first.proven,
+        first.layered,
     )
 
 
@@ -110,12 +116,14 @@ _SUPPORT = RegretBound(
     lambda n: n.H * n.cumulative_support * math.sqrt(n.K),
     "004, Theorem 3.3",
     proven=False,  # it drops 2H·sqrt(K·ln(XA/H)) of (D.4), which does not vanish with C_M
+    layered=True,
 )
 _BANDIT = RegretBound(
     _SUPPORT.text,
     _SUPPORT.shape,
     "004, Theorem 4.2",
     proven=False,  # its proof replaces q/u by 1/u in a negative term
+    layered=True,
 )
 _PE_001 = RegretBound(
     "sqrt(XAH³K)", lambda n: math.sqrt(n.S * n.A * n.H**3 * n.K), "001, Theorem 6"
@@ -234,6 +242,17 @@ def _expm1(value: float) -> float:
     return math.expm1(min(value, 700.0))
 
 
-def bounds_of(learner: str) -> Mapping[str, RegretBound]:
-    """Those of one learner by trust model; none for a learner that no paper proves one for."""
-    return BOUNDS.get(learner, {})
+def bounds_of(learner: str, fine: object = None) -> Mapping[str, RegretBound]:
+    """Those of one learner by trust model; none for a learner that no paper proves one for.
+
+    Args:
+        learner: by its name in the roster.
+        fine: policy elimination's setting; ``"mixture"`` is version 000, which has its own.
+
+    >>> bounds_of("sdp-pe", "mixture")["shuffle"].where
+    '000, Theorem 11'
+    """
+    found = BOUNDS.get(learner, {})
+    if fine == "mixture":
+        return {trust: bound for trust, bound in VERSION_000.items() if trust in found}
+    return found
