@@ -1,12 +1,13 @@
-"""What one report costs: processor time of device, shuffler and analyser, memory of sealing.
+"""What one report costs: processor time of device, shuffler and analyser, memory of large batches.
 
-python -m tools.service_load [--reports 20000] [--postgres] [--sealed 100000]
+python -m tools.service_load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
 """
 
 import argparse
 import asyncio
 import contextlib
 import itertools
+import os
 import pathlib
 import subprocess
 import sys
@@ -17,10 +18,13 @@ from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
+from discreet.device import ENVELOPE
 from discreet.service.analyser import opening
+from discreet.service.analyser.fetched import Fetched
 from discreet.service.client import Client
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
+from discreet.study.names import digests_of
 from helpers.postgres import Server
 from helpers.service_soak import processor_seconds, resident
 from helpers.services import (
@@ -45,6 +49,7 @@ OF = charter(
 POLICY = [[0] * 4] * 6
 LIFE = {"states": [0, 1, 1, 2, 2, 3, 3], "actions": [0] * 6, "rewards": [0.5] * 6}
 _CONNECTIONS = 64
+_USERS = 1_000_000
 
 
 def batch(users: int) -> Announced:
@@ -165,6 +170,27 @@ def sealing(where: str, name: str, reports: int) -> None:
     )
 
 
+def fetching(envelopes: int) -> None:
+    """Memory of an analyser that keeps so many envelopes and looks for copies, in this process."""
+    before, start = resident(), time.process_time()
+    with tempfile.TemporaryDirectory() as folder, Fetched(pathlib.Path(folder), [envelopes]) as one:
+        one.begin(0)
+        for first in range(0, envelopes, 20_000):
+            one.take(os.urandom(min(20_000, envelopes - first) * ENVELOPE))
+        one.end()
+        one.check_distinct()
+        _need(sum(len(part) for _, part in one.slices()) == envelopes * ENVELOPE)
+    seconds, after = time.process_time() - start, resident()
+    print(
+        f"fetching: {envelopes:,} envelopes ({envelopes * ENVELOPE / 1e6:,.0f} MB), {seconds:.1f} s "
+        f"of processor time, at most {after:.0f} MB ({before:.0f} MB before)",
+        flush=True,
+    )
+    people = digests_of([f"0:{i}" for i in range(_USERS)], bytes(32))
+    each = (resident() - after) / len(people) * 2**20
+    print(f"telling: {each:,.0f} bytes for each of {len(people):,} users", flush=True)
+
+
 def _need(truth: bool) -> None:
     if not truth:
         sys.exit("Not every report was taken: these numbers mean nothing.")
@@ -193,7 +219,9 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--serve")
     parser.add_argument("--tickets", type=pathlib.Path)
+    parser.add_argument("--fetched", type=int, default=5_000_000)
     parser.add_argument("--seal")
+    parser.add_argument("--fetch", action="store_true")
     chosen = parser.parse_args()
     if chosen.serve:
         serving_for_ever(chosen.serve, OF, ticket.read(chosen.tickets))
@@ -201,8 +229,13 @@ def main() -> None:
     if chosen.seal:
         sealing(chosen.seal, chosen.seal.partition(":")[0][:10], chosen.sealed)
         return
+    if chosen.fetch:
+        fetching(chosen.fetched)
+        return
     device()
     analyser()
+    command = [sys.executable, __file__, "--fetch", "--fetched", str(chosen.fetched)]
+    subprocess.run(command, check=True)
     with tempfile.TemporaryDirectory() as folder, _places(folder, chosen.postgres) as places:
         for name, place in places:
             store(place(), name, chosen.reports)

@@ -153,6 +153,13 @@ def messages(store, number, sizes):
     ]
 
 
+def envelopes(client, number, place):
+    """All envelopes of a class, as the analyser gets them."""
+    parts = []
+    client.messages(number, place, parts.append)
+    return b"".join(parts)
+
+
 def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
     """A shuffler on a store."""
     from discreet.service.protocol.canonical import sha256

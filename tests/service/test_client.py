@@ -20,7 +20,7 @@ def client(answer, token=""):
         (lambda c: c.manifest_at(7), "GET /v1/manifests/7"),
         (lambda c: c.send(b"report"), "POST /v1/reports report"),
         (lambda c: c.announce(3, b"signed"), "PUT /v1/batches/3 signed"),
-        (lambda c: c.messages(3, 2), "GET /v1/batches/3/messages/2"),
+        (lambda c: c.messages(3, 2, [].append), "GET /v1/batches/3/messages/2"),
         (lambda c: c.done(3), "POST /v1/batches/3/done"),
     ],
 )
@@ -80,3 +80,26 @@ def test_no_answer_names_the_place_and_not_the_request(error):
     with pytest.raises(UnreachableError, match=rf"http://shuffler \({error.__name__}\)") as caught:
         client(answer).send(b"report")
     assert "secret" not in str(caught.value)
+
+
+def test_envelopes_come_in_pieces_and_other_answers_are_bounded():
+    endless = httpx.Response(200, content=bytes(3 << 20))
+    parts = []
+    client(lambda _: endless).messages(0, 0, parts.append)
+    assert sum(map(len, parts)) == 3 << 20 and max(map(len, parts)) <= 1 << 20
+
+    def pour():
+        while True:
+            yield bytes(1 << 20)
+
+    for status in (200, 500):
+        with pytest.raises(UnreachableError, match="more than 16777216 bytes"):
+            client(lambda _, s=status: httpx.Response(s, content=pour())).charter()
+
+
+def test_who_takes_envelopes_may_stop():
+    def enough(_):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        client(lambda _: httpx.Response(200, content=bytes(9))).messages(0, 0, enough)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import discreet
-from discreet.service.analyser.analyser import AttackError, check_distinct
+from discreet.service.analyser.fetched import AttackError, Fetched
 from discreet.service.analyser.opening import open_cells
 from discreet.service.client import Client, UnreachableError
 from discreet.service.protocol import envelope, ticket
@@ -35,10 +35,10 @@ def test_p01_nothing_leaves_before_n_distinct_users(place):
             client.send(services.fake_report(one, pass_))
             assert services.code(client.send, services.fake_report(one, pass_)) == "ticketSpent"
         for _ in range(3):
-            assert services.code(client.messages, 0, 0) == "notFull"
+            assert services.code(client.messages, 0, 0, [].append) == "notFull"
         fewer = services.announced(OF, users=3)  # n is fixed from the first announcement
         assert services.code(client.announce, 0, fewer.signed) == "forbiddenMutation"
-        assert services.code(client.messages, 0, 0) == "notFull"
+        assert services.code(client.messages, 0, 0, [].append) == "notFull"
         assert client.metrics()["received"] == 3
         client.send(services.fake_report(one, passes[3]))
         sizes = [len(until_full(client, 0, k)) for k in range(len(one.sizes))]
@@ -48,7 +48,7 @@ def test_p01_nothing_leaves_before_n_distinct_users(place):
 def until_full(client, number, place):
     for _ in range(12_000):  # minutes: on however busy a machine
         try:
-            return client.messages(number, place)
+            return services.envelopes(client, number, place)
         except Refusal as refusal:
             assert refusal.code == "notFull"
             threading.Event().wait(0.01)
@@ -253,31 +253,37 @@ def test_p06_copies_are_an_attack_and_nothing_is_counted(tmp_path):
         assert analyser.step() == "waiting"
         running.send()
         until_full(client, 0, 0)
-        honest = client.messages(0, 0)
-        analyser._client.messages = lambda n, c: (
-            honest[:52] + honest[:-52] if c == 0 else client.messages(n, c)
+        honest = services.envelopes(client, 0, 0)
+        ask = client.messages
+        analyser._client.messages = lambda n, c, take: (
+            take(honest[:52] + honest[:-52]) if c == 0 else ask(n, c, take)
         )
         with pytest.raises(AttackError, match="copies"):
             analyser.step()
         assert analyser.study.batches == 0
-        analyser._client.messages = lambda n, c: client.messages(n, c)[52:]
+        analyser._client.messages = lambda n, c, take: take(honest[52:])
         with pytest.raises(AttackError, match="bytes, expected"):
             analyser.step()
         assert analyser.study.batches == 0
-        analyser._client.messages = client.messages
+        analyser._client.messages = ask
         assert analyser.step() == "counted"
         analyser.close()
 
 
-def test_p06_the_shuffler_refuses_copies_inside_a_report():
+def test_p06_the_shuffler_refuses_copies_inside_a_report(tmp_path):
     one = services.announced(OF)
     whole = services.fake_report(one, bytes(32))
     with pytest.raises(Refusal, match="copiedEnvelope"):
         read(whole[:-52] + whole[-104:-52])
-    envelopes = whole[65:]
-    check_distinct([envelopes])
-    with pytest.raises(AttackError):
-        check_distinct([envelopes, envelopes[:52]])
+    for envelopes in (whole[65:], whole[65:] + whole[65 : 65 + 52]):
+        with Fetched(tmp_path, [len(envelopes) // 52]) as batch:
+            batch.begin(0)
+            batch.take(envelopes)
+            if len(envelopes) > len(whole[65:]):
+                with pytest.raises(AttackError):
+                    batch.check_distinct()
+            else:
+                batch.check_distinct()
 
 
 def test_p17_a_deadline_discards_and_never_shrinks(place):
@@ -294,7 +300,7 @@ def test_p17_a_deadline_discards_and_never_shrinks(place):
         while client.metrics()["batches_expired"] == 0:
             threading.Event().wait(0.02)
         assert client.metrics()["tickets_spent"] == 0
-        assert services.code(client.messages, 0, 0) == "batchExpired"
+        assert services.code(client.messages, 0, 0, [].append) == "batchExpired"
         assert services.code(client.send, services.fake_report(one, passes[2])) == "noOpenBatch"
         smaller = services.announced(
             OF, 1, before=one.manifest, batch=0, users=4, deadline=int(services.NOW) + 900

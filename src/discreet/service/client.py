@@ -1,16 +1,20 @@
 """How analyser and devices speak to the shuffler."""
 
 import contextlib
-from collections.abc import Iterator
-from typing import Self
+from collections.abc import Callable, Iterator
+from typing import NoReturn, Self
 
 import httpx
 
 from discreet.errors import DiscreetError
+from discreet.service.protocol import manifest
 from discreet.service.protocol.problems import PROBLEMS, Refusal, code_of
 
 PATIENCE = 60.0
 """Seconds for one request."""
+_PIECE = 1 << 20
+_LARGEST = manifest.LARGEST
+"""Bytes of an answer, envelopes apart: nothing that is served is larger than a manifest may be."""
 
 
 class UnreachableError(DiscreetError):
@@ -51,9 +55,11 @@ class Client:
         """Open a batch."""
         self._ask("PUT", f"/v1/batches/{number}", signed)
 
-    def messages(self, number: int, place: int) -> bytes:
-        """All envelopes of a class."""
-        return self._ask("GET", f"/v1/batches/{number}/messages/{place}")
+    def messages(self, number: int, place: int, take: Callable[[bytes], object]) -> None:
+        """All envelopes of a class, in whatever pieces they come."""
+        with self._answer("GET", f"/v1/batches/{number}/messages/{place}") as answer:
+            for part in answer.iter_bytes(_PIECE):
+                take(part)
 
     def done(self, number: int) -> None:
         """The batch is counted: the shuffler may forget it."""
@@ -76,14 +82,31 @@ class Client:
         self.close()
 
     def _ask(self, method: str, path: str, content: bytes = b"") -> bytes:
-        with _reached(self._url):
-            answer = self._http.request(
-                method, self._url + path, content=content, headers=self._headers
-            )
-            body = answer.content
-        if answer.is_success:
-            return body
-        code = code_of(body)
+        with self._answer(method, path, content) as answer:
+            return self._read(answer)
+
+    @contextlib.contextmanager
+    def _answer(self, method: str, path: str, content: bytes = b"") -> Iterator[httpx.Response]:
+        """An answer that is no refusal; its body is still to be read."""
+        url, headers = self._url + path, self._headers
+        with (
+            _reached(self._url),
+            self._http.stream(method, url, content=content, headers=headers) as answer,
+        ):
+            if not answer.is_success:
+                self._refuse(answer)
+            yield answer
+
+    def _read(self, answer: httpx.Response) -> bytes:
+        body = bytearray()
+        for part in answer.iter_bytes(_PIECE):
+            body += part
+            if len(body) > _LARGEST:
+                raise UnreachableError(f"{self._url} answers with more than {_LARGEST} bytes.")
+        return bytes(body)
+
+    def _refuse(self, answer: httpx.Response) -> NoReturn:
+        code = code_of(self._read(answer))
         if code == "broken" and answer.status_code != PROBLEMS["broken"].status:
             raise UnreachableError(f"{self._url} answers with status {answer.status_code}.")
         raise Refusal(code)

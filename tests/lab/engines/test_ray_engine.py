@@ -1,14 +1,13 @@
 """The Ray engine when a cluster, a worker or the package is missing."""
 
 import builtins
-import os
 from types import SimpleNamespace
 
 import pytest
 
-from discreet.errors import DiscreetError, MissingExtraError
+from discreet.errors import MissingExtraError
 from discreet.lab.engines import get_engine
-from discreet.lab.engines.ray_engine import _connect, _outcomes
+from discreet.lab.engines.ray_engine import _outcomes
 from helpers.bundles import WORK, outcome_of
 from helpers.experiments import without
 
@@ -33,26 +32,6 @@ class Ray:
 def test_a_failing_ray_worker_is_one_failed_run():
     found = {o.task.run: o.error for o in _outcomes(Ray(), WORK)}
     assert found == {0: None, 1: None, 2: "its Ray worker failed: out of memory"}
-
-
-def test_a_cluster_that_cannot_be_reached_is_one_sentence(monkeypatch):
-    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
-
-    def init(**options):
-        assert options["address"] == "nowhere:1"
-        raise ConnectionError("refused")
-
-    with pytest.raises(DiscreetError, match=r"'nowhere:1': refused.*ray start --head"):
-        _connect(SimpleNamespace(init=init), "nowhere:1", 2)
-
-
-def test_ray_reports_no_usage(monkeypatch):
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "")
-    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
-    seen = {}
-    _connect(SimpleNamespace(init=lambda **options: seen.update(options)), None, 3)
-    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
-    assert (seen["num_cpus"], seen["include_dashboard"]) == (3, False)
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):

@@ -432,6 +432,20 @@ def broken(change):
     return plan, change(messages)
 
 
+def tallied(messages, more=0):
+    """How often each message was sent; of the first one, some more."""
+    kinds, times = np.unique(messages, axis=0, return_counts=True)
+    times[0] += more
+    return np.column_stack([kinds, times if more >= 0 else -times])
+
+
+def test_how_often_each_message_was_sent_says_as_much():
+    plan, messages = broken(lambda m: m)
+    one, two = (plan.release_reports(data, 5) for data in (messages, tallied(messages)))
+    for name in plan.statistics:
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -440,6 +454,9 @@ def broken(change):
         (lambda m: [*m.tolist(), [0]], "badReport"),
         (lambda _: None, "badReport"),
         (lambda m: np.hstack([m, m]), "badReport"),
+        (lambda m: tallied(m, -1), "badReport"),
+        (lambda m: tallied(m, 1 << 62), "badReport"),
+        (lambda m: tallied(m, 2), "wrongNumber"),
         (lambda m: m[1:], "wrongNumber"),
         (lambda m: np.vstack([m, m[:1]]), "wrongNumber"),
         (lambda m: m[:0], "wrongNumber"),

@@ -11,11 +11,10 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.service.analyser.analyser import (
     Analyser,
-    AttackError,
-    check_distinct,
     check_signing_key,
     policy_of,
 )
+from discreet.service.analyser.fetched import AttackError
 from discreet.service.client import UnreachableError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
@@ -43,23 +42,6 @@ def test_a_key_of_another_charter_is_refused_before_it_signs():
     check_signing_key(charter(), SIGNER)
     with pytest.raises(InvalidInputError, match="one and the same `discreet service init`"):
         check_signing_key(charter(), Ed25519PrivateKey.generate())
-
-
-def envelopes(*heads):
-    """With these encapsulated keys, and other contents every time."""
-    return b"".join(bytes([head]) * 32 + bytes([i]) * 20 for i, head in enumerate(heads))
-
-
-def test_copies_are_found_within_a_class_and_between_classes():
-    check_distinct([envelopes(1, 2, 3), envelopes(4, 5)])
-    for messages in ([envelopes(1, 2, 1)], [envelopes(1, 2), envelopes(2)]):
-        with pytest.raises(AttackError, match="Nothing was counted"):
-            check_distinct(messages)
-
-
-def test_keys_that_differ_in_one_byte_are_no_copies():
-    almost = bytes(31) + b"\1" + bytes(20)
-    check_distinct([bytes(52) + almost])
 
 
 class Scripted(Analyser):
@@ -118,7 +100,7 @@ class Nobody:
     def announce(self, number, signed):
         self.signed = signed
 
-    def messages(self, number, place):
+    def messages(self, number, place, take):
         raise Refusal("batchExpired")
 
 

@@ -1,9 +1,8 @@
 """The Ray engine: the same tasks on an existing cluster, or on a local one started here."""
 
-import os
 from collections.abc import Iterator, Sequence
 
-from discreet.errors import DiscreetError, MissingExtraError
+from discreet._ray import connected
 from discreet.lab.engines import Engine
 from discreet.lab.tasks import Bundle, Outcome, execute, lost
 
@@ -12,33 +11,10 @@ def ray_engine(address: str | None) -> Engine:
     """An engine that joins the cluster at ``address``, or starts a local one."""
 
     def run(work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtraError("ray", "ray") from None
-        started = not ray.is_initialized()
-        if started:
-            _connect(ray, address, jobs)
-        try:
+        with connected(address, jobs) as ray:
             yield from _outcomes(ray, work)
-        finally:
-            if started:
-                ray.shutdown()
 
     return run
-
-
-def _connect(ray: object, address: str | None, jobs: int) -> None:
-    # Ray reports usage to its makers unless told otherwise; a privacy library tells it otherwise.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    options = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
-    try:
-        ray.init(log_to_driver=False, logging_level="ERROR", **options)  # type: ignore[attr-defined]
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise DiscreetError(
-            f"Cannot reach a Ray cluster at {address!r}: {error}. Start one with "
-            f"`ray start --head`, or leave --address out to start a local one."
-        ) from None
 
 
 def _outcomes(ray: object, work: Sequence[Bundle]) -> Iterator[Outcome]:

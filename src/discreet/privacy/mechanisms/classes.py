@@ -246,6 +246,7 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
     ) -> PrivateCounts:
         """Release a batch from the shuffled messages ``(class, cell)`` of all its users.
 
+        Or from how often each was sent: ``(class, cell, times)``, which is much less to keep.
         Nothing is released unless every class has exactly ``users·(1 + K)`` messages.
         """
         histograms = self._histograms(reports, users, played)
@@ -279,10 +280,11 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         """Messages per cell, class by class, blanks left out."""
         classes = self._checked(users, mask)
         _check_messages(messages, classes, users)
-        return [
-            np.bincount(messages[messages[:, 0] == i, 1], minlength=one.cells + 1)[: one.cells]
-            for i, one in enumerate(classes)
-        ]
+        found = [np.zeros(one.cells + 1, np.int64) for one in classes]
+        for i, seen in enumerate(found):
+            own = messages[messages[:, 0] == i]
+            np.add.at(seen, own[:, 1], _times(own))
+        return [seen[:-1] for seen in found]
 
     def _published(
         self,
@@ -420,18 +422,22 @@ def _check_messages(messages: IntArray, classes: Sequence[MessageClass], users: 
 
 
 def _refused(messages: IntArray, classes: Sequence[MessageClass], users: int) -> Iterator[str]:
-    if messages.ndim != 2 or messages.shape[1] != 2 or messages.dtype.kind not in "iu":
-        yield "badReport: Expected messages as integers [(class, cell), ...]."
+    if messages.ndim != 2 or messages.shape[1] not in (2, 3) or messages.dtype.kind not in "iu":
+        yield "badReport: Expected integers [(class, cell), ...], or [(class, cell, times), ...]."
         return
-    kinds, cells = messages[:, 0], messages[:, 1]
+    kinds, cells, times = messages[:, 0], messages[:, 1], _times(messages)
     if ((kinds < 0) | (kinds >= len(classes))).any():
         yield f"unknownClass: Expected classes from 0 to {len(classes) - 1}."
         return
     most = np.array([one.cells for one in classes])
     if ((cells < 0) | (cells > most[kinds])).any():
         yield "cellOutOfRange: Expected the number of a cell of its class, none or blank."
-    received = np.bincount(kinds, minlength=len(classes))
     expected = np.array([users * one.messages for one in classes])
+    if ((times < 0) | (times > expected.max(initial=0))).any():
+        yield "badReport: Expected times from 0 to the number of messages."
+        return
+    received = np.zeros(len(classes), np.int64)
+    np.add.at(received, kinds, times)
     if (received != expected).any():
         i = int(np.flatnonzero(received != expected)[0])
         yield (
@@ -439,6 +445,13 @@ def _refused(messages: IntArray, classes: Sequence[MessageClass], users: int) ->
             f"{received[i]}; some are missing or foreign, a user was counted twice, or they were "
             f"made for another batch."
         )
+
+
+def _times(messages: IntArray) -> IntArray:
+    """How often each message was sent: once, unless a third column says otherwise."""
+    if messages.shape[1] == 3:
+        return messages[:, 2]
+    return np.ones(len(messages), np.int64)
 
 
 def _guarantee(trust: "Shuffle") -> Guarantee:

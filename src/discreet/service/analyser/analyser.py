@@ -21,11 +21,11 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from discreet._files import write_atomically
-from discreet._types import IntArray
-from discreet.device import ENVELOPE, load
+from discreet.device import load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
+from discreet.service.analyser.fetched import Fetched
 from discreet.service.analyser.keys import BatchKeys
 from discreet.service.analyser.opening import Opener, Task, in_processes
 from discreet.service.client import Client, UnreachableError
@@ -34,17 +34,12 @@ from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise
 from discreet.service.protocol.charter import Charter, layout_of
-from discreet.service.protocol.envelope import KEY
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
 from discreet.study.study import Study
 
 log = logging.getLogger("discreet.service.analyser.analyser")
 _SKEW = 300
-
-
-class AttackError(DiscreetError):
-    """What came from the shuffler cannot be what devices sent; nothing was counted."""
 
 
 class Analyser:
@@ -97,11 +92,14 @@ class Analyser:
         if current is None or current.manifest.token != self.study.token:
             current = self._next(current)
         current = self._announced(current)
-        try:
-            messages = self._fetched(current)
-        except Refusal as refusal:
-            return self._not_yet(current, refusal)
-        self._count(current, messages)
+        users = current.manifest.users
+        with Fetched(self._folder, [users * size for size in current.sizes]) as fetched:
+            try:
+                self._fetch(current.manifest.number, fetched)
+            except Refusal as refusal:
+                return self._not_yet(current, refusal)
+            fetched.check_distinct()
+            self._count(current, fetched)
         self._acknowledge(current.manifest.number)
         return "counted"
 
@@ -204,19 +202,12 @@ class Analyser:
             return refusal.code == "unknownBatch"
         return False
 
-    def _fetched(self, current: Announced) -> list[bytes]:
+    def _fetch(self, number: int, fetched: Fetched) -> None:
         """All classes, each of its size."""
-        number, users = current.manifest.number, current.manifest.users
-        found = []
-        for place, size in enumerate(current.sizes):
-            found.append(self._client.messages(number, place))
-            if len(found[-1]) != users * size * ENVELOPE:
-                raise AttackError(
-                    f"Class {place} of manifest {number} has {len(found[-1])} bytes, expected "
-                    f"{users * size * ENVELOPE}: the shuffler does not keep to the protocol. "
-                    f"Nothing was counted."
-                )
-        return found
+        for place in range(fetched.classes):
+            fetched.begin(place)
+            self._client.messages(number, place, fetched.take)
+            fetched.end()
 
     def _not_yet(self, current: Announced, refusal: Refusal) -> str:
         if refusal.code == "notFull":
@@ -229,20 +220,24 @@ class Analyser:
         self._keys.destroy(current.manifest.number)
         return "expired"
 
-    def _count(self, current: Announced, messages: list[bytes]) -> None:
-        manifest = current.manifest
-        check_distinct(messages)
+    def _count(self, current: Announced, fetched: Fetched) -> None:
+        manifest, classes = current.manifest, current.device.classes
         key = self._keys.read(manifest.number)
-        tasks = [
-            Task(data, key, current.hash, place, one.cells)
-            for place, (data, one) in enumerate(zip(messages, current.device.classes, strict=True))
+        tasks = (
+            Task(part, key, current.hash, place, classes[place].cells)
+            for place, part in fetched.slices()
+        )
+        tallies = [np.zeros(one.cells + 1, np.int64) for one in classes]
+        for place, found in self._opener(tasks):
+            tallies[place] += found
+        reports = [
+            (place, cell, times)
+            for place, tally in enumerate(tallies)
+            for cell, times in enumerate(tally.tolist())
         ]
-        cells = self._opener(tasks)
-        places = np.repeat(np.arange(len(cells)), [len(part) for part in cells])
-        reports = np.stack([places, np.concatenate(cells)], axis=1)
         self._at("tell.before")
         self.study.tell(
-            reports,
+            np.array(reports),
             users=[f"{manifest.number}:{i}" for i in range(manifest.users)],
             token=manifest.token,
             note={"manifest": current.hash.hex(), "charter": self.charter.id.hex()},
@@ -301,19 +296,3 @@ def check_study(charter: Charter, study: Study) -> None:
             "statistics, noise or start states are others. Use the charter and the study of one "
             "and the same `discreet service init`."
         )
-
-
-def check_distinct(messages: list[bytes]) -> None:
-    """Refuse a batch with two envelopes of one encapsulated key: somebody copied a report.
-
-    A copy would count a user twice and so move counters by more than the guarantee covers.
-    """
-    heads = [_heads(data) for data in messages]
-    words = np.concatenate(heads)
-    if len(np.unique(words, axis=0)) != len(words):
-        raise AttackError("Two envelopes are copies of each other. Nothing was counted.")
-
-
-def _heads(data: bytes) -> IntArray:
-    envelopes = np.frombuffer(data, np.uint8).reshape(-1, ENVELOPE)[:, :KEY]
-    return np.ascontiguousarray(envelopes).view(np.int64)

@@ -1,27 +1,29 @@
-"""Opening envelopes: the analyser's heaviest work, some 50 microseconds each.
+"""Opening envelopes: the analyser's heaviest work, some 90 microseconds each (docs/scale.md).
 
 In this process where there are few, in several processes, or on a Ray cluster. Results are the same
 whoever does it. A worker is given the batch's key: it must belong to the analyser.
 """
 
+import collections
+import itertools
 import multiprocessing
-import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from discreet._ray import connected
 from discreet._types import IntArray
 from discreet.device import ENVELOPE
-from discreet.errors import DiscreetError, MissingExtraError
 from discreet.service.protocol import envelope
 
-_SLICE = 20_000
-"""Envelopes of one task: a second."""
+T = TypeVar("T")
+_FEW = 20_000
+"""Envelopes for which starting processes is not worth its while: two seconds."""
 
 
 def open_cells(
@@ -45,6 +47,10 @@ def open_cells(
     return cells
 
 
+Tally = tuple[int, IntArray]
+"""Of a class: how many envelopes hold each of its cells, and last those that are blank."""
+
+
 class Task(NamedTuple):
     """Some envelopes of one class.
 
@@ -62,44 +68,34 @@ class Task(NamedTuple):
     place: int
     blank: int
 
-    def open(self) -> IntArray:
-        """The cells."""
+    def open(self) -> Tally:
+        """How many of them hold each cell."""
         key = X25519PrivateKey.from_private_bytes(self.key)
-        return open_cells(self.envelopes, key, self.manifest, self.place, self.blank)
-
-    def slices(self) -> Iterator["Task"]:
-        """The same in tasks of a second."""
-        step = _SLICE * ENVELOPE
-        for first in range(0, len(self.envelopes), step):
-            yield self._replace(envelopes=self.envelopes[first : first + step])
+        cells = open_cells(self.envelopes, key, self.manifest, self.place, self.blank)
+        return self.place, np.bincount(cells, minlength=self.blank + 1)
 
 
-Opener = Callable[[Sequence[Task]], list[IntArray]]
-"""From one task per class to the cells of every class."""
-
-
-def opened(
-    tasks: Sequence[Task], run: Callable[[list[Task]], Iterable[IntArray]]
-) -> list[IntArray]:
-    """Tasks cut into slices, run, and put together again."""
-    pieces = [(i, piece) for i, task in enumerate(tasks) for piece in task.slices()]
-    found: list[list[IntArray]] = [[] for _ in tasks]
-    for (i, _), cells in zip(pieces, run([piece for _, piece in pieces]), strict=True):
-        found[i].append(cells)
-    return [np.concatenate(cells) if cells else np.zeros(0, np.int64) for cells in found]
+Opener = Callable[[Iterable[Task]], Iterator[Tally]]
+"""Opens tasks as they come, a few at a time, and gives the tally of each, in their order."""
 
 
 def in_processes(jobs: int) -> Opener:
     """An opener with so many processes; few envelopes are opened in this one."""
 
-    def run(tasks: Sequence[Task]) -> list[IntArray]:
-        total = sum(len(task.envelopes) for task in tasks) // ENVELOPE
-        if jobs <= 1 or total <= _SLICE:
-            return [task.open() for task in tasks]
+    def run(tasks: Iterable[Task]) -> Iterator[Tally]:
+        rest, first, seen = iter(tasks), [], 0
+        while seen <= _FEW and (task := next(rest, None)) is not None:
+            first.append(task)
+            seen += len(task.envelopes) // ENVELOPE
+        if jobs <= 1 or seen <= _FEW:
+            yield from (task.open() for task in itertools.chain(first, rest))
+            return
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
             try:
-                return opened(tasks, lambda pieces: pool.map(Task.open, pieces))
+                submitted = (pool.submit(Task.open, task) for task in itertools.chain(first, rest))
+                for future in _ahead(submitted, 2 * jobs):
+                    yield future.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -110,22 +106,25 @@ def in_processes(jobs: int) -> Opener:
 def on_ray(address: str | None, jobs: int) -> Opener:
     """An opener on the Ray cluster at an address, or on a local one."""
 
-    def run(tasks: Sequence[Task]) -> list[IntArray]:
-        try:
-            import ray
-        except ImportError:
-            raise MissingExtraError("ray", "ray") from None
-        # Ray reports usage to its makers unless told otherwise.
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        where = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
-        try:
-            ray.init(log_to_driver=False, logging_level="ERROR", **where)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise DiscreetError(f"Cannot reach a Ray cluster at {address!r}: {error}.") from None
-        try:
+    def run(tasks: Iterable[Task]) -> Iterator[Tally]:
+        with connected(address, jobs, hint="ray_address") as ray:
             remote = ray.remote(num_cpus=1, max_retries=2)(Task.open)
-            return opened(tasks, lambda pieces: ray.get([remote.remote(p) for p in pieces]))
-        finally:
-            ray.shutdown()
+            submitted = (remote.remote(task) for task in tasks)
+            for reference in _ahead(submitted, 2 * int(ray.cluster_resources()["CPU"])):
+                yield ray.get(reference)
 
     return run
+
+
+def _ahead(items: Iterator[T], count: int) -> Iterator[T]:
+    """The same items, so many of them begun before the first is waited for.
+
+    >>> list(_ahead(iter("abc"), 2))
+    ['a', 'b', 'c']
+    """
+    begun: collections.deque[T] = collections.deque()
+    for item in items:
+        begun.append(item)
+        if len(begun) >= count:
+            yield begun.popleft()
+    yield from begun

@@ -1,0 +1,124 @@
+"""Batches on their way to the opener: complete, without copies, and never all in memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from discreet.service.analyser import fetched
+from discreet.service.analyser.fetched import AttackError, Fetched
+
+
+def envelopes(*heads):
+    """With these encapsulated keys, and other contents every time."""
+    return b"".join(bytes([head]) * 32 + bytes([i]) * 20 for i, head in enumerate(heads))
+
+
+def taken(folder, *classes, piece=1 << 20):
+    """A batch of these classes, in pieces."""
+    batch = Fetched(folder, [len(data) // 52 for data in classes])
+    for place, data in enumerate(classes):
+        batch.begin(place)
+        for first in range(0, len(data), piece):
+            batch.take(data[first : first + piece])
+        batch.end()
+    return batch
+
+
+@pytest.fixture(params=[1, 7])
+def buckets(request, monkeypatch):
+    """All keys in one bucket, or a few in each."""
+    if request.param > 1:
+        monkeypatch.setattr(fetched, "_BUCKET", 32)
+        monkeypatch.setattr(fetched, "_IN_MEMORY", 64)
+    monkeypatch.setattr(fetched, "SLICE", 2)
+
+
+def test_copies_are_found_within_a_class_and_between_classes(tmp_path, buckets):
+    with taken(tmp_path, envelopes(1, 2, 3), envelopes(4, 5), piece=50) as batch:
+        batch.check_distinct()
+        batch.check_distinct()  # as often as one likes
+    for classes in ([envelopes(1, 2, 1)], [envelopes(1, 2), envelopes(2)]):
+        with taken(tmp_path, *classes) as batch, pytest.raises(AttackError, match="copies"):
+            batch.check_distinct()
+
+
+def test_any_two_envelopes_are_compared(tmp_path, monkeypatch):
+    """Wherever the copy is, and with buckets of a few dozen keys each."""
+    monkeypatch.setattr(fetched, "_BUCKET", 1024)
+    monkeypatch.setattr(fetched, "SLICE", 64)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        table = rng.integers(0, 256, (500, 52), np.uint8)
+        with taken(tmp_path, table[:200].tobytes(), table[200:].tobytes()) as batch:
+            assert len(batch._buckets) == 16
+            batch.check_distinct()
+        one, two = rng.choice(500, 2, replace=False)
+        table[one, :32] = table[two, :32]
+        with (
+            taken(tmp_path, table[:200].tobytes(), table[200:].tobytes()) as batch,
+            pytest.raises(AttackError, match="copies"),
+        ):
+            batch.check_distinct()
+
+
+@pytest.mark.parametrize("at", range(32))
+def test_keys_that_differ_in_one_byte_are_no_copies(tmp_path, at):
+    other = bytearray(52)
+    other[at] = 1
+    with taken(tmp_path, bytes(52) + bytes(other)) as batch:
+        batch.check_distinct()
+
+
+def test_a_class_of_another_size_is_refused(tmp_path):
+    for change in (-52, -1, 1, 52):
+        data = envelopes(*range(5))
+        sent = data[:change] if change < 0 else data + bytes(change)
+        batch = Fetched(tmp_path, [5])
+        batch.begin(0)
+        with batch, pytest.raises(AttackError, match=r"Class 0 has .*, expected 260 bytes"):
+            batch.take(sent)
+            batch.end()
+
+
+def test_more_than_was_announced_is_not_even_kept(tmp_path):
+    batch = Fetched(tmp_path, [1])
+    batch.begin(0)
+    with batch:
+        batch.take(bytes(52))
+        with pytest.raises(AttackError, match="has more"):
+            batch.take(bytes(1))
+
+
+def test_slices_are_all_of_it_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetched, "SLICE", 3)
+    classes = [envelopes(*range(7)), b"", envelopes(*range(3)), envelopes(9)]
+    with taken(tmp_path, *classes) as batch:
+        batch.check_distinct = None
+        found = [b""] * 4
+        for place, part in batch.slices():
+            assert 0 < len(part) <= 3 * 52
+            found[place] += part
+    assert found == classes
+
+
+def test_nothing_of_it_has_a_name_and_memory_does_not_grow(tmp_path, monkeypatch):
+    """Ten megabytes of envelopes in a tenth of that, buckets included."""
+    monkeypatch.setattr(fetched, "_BUCKET", 1 << 17)
+    monkeypatch.setattr(fetched, "_IN_MEMORY", 1 << 16)
+    monkeypatch.setattr(fetched, "SLICE", 1000)
+    rng, pieces = np.random.default_rng(0), 200
+    tracemalloc.start()
+    try:
+        with Fetched(tmp_path, [1000 * pieces]) as batch:
+            batch.begin(0)
+            for _ in range(pieces):
+                batch.take(rng.bytes(52_000))
+            batch.end()
+            batch.check_distinct()
+            assert sum(len(part) for _, part in batch.slices()) == 52_000 * pieces
+            assert not list(tmp_path.iterdir())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1_300_000
