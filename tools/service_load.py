@@ -182,8 +182,8 @@ def fetching(envelopes: int) -> None:
         _need(sum(len(part) for _, part in one.slices()) == envelopes * ENVELOPE)
     seconds, after = time.process_time() - start, resident()
     print(
-        f"fetching: {envelopes:,} envelopes ({envelopes * ENVELOPE / 1e6:,.0f} MB), {seconds:.1f} s "
-        f"of processor time, at most {after:.0f} MB ({before:.0f} MB before)",
+        f"fetching: {envelopes:,} envelopes ({envelopes * ENVELOPE / 1e6:,.0f} MB), "
+        f"{seconds:.1f} s of processor time, at most {after:.0f} MB ({before:.0f} MB before)",
         flush=True,
     )
     people = digests_of([f"0:{i}" for i in range(_USERS)], bytes(32))

@@ -103,3 +103,12 @@ def test_who_takes_envelopes_may_stop():
 
     with pytest.raises(ValueError, match="enough"):
         client(lambda _: httpx.Response(200, content=bytes(9))).messages(0, 0, enough)
+
+
+def test_nobody_is_told_secrets_because_the_environment_says_so(monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with Client("http://127.0.0.1:8700", "secret") as one:
+        assert not one._http.trust_env and not one._http._mounts
+    with Client("http://127.0.0.1:8700", "secret", proxy="http://127.0.0.1:9") as one:
+        assert one._http._mounts

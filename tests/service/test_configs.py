@@ -3,7 +3,14 @@
 import pytest
 
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.service.configs import ANALYSER, DEVICE, SHUFFLER, AnalyserConfig, DeviceConfig
+from discreet.service.configs import (
+    ANALYSER,
+    DEVICE,
+    SHUFFLER,
+    AnalyserConfig,
+    DeviceConfig,
+    check_url,
+)
 from discreet.service.configs import ShufflerConfig as Shuffler
 
 FIELDS = {
@@ -12,7 +19,7 @@ FIELDS = {
     "token": "ab" * 32,
     "store": "s.db",
     "port": 9,
-    "url": "http://x",
+    "url": "https://x",
     "study": "cd" * 32,
 }
 
@@ -72,3 +79,14 @@ def test_a_token_that_cannot_be_read_names_its_file(tmp_path):
         _ = config.token
     (tmp_path / "token").write_text("secret\n")
     assert config.token == "secret"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8700", "http://localhost/x", "http://[::1]:1"])
+def test_on_one_machine_no_tls_is_needed(url):
+    check_url(url)
+
+
+@pytest.mark.parametrize("url", ["http://example.org", "http://10.0.0.1:87", "http://127.0.0.1.x"])
+def test_secrets_do_not_travel_in_the_open(url):
+    with pytest.raises(InvalidInputError, match="Expected https://"):
+        check_url(url)

@@ -28,11 +28,15 @@ class Client:
         url: of the shuffler.
         token: the analyser's; devices have none.
         http: makes the connections (of tests: without a network).
+        proxy: through which the shuffler is reached, if that is needed.
     """
 
-    def __init__(self, url: str, token: str = "", http: httpx.Client | None = None) -> None:
+    def __init__(
+        self, url: str, token: str = "", http: httpx.Client | None = None, *, proxy: str = ""
+    ) -> None:
         self._url = url.rstrip("/")
-        self._http = http or httpx.Client(timeout=PATIENCE)
+        # What HTTP_PROXY names would be handed token and tickets: only a proxy that was asked for.
+        self._http = http or httpx.Client(timeout=PATIENCE, trust_env=False, proxy=proxy or None)
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
 
     def charter(self) -> bytes:

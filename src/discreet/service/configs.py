@@ -87,6 +87,7 @@ class AnalyserConfig(Config):
     jobs: int = 1
     engine: str = "processes"
     ray_address: str = ""
+    proxy: str = ""
 
     @property
     def token(self) -> str:
@@ -103,8 +104,10 @@ class DeviceConfig(Config):
     ticket: str = ""
     outbox: str = "outbox"
     delay: float = 60.0
+    proxy: str = ""
 
 
+_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
 SHUFFLER = """\
 # The shuffler of a discreet service: the only server. It cannot read what it holds.
 
@@ -137,6 +140,8 @@ url = "{url}"
 # Processes that open envelopes; engine = "ray" (with ray_address) takes a cluster.
 jobs = 1
 engine = "processes"
+# An HTTP proxy on the way, if there is one; what the environment says (HTTP_PROXY) is not used.
+proxy = ""
 """
 
 DEVICE = """\
@@ -152,14 +157,22 @@ ticket = ""
 outbox = "outbox"
 # The most seconds before a report is sent; the number is random.
 delay = 60.0
+# An HTTP proxy on the way, if there is one; what the environment says (HTTP_PROXY) is not used.
+proxy = ""
 """
 
 
 def check_url(url: str) -> None:
     """Refuse an address that no request can go to."""
-    if not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
+    found = re.fullmatch(r"(https?)://([^/\s:]+|\[[^/\s]+\])(:\d+)?(/\S*)?", url)
+    if found is None:
         raise InvalidInputError(
             f"Expected an address such as 'https://shuffler.example.org', got url={url!r}."
+        )
+    if found[1] == "http" and found[2] not in _THIS_MACHINE:
+        raise InvalidInputError(
+            f"Expected https://, got url={url!r}: tickets and the analyser's token would travel "
+            f"for everybody to read. Only to this machine (127.0.0.1) http:// will do."
         )
 
 

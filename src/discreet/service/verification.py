@@ -1,8 +1,9 @@
 """Check all that is public about a service: charter, certificate, manifests, ledger."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from discreet._plain import Plain
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise
@@ -36,7 +37,10 @@ def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:
 
 
 def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
-    """Every counted batch names a manifest of the chain, each another, in order; how many."""
+    """Every counted batch names a manifest of the chain, each another, in order; how many.
+
+    A manifest of batch k is signed after batch k - 1 was counted: the ledger must know all of them.
+    """
     study.verify()
     counted = [entry for entry in study.ledger if entry["kind"] == "batch"]
     by_hash = {announced.hash.hex(): announced.manifest for announced in chain}
@@ -46,10 +50,25 @@ def check_ledger(study: Study, chain: Sequence[Announced]) -> int:
         name = str(note.get("manifest", "")) if isinstance(note, dict) else ""
         manifest = by_hash.get(name)
         if manifest is None:
-            raise InvalidInputError(f"Batch {entry['batch']} was counted without a manifest.")
+            raise _unfit(entry, f"names the manifest {name!r}, which is not in the chain")
         if manifest.batch != entry["batch"] or manifest.users != entry["users"]:
-            raise InvalidInputError(f"Batch {entry['batch']} is not what its manifest announced.")
+            said = f"{manifest.users} users in batch {manifest.batch}"
+            raise _unfit(entry, f"has {entry['users']} users, and its manifest announced {said}")
         if manifest.number <= last:
-            raise InvalidInputError(f"Batch {entry['batch']} was counted out of order.")
+            raise _unfit(entry, f"has manifest {manifest.number}, after manifest {last}")
         last = manifest.number
+    due = chain[-1].manifest.batch if chain else 0
+    if len(counted) < due:
+        raise InvalidInputError(
+            f"The ledger counts {len(counted)} batches, and manifest {chain[-1].manifest.number} "
+            f"was signed after {due}: it is an older copy, or entries were taken away. Ask the "
+            f"analyser for the latest one."
+        )
     return len(counted)
+
+
+def _unfit(entry: Mapping[str, Plain], what: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"Batch {entry['batch']} of the ledger {what}: ledger and manifests are not of one and the "
+        f"same study, or were changed. Ask the analyser for both."
+    )

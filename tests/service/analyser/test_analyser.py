@@ -1,5 +1,6 @@
 """The analyser: which policies and studies it takes, copies it finds, and when it tries again."""
 
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ from discreet.service.client import UnreachableError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal
 from helpers.clocks import ManualClock
-from helpers.service_analysers import start_study
+from helpers.service_analysers import running_study, start_study
 from helpers.services import NOW, SIGNER, charter
 
 
@@ -120,6 +121,42 @@ def test_a_key_goes_although_its_analyser_was_stopped_after_the_batch_expired(tm
     assert (folder / "keys" / "000000.key").exists()
     assert analyser(lambda _: None).step() == "expired"
     assert not list((folder / "keys").iterdir())
+
+
+def test_a_study_put_back_from_a_copy_changes_nothing(tmp_path):
+    """The open batch's key stays, and no second manifest for an older batch is signed."""
+    with running_study(tmp_path) as running:
+        study = running.folder / "study.db"
+        analyser = running.analyser()
+        analyser.step()
+        copies = [study.read_bytes()]
+        passes = iter(running.passes)
+        for _ in range(2):
+            running.send(passes)
+            while analyser.step() != "counted":
+                threading.Event().wait(0.02)
+            analyser.step()
+            copies.append(study.read_bytes())
+        analyser.close()
+        kept = {p.name: p.read_bytes() for p in running.folder.rglob("*.*") if p.suffix != ".lock"}
+        kept.pop("study.db")
+        for older in copies[:-1]:
+            study.write_bytes(older)
+            again = running.analyser()
+            with pytest.raises(InvalidInputError, match="older copy of the study"):
+                again.step()
+            again.close()
+            assert (
+                kept.items()
+                <= {p.name: p.read_bytes() for p in running.folder.rglob("*.*")}.items()
+            )
+        study.write_bytes(copies[-1])
+        latest = running.analyser()
+        running.send(passes)
+        while (state := latest.step()) == "waiting":
+            threading.Event().wait(0.02)
+        assert state == "counted"
+        latest.close()
 
 
 def test_a_deadline_leaves_room_for_a_shuffler_whose_clock_is_behind(tmp_path):

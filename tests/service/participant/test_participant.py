@@ -1,5 +1,6 @@
 """A device encodes once per manifest, resends the same bytes, and trusts nobody's manifest."""
 
+import contextlib
 import os
 import signal
 import stat
@@ -104,7 +105,7 @@ def test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back(tmp_pat
     shuffler = Shuffler(None)
     assert attempts(shuffler, FileOutbox(tmp_path / "box"), 1) == (["accepted"], 0)
     assert told.read_bytes() == 2 * shuffler.sent[0]
-    (left,) = (tmp_path / "box").iterdir()
+    (left,) = (tmp_path / "box").glob("*.report")
     assert left.read_bytes() == b""
 
 
@@ -114,6 +115,56 @@ def test_an_outbox_tells_tickets_apart(outbox):
         user = Participant(Chain(OF, shuffler), shuffler, pass_, outbox)
         assert user.attempt(lambda _: LIFE) == "accepted"
     assert [data[1:33] for data in shuffler.sent] == [bytes(32), bytes(range(32))]
+
+
+def test_tickets_that_share_an_outbox_are_encoded_once_each(outbox):
+    """At a clinic many take part at one device: what one of them has kept is not another's."""
+    shuffler, plays = Shuffler(UnreachableError("x"), None, None), []
+    for own in (bytes(32), bytes(range(32)), bytes(32), bytes(range(32))):
+        user = Participant(Chain(OF, shuffler), shuffler, own, outbox)
+        with contextlib.suppress(UnreachableError):
+            user.attempt(lambda _: plays.append(1) or LIFE)
+    assert len(plays) == 2 and len(shuffler.sent) == 3
+    assert shuffler.sent[0] == shuffler.sent[2] != shuffler.sent[1]
+
+
+def test_an_older_report_of_the_same_ticket_goes(tmp_path):
+    box = FileOutbox(tmp_path / "box")
+    for owner, name in (("one", "first"), ("two", "first"), ("one", "second")):
+        box.write(owner, name, b"sealed")
+    assert box.read("one", "first") is None
+    assert box.read("one", "second") == box.read("two", "first") == b"sealed"
+
+
+def test_of_two_devices_with_one_outbox_only_one_works(tmp_path):
+    """Both would find nothing, and both would encode."""
+    shuffler, box = Shuffler(None), FileOutbox(tmp_path / "box")
+
+    def play(_):
+        other = Participant(Chain(OF, shuffler), shuffler, bytes(32), FileOutbox(tmp_path / "box"))
+        with pytest.raises(InvalidInputError, match="Another device"):
+            other.attempt(lambda _: LIFE)
+        return LIFE
+
+    assert Participant(Chain(OF, shuffler), shuffler, bytes(32), box).attempt(play) == "accepted"
+    assert len(shuffler.sent) == 1
+
+
+@pytest.mark.parametrize("delay", [-5.0, float("inf"), float("nan"), 1e6])
+def test_a_delay_that_nobody_can_wait_for_is_refused(outbox, delay):
+    with pytest.raises(InvalidInputError, match="delay of 0 to 86400 seconds"):
+        Participant(Chain(OF, Shuffler()), Shuffler(), bytes(32), outbox, delay=delay)
+
+
+def test_a_shuffler_that_answers_something_else_is_no_crash(outbox):
+    shuffler = Shuffler()
+
+    def refuse():
+        raise Refusal("ticketSpent")
+
+    shuffler.manifest = refuse
+    with pytest.raises(Refusal, match="ticketSpent"):
+        attempts(shuffler, outbox, 1)
 
 
 def test_another_manifest_is_another_report(outbox):
@@ -169,7 +220,7 @@ def test_a_manifest_of_another_study_or_signer_is_refused():
 def test_a_kept_report_is_its_owner_s_alone(tmp_path):
     """It begins with the ticket."""
     box = FileOutbox(tmp_path / "box")
-    box.write("name", b"sealed")
+    box.write("owner", "name", b"sealed")
     (kept,) = (tmp_path / "box").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 

@@ -32,6 +32,9 @@ class Line(asyncio.Transport):
     def close(self):
         self.closed.set()
 
+    def abort(self):
+        self.closed.set()
+
     def is_closing(self):
         return self.closed.is_set()
 
@@ -140,3 +143,19 @@ def test_a_port_that_cannot_be_had_is_one_sentence():
             listen("127.0.0.1", taken)
     with pytest.raises(InvalidInputError, match="from 0 to 65535, got port=99999"):
         listen("127.0.0.1", 99_999)
+
+
+def test_who_does_not_read_is_cut(monkeypatch):
+    monkeypatch.setattr(PromptProtocol, "answer_seconds", 0.01)
+
+    async def wait(reads):
+        protocol, line = await connected()
+        protocol.pause_writing()
+        if reads:
+            protocol.resume_writing()
+        await asyncio.sleep(0.1)
+        closed = line.closed.is_set()
+        protocol.connection_lost(None)
+        return closed
+
+    assert asyncio.run(wait(False)) and not asyncio.run(wait(True))

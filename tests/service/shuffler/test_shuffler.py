@@ -168,3 +168,26 @@ def test_a_batch_whose_noise_is_not_covered_is_not_opened(shuffler, monkeypatch)
 
     monkeypatch.setattr(noise, "check", refuse)
     assert refused(shuffler, 0, announced(OF).signed) == "badManifest"
+
+
+def test_a_log_is_tidied_at_the_next_tick(shuffler):
+    async def wait():
+        shuffler._store.untidy = True
+        await shuffler.tick()
+        return shuffler._store.untidy
+
+    assert lived(shuffler, wait) is False
+
+
+def test_reports_that_wait_are_bounded_in_bytes_too(shuffler, monkeypatch):
+    monkeypatch.setattr("discreet.service.shuffler.shuffler._WAITING_BYTES", 1)
+    one = announced(OF)
+
+    async def flood():
+        await shuffler.announce(0, one.signed)
+        reports = [fake_report(one, x) for x in ticket.make(3)]
+        first = await asyncio.gather(*(shuffler.take(data) for data in reports))
+        return first, await shuffler.take(reports[0])
+
+    first, later = lived(shuffler, flood)
+    assert first == ["unknownTicket", "busy", "busy"] and later == "unknownTicket"

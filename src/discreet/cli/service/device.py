@@ -15,7 +15,12 @@ from discreet.errors import InvalidInputError
 
 def command(
     config: ConfigFile,
-    ticket: Annotated[str, typer.Option(help="64 hexadecimal digits.")] = "",
+    ticket: Annotated[
+        str, typer.Option(help="64 hexadecimal digits; other accounts of this machine can read it.")
+    ] = "",
+    ticket_file: Annotated[
+        Path | None, typer.Option(help="A file with the ticket, which they cannot read.")
+    ] = None,
     episode: Annotated[
         Path | None,
         typer.Option(help="JSON with states, actions and rewards; without it, show the policy."),
@@ -30,8 +35,10 @@ def command(
     from discreet.service.participant.process import make_participant
 
     settings = DeviceConfig.read(config)
+    if ticket_file is not None:
+        ticket = read_parsed(ticket_file, bytes.decode, "the ticket").strip()
     data = None if episode is None else _episode(episode)
-    with Client(settings.url) as client:
+    with Client(settings.url, proxy=settings.proxy) as client:
         chain, participant = make_participant(
             settings, client, time.sleep, own=ticket, rehearsal=rehearsal
         )

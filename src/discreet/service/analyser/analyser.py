@@ -7,7 +7,7 @@ shuffler's answers.
 1. A manifest whose batch is counted: destroy its key, acknowledge it.
 2. No manifest for the pending batch: make a key, write and sign one.
 3. Announce it; fetch all classes. Not full: wait. Expired: the study issues the batch again.
-4. Check that every class has its size and that no two envelopes are copies; open them.
+4. Check that every class has its size; copies of an envelope are blanks; open the others.
 5. Tell the study: counts and ledger entry in one transaction, with the manifest's hash.
 
 The next manifest is made from the study after 5, so it is published if and only if 5 is committed.
@@ -90,6 +90,7 @@ class Analyser:
         if self._finished():
             return "finished"
         if current is None or current.manifest.token != self.study.token:
+            self._check_over(current)
             current = self._next(current)
         current = self._announced(current)
         users = current.manifest.users
@@ -98,7 +99,8 @@ class Analyser:
                 self._fetch(current.manifest.number, fetched)
             except Refusal as refusal:
                 return self._not_yet(current, refusal)
-            fetched.check_distinct()
+            if copies := fetched.blank_copies():
+                log.warning("%d envelopes were copies of others and count as blanks", copies)
             self._count(current, fetched)
         self._acknowledge(current.manifest.number)
         return "counted"
@@ -149,6 +151,31 @@ class Analyser:
             log.info("the users who are left are fewer than the charter's least batch: closed")
             study.close()
         return study.finished
+
+    def _check_over(self, current: Announced | None) -> None:
+        """Before a key is destroyed and another manifest signed: its batch is counted, or expired.
+
+        A study that was put back from a copy has forgotten batches. To go on from there would fork
+        the chain, and with the key of the open batch what its users have sent would be lost.
+        """
+        if current is None or current.manifest.batch < self.study.batches:
+            return
+        manifest = current.manifest
+        if manifest.batch == self.study.batches and self._expired(manifest.number):
+            return
+        raise InvalidInputError(
+            f"The study has counted {self.study.batches} batches and waits under another token "
+            f"than manifest {manifest.number}, which is of batch {manifest.batch} and did not "
+            f"expire: this is an older copy of the study, or another one. Put the latest one back; "
+            f"nothing was changed."
+        )
+
+    def _expired(self, number: int) -> bool:
+        try:
+            self._client.messages(number, 0, lambda _: None)
+        except Refusal as refusal:
+            return refusal.code == "batchExpired"
+        return False
 
     def _next(self, before: Announced | None) -> Announced:
         """A manifest for the pending batch, written down before anybody hears of it."""

@@ -108,12 +108,17 @@ def on_ray(address: str | None, jobs: int) -> Opener:
 
     def run(tasks: Iterable[Task]) -> Iterator[Tally]:
         with connected(address, jobs, hint="ray_address") as ray:
-            remote = ray.remote(num_cpus=1, max_retries=2)(Task.open)
-            submitted = (remote.remote(task) for task in tasks)
+            remote = ray.remote(num_cpus=1, max_retries=2)(_opened)
+            # Large arguments go to a store that may write them to disk: the key is not among them.
+            submitted = (remote.remote(task.key, task._replace(key=b"")) for task in tasks)
             for reference in _ahead(submitted, 2 * int(ray.cluster_resources()["CPU"])):
                 yield ray.get(reference)
 
     return run
+
+
+def _opened(key: bytes, task: Task) -> Tally:
+    return task._replace(key=key).open()
 
 
 def _ahead(items: Iterator[T], count: int) -> Iterator[T]:

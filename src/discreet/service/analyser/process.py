@@ -37,7 +37,7 @@ def make_analyser(
     return Analyser(
         charter,
         resume(config.path(config.study)),
-        Client(config.url, config.token),
+        Client(config.url, config.token, proxy=config.proxy),
         signing_key,
         config.folder,
         opener=_opener(config),

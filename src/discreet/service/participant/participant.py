@@ -6,12 +6,15 @@ is less noise. Randomness is the operating system's; a source of its own is refu
 charter says that this is a rehearsal.
 """
 
+import contextlib
+import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from discreet._files import write_atomically
+from discreet._files import hold_alone, write_atomically
 from discreet.device import Draws
 from discreet.errors import InvalidInputError
 from discreet.service.client import Client, UnreachableError
@@ -20,35 +23,45 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.ticket import digest
 
+_LONGEST_DELAY = 86_400
 Episode = Mapping[str, object]
 Play = Callable[[Announced], Episode]
 """Plays the policy of a manifest: states, actions, rewards."""
 
 
 class Outbox(Protocol):
-    """Where a device keeps what it sealed, by a name for ticket and manifest."""
+    """Where a device keeps what it sealed, by a name for the ticket and one for the manifest."""
 
-    def read(self, name: str) -> bytes | None:
+    def alone(self) -> AbstractContextManager[object]:
+        """For the time of the block no other device works with it: of two, both would encode."""
+
+    def read(self, owner: str, name: str) -> bytes | None:
         """What was kept under this name; empty if it was answered."""
 
-    def write(self, name: str, data: bytes) -> None:
-        """Keep this instead of everything else, before it is sent for the first time."""
+    def write(self, owner: str, name: str, data: bytes) -> None:
+        """Keep this instead of all else of its owner, before it is sent for the first time."""
 
 
 class MemoryOutbox:
     """For simulated users."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
+        self._kept: dict[str, tuple[str, bytes]] = {}
 
-    def read(self, name: str) -> bytes | None:
+    def alone(self) -> AbstractContextManager[object]:
+        """Nobody else has it."""
+        return contextlib.nullcontext()
+
+    def read(self, owner: str, name: str) -> bytes | None:
         """What was kept."""
-        return self._kept.get(name)
+        kept, data = self._kept.get(owner, ("", None))
+        return data if kept == name else None
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, owner: str, name: str, data: bytes) -> None:
         """Keep it."""
-        self._kept = {name: data}
+        self._kept[owner] = (name, data)
 
 
 class FileOutbox:
@@ -58,23 +71,38 @@ class FileOutbox:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
 
-    def read(self, name: str) -> bytes | None:
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Between processes, too."""
+        try:
+            lock = hold_alone(self._folder / "outbox")
+        except BlockingIOError:
+            raise InvalidInputError(
+                f"Another device works with {str(self._folder)!r}; let it finish, then try again."
+            ) from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def read(self, owner: str, name: str) -> bytes | None:
         """What was kept."""
-        path = self._path(name)
+        path = self._path(owner, name)
         return path.read_bytes() if path.exists() else None
 
-    def write(self, name: str, data: bytes) -> None:
-        """Keep it; what was kept before goes when this is on the disk."""
+    def write(self, owner: str, name: str, data: bytes) -> None:
+        """Keep it; what was kept before for this owner goes when this is on the disk."""
+        path = self._path(owner, name)
         if not data:  # should a power cut undo this, the same bytes are sent again
-            self._path(name).write_bytes(data)
+            path.write_bytes(data)
             return
-        write_atomically(self._path(name), data, private=True)
-        for path in self._folder.glob("*.report"):
-            if path != self._path(name):
-                path.unlink()
+        write_atomically(path, data, private=True)
+        for older in self._folder.glob(f"{owner}-*.report"):
+            if older != path:
+                older.unlink()
 
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.report"
+    def _path(self, owner: str, name: str) -> Path:
+        return self._folder / f"{owner}-{name}.report"
 
 
 def fetch_charter(client: Client, study: bytes, *, rehearsal: bool = False) -> Charter:
@@ -158,6 +186,10 @@ class Participant:
         pause: Callable[[float], object] = lambda _: None,
         draws: Draws | None = None,
     ) -> None:
+        if not 0 <= delay <= _LONGEST_DELAY:
+            raise InvalidInputError(
+                f"Expected a delay of 0 to {_LONGEST_DELAY} seconds, got delay={delay}."
+            )
         if draws is not None and not chain.charter.rehearsal:
             raise InvalidInputError(
                 "A device that protects somebody draws from the operating system; leave out draws."
@@ -176,25 +208,37 @@ class Participant:
             UnreachableError: nobody knows whether the report arrived: attempt again, the same
                 bytes will be sent.
         """
-        try:
-            announced = self._chain.current()
-            name = canonical.sha256(self._ticket + announced.hash).hex()
-            sealed = self._outbox.read(name)
+        with self._outbox.alone():
+            try:
+                announced = self._chain.current()
+            except Refusal as refusal:
+                return _come_again(refusal, ("noOpenBatch",))
+            owner, name = digest(self._ticket).hex()[:32], announced.hash.hex()
+            sealed = self._outbox.read(owner, name)
             if sealed is None:
                 cells = announced.device.encode(play(announced), self._draws)
                 sealed = report.seal(cells, announced, self._ticket)
-                self._outbox.write(name, sealed)
+                self._outbox.write(owner, name, sealed)
             if not sealed:
                 return "ticketSpent"
             self._pause(secrets.SystemRandom().uniform(0, self._delay))
+            state = self._sent(sealed)
+            if state in ("accepted", "ticketSpent"):
+                self._outbox.write(owner, name, b"")
+            return state
+
+    def _sent(self, sealed: bytes) -> str:
+        try:
             self._client.send(sealed)
         except Refusal as refusal:
-            if refusal.code in ("busy", "broken", "tooSlow"):
-                raise UnreachableError("The shuffler is busy; send the same bytes again.") from None
-            if refusal.code not in ("ticketSpent", "policyOutdated", "noOpenBatch"):
-                raise
-            if refusal.code == "ticketSpent":
-                self._outbox.write(name, b"")
-            return refusal.code
-        self._outbox.write(name, b"")
+            return _come_again(refusal, ("ticketSpent", "policyOutdated", "noOpenBatch"))
         return "accepted"
+
+
+def _come_again(refusal: Refusal, expected: tuple[str, ...]) -> str:
+    """The code of a refusal that is an answer; a shuffler that is busy has not answered."""
+    if refusal.code in ("busy", "broken", "tooSlow"):
+        raise UnreachableError("The shuffler is busy; send the same bytes again.") from None
+    if refusal.code not in expected:
+        raise refusal
+    return refusal.code

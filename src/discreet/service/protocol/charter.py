@@ -218,12 +218,12 @@ class Charter(canonical.Document):
             bound = verifier.check(dict(self.certificate))
         except verifier.Refused as refused:
             raise InvalidInputError(f"The charter's certificate is refused: {refused}") from None
-        law, said = self.certificate["law"], self.certificate
+        if self.certificate["law"]["name"] != "poisson":
+            raise InvalidInputError("Expected a certificate of shuffle by classes in the charter.")
+        said, classes = self.certificate, self._classes
         moves = sorted((move["shift"], move["times"]) for move in said["moves"])
-        classes = self._classes
         for fits, what in (
-            (law["name"] == "poisson", "of shuffle by classes"),
-            (verifier.rational(law["mean"]) == self.mean, "for the noise of the charter"),
+            (verifier.rational(said["law"]["mean"]) == self.mean, "for the noise of the charter"),
             (moves == [(-1, classes), (1, classes)], f"for {classes} classes"),
             (verifier.rational(said["epsilon"]) <= self.epsilon, "for the charter's epsilon"),
             (verifier.rational(said["delta"]) <= self.delta, "for the charter's delta"),

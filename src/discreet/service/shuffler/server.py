@@ -13,6 +13,8 @@ from discreet.errors import InvalidInputError
 
 HEADER_SECONDS = 10.0
 """In which a request's first line and headers must have arrived."""
+ANSWER_SECONDS = 30.0
+"""In which a client must have read some of what was written for it (64 kB wait at most)."""
 UNREAD_BYTES = 1 << 20
 """Headers that have no end, or what follows a request before it is answered. One reading of a
 socket gives at most a quarter of it."""
@@ -27,8 +29,10 @@ class PromptProtocol(HttpToolsProtocol):
     """HTTP for clients that say what they want in time: who opens a connection has to use it."""
 
     header_seconds = HEADER_SECONDS
+    answer_seconds = ANSWER_SECONDS
     _unread = 0
     _timer: asyncio.TimerHandle | None = None
+    _reader: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Somebody is there."""
@@ -50,9 +54,26 @@ class PromptProtocol(HttpToolsProtocol):
         elif not answering and self._timer is None:
             self._wait()
 
+    def pause_writing(self) -> None:
+        """Somebody does not read: not for ever."""
+        super().pause_writing()
+        if self._reader is None:
+            self._reader = self.loop.call_later(self.answer_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """They have read."""
+        super().resume_writing()
+        self._stop_reader()
+
+    def _stop_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            self._reader = None
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Somebody has gone."""
         self._stop()
+        self._stop_reader()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:

@@ -31,6 +31,7 @@ _GROUP = 512
 """Reports in one transaction at most."""
 _WAITING = 4096
 """Reports that may wait for theirs; more are told to come again."""
+_WAITING_BYTES = 64 << 20
 _TICK = 0.5
 """Seconds between looks at the clock."""
 
@@ -65,6 +66,7 @@ class Shuffler:
         self._clock = clock or SystemClock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
+        self._bytes = 0
         self._arrived: asyncio.Event | None = None
         self._store = self._thread.submit(make_store).result()
         try:
@@ -107,10 +109,11 @@ class Shuffler:
 
     async def take(self, data: bytes) -> str:
         """Take one report: ``accepted`` if it is on the disk, or the code of a refusal."""
-        if self._arrived is None or len(self._waiting) >= _WAITING:
+        if self._arrived is None or len(self._waiting) >= _WAITING or self._bytes > _WAITING_BYTES:
             return "busy"
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting.append((report.read(data), answer))
+        self._bytes += len(data)
         self._arrived.set()
         return await answer
 
@@ -183,6 +186,8 @@ class Shuffler:
 
     async def tick(self) -> None:
         """Seal a full batch; give up one whose deadline has passed."""
+        if self._store.untidy:
+            await self.run(self._store.tidy)
         row = await self.run(self._store.live)
         if row is None:
             return
@@ -205,6 +210,7 @@ class Shuffler:
             group, self._waiting = self._waiting[:_GROUP], self._waiting[_GROUP:]
             if not self._waiting:
                 arrived.clear()
+            self._bytes = sum(len(submission.body) for submission, _ in self._waiting)
             codes = await self._submitted([submission for submission, _ in group])
             for (_, answer), code in zip(group, codes, strict=True):
                 if not answer.done():  # somebody hung up

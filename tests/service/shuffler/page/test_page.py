@@ -87,6 +87,7 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
         browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
         browser.wait("document.body?.dataset.ready")
         assert "2 of 3 reports" in browser.text("#batch")
+        assert "at most 54.60 times" in browser.text("#promise")  # e^4 = 54.598...
         assert "epsilon 4" in browser.text("#promise")
         assert browser.run("document.querySelectorAll('#chain tbody tr').length") == 1
         fits = "document.documentElement.scrollWidth <= innerWidth"
@@ -146,16 +147,97 @@ def test_bytes_are_kept_and_sent_again_after_an_error(live, tmp_path):
         browser.do("Network.emulateNetworkConditions", offline=True, **NO_NETWORK)
         browser.click("#send")
         browser.wait("document.querySelector('#outcome').innerText.includes('unreachable')")
-        assert browser.run(kept) == before
+        assert browser.run(kept) == f"sent {before}"
         browser.do("Network.emulateNetworkConditions", offline=False, **NO_NETWORK)
         browser.go("about:blank")
         browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
         browser.wait("document.body?.dataset.ready")
-        assert browser.run(kept) == before
+        assert browser.run(kept) == f"sent {before}"
         browser.click("#begin")  # the kept bytes go at once, no second encoding
         browser.wait("document.querySelector('#outcome').innerText.includes('was taken')")
     again = http.post("/v1/reports", content=base64.b64decode(before))
     assert again.json()["code"] == "ticketSpent"
+
+
+def play(browser):
+    """An episode, up to the question whether to send it."""
+    browser.click("#begin")
+    for step in range(2):
+        browser.wait(f"document.querySelectorAll('.told li').length === {step}")
+        browser.wait("document.querySelector('#asked')")
+        browser.click("#asked")
+    browser.wait("document.querySelector('#send')")
+
+
+HELD = """(() => {
+    window.posts = [];
+    const real = window.fetch;
+    window.fetch = async (path, options) => {
+        if (options?.method !== "POST") return real(path, options);
+        window.posts.push(options.body.join());
+        await new Promise((done) => { window.lose = done; });
+        throw new TypeError("lost");
+    };
+})()"""
+
+
+def test_what_is_being_sent_cannot_be_forgotten(live, tmp_path):
+    """A second encoding of a ticket under one manifest would be a second look at its owner."""
+    url, of, _, passes, _ = live
+    with Browser(tmp_path) as browser:
+        browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
+        browser.wait("document.body?.dataset.ready")
+        browser.run(HELD)
+        play(browser)
+        browser.run("window.forgetting = document.querySelector('#forget')")
+        browser.click("#send")
+        browser.wait("window.posts.length === 1")
+        assert browser.run("document.querySelector('#forget')") is None
+        browser.run("window.forgetting.click()")  # who was faster than the page
+        browser.run("window.lose()")
+        browser.wait("document.querySelector('#outcome').innerText.includes('are kept')")
+        browser.run("[...document.querySelectorAll('#review button')].at(-1).click()")
+        browser.wait("window.posts.length === 2")
+        assert browser.run("window.posts[0] === window.posts[1]")
+
+
+def test_two_windows_of_a_browser_send_one_report(live, tmp_path):
+    """What the other one has sealed, and perhaps sent, is neither overwritten nor forgotten."""
+    url, of, _, passes, _ = live
+    other = f"""import("/page/protocol.js").then(async (p) => {{
+        const manifest = await new p.Chain(await p.fetchCharter()).current();
+        const ticket = p.fromHex("{passes[0].hex()}");
+        return JSON.stringify(await (%s)(p.outbox, manifest, ticket));
+    }})"""
+    keep = "async (box, ...whose) => box.keep(...whose, Uint8Array.of(1, 2))"
+    send = "async (box, ...whose) => { await box.sending(...whose); return box.clear(...whose); }"
+    read = "async (box, ...whose) => [...(await box.read(...whose))]"
+    with Browser(tmp_path) as browser:
+        browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
+        browser.wait("document.body?.dataset.ready")
+        browser.click("#begin")
+        browser.wait("document.querySelector('#asked')")
+        browser.click("#asked")
+        browser.wait("document.querySelectorAll('.told li').length === 1")
+        assert browser.run(other % keep) == "true"  # the other window was faster
+        browser.click("#asked")
+        browser.wait("document.querySelector('#outcome').innerText.includes('Another window')")
+        assert browser.run("document.querySelector('#review').hidden")
+        assert browser.run(other % keep) == "false"
+        assert browser.run(other % send) == "false"  # sent: it cannot be forgotten
+        assert browser.run(other % read) == "[1,2]"
+        assert not any(method == "POST" for method, _ in browser.requests)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("Math.exp(1)", "2.72"), ("Math.exp(0.1)", "1.11"), ("1.5", "1.50")]
+)
+def test_a_promise_is_not_rounded_down(live, tmp_path, number, shown):
+    source = (Path(page.__file__).parent / "page.js").read_text()
+    function = re.search(r"const roundedUp = .*?\n};", source, re.DOTALL)[0]
+    with Browser(tmp_path) as browser:
+        browser.go(live[0])
+        assert browser.run(f"(() => {{ {function} return roundedUp({number}); }})()") == shown
 
 
 NO_NETWORK = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}

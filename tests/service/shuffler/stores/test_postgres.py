@@ -1,11 +1,16 @@
 """The store in PostgreSQL: several processes at once, lost connections, no secrets in errors."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 pytest.importorskip("psycopg")
 
+import psycopg
+
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import ticket
+from discreet.service.shuffler.stores import postgres
 from discreet.service.shuffler.stores.base import StoreBusyError
 from discreet.service.shuffler.stores.postgres import PostgresStore
 from helpers.services import announced, charter, filled, messages, new_store, submissions
@@ -71,4 +76,32 @@ def test_tables_of_bodies_are_emptied_and_tickets_stay(address):
 def test_what_was_answered_outlives_a_crash_whatever_the_server_s_default(address):
     store = new_store(address.replace("options=", "options=-csynchronous_commit%3Doff%20"), OF)
     assert store._execute("SHOW synchronous_commit") == [("on",)]
+    store.close()
+
+
+def test_nobody_waits_for_a_lock_without_an_end(address, monkeypatch):
+    monkeypatch.setattr(postgres, "_PATIENCE", 1)
+    store, batch = new_store(address, OF), announced(OF)
+    with psycopg.connect(address) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres._LOCK,))
+        with pytest.raises(StoreBusyError, match="LockNotAvailable"):
+            store.announce(batch)
+        other.rollback()
+    assert store.announce(batch)
+    store.close()
+
+
+def test_p20_a_store_that_is_told_to_end_waits_for_nobody(address):
+    store = new_store(address, OF)
+    with psycopg.connect(address) as other, ThreadPoolExecutor(1) as thread:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (postgres._LOCK,))
+        waiting = thread.submit(store.announce, announced(OF))
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        with psycopg.connect(address) as third:
+            while third.execute(query).fetchone() == (0,):
+                third.rollback()
+        store.end()
+        with pytest.raises(StoreBusyError, match="QueryCanceled"):
+            waiting.result()
+        other.rollback()
     store.close()

@@ -1,5 +1,6 @@
 """The store as a file: its own, alone, private, and empty of what was deleted."""
 
+import contextlib
 import sqlite3
 import stat
 
@@ -9,7 +10,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol.problems import Refusal
 from discreet.service.shuffler.stores.base import StoreBusyError
 from discreet.service.shuffler.stores.sqlite import SqliteStore
-from helpers.services import charter, new_store
+from helpers.services import charter, filled, new_store
 
 OF = charter()
 MARK = b"<planted-mark>"
@@ -78,7 +79,7 @@ def test_what_is_deleted_is_in_no_file_of_the_folder(path):
     store._begin(writing=True)
     store._empty("report")
     store._end("COMMIT")
-    store._tidy()
+    store.tidy()
     assert not held()
     store.close()
 
@@ -96,3 +97,23 @@ def test_what_was_answered_outlives_a_power_cut(tmp_path):
     found = [store._execute(f"PRAGMA {name}")[0][0] for name in ("synchronous", "journal_mode")]
     store.close()
     assert found == [2, "wal"]
+
+
+def test_p15_a_log_that_somebody_reads_is_emptied_when_they_have_gone(path):
+    store = new_store(path, OF)
+    filled(store, OF)
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        (body,) = reader.execute("SELECT body FROM report LIMIT 1").fetchone()
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM batch").fetchall()
+        store._db.execute("PRAGMA busy_timeout = 0")
+        store.seal()
+        store.done(0)
+        assert store.untidy
+        reader.rollback()
+    log = path.with_name(path.name + "-wal")
+    assert body[:32] in log.read_bytes()
+    store.tidy()  # at the next tick
+    assert not store.untidy and log.read_bytes() == b""
+    assert body[:32] not in path.read_bytes()
+    store.close()

@@ -35,6 +35,11 @@ const lasting = (seconds) => {
   const [unit, noun] = [[86400, "day"], [3600, "hour"], [60, "minute"]].find(([u]) => seconds >= 2 * u) ?? [1, "second"];
   return count(Math.round(seconds / unit), noun);
 };
+/** Never less than the number: a promise is not rounded down. */
+const roundedUp = (number) => {
+  const nearest = Number(number.toFixed(2));
+  return (nearest < number ? nearest + 0.01 : nearest).toFixed(2);
+};
 const ratio = (words) => words.split("/").map(Number).reduce((a, b) => a / b);
 
 // --------------------------------------------------------------------------------- the promise
@@ -46,7 +51,7 @@ function showCharter(charter) {
   const delta = ratio(charter.delta);
   at("promise").textContent =
     `Whatever anybody concludes about you from what the analyser sees becomes at most ` +
-    `${Math.exp(epsilon).toFixed(1)} times as likely as if you had done something else ` +
+    `${roundedUp(Math.exp(epsilon))} times as likely as if you had done something else ` +
     `(epsilon ${epsilon}), but for a chance of ${delta} (delta). This covers your whole episode, ` +
     `all its steps together, among the users of your batch.`;
   const facts = [
@@ -229,7 +234,7 @@ async function review(episode) {
     say("sealing", `Sealing: ${done} of ${all} classes ...`),
   );
   try {
-    await protocol.outbox.write(manifest, page.ticket, bytes);
+    if (!(await protocol.outbox.keep(manifest, page.ticket, bytes))) return elsewhere();
   } catch {
     say("hint", "This browser keeps nothing: leave the page open until your report was taken.", "warn");
   }
@@ -279,8 +284,15 @@ function showReport(episode, cells, bytes) {
   at("send").focus({ preventScroll: false });
 }
 
+/** Another window of this browser works with this ticket: two encodings must not leave it. */
+function elsewhere() {
+  at("review").hidden = at("play").hidden = true;
+  at("enter").hidden = false;
+  say("outcome", "Another window of this browser has sealed a report for this ticket. Go on there, or begin again here.", "warn");
+}
+
 async function forget(manifest) {
-  await protocol.outbox.clear(manifest, page.ticket);
+  if (page.busy || !(await protocol.outbox.clear(manifest, page.ticket))) return elsewhere();
   at("review").hidden = true;
   at("enter").hidden = false;
   say("outcome", "Nothing was sent, and nothing is kept.");
@@ -297,8 +309,10 @@ const ENDS = {
 async function deliver(manifest, bytes) {
   if (page.busy) return;
   page.busy = true;
+  at("review").replaceChildren(element("p", { text: "Sending ..." })); // neither again nor forget
   let code = "accepted";
   try {
+    await protocol.outbox.sending(manifest, page.ticket).catch(() => {}); // a browser that keeps nothing
     await protocol.send(bytes);
   } catch (error) {
     code = error.code ?? "broken";

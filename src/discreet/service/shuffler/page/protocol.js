@@ -1,5 +1,6 @@
-// Charter, manifests and reports in JavaScript: what discreet/service/protocol/
-// {charter,manifest,report}.py say, for one participant. What does not fit is refused with an Error that says why.
+// Charter, manifests and reports in JavaScript: what {charter,manifest,report}.py of
+// discreet/service/protocol say, for one participant. What does not fit is refused with an Error
+// that says why.
 
 import { load, cellToBytes, joined, ENVELOPE } from "./device.js";
 import { Sealer } from "./hpke.js";
@@ -38,7 +39,9 @@ export async function fetchCharter(name) {
   const id = hex(await sha256(bytes));
   if (name && name !== id) throw new Error("The shuffler serves another study than your link names.");
   const charter = JSON.parse(new TextDecoder().decode(bytes));
-  if (charter.version !== 1 || charter.kind !== "charter") throw new Error("unknownVersion");
+  if (charter.version !== 1 || charter.kind !== "charter") {
+    throw new Error(`The charter is of version ${charter.version}, this page knows version 1. Reload the page.`);
+  }
   return { ...charter, id };
 }
 
@@ -155,26 +158,54 @@ export async function sealReport(cells, manifest, ticket, tell = () => {}) {
     for (const cell of one) envelopes.push(await sealer.seal(cellToBytes(cell), info));
     tell(place + 1, cells.length);
   }
-  if (envelopes.some((sealed) => sealed.length !== ENVELOPE)) throw new Error("wrongLength");
+  if (envelopes.some((sealed) => sealed.length !== ENVELOPE)) {
+    throw new Error("This browser seals in another way than the study's devices. Nothing was sent; use another browser.");
+  }
   return joined(Uint8Array.of(1), ticket, manifest.hash, ...envelopes);
 }
+
+const SENT = "sent ";
+/** One window of this browser at a time. */
+const alone = (job) => navigator.locks.request("discreet-outbox", job);
 
 /** Sealed reports are kept until they are taken: after an error the same bytes are sent again. */
 export const outbox = {
   key: async (manifest, ticket) => `discreet:${hex(await sha256(joined(manifest.hash, ticket)))}`,
   async read(manifest, ticket) {
     const kept = localStorage.getItem(await this.key(manifest, ticket));
-    return kept === null ? null : Uint8Array.from(atob(kept), (char) => char.charCodeAt(0));
+    if (kept === null) return null;
+    return Uint8Array.from(atob(kept.replace(SENT, "")), (char) => char.charCodeAt(0));
   },
   async write(manifest, ticket, bytes) {
     const letters = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
     localStorage.setItem(await this.key(manifest, ticket), btoa(letters));
   },
+  /** Keep these bytes, unless another window has kept others: whether they are kept. */
+  keep: (manifest, ticket, bytes) =>
+    alone(async () => {
+      if ((await outbox.read(manifest, ticket)) !== null) return false;
+      await outbox.write(manifest, ticket, bytes);
+      return true;
+    }),
+  /** From now on they may have left the browser, whatever becomes of the request. */
+  async sending(manifest, ticket) {
+    const key = await this.key(manifest, ticket);
+    await alone(() => {
+      const kept = localStorage.getItem(key);
+      if (kept && !kept.startsWith(SENT)) localStorage.setItem(key, SENT + kept);
+    });
+  },
   /** It was answered: the bytes go, and that there were some stays known. */
   settle: (manifest, ticket) => outbox.write(manifest, ticket, new Uint8Array()),
-  /** It was never sent. */
+  /** Forget what was never sent: whether that is so. */
   async clear(manifest, ticket) {
-    localStorage.removeItem(await this.key(manifest, ticket));
+    const key = await this.key(manifest, ticket);
+    return alone(() => {
+      const kept = localStorage.getItem(key);
+      if (kept !== null && (!kept || kept.startsWith(SENT))) return false;
+      localStorage.removeItem(key);
+      return true;
+    });
   },
 };
 

@@ -41,6 +41,8 @@ ALTER TABLE sealed ALTER body SET STORAGE EXTERNAL;
 """
 _LOCK = 0x64736872
 """Of the advisory lock under which tables are made and batches change."""
+_PATIENCE = 5
+"""Seconds for a connection, and for whoever holds a lock."""
 _COPY = {
     "report": "COPY report (body) FROM STDIN (FORMAT BINARY)",
     "piece": "COPY piece FROM STDIN (FORMAT BINARY)",
@@ -75,8 +77,10 @@ class PostgresStore(Store):
     def _connected(self) -> "psycopg.Connection[Values]":
         """A connection, a new one if the last was lost: only between transactions."""
         if self._db is None or self._db.closed:
-            self._db = psycopg.connect(self._address, autocommit=True)
+            self._db = psycopg.connect(self._address, autocommit=True, connect_timeout=_PATIENCE)
             self._db.execute("SET client_min_messages = warning")
+            # Whoever holds the lock too long makes others busy; nobody waits without an end.
+            self._db.execute(f"SET lock_timeout = '{_PATIENCE}s'")
             # What was answered or released must outlive a crash, whatever the server's default is.
             self._db.execute("SET synchronous_commit = on")
         return self._db
@@ -126,8 +130,16 @@ class PostgresStore(Store):
         for table in tables:
             self._execute(f"TRUNCATE {table}")
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """TRUNCATE has given the files back."""
+
+    def end(self) -> None:
+        """Also what the server does for this process at the moment."""
+        super().end()
+        db = self._db
+        if db is not None:
+            with contextlib.suppress(psycopg.Error):
+                db.cancel_safe(timeout=_PATIENCE)
 
     def close(self) -> None:
         """Close the connection."""

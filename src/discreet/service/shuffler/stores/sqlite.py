@@ -79,7 +79,7 @@ class SqliteStore(Store):
             for statement in _SCHEMA:
                 self._db.execute(statement)
             self._db.execute("COMMIT")
-        self._tidy()
+        self.tidy()
 
     def _execute(self, sql: str, *values: object) -> list[Values]:
         with _sentences():
@@ -120,10 +120,15 @@ class SqliteStore(Store):
         for table in tables:
             self._execute(f"DELETE FROM {table}")
 
-    def _tidy(self) -> None:
-        """The write-ahead log still holds what was deleted: it is emptied."""
+    def tidy(self) -> None:
+        """The write-ahead log still holds what was deleted: it is emptied.
+
+        Not while somebody else reads the file: then it is tried again later.
+        """
+        self.untidy = True
         with contextlib.suppress(sqlite3.Error):
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            ((busy, _, _),) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.untidy = bool(busy)
 
     def close(self) -> None:
         """Close the file."""
