@@ -26,7 +26,6 @@ from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
 from discreet.study.names import digests_of
 from helpers.postgres import Server
-from helpers.service_soak import processor_seconds, resident
 from helpers.services import (
     TOKEN,
     announced,
@@ -38,6 +37,7 @@ from helpers.services import (
     serving_for_ever,
     submissions,
 )
+from helpers.usage import most_memory, processor_seconds
 
 OF = charter(
     names={"states": "abcd", "actions": "xy", "steps": "123456"},
@@ -104,7 +104,7 @@ def shuffler(where: str, name: str, reports: int) -> None:
     passes = ticket.make(reports)
     with tempfile.TemporaryDirectory() as folder:
         names = pathlib.Path(folder) / "tickets"
-        ticket.write(names, passes, private=True)
+        ticket.write(names, passes)
         process = subprocess.Popen(
             [sys.executable, __file__, "--serve", where, "--tickets", str(names)],
             stdout=subprocess.PIPE,
@@ -120,7 +120,7 @@ def shuffler(where: str, name: str, reports: int) -> None:
             seconds, wall = processor_seconds(process.pid) - before, time.monotonic() - wall
             while client.metrics()["batches_sealed"] == 0:
                 time.sleep(0.1)
-        most = resident(process.pid)
+        most = most_memory(process.pid)
         process.terminate()
         process.wait()
         process.stdout.close()
@@ -157,7 +157,7 @@ def sealing(where: str, name: str, reports: int) -> None:
     kept.announce(one)
     for first in range(0, reports, 512):
         kept.submit(submissions(one, passes[first : first + 512]))
-    before, start = resident(), time.process_time()
+    before, start = most_memory(), time.process_time()
     _need(kept.seal())
     seconds = time.process_time() - start
     kept.done(0)
@@ -165,14 +165,14 @@ def sealing(where: str, name: str, reports: int) -> None:
     size = reports * one.body / 1e6
     print(
         f"sealing {name}: {reports:,} reports of {one.body} bytes ({size:,.0f} MB), "
-        f"{seconds:.1f} s of processor time, at most {resident():.0f} MB ({before:.0f} MB before)",
+        f"{seconds:.1f} s of processor time, at most {most_memory():.0f} MB ({before:.0f} before)",
         flush=True,
     )
 
 
 def fetching(envelopes: int) -> None:
     """Memory of an analyser that keeps so many envelopes and looks for copies, in this process."""
-    before, start = resident(), time.process_time()
+    before, start = most_memory(), time.process_time()
     with tempfile.TemporaryDirectory() as folder, Fetched(pathlib.Path(folder), [envelopes]) as one:
         one.begin(0)
         for first in range(0, envelopes, 20_000):
@@ -180,14 +180,14 @@ def fetching(envelopes: int) -> None:
         one.end()
         one.check_distinct()
         _need(sum(len(part) for _, part in one.slices()) == envelopes * ENVELOPE)
-    seconds, after = time.process_time() - start, resident()
+    seconds, after = time.process_time() - start, most_memory()
     print(
         f"fetching: {envelopes:,} envelopes ({envelopes * ENVELOPE / 1e6:,.0f} MB), "
         f"{seconds:.1f} s of processor time, at most {after:.0f} MB ({before:.0f} MB before)",
         flush=True,
     )
     people = digests_of([f"0:{i}" for i in range(_USERS)], bytes(32))
-    each = (resident() - after) / len(people) * 2**20
+    each = (most_memory() - after) / len(people) * 2**20
     print(f"telling: {each:,.0f} bytes for each of {len(people):,} users", flush=True)
 
 

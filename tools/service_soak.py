@@ -2,10 +2,10 @@
 
 python -m tools.service_soak [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
 
-First a study whose roles are killed again and again. Then studies through a proxy that drops,
-doubles, truncates and delays requests; in every second one the shuffler is spared, and its memory
-is watched. Last, the regret of studies with a few kills is compared with simulated runs of the same
-learner. A part with a zero is left out.
+First a study whose roles are killed again and again. Then studies, two or more, through a proxy
+that drops, doubles, truncates and delays requests: in the first all roles are killed, in every
+second one the shuffler is spared and its memory watched. Last, the regret of studies with a few
+kills is compared with simulated runs of the same learner. A part with a zero is left out.
 """
 
 import math
@@ -19,17 +19,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 import numpy as np
 
 from discreet.service.demo.arrangement import Arrangement, free_port
-from discreet.service.demo.curves import Band, simulate
-from discreet.service.demo.run import Demo, Found, Sight
+from discreet.service.demo.curves import Spread, final, simulate
+from discreet.service.demo.run import Demo, Findings, Sight
 from helpers.faults import FaultProxy
-from helpers.service_soak import killed_study
 from helpers.strain import strain
+from helpers.usage import memory
 
 _DEVIATIONS = 3.0
 _KILLS = 6
 """In each of many studies."""
-_GROWTH = 64 << 20
-"""Bytes by which a shuffler may grow between a quarter of a study and its end."""
+_GROWTH = 64.0
+"""Megabytes by which a shuffler may grow between a quarter of a study and its end."""
 
 
 def main() -> None:
@@ -45,11 +45,12 @@ def main() -> None:
 
 
 def kill(folder: pathlib.Path, users: int, kills: int) -> None:
-    """One study on the command line, whose roles are killed again and again."""
-    found = killed_study(folder / "killed", users=users, kills=kills, seed=0)
-    print(found, flush=True)
-    if sum(value for what, value in found.items() if what.startswith("kills")) < kills:
-        raise SystemExit("The study ended before all kills were spent; ask for more users.")
+    """One study whose roles are killed again and again."""
+    found = Demo(folder / "killed", Arrangement(users=users)).run(kills)
+    check(found, users)
+    said = {"users": found.users, "batches": found.batches, "kills": dict(found.kills)}
+    said |= {"regret": final(found.curve), "counted once": True, "ledger verified": True}
+    print(said | {"keys and bodies gone": True, "seconds": round(found.seconds)}, flush=True)
 
 
 def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
@@ -60,7 +61,7 @@ def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
         arrangement = Arrangement(users=users, seed=number)
         found = Demo(folder / f"study-{number}", arrangement).run(_KILLS)
         check(found, users)
-        regrets.append(found.curve.final)
+        regrets.append(final(found.curve))
         print({"study": number, **found.summary(band)}, flush=True)
     said = judged(regrets, band)
     print(said, flush=True)
@@ -68,7 +69,7 @@ def compare(folder: pathlib.Path, studies: int, users: int, runs: int) -> None:
         raise SystemExit("The studies' mean regret is not what the simulation says.")
 
 
-def judged(regrets: list[float], band: Band) -> dict[str, Any]:
+def judged(regrets: list[float], band: Spread) -> dict[str, Any]:
     """Whether the mean of studies lies where a mean of as many simulated runs would."""
     low, high = band.interval
     finals = band.finals
@@ -84,7 +85,7 @@ def judged(regrets: list[float], band: Band) -> dict[str, Any]:
     }
 
 
-def check(found: Found, users: int) -> None:
+def check(found: Findings, users: int) -> None:
     """Nothing lost, nothing twice, nothing left."""
     if not (found.counted_once and found.ledger_verified and found.forgotten):
         raise SystemExit(f"The service did not keep what it promises: {found}")
@@ -93,41 +94,35 @@ def check(found: Found, users: int) -> None:
 
 
 class Scales:
-    """Weighs the shuffler while a study goes on, and kills the others."""
+    """Weighs the shuffler while a study goes on."""
 
     def __init__(self, show: Demo) -> None:
         self._show = show
-        self.quarter = self.largest = 0
+        self.quarter = self.largest = 0.0
 
     def __call__(self, sight: Sight) -> None:
         """Look once more."""
-        size = resident(self._show.shuffler.number)
+        size = memory(self._show.shuffler.number)
         if sight.users >= self._show.arrangement.users // 4:
             self.quarter = self.quarter or size
             self.largest = max(self.largest, size)
 
 
-def resident(process: int) -> int:
-    """Bytes of memory of a process."""
-    words = pathlib.Path(f"/proc/{process}/statm").read_text().split()
-    return int(words[1]) * 4096
-
-
 def soak(folder: pathlib.Path, users: int, seconds: float) -> None:
     """Studies through a spoiling proxy until the time is over."""
     last, number = time.monotonic() + seconds, 0
-    while time.monotonic() < last:
-        port, spared = free_port(), number % 2 == 0
+    while number < 2 or time.monotonic() < last:
+        port, spared = free_port(), number % 2 == 1
         with FaultProxy(port, seed=number) as proxy:
             arrangement = Arrangement(users=users, seed=number)
             show = Demo(folder / f"soak-{number}", arrangement, port=port, through=proxy.url)
             scales = Scales(show)
             found = show.run(_KILLS, scales, spare=[show.shuffler] if spared else [])
         check(found, users)
-        said: dict[str, Any] = {"soak": number, "users": found.users, "kills": found.kills}
+        said: dict[str, Any] = {"soak": number, "users": found.users, "kills": dict(found.kills)}
         said |= {"batches": found.batches, "seconds": found.seconds, "faults": dict(proxy.faults)}
         if spared:
-            said |= {"MB at a quarter": scales.quarter >> 20, "MB at most": scales.largest >> 20}
+            said |= {"MB at a quarter": round(scales.quarter), "MB at most": round(scales.largest)}
         print(said, flush=True)
         if spared and scales.largest - scales.quarter > _GROWTH:
             raise SystemExit("The shuffler's memory grows.")

@@ -11,7 +11,7 @@ import discreet
 from discreet.service.analyser.analyser import Analyser
 from discreet.service.analyser.keys import make_signing_key
 from discreet.service.client import Client
-from discreet.service.demo.crowd import episode_of
+from discreet.service.demo.episodes import episode_of
 from discreet.service.founding import Terms, charter_of
 from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
 from discreet.service.protocol import manifest as manifests

@@ -148,7 +148,7 @@ def content(path):
 def messages(store, number, sizes):
     """All classes of a sealed batch."""
     return [
-        b"".join(store.part(number, place, part) for part in store.parts(number, place))
+        b"".join(store.bucket(number, place, one) for one in store.buckets(number, place))
         for place in range(len(sizes))
     ]
 
@@ -167,7 +167,7 @@ def make_test_shuffler(where, of, tickets=(), *, clock=None, **options):
     return Shuffler(
         of,
         lambda: new_store(where, of, tickets),
-        token=sha256(TOKEN.encode()),
+        token_digest=sha256(TOKEN.encode()),
         clock=clock or ManualClock(NOW),
         **options,
     )

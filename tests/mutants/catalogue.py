@@ -1359,8 +1359,8 @@ _SERVICE = (
     Mutant(
         "service-proof-of-another-noise",
         "the certificate may be about more noise than devices add",
-        '(verifier.rational(law["mean"]) == self.mean,',
-        '(verifier.rational(law["mean"]) > 0,',
+        '(verifier.rational(said["law"]["mean"]) == self.mean,',
+        '(verifier.rational(said["law"]["mean"]) > 0,',
         ("test_p12_a_charter_without_its_own_proof_is_refused",),
     ),
     Mutant(
@@ -1493,6 +1493,13 @@ _SERVICE = (
         ("test_a_promise_is_not_rounded_down",),
     ),
     Mutant(
+        "service-tickets-as-digests",
+        "a shuffler takes the enroller's file of tickets for its digests",
+        "if len(value) != SIZE or not line.startswith(mark):",
+        "if len(value) != SIZE:",
+        ("test_tickets_are_not_taken_for_digests_nor_digests_for_tickets",),
+    ),
+    Mutant(
         "service-ledger-rolled-back",
         "a ledger that lost its last entries is verified",
         "if len(counted) < due:",
@@ -1502,21 +1509,21 @@ _SERVICE = (
     Mutant(
         "service-encoded-again",
         "a device draws fresh noise for the same episode after an error",
-        "sealed = self._outbox.read(name)",
+        "sealed = self._outbox.read(owner, name)",
         "sealed = None",
         ("test_the_same_bytes_are_sent_until_somebody_answers",),
     ),
     Mutant(
         "service-second-encoding",
         "a shuffler that takes its refusal back gets a second encoding of the same episode",
-        'if refusal.code == "ticketSpent":\n                self._outbox.write(name, b"")',
-        'if refusal.code != "noOpenBatch":\n                self._outbox.write("", b"")',
+        "            state = self._sent(sealed)\n",
+        '            state = self._sent(sealed)\n            self._outbox.write(owner, "", b" ")\n',
         ("test_a_shuffler_that_takes_a_refusal_back_gets_the_same_bytes",),
     ),
     Mutant(
         "service-sent-before-kept",
         "a device that is killed while it sends draws fresh noise when it comes back",
-        "                self._outbox.write(name, sealed)\n",
+        "                self._outbox.write(owner, name, sealed)\n",
         "",
         ("test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back",),
     ),
@@ -1530,15 +1537,15 @@ _SERVICE = (
     Mutant(
         "service-rehearsal-served",
         "a shuffler serves a charter that protects nobody without being told to",
-        'if charter.rehearsal and not rehearsal:\n            raise InvalidInputError(\n                "This charter is of a rehearsal and protects nobody; say --rehearsal to serve it."',
-        'if charter is None:\n            raise InvalidInputError(\n                "This charter is of a rehearsal and protects nobody; say --rehearsal to serve it."',
+        "        charter.check_rehearsal(rehearsal)\n",
+        "",
         ("test_p13_a_rehearsal_is_refused_unless_asked_for_and_stamped_everywhere",),
     ),
     Mutant(
         "service-any-token",
         "any bearer token is the analyser's",
-        "return hmac.compare_digest(digest, self._token) and scheme",
-        "return len(digest) == len(self._token) and scheme",
+        "return hmac.compare_digest(digest, self._token_digest) and scheme",
+        "return len(digest) == len(self._token_digest) and scheme",
         ("test_p09_the_analysers_endpoints_take_nobody_else",),
     ),
     Mutant(

@@ -15,7 +15,7 @@ from discreet.service.configs import ShufflerConfig as Shuffler
 
 FIELDS = {
     "charter": "../charter.json",
-    "tickets": "t.txt",
+    "digests": "t.txt",
     "token": "ab" * 32,
     "store": "s.db",
     "port": 9,
@@ -32,7 +32,7 @@ def write(tmp_path, text):
 
 def test_the_templates_are_read_back(tmp_path):
     one = Shuffler.read(write(tmp_path, SHUFFLER.format(**FIELDS)))
-    assert (one.port, one.token, one.where) == (9, b"\xab" * 32, str(tmp_path / "s.db"))
+    assert (one.port, one.token_digest, one.where) == (9, b"\xab" * 32, str(tmp_path / "s.db"))
     two = AnalyserConfig.read(write(tmp_path, ANALYSER.format(**FIELDS)))
     assert two.path(two.study) == tmp_path / "study.db" and two.jobs == 1
     three = DeviceConfig.read(write(tmp_path, DEVICE.format(**FIELDS)))
@@ -64,7 +64,7 @@ def test_a_slip_is_named(tmp_path, old, new, sentence):
 def test_a_token_is_a_digest(tmp_path):
     text = SHUFFLER.format(**(FIELDS | {"token": "secret"}))
     with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
-        _ = Shuffler.read(write(tmp_path, text)).token
+        _ = Shuffler.read(write(tmp_path, text)).token_digest
 
 
 @pytest.mark.parametrize("url", ["shuffler.example.org", "ftp://x", "http://", "https://a b"])

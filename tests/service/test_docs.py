@@ -42,7 +42,7 @@ def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch)
     of = Charter.from_bytes((folder / "charter.json").read_bytes())
     assert (float(of.epsilon), float(of.delta), float(of.honest)) == (1, 1e-6, 0.9)
     assert of.names["states"] == ("ill", "better", "well") and not of.rehearsal
-    assert len(ticket.read(folder / "shuffler" / "tickets.txt")) == 25_000
+    assert len(ticket.read_digests(folder / "shuffler" / "digests.txt")) == 25_000
     ShufflerConfig.read(folder / "shuffler" / "shuffler.toml")
     AnalyserConfig.read(folder / "analyser" / "analyser.toml")
     device = DeviceConfig.read(folder / "device" / "device.toml")

@@ -63,8 +63,8 @@ def test_tickets_are_added_and_the_shuffler_knows_their_digests_alone(founded):
     path, digests = make_tickets(founded.folder, 3)
     tickets = ticket.read(path)
     assert tickets[:2] == first and len(set(tickets)) == 5
-    assert digests == founded.folder / "shuffler" / "tickets.txt"
-    assert ticket.read(digests) == sorted(ticket.digest(one) for one in tickets)
+    assert digests == founded.folder / "shuffler" / "digests.txt"
+    assert ticket.read_digests(digests) == sorted(ticket.digest(one) for one in tickets)
     assert mode(path) == mode(digests) == 0o600
 
 
@@ -73,18 +73,18 @@ def test_an_enroller_alone_makes_tickets_and_a_file_to_hand_over(tmp_path):
     make_tickets(tmp_path, 2)
     path, digests = make_tickets(tmp_path, 1)
     assert digests == tmp_path / "enroller" / "digests.txt"
-    assert ticket.read(digests) == sorted(ticket.digest(one) for one in ticket.read(path))
+    assert ticket.read_digests(digests) == sorted(ticket.digest(one) for one in ticket.read(path))
 
 
 def test_without_an_enroller_no_digest_is_lost(tmp_path):
-    known = tmp_path / "shuffler" / "tickets.txt"
+    known = tmp_path / "shuffler" / "digests.txt"
     known.parent.mkdir()
-    ticket.write(known, [bytes(32)], private=True)
+    ticket.write_digests(known, [bytes(32)])
     with pytest.raises(InvalidInputError, match="tickets are the enroller's"):
         make_tickets(tmp_path, 1)
     (tmp_path / "enroller").mkdir()  # whose own file is lost
     make_tickets(tmp_path, 1)
-    assert bytes(32) in ticket.read(known) and len(ticket.read(known)) == 2
+    assert bytes(32) in ticket.read_digests(known) and len(ticket.read_digests(known)) == 2
 
 
 def test_a_folder_that_is_there_is_left_alone(founded):

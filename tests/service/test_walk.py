@@ -1,7 +1,6 @@
 """All roles on loopback: a whole study through the real thing, every user counted once."""
 
 import threading
-import time
 
 import pytest
 
@@ -10,12 +9,12 @@ from discreet.service import verification
 from discreet.service.analyser.process import make_analyser
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
-from discreet.service.demo.crowd import Crowd
 from discreet.service.founding import Terms, found, make_tickets
-from discreet.service.participant.participant import Chain, fetch_charter
+from discreet.service.participant.participant import fetch_charter
 from discreet.service.protocol import ticket
 from discreet.service.shuffler.process import make_shuffler
-from helpers.services import WORLD, rng, serving, study_arguments
+from helpers.service_analysers import send_users
+from helpers.services import serving, study_arguments
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +44,14 @@ def test_a_whole_study_through_all_roles(founded):
         thread = threading.Thread(target=work)
         thread.start()
         client = Client(url)
-        chain = Chain(fetch_charter(client, founded.charter.id, rehearsal=True), client)
-        crowd = Crowd(WORLD, chain, client, rng(), lambda _: time.sleep(0.01))
-        passes = ticket.read(founded.folder / "enroller" / "tickets.txt")
-        states = list(crowd.send(passes, ended.is_set))
+        of = fetch_charter(client, founded.charter.id, rehearsal=True)
+        passes = iter(ticket.read(founded.folder / "enroller" / "tickets.txt"))
+        while not ended.wait(0.01):
+            send_users(of, client, passes)
         thread.join()
         totals = client.metrics()
         client.close()
         analyser.close()
-    assert states == ["accepted"] * 40
     assert totals["tickets_spent"] == 40 and totals["batches_done"] == analyser.study.batches > 1
     study = discreet.resume(founded.folder / "analyser" / "study.db")
     assert study.finished and study.users == 40

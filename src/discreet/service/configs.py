@@ -51,7 +51,7 @@ class ShufflerConfig(Config):
     """Of the shuffler."""
 
     charter: str
-    tickets: str
+    digests: str
     analyser_token_sha256: str
     store: str = "shuffler.db"
     host: str = "127.0.0.1"
@@ -64,14 +64,17 @@ class ShufflerConfig(Config):
         return self.store if "://" in self.store else str(self.path(self.store))
 
     @property
-    def token(self) -> bytes:
+    def token_digest(self) -> bytes:
         """SHA-256 of the analyser's token."""
         try:
             digest = bytes.fromhex(self.analyser_token_sha256)
         except ValueError:
             digest = b""
         if len(digest) != 32:
-            raise InvalidInputError("Expected analyser_token_sha256 in 64 hexadecimal digits.")
+            raise InvalidInputError(
+                f"Expected analyser_token_sha256 in 64 hexadecimal digits, got "
+                f"{len(self.analyser_token_sha256)} characters; `discreet service init` writes it."
+            )
         return digest
 
 
@@ -114,7 +117,7 @@ SHUFFLER = """\
 # What the study promises; public.
 charter = "{charter}"
 # SHA-256 of every ticket that may take part, from the enroller; read at every start.
-tickets = "{tickets}"
+digests = "{digests}"
 # SHA-256 of the token with which the analyser names itself. The token itself is not kept here.
 analyser_token_sha256 = "{token}"
 # A SQLite file beside this one, or "postgresql://user@host/database" for several processes.

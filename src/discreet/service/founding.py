@@ -102,7 +102,7 @@ def _founded(
     folder: Path,
     terms: Terms,
     trust: Shuffle,
-    places: tuple[str, str],
+    addresses: tuple[str, str],
     *,
     seed: int | None,
     **study: Any,
@@ -122,7 +122,7 @@ def _founded(
     check_study(charter, begun)
     charter.verify()
     write_atomically(folder / "charter.json", charter.data)
-    _write_configs(folder, charter, *places)
+    _write_configs(folder, charter, *addresses)
     return Founded(folder, charter)
 
 
@@ -190,12 +190,12 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
             f"the folder that `init` made, or the one in which the enroller keeps 'enroller'."
         )
     where = own / "tickets.txt"
-    digests = theirs / "tickets.txt" if theirs.is_dir() else own / "digests.txt"
+    digests = (theirs if theirs.is_dir() else own) / "digests.txt"
     tickets = (ticket.read(where) if where.exists() else []) + ticket.make(count)
-    known = ticket.read(digests) if digests.exists() else []
+    known = ticket.read_digests(digests) if digests.exists() else []
     all_of_them = {*known, *(ticket.digest(one) for one in tickets)}
-    ticket.write(digests, sorted(all_of_them), private=True)
-    ticket.write(where, tickets, private=True)
+    ticket.write_digests(digests, sorted(all_of_them))
+    ticket.write(where, tickets)
     return where, digests
 
 
@@ -205,7 +205,7 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
     digest = hashlib.sha256(token.encode()).hexdigest()
     port = url.rpartition(":")[2]
     fields = {"charter": "../charter.json", "url": url, "study": charter.id.hex()}
-    shuffler = {"tickets": "tickets.txt", "token": digest, "store": store}
+    shuffler = {"digests": "digests.txt", "token": digest, "store": store}
     shuffler["port"] = port if port.isdigit() else "8700"
     texts = {
         "shuffler": configs.SHUFFLER.format(**fields, **shuffler),
@@ -214,4 +214,4 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
     }
     for role, text in texts.items():
         write_atomically(folder / role / f"{role}.toml", text.encode())
-    ticket.write(folder / "shuffler" / "tickets.txt", [], private=True)
+    ticket.write_digests(folder / "shuffler" / "digests.txt", [])

@@ -23,7 +23,7 @@ def test_the_folder_holds_a_rehearsal_its_tickets_and_the_world(tmp_path):
     assert len((tmp_path / "all" / "enroller" / "tickets.txt").read_text().split()) == 103
     config = ShufflerConfig.read(founded.config("shuffler"))
     world = json.loads(config.path(config.world).read_text())
-    assert world == arrangement.place.description()
+    assert world == arrangement.home.description()
     assert tomllib.loads(founded.config("device").read_text())["study"] == founded.charter.id.hex()
 
 

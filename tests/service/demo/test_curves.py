@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.learners.regret import RegretCurve
 from discreet.mdp import evaluate, plan
 from discreet.service.demo.arrangement import Arrangement
-from discreet.service.demo.curves import Curve, band_of, real_curve, simulate
+from discreet.service.demo.curves import final, real_curve, simulate, spread_of
 
 
 def test_regret_of_manifests_is_users_times_the_loss_of_their_policies():
-    mdp = Arrangement().place.mdp
+    mdp = Arrangement().home.mdp
     worst = np.zeros((mdp.horizon, mdp.shape.states), int)
     best = plan(mdp).policy.actions
     manifests = [
@@ -21,13 +22,15 @@ def test_regret_of_manifests_is_users_times_the_loss_of_their_policies():
     ]
     curve = real_curve(mdp, manifests)
     loss = plan(mdp).value - evaluate(mdp, discreet.mdp.DeterministicPolicy(worst))
-    assert curve.users.tolist() == [0, 30, 100]
-    assert curve.regret == pytest.approx([0, 30 * loss, 30 * loss]) and loss > 0.1
+    seen = dict(zip(curve.episodes.tolist(), curve.values.tolist(), strict=True))
+    assert seen[1] == pytest.approx(loss) and loss > 0.1
+    assert seen[20] == pytest.approx(20 * loss) and final(curve) == pytest.approx(30 * loss)
+    assert max(seen) == 100 and seen[max(k for k in seen if k < 100)] == final(curve)
 
 
 def test_a_band_is_made_of_percentiles():
-    curves = [Curve(np.array([0, 10]), np.array([0.0, float(top)])) for top in range(101)]
-    band = band_of(curves, 10, points=3)
+    curves = [RegretCurve(np.array([0, 10]), np.array([0.0, float(top)])) for top in range(101)]
+    band = spread_of(curves, 10, points=3)
     assert band.middle[-1] == 50 and band.interval == (2.5, 97.5)
     assert band.low[-1] == 2.5 and band.high[-1] == 97.5
 

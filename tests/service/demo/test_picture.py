@@ -5,13 +5,14 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from discreet.learners.regret import RegretCurve
 from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement
-from discreet.service.demo.curves import Band, Curve
+from discreet.service.demo.curves import Spread
 from discreet.service.demo.picture import draw, ticks, write_page
-from discreet.service.demo.run import Found
+from discreet.service.demo.run import Findings
 
-CURVE = Curve(np.array([0, 50, 100]), np.array([0.0, 20.0, 25.0]))
-BAND = Band(
+CURVE = RegretCurve(np.array([0, 50, 100]), np.array([0.0, 20.0, 25.0]))
+BAND = Spread(
     np.array([1, 100]),
     np.array([0.0, 15.0]),
     np.array([0.2, 24.0]),
@@ -21,9 +22,15 @@ BAND = Band(
 
 
 def found(**changes):
-    fields = {"users": 100, "batches": 2, "kills": 0, "counted_once": True, "seconds": 3.0}
+    fields = {
+        "users": 100,
+        "batches": 2,
+        "kills": {"shuffler": 0},
+        "counted_once": True,
+        "seconds": 3.0,
+    }
     fields |= {"ledger_verified": True, "forgotten": True, "curve": CURVE}
-    return Found(**(fields | changes))
+    return Findings(**(fields | changes))
 
 
 def test_the_real_curve_stands_at_its_numbers():
@@ -49,7 +56,7 @@ def test_the_page_says_what_is_not_protected_and_what_failed(tmp_path):
 
 
 def test_the_summary_has_the_shape_that_scripts_rely_on():
-    said = found(kills=3).summary(BAND)
+    said = found(kills={"shuffler": 3}).summary(BAND)
     expected = {"users", "batches", "kills", "counted_once", "ledger_verified", "regret"}
     assert expected | {"simulated_regret", "seconds"} <= set(said)
     assert said["regret"] == 25.0 and set(said["simulated_regret"]) == {"low", "high"}

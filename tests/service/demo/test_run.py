@@ -6,8 +6,8 @@ import pytest
 
 from discreet.errors import DiscreetError
 from discreet.service.demo.arrangement import Arrangement
-from discreet.service.demo.curves import simulate
-from discreet.service.demo.run import Demo, Outcome, examine
+from discreet.service.demo.curves import final, simulate
+from discreet.service.demo.run import Demo, Journey, examine
 from helpers.faults import FaultProxy
 from helpers.services import kept_port
 
@@ -38,7 +38,7 @@ def killed_thrice(tmp_path_factory, port, proxy):
 
 def test_nothing_is_lost_and_nothing_twice_through_faults_and_kills(ended):
     _, found, faults, _ = ended
-    assert found.users == 100 and found.kills == 3 and found.batches > 1
+    assert found.users == 100 and sum(found.kills.values()) == 3 and found.batches > 1
     assert found.counted_once and found.ledger_verified and found.forgotten
     assert sum(faults.values()) - faults[""] > 0
 
@@ -50,10 +50,10 @@ def test_regret_is_what_the_simulation_says(ended, tmp_path):
     confidence). One that is beyond is repeated, twice: three in a row happen once in 10^7 times.
     """
     finals = simulate(ARRANGEMENT, 30).finals
-    regret = ended[1].curve.final
+    regret = final(ended[1].curve)
     for again in ("second", "third"):
         if not usual(regret, finals):
-            regret = Demo(tmp_path / again, ARRANGEMENT).run().curve.final
+            regret = final(Demo(tmp_path / again, ARRANGEMENT).run().curve)
     assert usual(regret, finals)
     assert finals.std(ddof=1) < finals.mean() / 2
 
@@ -79,7 +79,7 @@ def test_the_page_has_a_link_for_every_spare_ticket(ended):
 )
 def test_what_does_not_fit_is_found(ended, change, name):
     show, _, _, totals = ended
-    mdp, outcome = ARRANGEMENT.place.mdp, Outcome(silent=3)
+    mdp, outcome = ARRANGEMENT.home.mdp, Journey(silent=3)
     assert getattr(examine(show.founded, mdp, totals, outcome), name)
     assert not getattr(examine(show.founded, mdp, totals | change, outcome), name)
 
@@ -89,7 +89,7 @@ def test_a_key_that_was_left_is_found(ended):
     left = show.founded.folder / "analyser" / "keys" / "000000.key"
     left.write_text("00")
     try:
-        assert not examine(show.founded, ARRANGEMENT.place.mdp, totals, Outcome(silent=3)).forgotten
+        assert not examine(show.founded, ARRANGEMENT.home.mdp, totals, Journey(silent=3)).forgotten
     finally:
         left.unlink()
 

@@ -111,5 +111,5 @@ def test_a_chain_has_no_gap_no_fork_and_no_batch_left_out():
 
 def test_reports_that_no_device_makes_are_not_asked_for():
     of = charter(mean=Fraction(10**9))
-    with pytest.raises(Refusal, match="larger than 16777216 bytes"):
+    with pytest.raises(Refusal, match="more than 16777216 bytes"):
         manifests.check(manifest(of), of)

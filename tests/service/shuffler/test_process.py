@@ -23,12 +23,12 @@ def folder(tmp_path):
     (tmp_path / "charter.json").write_bytes(OF.data)
     (tmp_path / "rehearsal.json").write_bytes(charter(rehearsal=True).data)
     digests = [ticket.digest(bytes([i]) * 32) for i in range(2)]
-    ticket.write(tmp_path / "tickets.txt", digests, private=True)
+    ticket.write_digests(tmp_path / "digests.txt", digests)
     return tmp_path
 
 
 def shuffler_of(folder, **changes):
-    fields = {"charter": "charter.json", "tickets": "tickets.txt"} | changes
+    fields = {"charter": "charter.json", "digests": "digests.txt"} | changes
     return ShufflerConfig(folder=folder, analyser_token_sha256="00" * 32, **fields)
 
 
@@ -81,7 +81,7 @@ main()
 def on_a_read_only_disk(folder, **environment):
     """The command of the shuffler, where only NUMBA_CACHE_DIR can be written to."""
     (folder / "shuffler.toml").write_text(
-        'charter = "rehearsal.json"\ntickets = "tickets.txt"\nport = 0\n'
+        'charter = "rehearsal.json"\ndigests = "digests.txt"\nport = 0\n'
         f'analyser_token_sha256 = "{"00" * 32}"\n'
     )
     words = ["service", "shuffler", "--config", str(folder / "shuffler.toml"), "--rehearsal"]

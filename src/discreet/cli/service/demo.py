@@ -18,8 +18,8 @@ from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
     from discreet.service.demo.arrangement import Arrangement
-    from discreet.service.demo.curves import Band
-    from discreet.service.demo.run import Demo, Found, Sight
+    from discreet.service.demo.curves import Spread
+    from discreet.service.demo.run import Demo, Findings, Sight
 
 _LINE = 0.5 if sys.stderr.isatty() else 5.0
 """Seconds between two lines of progress."""
@@ -104,7 +104,7 @@ def _seen(sight: "Sight", arrangement: "Arrangement") -> str:
     )
 
 
-def _simulated(arrangement: "Arrangement", runs: int, progress: Callable[[str], None]) -> "Band":
+def _simulated(arrangement: "Arrangement", runs: int, progress: Callable[[str], None]) -> "Spread":
     from discreet.service.demo.curves import simulate
 
     return simulate(arrangement, runs, lambda run: progress(f"simulated runs: {run} of {runs}"))
@@ -113,8 +113,8 @@ def _simulated(arrangement: "Arrangement", runs: int, progress: Callable[[str], 
 def _finish(
     folder: Path,
     arrangement: "Arrangement",
-    found: "Found",
-    band: "Band",
+    found: "Findings",
+    band: "Spread",
     *,
     seconds: float,
     json: bool,
@@ -131,8 +131,9 @@ def _finish(
         raise DiscreetError(f"The service did not keep what it promises; look into {folder}.")
 
 
-def _show(found: "Found", band: "Band", seconds: float) -> None:
+def _show(found: "Findings", band: "Spread", seconds: float) -> None:
     from discreet.service.demo.arrangement import NOT_PROTECTED
+    from discreet.service.demo.curves import final
 
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
@@ -140,10 +141,10 @@ def _show(found: "Found", band: "Band", seconds: float) -> None:
     rows = [
         ["users counted, each once", f"{found.users:,}" if found.counted_once else "NOT TRUE"],
         ["batches", f"{found.batches}"],
-        ["SIGKILLs survived", f"{found.kills}"],
+        ["SIGKILLs survived", f"{sum(found.kills.values())}"],
         ["certificate, manifests, ledger verified", "yes" if found.ledger_verified else "NO"],
         ["batch keys and bodies gone", "yes" if found.forgotten else "NO"],
-        ["regret through the service", f"{found.curve.final:,.1f}"],
+        ["regret through the service", f"{final(found.curve):,.1f}"],
         [f"regret of {len(band.finals)} simulated runs, 95%", f"{low:,.1f} to {high:,.1f}"],
         ["seconds in all", f"{seconds:,.0f}"],
     ]
@@ -154,7 +155,7 @@ def _show(found: "Found", band: "Band", seconds: float) -> None:
         say(f"  - {line}")
 
 
-def _show_curve(found: "Found", band: "Band") -> None:
+def _show_curve(found: "Findings", band: "Spread") -> None:
     """Regret so far, at some numbers of users."""
     import numpy as np
 
@@ -162,7 +163,7 @@ def _show_curve(found: "Found", band: "Band") -> None:
     rows = []
     for i in chosen:
         users = int(band.users[i])
-        real = np.interp(users, found.curve.users, found.curve.regret)
+        real = np.interp(users, found.curve.episodes, found.curve.values)
         numbers = (real, band.low[i], band.middle[i], band.high[i])
         rows.append([f"{users:,}", *(f"{number:,.1f}" for number in numbers)])
     columns = ["users", "through the service", "simulated 2.5%", "median", "97.5%"]

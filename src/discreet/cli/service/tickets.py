@@ -30,6 +30,6 @@ def command(
         return
     say(f"{count} more tickets in {path}: each participant gets one, nobody else sees them.")
     if digests.parent == path.parent:
-        say(f"Give {digests} to the shuffler, in place of its tickets.txt; it reads it at a start.")
+        say(f"Give {digests} to the shuffler, in place of its own; it reads it at a start.")
     else:
         say(f"Their digests are in {digests}; the shuffler reads them at its next start.")

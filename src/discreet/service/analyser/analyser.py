@@ -307,7 +307,12 @@ def check_signing_key(charter: Charter, key: Ed25519PrivateKey) -> None:
 def check_study(charter: Charter, study: Study) -> None:
     """Refuse a study that would count other classes than the charter's devices send."""
     if study.guarantee.simulated != charter.rehearsal:
-        raise DiscreetError("The study rehearses and its charter does not say so, or the reverse.")
+        kinds = {True: "a rehearsal", False: "of real people"}
+        raise DiscreetError(
+            f"The study is {kinds[study.guarantee.simulated]} and its charter says it is "
+            f"{kinds[charter.rehearsal]}; use the charter and the study of one and the same "
+            f"`discreet service init`."
+        )
     if study.finished:
         return
     theirs = load(study.encoder().to_dict())

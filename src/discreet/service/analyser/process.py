@@ -29,10 +29,7 @@ def make_analyser(
 ) -> Analyser:
     """The analyser of a file."""
     charter = Charter.read(config.path(config.charter))
-    if charter.rehearsal and not rehearsal:
-        raise InvalidInputError(
-            "This charter is of a rehearsal and protects nobody; say --rehearsal to run it."
-        )
+    charter.check_rehearsal(rehearsal)
     signing_key = read_signing_key(config.path(config.signing_key))
     return Analyser(
         charter,

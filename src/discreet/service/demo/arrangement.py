@@ -59,7 +59,7 @@ class Arrangement:
             raise InvalidInputError(f"Expected a seed of 0 or more, got seed={self.seed}.")
 
     @property
-    def place(self) -> World:
+    def home(self) -> World:
         """Where users live."""
         return get_world(self.world)
 
@@ -78,7 +78,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Found
         url: where analyser and devices find the shuffler.
         port: where it listens.
     """
-    world = arrangement.place
+    world = arrangement.home
     founded = found(
         folder,
         Terms(purpose=world.purpose, least_users=2, patience=arrangement.patience, rehearsal=True),

@@ -3,13 +3,14 @@
 Regret is exact and expected: what the policies of the manifests lose in the true model.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.learners.learn import learn
+from discreet.learners.regret import RegretCurve, RegretRecorder
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
@@ -21,20 +22,7 @@ INTERVAL = (2.5, 97.5)
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """Cumulative regret after so many users; a straight line from batch to batch."""
-
-    users: IntArray
-    regret: FloatArray
-
-    @property
-    def final(self) -> float:
-        """Of all users."""
-        return float(self.regret[-1])
-
-
-@dataclass(frozen=True, eq=False)
-class Band:
+class Spread:
     """Where simulated runs lie: percentiles at some numbers of users."""
 
     users: IntArray
@@ -50,19 +38,24 @@ class Band:
         return float(low), float(high)
 
 
-def real_curve(mdp: TabularMDP, counted: Iterable[Manifest]) -> Curve:
+def real_curve(mdp: TabularMDP, counted: Sequence[Manifest]) -> RegretCurve:
     """Of the batches that were counted."""
-    meter, users, regret = RegretMeter(mdp), [0], [0.0]
+    meter = RegretMeter(mdp)
+    recorder = RegretRecorder(sum(manifest.users for manifest in counted))
     for manifest in counted:
         loss = meter.regret(DeterministicPolicy(np.array(manifest.policy)))
-        users.append(users[-1] + manifest.users)
-        regret.append(regret[-1] + manifest.users * loss)
-    return Curve(np.array(users), np.array(regret))
+        recorder.add(manifest.users, loss)
+    return recorder.curve()
+
+
+def final(curve: RegretCurve) -> float:
+    """The regret of all users."""
+    return float(curve.values[-1])
 
 
 def simulate(
     arrangement: Arrangement, runs: int, tell: Callable[[int], object] = lambda _: None
-) -> Band:
+) -> Spread:
     """Runs of the same learner under the same plan, at count level.
 
     Args:
@@ -73,7 +66,7 @@ def simulate(
     curves = []
     for run in range(runs):
         result = learn(
-            arrangement.place.mdp,
+            arrangement.home.mdp,
             learner=LEARNER,
             trust=arrangement.trust,
             episodes=arrangement.users,
@@ -81,14 +74,14 @@ def simulate(
             run=run,
             mixing=False,
         )
-        curves.append(Curve(result.regret.episodes, result.regret.values))
+        curves.append(result.regret)
         tell(run + 1)
-    return band_of(curves, arrangement.users)
+    return spread_of(curves, arrangement.users)
 
 
-def band_of(curves: Sequence[Curve], users: int, points: int = 60) -> Band:
+def spread_of(curves: Sequence[RegretCurve], users: int, points: int = 60) -> Spread:
     """Percentiles of curves at evenly spaced numbers of users."""
     places = np.unique(np.linspace(1, users, points).astype(np.int64))
-    values = np.array([np.interp(places, one.users, one.regret) for one in curves])
+    values = np.array([np.interp(places, one.episodes, one.values) for one in curves])
     low, middle, high = np.percentile(values, [INTERVAL[0], 50, INTERVAL[1]], axis=0)
-    return Band(places, low, middle, high, np.array([one.final for one in curves]))
+    return Spread(places, low, middle, high, np.array([final(one) for one in curves]))

@@ -5,9 +5,10 @@ from html import escape
 from pathlib import Path
 
 from discreet._files import write_atomically
+from discreet.learners.regret import RegretCurve
 from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement
-from discreet.service.demo.curves import Band, Curve
-from discreet.service.demo.run import Found
+from discreet.service.demo.curves import Spread, final
+from discreet.service.demo.run import Findings
 
 _WIDTH, _HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48
@@ -26,15 +27,15 @@ li { margin: .3rem 0; }
 """
 
 
-def draw(curve: Curve, band: Band) -> str:
+def draw(curve: RegretCurve, band: Spread) -> str:
     """Both curves as SVG."""
-    users = max(int(band.users[-1]), int(curve.users[-1]))
-    top = 1.05 * max(float(band.high.max()), float(curve.regret.max()), 1e-9)
+    users = max(int(band.users[-1]), int(curve.episodes[-1]))
+    top = 1.05 * max(float(band.high.max()), float(curve.values.max()), 1e-9)
     frame = _Frame(users, top)
     outline = [*zip(band.users, band.high, strict=True)]
     outline += [*zip(band.users[::-1], band.low[::-1], strict=True)]
     middle = list(zip(band.users, band.middle, strict=True))
-    real = list(zip(curve.users, curve.regret, strict=True))
+    real = list(zip(curve.episodes, curve.values, strict=True))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
@@ -96,7 +97,7 @@ def ticks(top: float) -> list[float]:
     return [step * i for i in range(int(top / step + 1e-9) + 1)]
 
 
-def write_page(folder: Path, arrangement: Arrangement, found: Found, band: Band) -> Path:
+def write_page(folder: Path, arrangement: Arrangement, found: Findings, band: Spread) -> Path:
     """``demo.html`` and ``curve.svg`` in the folder; the page's path."""
     drawing = draw(found.curve, band)
     write_atomically(folder / "curve.svg", drawing.encode())
@@ -104,10 +105,10 @@ def write_page(folder: Path, arrangement: Arrangement, found: Found, band: Band)
     rows = [
         ("users counted, each once", f"{found.users:,}" if found.counted_once else "NOT TRUE"),
         ("batches", str(found.batches)),
-        ("SIGKILLs survived", str(found.kills)),
+        ("SIGKILLs survived", str(sum(found.kills.values()))),
         ("certificate, manifests and ledger verified", _yes(found.ledger_verified)),
         ("keys and bodies gone", _yes(found.forgotten)),
-        ("regret through the service", f"{found.curve.final:,.1f}"),
+        ("regret through the service", f"{final(found.curve):,.1f}"),
         (f"regret of {len(band.finals)} simulated runs, 95%", f"{low:,.1f} to {high:,.1f}"),
         ("seconds of the real thing", f"{found.seconds:,.0f}"),
     ]
@@ -117,7 +118,7 @@ def write_page(folder: Path, arrangement: Arrangement, found: Found, band: Band)
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>discreet service demo</title><style>{_STYLE}</style></head><body>"
-        f"<h1>A study through the service, {escape(arrangement.place.environment)}</h1>"
+        f"<h1>A study through the service, {escape(arrangement.home.environment)}</h1>"
         '<p class="warn">SIMULATED: a rehearsal on one machine. It protects nobody.</p>'
         f"{drawing}<table>{cells}</table>"
         f"<h2>What this arrangement does not protect</h2><ul>{open_points}</ul></body></html>"

@@ -2,23 +2,25 @@
 
 Real processes on loopback; some may be killed while they work. What is checked at the end is
 checked from files and from the shuffler's public totals: who took part is in the users' diaries,
-what was counted is in the analyser's study.
+what was counted is in the analyser's study, what is left in the shuffler's store.
 """
 
 import contextlib
 import secrets
+import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet._plain import Plain
 from discreet.errors import DiscreetError
+from discreet.learners.regret import RegretCurve
 from discreet.mdp.tabular import TabularMDP
 from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
 from discreet.service.demo.arrangement import Arrangement, free_port, set_up
-from discreet.service.demo.curves import Band, Curve, real_curve
+from discreet.service.demo.curves import Spread, final, real_curve
 from discreet.service.demo.processes import Role, ending, wait_until_there
 from discreet.service.demo.users import diaries
 from discreet.service.founding import Founded
@@ -42,13 +44,13 @@ class Sight:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Findings:
     """What a demonstration has found.
 
     Attributes:
         users: counted by the study.
         batches: likewise.
-        kills: SIGKILLs over all roles.
+        kills: SIGKILLs of every role.
         counted_once: every user who took part was counted once, and nobody else.
         ledger_verified: the certificate, the chain of manifests and the ledger hold.
         forgotten: no batch key is left, and no body at the shuffler.
@@ -58,41 +60,42 @@ class Found:
 
     users: int
     batches: int
-    kills: int
+    kills: Mapping[str, int]
     counted_once: bool
     ledger_verified: bool
     forgotten: bool
-    curve: Curve
+    curve: RegretCurve
     seconds: float
 
-    def summary(self, band: Band) -> dict[str, Plain]:
+    def summary(self, band: Spread) -> dict[str, Plain]:
         """For scripts."""
         low, high = band.interval
         return {
             "rehearsal": True,
             "users": self.users,
             "batches": self.batches,
-            "kills": self.kills,
+            "kills": sum(self.kills.values()),
+            "kills_of": dict(self.kills),
             "counted_once": self.counted_once,
             "ledger_verified": self.ledger_verified,
             "forgotten": self.forgotten,
-            "regret": self.curve.final,
+            "regret": final(self.curve),
             "simulated_regret": {"low": low, "high": high},
             "seconds": self.seconds,
         }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class Journey:
     """What happened on the way.
 
     Attributes:
-        kills: SIGKILLs.
+        kills: SIGKILLs of every role.
         seconds: that it took.
         silent: users who may have been counted without a word in the diaries.
     """
 
-    kills: int = 0
+    kills: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     silent: int = 0
 
@@ -144,7 +147,7 @@ class Demo:
         kills: int = 0,
         look: Callable[[Sight], object] = lambda _: None,
         spare: Sequence[Role] = (),
-    ) -> Found:
+    ) -> Findings:
         """Until the study is finished.
 
         Args:
@@ -166,15 +169,19 @@ class Demo:
             totals = _insist(client.metrics)
         return self._examined(totals, seconds)
 
-    def _examined(self, totals: dict[str, int], seconds: float) -> Found:
+    def _examined(self, totals: dict[str, int], seconds: float) -> Findings:
         """Who was killed between a report and its answer cannot know that it was taken."""
         unsure = min(sum(role.kills for role in self.users), len(self.users))
         others = len(self.links())
         return examine(
             self.founded,
-            self.arrangement.place.mdp,
+            self.arrangement.home.mdp,
             totals,
-            Outcome(kills=self._kills, seconds=seconds, silent=unsure + others),
+            Journey(
+                kills={role.name: role.kills for role in self.roles},
+                seconds=seconds,
+                silent=unsure + others,
+            ),
         )
 
     def _watch(
@@ -193,7 +200,7 @@ class Demo:
                 spent = totals["tickets_spent"]
                 look(Sight(spent, totals["batches_done"], self._kills))
                 if self._kills < kills and spent >= aim * (self._kills + 0.5) / (kills + 1):
-                    self._kills += secrets.choice(victims).kill()
+                    self._kills += self._next(victims).kill()
             self.analyser.wait(_LOOK)
         self.analyser.check()
         if self._kills < kills:
@@ -201,6 +208,12 @@ class Demo:
                 f"The study ended after {self._kills} of {kills} kills; ask for fewer, or for "
                 f"more users."
             )
+
+    @staticmethod
+    def _next(victims: Sequence[Role]) -> Role:
+        """One of those that were killed least often."""
+        least = min(role.kills for role in victims)
+        return secrets.choice([role for role in victims if role.kills == least])
 
     def _role(self, name: str) -> Role:
         config = str(self.founded.config(name))
@@ -215,7 +228,9 @@ class Demo:
         return Role(f"users {part}", [*words, *map(str, numbers)], log)
 
 
-def examine(founded: Founded, mdp: TabularMDP, totals: dict[str, int], outcome: Outcome) -> Found:
+def examine(
+    founded: Founded, mdp: TabularMDP, totals: dict[str, int], outcome: Journey
+) -> Findings:
     """Check what a study has left behind.
 
     Args:
@@ -230,22 +245,35 @@ def examine(founded: Founded, mdp: TabularMDP, totals: dict[str, int], outcome: 
     chain = verification.check_chain(charter, signed)
     verified = verification.check_ledger(study, chain) == study.batches
     charter.verify()
+    kept = _kept(folder / "shuffler" / "shuffler.db")
     unheard = study.users - len(diaries(folder))
-    return Found(
+    return Findings(
         users=study.users,
         batches=study.batches,
         kills=outcome.kills,
-        counted_once=totals["tickets_spent"] == study.users and 0 <= unheard <= outcome.silent,
+        counted_once=totals["tickets_spent"] == kept["spent"] == study.users
+        and 0 <= unheard <= outcome.silent,
         ledger_verified=verified,
-        forgotten=_forgotten(folder, totals),
+        forgotten=_forgotten(folder, totals, kept["bodies"]),
         curve=real_curve(mdp, _counted(study, [one.manifest for one in chain])),
         seconds=outcome.seconds,
     )
 
 
-def _forgotten(folder: Path, totals: dict[str, int]) -> bool:
+def _kept(store: Path) -> dict[str, int]:
+    """What the shuffler's file says itself: tickets that were spent, bodies in whatever form."""
+    bodies = " + ".join(f"(SELECT count(*) FROM {name})" for name in ("report", "piece", "sealed"))
+    with contextlib.closing(sqlite3.connect(store)) as database:
+        query = "SELECT count(*) FROM ticket WHERE number IS NOT NULL"
+        ((spent,),) = database.execute(query).fetchall()
+        ((left,),) = database.execute(f"SELECT {bodies}").fetchall()
+    return {"spent": spent, "bodies": left}
+
+
+def _forgotten(folder: Path, totals: dict[str, int], bodies: int) -> bool:
     keys = list((folder / "analyser" / "keys").iterdir())
-    return not keys and totals["received"] == totals["batches_sealed"] == totals["batches_full"]
+    left = totals["received"] or totals["batches_sealed"] or totals["batches_full"] or bodies
+    return not keys and not left
 
 
 def _counted(study: Study, chain: list[Manifest]) -> list[Manifest]:

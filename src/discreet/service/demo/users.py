@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import DeviceConfig
-from discreet.service.demo.crowd import episode_of
+from discreet.service.demo.episodes import episode_of
 from discreet.service.demo.worlds import World, get_world
 from discreet.service.participant.participant import Chain, FileOutbox, Participant, fetch_charter
 from discreet.service.protocol import ticket

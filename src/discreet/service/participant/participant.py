@@ -115,10 +115,7 @@ def fetch_charter(client: Client, study: bytes, *, rehearsal: bool = False) -> C
             f"{study.hex()[:16]}...; ask who gave you the ticket."
         )
     charter = Charter.from_bytes(data)
-    if charter.rehearsal and not rehearsal:
-        raise InvalidInputError(
-            "This charter is of a rehearsal and protects nobody; say --rehearsal to take part."
-        )
+    charter.check_rehearsal(rehearsal)
     return charter
 
 

@@ -8,7 +8,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.client import Client
 from discreet.service.configs import DeviceConfig
 from discreet.service.participant.participant import Chain, FileOutbox, Participant, fetch_charter
-from discreet.service.protocol import ticket
+from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.manifest import read as read_manifest
@@ -32,16 +32,20 @@ def make_participant(
         rehearsal: take part although nobody is protected.
     """
     try:
-        pass_ = bytes.fromhex(own or config.ticket)
+        ticket = bytes.fromhex(own or config.ticket)
         study = bytes.fromhex(config.study)
     except ValueError:
-        raise InvalidInputError("Expected ticket and study in hexadecimal digits.") from None
-    if len(pass_) != ticket.SIZE:
+        # A ticket is not said again: whoever reads messages over a shoulder could use it.
+        raise InvalidInputError(
+            f"Expected ticket and study in hexadecimal digits, got study={config.study!r}; take "
+            f"both from the invitation."
+        ) from None
+    if len(ticket) != tickets.SIZE:
         raise InvalidInputError("Expected a ticket of 64 hexadecimal digits; give --ticket.")
     folder = config.path(config.outbox)
     charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), FileOutbox(folder)
     chain = Chain(charter, client, *_remembered(folder / "seen.manifest", charter))
-    return chain, Participant(chain, client, pass_, outbox, delay=config.delay, pause=pause)
+    return chain, Participant(chain, client, ticket, outbox, delay=config.delay, pause=pause)
 
 
 def _remembered(path: Path, charter: Charter) -> tuple[Manifest | None, Callable[[bytes], object]]:

@@ -77,7 +77,9 @@ class Charter(canonical.Document):
     def __post_init__(self) -> None:
         for broken, sentence in self._rules():
             if broken:
-                raise InvalidInputError(f"Expected {sentence} in a charter.")
+                raise InvalidInputError(
+                    f"Expected {sentence} in a charter; `discreet service init` writes them so."
+                )
         self.device([[0] * self.states] * self.horizon, self.least_users)
 
     def _rules(self) -> list[tuple[bool, str]]:
@@ -86,17 +88,23 @@ class Charter(canonical.Document):
         return [
             (not known, "names of states, actions and steps"),
             (any(len(set(names[k])) != len(names[k]) for k in names), "every name once"),
-            (self.least_users < 2, "batches of two users or more"),
-            (self.patience < 1, "a patience of a second or more"),
-            (not 0 < self.honest <= 1, "an honest fraction in (0, 1]"),
-            (self.epsilon <= 0 or not 0 < self.delta < 1, "epsilon > 0 and delta in (0, 1)"),
-            (self.mean <= 0, "noise of a mean above zero"),
+            (self.least_users < 2, f"batches of two users or more (got {self.least_users})"),
+            (self.patience < 1, f"a patience of a second or more (got {self.patience})"),
+            (not 0 < self.honest <= 1, f"an honest fraction in (0, 1] (got {self.honest})"),
+            (
+                self.epsilon <= 0 or not 0 < self.delta < 1,
+                f"epsilon > 0 and delta in (0, 1) (got {self.epsilon} and {self.delta})",
+            ),
+            (self.mean <= 0, f"noise of a mean above zero (got {self.mean})"),
             (
                 list(self.start) != sorted(set(self.start) & set(range(self.states)))
                 or not self.start,
-                "start states in ascending order",
+                f"start states in ascending order (got {list(self.start)})",
             ),
-            (len(self.signing_key) != 32, "a signing key of 32 bytes"),
+            (
+                len(self.signing_key) != 32,
+                f"a signing key of 32 bytes (got {len(self.signing_key)})",
+            ),
         ]
 
     @property
@@ -149,7 +157,10 @@ class Charter(canonical.Document):
     def from_bytes(cls, data: bytes) -> Self:
         """The charter that these bytes are; its certificate is not checked yet."""
         if len(data) > _LARGEST_CHARTER:
-            raise InvalidInputError("Expected a charter of at most a megabyte.")
+            raise InvalidInputError(
+                f"Expected a charter of at most {_LARGEST_CHARTER} bytes, got {len(data)}; this is "
+                f"another file."
+            )
         fields = canonical.from_bytes(data, "charter")
         if type(fields.get("version")) is not int or fields["version"] != VERSION:
             raise InvalidInputError(f"unknownVersion: Expected a charter of version {VERSION}.")
@@ -165,6 +176,13 @@ class Charter(canonical.Document):
         if not same:
             raise InvalidInputError("Expected a charter without unknown fields.")
         return charter
+
+    def check_rehearsal(self, allowed: bool) -> None:
+        """Refuse the charter of a rehearsal unless somebody has asked for one."""
+        if self.rehearsal and not allowed:
+            raise InvalidInputError(
+                "This charter is of a rehearsal and protects nobody; say --rehearsal to go on."
+            )
 
     def intensity(self, users: int) -> Fraction:
         """The mean of all users' noise on one cell, so that the honest ones suffice."""

@@ -26,8 +26,6 @@ from discreet.service.protocol.problems import Refusal
 VERSION = 1
 LARGEST = 1 << 24
 """Bytes of a manifest: a policy of a few million entries."""
-LARGEST_REPORT = LARGEST_BODY
-"""Bytes of a report's envelopes, whatever a charter allows: the limit of devices."""
 _DOMAIN = b"discreet-manifest/1\n"
 _SIGNATURE = 128
 
@@ -148,8 +146,8 @@ def check(manifest: Manifest, charter: Charter) -> ClassesDevice:
         raise Refusal("badManifest", str(error)) from None
     if layout_of(device.classes) != manifest.layout:
         raise Refusal("badManifest", "Its noise is not what the charter's lambda asks for.")
-    if ENVELOPE * device.messages > LARGEST_REPORT:
-        raise Refusal("badManifest", f"Its reports are larger than {LARGEST_REPORT} bytes.")
+    if ENVELOPE * device.messages > LARGEST_BODY:
+        raise Refusal("badManifest", f"Its reports have more than {LARGEST_BODY} bytes.")
     return device
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
 from discreet.device import ENVELOPE, Report
-from discreet.service.protocol import envelope, ticket
+from discreet.service.protocol import envelope
+from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 
@@ -22,18 +23,18 @@ _KEYS = struct.Struct(f"{envelope.KEY}s{ENVELOPE - envelope.KEY}x")
 class Submission(NamedTuple):
     """A report as the shuffler takes it: it keeps the digest of the ticket, never the ticket."""
 
-    ticket: bytes
+    digest: bytes
     manifest: bytes
     body: bytes
 
 
-def seal(cells: Report, announced: Announced, pass_: bytes) -> bytes:
+def seal(cells: Report, announced: Announced, ticket: bytes) -> bytes:
     """The report of one user, sealed for the analyser of this manifest.
 
     Args:
         cells: what the device's encoder made.
         announced: the manifest it was made for.
-        pass_: the user's ticket.
+        ticket: of the user.
     """
     key = X25519PublicKey.from_public_bytes(announced.manifest.key)
     envelopes = [
@@ -41,7 +42,7 @@ def seal(cells: Report, announced: Announced, pass_: bytes) -> bytes:
         for place, one in enumerate(cells)
         for cell in one
     ]
-    return bytes([VERSION]) + pass_ + announced.hash + b"".join(envelopes)
+    return bytes([VERSION]) + ticket + announced.hash + b"".join(envelopes)
 
 
 def read(data: bytes) -> Submission:
@@ -55,4 +56,4 @@ def read(data: bytes) -> Submission:
     body = data[HEADER:]
     if len(set(_KEYS.iter_unpack(body))) != len(body) // ENVELOPE:
         raise Refusal("copiedEnvelope")
-    return Submission(ticket.digest(data[1:33]), data[33:HEADER], body)
+    return Submission(tickets.digest(data[1:33]), data[33:HEADER], body)

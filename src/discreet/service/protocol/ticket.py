@@ -13,6 +13,7 @@ from discreet.errors import InvalidInputError
 from discreet.service.protocol.canonical import sha256
 
 SIZE = 32
+_MARK = "sha256:"
 
 
 def make(count: int) -> list[bytes]:
@@ -27,25 +28,44 @@ def digest(ticket: bytes) -> bytes:
     return sha256(ticket)
 
 
-def write(path: Path, values: Iterable[bytes], *, private: bool) -> None:
-    """One value in hexadecimal digits per line."""
-    text = "".join(f"{value.hex()}\n" for value in values)
-    write_atomically(path, text.encode("ascii"), private=private)
+def write(path: Path, tickets: Iterable[bytes]) -> None:
+    """One ticket in hexadecimal digits per line: for the enroller's eyes."""
+    _write(path, tickets, "")
+
+
+def write_digests(path: Path, digests: Iterable[bytes]) -> None:
+    """One digest per line, each marked as one, so that nobody takes it for a ticket."""
+    _write(path, digests, _MARK)
 
 
 def read(path: Path) -> list[bytes]:
-    """Values that `write` wrote."""
+    """Tickets that `write` wrote."""
+    return _read(path, "", "a ticket")
+
+
+def read_digests(path: Path) -> list[bytes]:
+    """Digests that `write_digests` wrote; a file of tickets is refused, whoever handed it over."""
+    return _read(path, _MARK, "the digest of a ticket")
+
+
+def _write(path: Path, values: Iterable[bytes], mark: str) -> None:
+    text = "".join(f"{mark}{value.hex()}\n" for value in values)
+    write_atomically(path, text.encode("ascii"), private=True)
+
+
+def _read(path: Path, mark: str, kind: str) -> list[bytes]:
     lines = read_parsed(path, lambda data: data.decode("ascii").split())
-    return [_value(line, path, number) for number, line in enumerate(lines, 1)]
+    return [_value(line, mark, f"{kind} in line {i} of {path}") for i, line in enumerate(lines, 1)]
 
 
-def _value(line: str, path: Path, number: int) -> bytes:
+def _value(line: str, mark: str, what: str) -> bytes:
     try:
-        value = bytes.fromhex(line)
+        value = bytes.fromhex(line.removeprefix(mark))
     except ValueError:
         value = b""
-    if len(value) != SIZE:
+    if len(value) != SIZE or not line.startswith(mark):  # a ticket is not said again
         raise InvalidInputError(
-            f"Expected {2 * SIZE} hexadecimal digits in line {number} of {str(path)!r}."
+            f"Expected {what}, '{mark}' and {2 * SIZE} hexadecimal digits: the enroller keeps "
+            f"tickets.txt, the shuffler gets digests.txt."
         )
     return value

@@ -4,19 +4,18 @@ Every answer to a report is one of a few, so all of them are made beforehand. Wh
 and how long it may take is the same here as at any other endpoint.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
+from discreet.service.shuffler.bodies import read_body
 from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.stores.base import ACCEPTED
 
 log = logging.getLogger("discreet.service.shuffler.web")
 REPORTS = "/v1/reports"
-_LENGTH = b"content-length"
 
 
 def headers_of(code: str) -> dict[str, str]:
@@ -80,30 +79,10 @@ class Express:
     async def _taken(self, headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> str:
         """What became of a report; of an accident only its kind is noted."""
         try:
-            for name, value in headers:
-                if name == _LENGTH and int(value) > self._most:
-                    return "tooLarge"
-            async with asyncio.timeout(self._seconds):
-                data = await _body(receive, self._most)
+            data = await read_body(headers, receive, self._most, self._seconds)
             return await self._shuffler.take(data)
         except Refusal as refusal:
             return refusal.code
-        except TimeoutError:
-            return "tooSlow"
         except Exception as error:
             log.error("an endpoint failed: %s", type(error).__name__)
             return "broken"
-
-
-async def _body(receive: Receive, most: int) -> bytes:
-    """The whole body, if it is not too large."""
-    data, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":  # somebody hung up
-            raise Refusal("wrongLength")
-        data += message.get("body", b"")
-        if len(data) > most:
-            raise Refusal("tooLarge")
-        more = message.get("more_body", False)
-    return bytes(data)

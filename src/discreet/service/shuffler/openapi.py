@@ -7,13 +7,15 @@ served and send requests that are drawn from it.
 import json
 from typing import Any, NamedTuple
 
+from discreet.device.base import LARGEST_BODY
 from discreet.service.protocol import manifest, report
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS
 from discreet.service.shuffler.express import REPORTS
 
 Document = dict[str, Any]
 BYTES = "application/octet-stream"
-_LARGEST_NUMBER = (1 << 53) - 1
+LARGEST_NUMBER = 10**9 - 1
+"""In paths: both databases hold it."""
 
 
 class Operation(NamedTuple):
@@ -60,7 +62,7 @@ OPERATIONS = (
             "policyOutdated",
             "noOpenBatch",
         ),
-        manifest.LARGEST_REPORT,
+        report.HEADER + LARGEST_BODY,
     ),
     Operation(
         "/v1/batches/{number}",
@@ -143,7 +145,7 @@ def _described(operation: Operation) -> Document:
 
 
 def _parameter(name: str) -> Document:
-    number = {"type": "integer", "minimum": 0, "maximum": _LARGEST_NUMBER}
+    number = {"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}
     schema = {"type": "string"} if name == "name" else number
     return {"name": name, "in": "path", "required": True, "schema": schema}
 

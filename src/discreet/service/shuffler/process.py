@@ -23,7 +23,7 @@ def make_shuffler(
     """The shuffler of a file, with the tickets of the file admitted."""
     charter = Charter.read(config.path(config.charter))
     noise.prepare(charter)
-    digests = ticket.read(config.path(config.tickets))
+    digests = ticket.read_digests(config.path(config.digests))
 
     def make_store() -> Store:
         return open_store(config.where, charter, at)
@@ -31,8 +31,8 @@ def make_shuffler(
     return Shuffler(
         charter,
         make_store,
-        token=config.token,
-        tickets=digests,
+        token_digest=config.token_digest,
+        digests=digests,
         rehearsal=rehearsal,
     )
 

@@ -23,7 +23,7 @@ from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.stores.base import Row, Store, StoreBusyError
+from discreet.service.shuffler.stores.base import BatchState, Store, StoreBusyError
 
 log = logging.getLogger("discreet.service.shuffler.shuffler")
 T = TypeVar("T")
@@ -42,8 +42,8 @@ class Shuffler:
     Args:
         charter: of the study.
         make_store: opens the store, in the thread that will own it.
-        token: SHA-256 of the analyser's bearer token.
-        tickets: digests of tickets that may take part.
+        token_digest: SHA-256 of the analyser's bearer token.
+        digests: of tickets that may take part.
         clock: where time comes from.
         rehearsal: serve a charter that says it protects nobody.
     """
@@ -53,16 +53,13 @@ class Shuffler:
         charter: Charter,
         make_store: Callable[[], Store],
         *,
-        token: bytes,
-        tickets: Sequence[bytes] = (),
+        token_digest: bytes,
+        digests: Sequence[bytes] = (),
         clock: Clock | None = None,
         rehearsal: bool = False,
     ) -> None:
-        if charter.rehearsal and not rehearsal:
-            raise InvalidInputError(
-                "This charter is of a rehearsal and protects nobody; say --rehearsal to serve it."
-            )
-        self.charter, self._token = charter, token
+        charter.check_rehearsal(rehearsal)
+        self.charter, self._token_digest = charter, token_digest
         self._clock = clock or SystemClock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._waiting: list[tuple[Submission, asyncio.Future[str]]] = []
@@ -72,7 +69,7 @@ class Shuffler:
         try:
             self._thread.submit(self._store.adopt, on_new=charter.verify).result()
             # Not before: the store of another study must not learn the tickets of this one.
-            self._thread.submit(self._store.admit, tickets).result()
+            self._thread.submit(self._store.admit, digests).result()
         except BaseException:
             self._thread.submit(self._store.close).result()
             self._thread.shutdown()
@@ -153,12 +150,12 @@ class Shuffler:
 
     async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
         """All envelopes of a class of a sealed batch, bucket by bucket."""
-        for bucket in await self.run(self._store.parts, number, place):
-            yield await self.run(self._store.part, number, place, bucket)
+        for bucket in await self.run(self._store.buckets, number, place):
+            yield await self.run(self._store.bucket, number, place, bucket)
 
     async def length(self, number: int, place: int) -> int:
         """Bytes that `messages` gives; refuses whatever it would refuse."""
-        await self.run(self._store.parts, number, place)
+        await self.run(self._store.buckets, number, place)
         row = await self.run(self._store.live)
         if row is None:
             raise Refusal("batchDone")
@@ -174,7 +171,7 @@ class Shuffler:
         """Public numbers."""
         return await self.run(self._store.totals)
 
-    async def live(self) -> Row | None:
+    async def live(self) -> BatchState | None:
         """The batch that is open, full or sealed."""
         return await self.run(self._store.live)
 
@@ -182,7 +179,7 @@ class Shuffler:
         """Whether a request carries the analyser's token; compared in constant time."""
         scheme, _, token = authorization.partition(" ")
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-        return hmac.compare_digest(digest, self._token) and scheme.lower() == "bearer"
+        return hmac.compare_digest(digest, self._token_digest) and scheme.lower() == "bearer"
 
     async def tick(self) -> None:
         """Seal a full batch; give up one whose deadline has passed."""

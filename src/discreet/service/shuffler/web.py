@@ -4,36 +4,30 @@ Devices: charter, manifests, reports. The analyser, with its bearer token: annou
 Everybody: health and public totals. Whatever is refused is answered with a problem document.
 """
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from discreet.service.protocol import canonical, manifest
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
+from discreet.service.shuffler.bodies import SECONDS, read_body
 from discreet.service.shuffler.express import REPORTS, Express, headers_of
+from discreet.service.shuffler.openapi import BYTES, LARGEST_NUMBER
 from discreet.service.shuffler.page import Page
 from discreet.service.shuffler.shuffler import Shuffler
 
 log = logging.getLogger("discreet.service.shuffler.web")
-BODY_SECONDS = 20.0
-"""In which a body must have arrived."""
-BYTES = "application/octet-stream"
-_DIGITS = 9
-"""Of numbers in paths: both databases hold them."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(
-    shuffler: Shuffler, *, body_seconds: float = BODY_SECONDS, world: bytes = b""
-) -> ASGIApp:
+def make_app(shuffler: Shuffler, *, body_seconds: float = SECONDS, world: bytes = b"") -> ASGIApp:
     """The application of one shuffler.
 
     Args:
@@ -115,7 +109,8 @@ class _Endpoints:
         raise Refusal("notFound")
 
     async def announce(self, request: Request) -> Response:
-        signed = await self._body(request, manifest.LARGEST)
+        headers, receive = request.headers.raw, request.receive
+        signed = await read_body(headers, receive, manifest.LARGEST, self._seconds)
         new = await self._shuffler.announce(_number(request), signed)
         return Response(status_code=201 if new else 200)
 
@@ -141,37 +136,15 @@ class _Endpoints:
         lines = [f"discreet_{name} {value}\n" for name, value in sorted(totals.items())]
         return Response("".join(lines), media_type="text/plain; version=0.0.4")
 
-    async def _body(self, request: Request, most: int) -> bytes:
-        """The body, if it is not too large and comes in time."""
-        try:
-            stated = int(request.headers.get("content-length", "0"))
-            if stated > most:
-                raise Refusal("tooLarge")
-            async with asyncio.timeout(self._seconds):
-                return await _read(request, most)
-        except TimeoutError:
-            raise Refusal("tooSlow") from None
-        except ClientDisconnect:
-            raise Refusal("wrongLength") from None
-
 
 def _number(request: Request, name: str = "number") -> int:
     """A number of the path; the framework's own numbers break at some thousand digits."""
     digits = request.path_params[name]
     if not (digits.isascii() and digits.isdigit()):
         raise Refusal("notFound")
-    if len(digits) > _DIGITS:
+    if len(digits) > len(str(LARGEST_NUMBER)):
         raise Refusal("unknownBatch")
     return int(digits)
-
-
-async def _read(request: Request, most: int) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise Refusal("tooLarge")
-    return bytes(body)
 
 
 def _answered(do: Endpoint) -> Endpoint:

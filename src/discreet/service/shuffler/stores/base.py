@@ -48,7 +48,7 @@ class StoreBusyError(DiscreetError):
 
 
 @dataclass(frozen=True)
-class Row:
+class BatchState:
     """A batch as it stands.
 
     Attributes:
@@ -227,7 +227,7 @@ class Store(ABC):
         return True
 
     @staticmethod
-    def _check_progress(announced: Announced, last: Row | None) -> None:
+    def _check_progress(announced: Announced, last: BatchState | None) -> None:
         """After ``done`` comes the next batch, after ``expired`` the same one for as many users."""
         if last is None:
             return
@@ -242,7 +242,7 @@ class Store(ABC):
         answers = [""] * len(reports)
         with self._transaction("submit"):
             row = self._live()
-            spent = self._spent([report.ticket for report in reports])
+            spent = self._spent([report.digest for report in reports])
             for i, report in enumerate(reports):
                 answers[i] = _refused(report, spent, row)
             fresh = [i for i, answer in enumerate(answers) if not answer]
@@ -251,16 +251,16 @@ class Store(ABC):
         return answers
 
     def _accept(
-        self, row: Row, reports: Sequence[Submission], fresh: list[int], answers: list[str]
+        self, row: BatchState, reports: Sequence[Submission], fresh: list[int], answers: list[str]
     ) -> None:
         """Take fresh reports in the order in which they came until the batch is full."""
         users, received = row.announced.manifest.users, row.received
         chosen: dict[bytes, int] = {}
         for i in fresh:
-            if reports[i].ticket in chosen:
+            if reports[i].digest in chosen:
                 answers[i] = "ticketSpent"
             elif received + len(chosen) < users:
-                chosen[reports[i].ticket] = i
+                chosen[reports[i].digest] = i
                 answers[i] = ACCEPTED
             else:
                 answers[i] = "policyOutdated"
@@ -308,7 +308,7 @@ class Store(ABC):
         self.filled = False
         return True
 
-    def _scatter(self, row: Row) -> None:
+    def _scatter(self, row: BatchState) -> None:
         """Bodies, some at a time, into pieces of buckets."""
         self._empty("piece", "sealed")
         sizes, users = row.announced.sizes, row.announced.manifest.users
@@ -335,7 +335,7 @@ class Store(ABC):
             last = rows[-1][0]
             yield [bytes(body) for _, body in rows]
 
-    def _gather(self, row: Row) -> None:
+    def _gather(self, row: BatchState) -> None:
         """Pieces to buckets, each in a random order."""
         found = self._execute("SELECT DISTINCT class, bucket FROM piece ORDER BY class, bucket")
         query = "SELECT body FROM piece WHERE class = ? AND bucket = ?"
@@ -348,7 +348,7 @@ class Store(ABC):
         if total != row.announced.manifest.users * row.announced.body:
             raise InvalidInputError("Some envelopes are missing: nothing is released.")
 
-    def parts(self, number: int, place: int) -> list[int]:
+    def buckets(self, number: int, place: int) -> list[int]:
         """Buckets of a class of a sealed batch, in the order in which they are handed over.
 
         Raises:
@@ -361,7 +361,7 @@ class Store(ABC):
             raise Refusal("unknownBatch", "It has no such class.")
         return [bucket for (bucket,) in rows]
 
-    def part(self, number: int, place: int, bucket: int) -> bytes:
+    def bucket(self, number: int, place: int, bucket: int) -> bytes:
         """One bucket: the same bytes at every reading."""
         with self._reading():
             self._check_sealed(number)
@@ -396,7 +396,7 @@ class Store(ABC):
 
     # --- reading
 
-    def live(self) -> Row | None:
+    def live(self) -> BatchState | None:
         """The batch that is open, full or sealed."""
         with self._reading():
             return self._live()
@@ -423,29 +423,29 @@ class Store(ABC):
         tickets = {"tickets": self._tickets, "tickets_spent": int(spent)}
         return batches | tickets | {"received": 0} | now
 
-    def _live(self) -> Row | None:
+    def _live(self) -> BatchState | None:
         query = "SELECT manifest, hash, state, received FROM batch WHERE live = 1"
         return self._row(self._execute(query))
 
-    def _last(self) -> Row | None:
+    def _last(self) -> BatchState | None:
         query = "SELECT manifest, hash, state, received FROM batch ORDER BY number DESC LIMIT 1"
         return self._row(self._execute(query))
 
-    def _row(self, rows: list[Values]) -> Row | None:
+    def _row(self, rows: list[Values]) -> BatchState | None:
         if not rows:
             return None
         signed, digest, state, received = rows[0]
         digest = bytes(digest)
         if digest not in self._read:  # reading checks the signature: once is enough
             self._read = {digest: manifests.read(bytes(signed), self.charter)}
-        return Row(self._read[digest], state, received)
+        return BatchState(self._read[digest], state, received)
 
 
-def _refused(report: Submission, spent: dict[bytes, bool], row: Row | None) -> str:
+def _refused(report: Submission, spent: dict[bytes, bool], row: BatchState | None) -> str:
     """Why a report cannot be taken; empty if nothing speaks against it."""
-    if report.ticket not in spent:
+    if report.digest not in spent:
         return "unknownTicket"
-    if spent[report.ticket]:
+    if spent[report.digest]:
         return "ticketSpent"
     if row is None or row.state != "open":
         return "noOpenBatch"

@@ -66,7 +66,10 @@ class SqliteStore(Store):
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and program != APPLICATION:
-            raise InvalidInputError(f"{str(self._path)!r} is a database of another program.")
+            raise InvalidInputError(
+                f"{str(self._path)!r} is a database of another program; give store = ... in the "
+                f"shuffler's file a path of its own."
+            )
         if tables and version != VERSION:
             raise InvalidInputError(
                 f"unknownVersion: {str(self._path)!r} is a store of version {version}, this "
