@@ -233,7 +233,7 @@ def test_p12_a_study_with_other_noise_than_its_charter_cannot_be_analysed(tmp_pa
         dataclasses.replace(of, honest=Fraction(1, 2)),
         dataclasses.replace(of, rehearsal=True),
     ):
-        with pytest.raises(DiscreetError, match=r"same classes|rehearses"):
+        with pytest.raises(DiscreetError, match=r"same classes|says it is a rehearsal"):
             check_study(other, study)
 
 
@@ -266,7 +266,7 @@ def test_p13_a_rehearsal_is_refused_unless_asked_for_and_stamped_everywhere(tmp_
             fetch_charter(client, OF.id)
     secure, folder, key = start_study(tmp_path)
     rehearsed = dataclasses.replace(secure, rehearsal=True)
-    with pytest.raises(DiscreetError, match="rehearses"):
+    with pytest.raises(DiscreetError, match="says it is a rehearsal"):
         Analyser(rehearsed, discreet.resume(folder / "study.db"), None, key, folder)
 
 

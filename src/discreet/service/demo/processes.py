@@ -36,7 +36,7 @@ class Role:
 
     def start(self) -> None:
         """Start it, or start it again."""
-        # two cores for five processes: numerical libraries must not take all of them
+        # five processes on one machine: numerical libraries must not take all of its cores
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import struct
 from typing import Any
 
 import uvicorn
@@ -58,12 +59,20 @@ class PromptProtocol(HttpToolsProtocol):
         """Somebody does not read: not for ever."""
         super().pause_writing()
         if self._reader is None:
-            self._reader = self.loop.call_later(self.answer_seconds, self.transport.abort)
+            self._reader = self.loop.call_later(self.answer_seconds, self._give_up)
 
     def resume_writing(self) -> None:
         """They have read."""
         super().resume_writing()
         self._stop_reader()
+
+    def _give_up(self) -> None:
+        """At once: what waits in the system's own memory is not delivered either."""
+        connection = self.transport.get_extra_info("socket")
+        if connection is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.pipeline.clear()
+        self.transport.abort()
 
     def _stop_reader(self) -> None:
         if self._reader is not None:

@@ -74,8 +74,8 @@ def test_what_each_state_allows(store, state):
     after = announced(OF, 1, before=one.manifest, batch=0 if state == "expired" else 1)
     reading = {"open": "notFull", "full": "notFull", "done": "batchDone", "expired": "batchExpired"}
     if state in reading:
-        assert code(store.parts, 0, 0) == reading[state]
-        assert code(store.part, 0, 0, 0) == reading[state]
+        assert code(store.buckets, 0, 0) == reading[state]
+        assert code(store.bucket, 0, 0, 0) == reading[state]
     if state not in ("sealed", "done"):
         assert code(store.done, 0) == reading[state]
     assert store.expire(0) == (state == "open")
@@ -92,7 +92,7 @@ def test_a_manifest_is_announced_once_and_never_changed(store):
     assert code(store.announce, announced(OF, 1)) == "batchPending"
     assert store.manifest(0) == announced(OF).signed
     assert code(store.manifest, 7) == "unknownBatch"
-    assert code(store.parts, 7, 0) == "unknownBatch"
+    assert code(store.buckets, 7, 0) == "unknownBatch"
 
 
 def test_a_chain_has_no_gap_and_no_fork(store):
@@ -155,7 +155,7 @@ def test_a_batch_that_lost_a_body_is_never_released(store):
     with pytest.raises(InvalidInputError, match="Expected 3 bodies, found 2"):
         store.seal()
     assert store.live().state == "full"
-    assert code(store.parts, 0, 0) == "notFull"
+    assert code(store.buckets, 0, 0) == "notFull"
 
 
 def test_a_transaction_that_cannot_begin_is_over(store, monkeypatch):
