@@ -30,6 +30,7 @@ from discreet.learners.result import Result
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.postprocess.flow import consistent_flow
 from discreet.privacy.postprocess.looks import Looks, inflow_visits
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 
 
@@ -84,8 +85,9 @@ class Uncharted(FlowUCB):
 class NoLean(FlowUCB):
     """The bias of the projection is not paid for."""
 
-    def _add(self, *arguments: Any) -> None:
-        super()._add(*arguments)
+    def tell(self, counts: PrivateCounts) -> None:
+        """As ever, without the sums of w·sigma."""
+        super().tell(counts)
         self._evidence.moves[..., BIAS] = 0.0
 
 
@@ -133,11 +135,11 @@ class BonusGoal(FlowUCB):
     """Batches shrink the bonus, however far it is above what can be earned."""
 
     def _sized(self, *arguments: Any) -> Any:
-        usual, sizing.PROMISED = sizing.PROMISED, math.inf
+        usual, sizing.VALUE_SHARE = sizing.VALUE_SHARE, math.inf
         try:
             return super()._sized(*arguments)
         finally:
-            sizing.PROMISED = usual
+            sizing.VALUE_SHARE = usual
 
 
 class HalfConfidence(FlowUCB):

@@ -160,7 +160,7 @@ def test_every_variant_of_the_ablation_runs_and_is_one():
 CHANGED = """
 import json, discreet
 from benchmarks.flow_rows import Task, run_task
-names = "flow-ucb", "flow-ucb:shrink=0.5", "flow-ucb:MOST_PLANS=1", "flow-ucb:one-plan", "flow-ucb"
+names = "flow-ucb", "flow-ucb:shrink=0.5", "flow-ucb:MOST_ROUTES=1", "flow-ucb:one-plan", "flow-ucb"
 tasks = [Task("rooms", "central", 1.0, name, 20_000, 0, 0) for name in names]
 print(json.dumps([run_task(task)[0].regret for task in tasks]))
 """

@@ -9,7 +9,8 @@ Importing ``benchmarks.flow_ucb_first`` registers two learners for this process:
   (central: centred rewards, no last transitions; shuffle: ``classes``). What it gains is the
   mechanism's, not the learner's.
 
-A mechanism that the caller names is used as it is, by both.
+A mechanism that the caller names is used as it is, by both. Of the library they use what every
+learner does (releases, the projection onto flows, the framework) and nothing of today's flow-ucb.
 """
 
 from dataclasses import replace

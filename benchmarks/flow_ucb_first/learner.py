@@ -46,13 +46,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.flow_ucb_first.evidence import Evidence
+from benchmarks.flow_ucb_first import sizing
+from benchmarks.flow_ucb_first.evidence import (
+    Evidence,
+    fill_arrays,
+    known_rows,
+    plain_arrays,
+    row_places,
+)
 from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Batch, FlowLearner, Problem
-from discreet.learners.flow_ucb import sizing
-from discreet.learners.flow_ucb.evidence import fill_arrays, known_rows, plain_arrays, row_places
-from discreet.learners.flow_ucb.visit_noise import plan_factors
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.postprocess.flow import released_flow
@@ -128,7 +132,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
         self._initial = problem.start / problem.start.sum()
-        self._factors = plan_factors(problem, plan)
+        self._factors = sizing.plan_factors(problem, plan)
         self._centre = 0.5 if plan.centred else 0.0
         self._told = 0
         self._noise = sizing.Noise(plan)
@@ -174,8 +178,12 @@ class FlowUCB(FlowLearner[FlowSettings]):
         expected: FloatArray,
         noise: dict[str, float],
     ) -> None:
-        """Weighted sums, and the variances they carry (as in `discreet.learners.flow_ucb`)."""
-        from discreet.learners.flow_ucb.belief_kernels import add_rows
+        """Weighted sums, and the variances they carry.
+
+        Reports that show only a part of the visits add variance to every visit; half of it is left
+        in a state's total, which the flow measures twice: coming in and going out.
+        """
+        from benchmarks.flow_ucb_first.kernels import add_rows
 
         evidence = self._evidence
         seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
@@ -246,7 +254,6 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self, probabilities: FloatArray, width: float, tie: FloatArray
     ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         from benchmarks.flow_ucb_first import kernels
-        from discreet.learners.flow_ucb.plan_kernels import state_occupancy
 
         horizon, states = self.problem.shape.horizon, self.problem.shape.states
         actions = np.zeros((horizon, states), np.int64)
@@ -254,7 +261,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
         occupancy, moments = np.zeros((horizon, states)), np.zeros((horizon, states, 3))
         out = (actions, values, bonus, moments)
         kernels.optimistic(self._evidence, probabilities, width, self._centre, tie, *out)
-        state_occupancy(self._evidence.number, probabilities, actions, self._initial, occupancy)
+        kernels.state_occupancy(
+            self._evidence.number, probabilities, actions, self._initial, occupancy
+        )
         return actions, occupancy, values, bonus, moments
 
     def state(self) -> dict[str, Any]:

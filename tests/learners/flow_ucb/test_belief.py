@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.belief import LEAN, Shared, believed
+from discreet.learners.flow_ucb.belief import LEAN, Pooled, believed
 from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
 
 
@@ -21,19 +21,19 @@ def evidence_of(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_are_over_steps_exactly_where_they_are_shared(seed):
     evidence = evidence_of(seed)
-    shared = Shared(
+    pooled = Pooled(
         np.array([[True, False], [False, True]]), np.array([[False, False], [False, True]])
     )
-    belief = believed(evidence, shared)
+    belief = believed(evidence, pooled)
     for h in range(3):
         for s in range(2):
             for a in range(2):
                 moves, gains = evidence.moves[h, s, a], evidence.gains[h, s, a]
                 counts = evidence.transitions[evidence.number[h, s, a]]
-                if shared.moves[s, a]:
+                if pooled.moves[s, a]:
                     moves = evidence.moves[:, s, a].sum(axis=0)
                     counts = evidence.transitions[evidence.number[:, s, a]].sum(axis=0)
-                if shared.gains[s, a]:
+                if pooled.gains[s, a]:
                     gains = evidence.gains[:, s, a].sum(axis=0)
                 expected = moves.copy()
                 expected[NOISE] += (LEAN * moves[BIAS]) ** 2
@@ -47,14 +47,14 @@ def test_the_lean_grows_with_batches_where_noise_averages_out():
     # A hundred batches of noise 1: the variance of their sum is 100, their lean 20 either way.
     evidence = Evidence.empty(1, 1, 1)
     evidence.moves[0, 0, 0, NOISE], evidence.moves[0, 0, 0, BIAS] = 100.0, 100.0
-    shared = Shared(np.zeros((1, 1), bool), np.zeros((1, 1), bool))
-    assert believed(evidence, shared).moves[0, 0, 0, NOISE] == pytest.approx(100 + 400)
+    pooled = Pooled(np.zeros((1, 1), bool), np.zeros((1, 1), bool))
+    assert believed(evidence, pooled).moves[0, 0, 0, NOISE] == pytest.approx(100 + 400)
 
 
 def test_evidence_is_left_as_it_is():
     evidence = evidence_of(0)
     before = [array.copy() for array in evidence]
     everything = np.ones((2, 2), bool)
-    believed(evidence, Shared(everything, everything))
+    believed(evidence, Pooled(everything, everything))
     for one, other in zip(before, evidence, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -13,7 +13,7 @@ def test_rows_get_their_places_in_the_order_in_which_they_are_filled():
     rows = (np.array([1, 0]), np.array([2, 0]), np.array([0, 1]))
     assert evidence.places(rows, np.array([True, False])).tolist() == [0, -1]
     assert evidence.places(rows, np.array([True, True])).tolist() == [0, 1]
-    assert len(evidence.known) == 2
+    assert len(evidence.filled) == 2
 
 
 def test_plain_values_and_back():
@@ -31,4 +31,4 @@ def test_plain_values_and_back():
 
 def test_nothing_and_back():
     nothing = Evidence.empty(1, 2, 3)
-    assert len(Evidence.from_dict(nothing.to_dict()).known) == 0
+    assert len(Evidence.from_dict(nothing.to_dict()).filled) == 0

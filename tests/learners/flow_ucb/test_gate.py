@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners.flow_ucb import evidence as columns
 from discreet.learners.flow_ucb.evidence import Evidence
-from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
+from discreet.learners.flow_ucb.gate import nothing_pooled, pooled_rows
 
 
 def evidence_of(moves, rewards, visits, noise=60.0, seed=0):
@@ -32,27 +32,27 @@ def world(seed, horizon=6):
 def test_what_is_stationary_passes():
     # All rows together exceed two standard deviations in one world of forty, by chance.
     found = [
-        shared_rows(evidence_of(*world(seed), 2000, seed=seed), 10_000, 0.5) for seed in range(40)
+        pooled_rows(evidence_of(*world(seed), 2000, seed=seed), 10_000, 0.25) for seed in range(40)
     ]
-    assert sum(shared.moves.all() for shared in found) >= 36
-    assert sum(shared.gains.all() for shared in found) >= 34
+    assert sum(pooled.moves.all() for pooled in found) >= 36
+    assert sum(pooled.gains.all() for pooled in found) >= 34
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_changing_world_is_not_pooled(seed):
     rng = np.random.default_rng(seed)
     moves, rewards = rng.dirichlet(np.ones(4), (6, 4, 3)), rng.random((6, 4, 3))
-    shared = shared_rows(evidence_of(moves, rewards, 2000), 10_000, 0.5)
-    assert not shared.moves.any()
-    assert not shared.gains.any()
+    pooled = pooled_rows(evidence_of(moves, rewards, 2000), 10_000, 0.25)
+    assert not pooled.moves.any()
+    assert not pooled.gains.any()
 
 
 def test_one_odd_row_is_left_out_and_the_others_stay():
     moves, rewards = world(1)
     moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    shared = shared_rows(evidence_of(moves, rewards, 600), 10_000, 0.5)
-    assert not shared.moves[1, 0]
-    assert shared.moves.sum() == 11
+    pooled = pooled_rows(evidence_of(moves, rewards, 600), 10_000, 0.25)
+    assert not pooled.moves[1, 0]
+    assert pooled.moves.sum() == 11
 
 
 @pytest.mark.parametrize("odd", [1, 2])
@@ -61,9 +61,9 @@ def test_one_odd_row_that_many_saw_says_nothing_about_the_others_and_two_do(odd)
     moves, rewards = world(1)
     for a in range(odd):
         moves[2, 1, a] = moves[2, 1, a][::-1]
-    shared = shared_rows(evidence_of(moves, rewards, 50_000), 10_000, 0.5)
-    assert shared.moves.sum() == (11 if odd == 1 else 0)
-    assert shared.gains.any() == (odd == 1)
+    pooled = pooled_rows(evidence_of(moves, rewards, 50_000), 10_000, 0.25)
+    assert pooled.moves.sum() == (11 if odd == 1 else 0)
+    assert pooled.gains.any() == (odd == 1)
 
 
 def test_of_fewer_than_ten_rows_none_may_be_odd():
@@ -71,34 +71,34 @@ def test_of_fewer_than_ten_rows_none_may_be_odd():
     rng = np.random.default_rng(4)
     moves = np.repeat(rng.dirichlet(np.ones(2), (1, 2, 3)), 8, axis=0)
     moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    shared = shared_rows(evidence_of(moves, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.5)
-    assert not shared.moves.any()
+    pooled = pooled_rows(evidence_of(moves, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.25)
+    assert not pooled.moves.any()
 
 
 def test_odd_rewards_leave_transitions_pooled():
     moves, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)
-    shared = shared_rows(evidence_of(moves, rewards, 2000), 10_000, 0.5)
-    assert shared.moves.all()
-    assert not shared.gains.any()
+    pooled = pooled_rows(evidence_of(moves, rewards, 2000), 10_000, 0.25)
+    assert pooled.moves.all()
+    assert not pooled.gains.any()
 
 
 def test_what_noise_explains_is_no_contradiction():
     moves, rewards = world(1)
     moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    assert shared_rows(evidence_of(moves, rewards, 10, noise=400.0), 10_000, 0.5).moves.all()
+    assert pooled_rows(evidence_of(moves, rewards, 10, noise=400.0), 10_000, 0.25).moves.all()
 
 
 def test_limits_grow_with_the_users():
     moves, rewards = world(1)
     rewards[2, 1, 0] = min(rewards[0, 1, 0] + 0.15, 1.0)
     evidence = evidence_of(moves, rewards, 800)
-    few, many = (shared_rows(evidence, users, 0.5).gains for users in (10_000, 10**9))
+    few, many = (pooled_rows(evidence, users, 0.25).gains for users in (10_000, 10**9))
     assert not few[1, 0]
     assert many[1, 0]
 
 
 def test_nothing_is_shared_where_nothing_may_be():
-    shared = nothing_shared(Evidence.empty(3, 2, 4))
-    assert shared.moves.shape == shared.gains.shape == (2, 4)
-    assert not (shared.moves | shared.gains).any()
+    pooled = nothing_pooled(Evidence.empty(3, 2, 4))
+    assert pooled.moves.shape == pooled.gains.shape == (2, 4)
+    assert not (pooled.moves | pooled.gains).any()

@@ -1,10 +1,10 @@
-"""Several plans in one batch: the flow of the one policy is the mixture of theirs."""
+"""Several routes in one batch: the flow of the one policy is the mixture of theirs."""
 
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.mixture import MOST_PLANS, Part, mixed, several
-from discreet.learners.flow_ucb.plan import Plan
+from discreet.learners.flow_ucb.mixture import MOST_ROUTES, Part, mixed, several
+from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
@@ -21,28 +21,29 @@ def occupancy(chosen):
     return out
 
 
-def plan_of(seed):
-    plan = Plan.empty(4, 3)
-    plan.actions[:] = np.random.default_rng(seed).integers(0, 2, (4, 3))
-    plan.occupancy[:] = occupancy(np.eye(2)[plan.actions])
-    return plan
+def route_of(seed):
+    route = Route.empty(4, 3)
+    route.actions[:] = np.random.default_rng(seed).integers(0, 2, (4, 3))
+    route.occupancy[:] = occupancy(np.eye(2)[route.actions])
+    return route
 
 
 def test_one_plan_is_played_as_it_is():
-    plan = plan_of(0)
-    found = mixed([Part(plan, 10)], 2)
+    route = route_of(0)
+    found = mixed([Part(route, 10)], 2)
     assert isinstance(found.policy, DeterministicPolicy)
-    np.testing.assert_array_equal(found.policy.actions, plan.actions)
-    np.testing.assert_array_equal(found.occupancy, plan.occupancy)
+    np.testing.assert_array_equal(found.policy.actions, route.actions)
+    np.testing.assert_array_equal(found.occupancy, route.occupancy)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
-    parts = [Part(plan_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
+    parts = [Part(route_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
     found = mixed(parts, 2)
     assert isinstance(found.policy, StochasticPolicy)
     expected = sum(
-        users / 100 * np.eye(2)[plan.actions] * plan.occupancy[..., None] for plan, users in parts
+        users / 100 * np.eye(2)[route.actions] * route.occupancy[..., None]
+        for route, users in parts
     )
     chosen = found.policy.probabilities
     np.testing.assert_allclose(occupancy(chosen)[..., None] * chosen, expected, atol=1e-12)
@@ -50,11 +51,11 @@ def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
 
 
 def test_where_no_plan_goes_actions_are_mixed_by_users():
-    plans = [plan_of(0), plan_of(0)]
-    plans[0].actions[2, 1], plans[1].actions[2, 1] = 0, 1
-    for plan in plans:
-        plan.occupancy[2, 1] = 0.0
-    found = mixed([Part(plans[0], 30), Part(plans[1], 10)], 2)
+    routes = [route_of(0), route_of(0)]
+    routes[0].actions[2, 1], routes[1].actions[2, 1] = 0, 1
+    for route in routes:
+        route.occupancy[2, 1] = 0.0
+    found = mixed([Part(routes[0], 30), Part(routes[1], 10)], 2)
     np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
 
 
@@ -69,7 +70,7 @@ def test_plans_are_added_until_there_are_three_or_no_users_left():
         return f"{belief}+{part.users}"
 
     first = Part("b", 40)
-    assert [p.users for p in several("b", first, 1000, size, expect)] == [40] * MOST_PLANS
+    assert [p.users for p in several("b", first, 1000, size, expect)] == [40] * MOST_ROUTES
     assert seen == [("b+40", 960), ("b+40+40", 920)]
     assert [p.users for p in several("b", first, 60, size, expect)] == [40, 20]
     assert several("b", first, 30, size, expect) == [first]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.flow_ucb import own_step
-from discreet.learners.flow_ucb.belief import Shared, believed
+from discreet.learners.flow_ucb.belief import Pooled, believed
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS, Evidence
 from discreet.learners.flow_ucb.own_step import OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
@@ -38,7 +38,7 @@ def evidence_of(*, seen=0.0, pays=0.0, leads=None):
 
 def checked(evidence, users=MANY, gains=True):
     rows = np.ones((2, 2), bool)
-    belief = believed(evidence, Shared(rows, rows & gains))
+    belief = believed(evidence, Pooled(rows, rows & gains))
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
     return belief, check.checked(evidence, belief, users, (60.0, 60.0))
@@ -61,7 +61,7 @@ def test_nothing_is_hidden_before_a_look_is_cheap():
 @pytest.mark.parametrize("users", [0, MANY])
 def test_nothing_is_checked_before_the_first_batch_or_without_pooling(users):
     evidence, nothing = evidence_of(), np.zeros((2, 2), bool)
-    belief = believed(evidence, Shared(nothing, nothing) if users else Shared(~nothing, ~nothing))
+    belief = believed(evidence, Pooled(nothing, nothing) if users else Pooled(~nothing, ~nothing))
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
     assert check.checked(evidence, belief, users, (60.0, 60.0)) is belief
@@ -104,12 +104,12 @@ def test_own_transitions_that_lead_to_more_are_used():
     assert again is same
 
 
-def test_large_problems_look_along_the_greedy_plan_only(monkeypatch):
+def test_large_problems_check_along_the_greedy_route_only(monkeypatch):
     evidence = evidence_of()
-    stay = evidence.number[:, :, 0]  # the greedy plan stays where it is, in the other state
+    stay = evidence.number[:, :, 0]  # the greedy route stays where it is, in the other state
     evidence.transitions[stay] = 1e5 * np.eye(2)
     _, near = checked(evidence)
-    assert near.gains[ODD][VISITS] == 0  # due by its largest reach
-    monkeypatch.setattr(own_step, "REACH_WORK", 0.0)
+    assert near.gains[ODD][VISITS] == 0  # due by its largest chance
+    monkeypatch.setattr(own_step, "CHANCE_WORK", 0.0)
     belief, far = checked(evidence)
     assert far is belief

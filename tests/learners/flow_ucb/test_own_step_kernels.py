@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners.flow_ucb import evidence as columns
 from discreet.learners.flow_ucb import own_step_kernels as kernels
-from discreet.learners.flow_ucb.belief import Shared, believed
+from discreet.learners.flow_ucb.belief import Pooled, believed
 from discreet.learners.flow_ucb.evidence import Evidence
 
 
@@ -31,7 +31,7 @@ def gains(visits, noise=0.0, doubt=0.0, weight=1.0):
     ],
 )
 def test_a_reward_is_known_above_its_noise_by_enough_visits(row, doubted, known):
-    assert kernels.known(row, doubted, 0.1) is known
+    assert kernels.reward_known(row, doubted, 0.1) is known
 
 
 def two_steps(own_reward, own_move):
@@ -50,7 +50,7 @@ def two_steps(own_reward, own_move):
 
 def verdict(evidence, *, moves=True, gains=True, surprise=3.0):
     rows = np.ones((2, 1), bool)
-    belief = believed(evidence, Shared(rows & moves, rows & gains))
+    belief = believed(evidence, Pooled(rows & moves, rows & gains))
     found = np.zeros((2, 2, 1), np.int64)
     due = np.full((2, 2), np.inf)
     due[0, 0] = surprise

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.belief import Shared, believed
+from discreet.learners.flow_ucb.belief import Pooled, believed
 from discreet.learners.flow_ucb.evidence import DOUBT, TOTAL, VISITS, Evidence
 from discreet.learners.flow_ucb.plan import Planner
 from discreet.mdp.shape import Shape
@@ -18,15 +18,15 @@ def belief_of(visits, rewards, doubt, horizon=2):
         sums[..., VISITS], sums[..., DOUBT] = visits, doubt
     evidence.gains[..., TOTAL] = np.array(visits) * np.array(rewards)
     nothing = np.zeros((1, len(visits)), bool)
-    return believed(evidence, Shared(nothing, nothing))
+    return believed(evidence, Pooled(nothing, nothing))
 
 
 def planner(actions, horizon=2):
     return Planner(Shape(1, actions, horizon), np.ones(1), 0.0)
 
 
-def values_of(plan):
-    return plan.values.ravel().tolist()
+def values_of(route):
+    return route.values.ravel().tolist()
 
 
 @pytest.mark.parametrize("horizon", [2])
@@ -50,16 +50,16 @@ def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
     # Step 1 is known to pay 0.25; at step 0 nothing is known: 1.25, not the 2 that are left.
     belief = belief_of([1e12], [0.25], [0.0])
     belief.gains[0] = 0.0
-    plan = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    assert values_of(plan) == [1.25, 0.25, 0.0]
-    assert planner(1).promised(plan) == 1.25
+    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(route) == [1.25, 0.25, 0.0]
+    assert planner(1).value(route) == 1.25
 
 
 def test_the_last_step_needs_no_transitions():
     belief = belief_of([1e12], [0.25], [0.0])
     belief.moves[1], belief.number[1] = 0.0, -1
-    plan = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    assert values_of(plan) == [0.5, 0.25, 0.0]
+    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(route) == [0.5, 0.25, 0.0]
 
 
 def test_width_is_per_row():
@@ -67,12 +67,15 @@ def test_width_is_per_row():
     belief.gains[..., 2] = 100.0  # noise variance
     width = np.ones((2, 1, 2))
     width[..., 1] = 2.0
-    plan = planner(2).optimistic(belief, width, np.zeros((2, 1, 2)))
-    assert plan.actions.ravel().tolist() == [1, 1]
-    np.testing.assert_allclose(plan.bonus, 0.2)
+    route = planner(2).optimistic(belief, width, np.zeros((2, 1, 2)))
+    assert route.actions.ravel().tolist() == [1, 1]
+    np.testing.assert_allclose(route.bonus, 0.2)
 
 
 def test_reach_takes_work_that_is_known_before():
-    assert Planner(Shape(716, 25, 20), np.ones(716) / 716, 0.5).reach_work > 1e12
-    assert planner(2).reach_work == 4.0
-    assert planner(2).reach(belief_of([9.0, 9.0], [0, 0], [0, 0])).tolist() == [[1.0], [1.0]]
+    assert Planner(Shape(716, 25, 20), np.ones(716) / 716, 0.5).chance_work > 1e12
+    assert planner(2).chance_work == 4.0
+    assert planner(2).largest_chances(belief_of([9.0, 9.0], [0, 0], [0, 0])).tolist() == [
+        [1.0],
+        [1.0],
+    ]

@@ -123,7 +123,7 @@ def test_the_largest_reach_is_that_of_the_best_of_all_policies(seed):
     number = np.arange(12).reshape(3, 2, 2)
     probabilities, initial = rng.dirichlet(np.ones(2), 12), np.array([0.3, 0.7])
     found, best, out = np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 2))
-    kernels.largest_reach(probabilities[number], initial, found)
+    kernels.largest_chances(probabilities[number], initial, found)
     for choice in itertools.product((0, 1), repeat=6):
         state_occupancy(number, probabilities, np.array(choice).reshape(3, 2), initial, out)
         best = np.maximum(best, out)

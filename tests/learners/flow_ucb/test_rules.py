@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
-from discreet.learners.flow_ucb.mixture import MOST_PLANS
+from discreet.learners.flow_ucb.mixture import MOST_ROUTES
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
@@ -68,7 +68,7 @@ def test_a_batch_that_has_to_be_large_holds_further_plans(monkeypatch):
     assert len(sized) == 1
     learner._batches = 200
     request = learner._next_request()
-    assert len(sized) == 1 + MOST_PLANS
+    assert len(sized) == 1 + MOST_ROUTES
     assert sum(part.users for part in sized[1:]) < request.users
 
 

@@ -58,8 +58,8 @@ def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
         visited[-1] = False
     expected = visited.any(axis=0, keepdims=True) if stationary else visited
     np.testing.assert_array_equal(kept, expected)
-    assert len(learner._evidence.known) == kept.sum() < kept.size
-    sums = learner._evidence.known.sum(axis=1)
+    assert len(learner._evidence.filled) == kept.sum() < kept.size
+    sums = learner._evidence.filled.sum(axis=1)
     np.testing.assert_allclose(
         sums[learner._evidence.number[kept]], learner._evidence.moves[kept, VISITS]
     )
@@ -78,7 +78,7 @@ def test_rows_get_places_once_and_come_back_from_plain_values():
         np.testing.assert_array_equal(one, two)
     assert len(evidence.to_dict()["transitions"]) == 3
     nothing = Evidence.empty(1, 2, 3)
-    assert len(Evidence.from_dict(nothing.to_dict()).known) == 0
+    assert len(Evidence.from_dict(nothing.to_dict()).filled) == 0
 
 
 def test_memory_of_a_batch_does_not_grow_with_the_actions():

@@ -67,7 +67,7 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
 
 def test_visits_that_show_a_reward_by_hand():
     # Rewards are known to a half: twice the deviation of their sum, half of the visits' in it.
-    found = visits_to_see((16.0, 9.0), np.array([0.0, 4.0]), 0.5)
+    found = visits_to_see((16.0, 9.0), np.array([0.0, 4.0]), 0.25)
     np.testing.assert_allclose(found, [2 * 3, 2 * 5])
-    np.testing.assert_allclose(visits_to_see((16.0, 9.0), np.array([1.0]), 0.0), [2 * 5])
-    assert visits_to_see((0.0, 0.0), np.zeros(3), 0.5).tolist() == [2, 2, 2]
+    np.testing.assert_allclose(visits_to_see((16.0, 9.0), np.array([1.0]), 1.0), [2 * 5])
+    assert visits_to_see((0.0, 0.0), np.zeros(3), 0.25).tolist() == [2, 2, 2]

@@ -9,10 +9,11 @@ from discreet.learners.flow_ucb.evidence import BIAS, NOISE, Evidence
 
 LEAN = 0.2
 """The projection onto counts that are not negative leans one way, batch after batch: this share of
-a standard deviation does not average out."""
+a standard deviation does not average out. Inherited from the rule set that was the start; what it
+is worth is the variant ``no-lean`` of the ablation."""
 
 
-class Shared(NamedTuple):
+class Pooled(NamedTuple):
     """Which rows are taken to be the same at every step.
 
     Attributes:
@@ -44,33 +45,33 @@ class Belief(NamedTuple):
     pooled_gains: BoolArray
 
 
-def believed(evidence: Evidence, shared: Shared) -> Belief:
-    """The model of the evidence, with the rows in ``shared`` summed over steps."""
+def believed(evidence: Evidence, pooled: Pooled) -> Belief:
+    """The model of the evidence, with the rows in ``pooled`` summed over steps."""
     from discreet.learners.flow_ucb import belief_kernels
 
     number = np.empty_like(evidence.number)
-    count = belief_kernels.numbered(evidence.number, shared.moves, number)
+    count = belief_kernels.numbered(evidence.number, pooled.moves, number)
     probabilities = np.empty((count, evidence.transitions.shape[1]))
     belief_kernels.models(
         evidence.number,
         evidence.transitions,
         evidence.moves,
-        shared.moves,
+        pooled.moves,
         number,
         probabilities,
     )
-    moves = _summed(evidence.moves, shared.moves)
+    moves = _summed(evidence.moves, pooled.moves)
     moves[..., NOISE] += (LEAN * moves[..., BIAS]) ** 2
     return Belief(
         number,
         probabilities,
         moves,
-        _summed(evidence.gains, shared.gains),
-        np.broadcast_to(shared.moves, number.shape).copy(),
-        np.broadcast_to(shared.gains, number.shape).copy(),
+        _summed(evidence.gains, pooled.gains),
+        np.broadcast_to(pooled.moves, number.shape).copy(),
+        np.broadcast_to(pooled.gains, number.shape).copy(),
     )
 
 
-def _summed(sums: FloatArray, shared: BoolArray) -> FloatArray:
-    """Sums over steps where they are shared, each step's own elsewhere."""
-    return np.where(shared[None, :, :, None], sums.sum(axis=0)[None], sums)
+def _summed(sums: FloatArray, pooled: BoolArray) -> FloatArray:
+    """Sums over steps where they are pooled, each step's own elsewhere."""
+    return np.where(pooled[None, :, :, None], sums.sum(axis=0)[None], sums)

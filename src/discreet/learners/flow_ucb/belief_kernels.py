@@ -45,24 +45,24 @@ def row_model(counts: FloatArray, visits: float, out: FloatArray) -> None:
 
 
 @kernel
-def numbered(number: IntArray, shared: BoolArray, out: IntArray) -> int:
-    """Number the rows of a model: one for all steps of a shared (s, a); returns how many."""
+def numbered(number: IntArray, pooled: BoolArray, out: IntArray) -> int:
+    """Number the rows of a model: one for all steps of a pooled (s, a); returns how many."""
     layers, states, actions = number.shape
     count = 0
     for s in range(states):
         for a in range(actions):
-            common = -1
+            first = -1
             for h in range(layers):
                 out[h, s, a] = -1
                 if number[h, s, a] < 0:
                     continue
-                if not shared[s, a] or common < 0:
+                if not pooled[s, a] or first < 0:
                     out[h, s, a] = count
-                    common = count
+                    first = count
                     count += 1
-            if shared[s, a]:
+            if pooled[s, a]:
                 for h in range(layers):
-                    out[h, s, a] = common
+                    out[h, s, a] = first
     return count
 
 
@@ -71,16 +71,16 @@ def models(
     number: IntArray,
     transitions: FloatArray,
     moves: FloatArray,
-    shared: BoolArray,
+    pooled: BoolArray,
     places: IntArray,
     probabilities: FloatArray,
 ) -> None:
-    """Transition probabilities ``[places, S]`` of own rows, and of rows that steps share."""
+    """Transition probabilities ``[places, S]`` of own rows, and of pooled ones."""
     layers, states, actions = number.shape
     total = np.empty(probabilities.shape[1])
     for s in range(states):
         for a in range(actions):
-            if shared[s, a]:
+            if pooled[s, a]:
                 total[:] = 0.0
                 visits = 0.0
                 for h in range(layers):

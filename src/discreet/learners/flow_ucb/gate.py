@@ -2,10 +2,11 @@
 
 Post-processing of releases: it costs no privacy. Every component of a row (s, a), the share of one
 next state or the mean reward, has one value x_h per step with the information I_h = N²/V, where
-V = F + M·max(p(1 - p), 0.01) with the pooled share p (rewards: F is G + D/4), of the steps whose
-visits are certain (N > sqrt D). If the row is stationary, the sum of I_h·(x_h - mean)² over steps
-and components is a chi-square; so is, for each step, its difference from all others together, which
-finds a single odd step. Wilson and Hilferty make both a normal z; the larger is the row's.
+V = F + M·max(p(1 - p), 0.01) with the pooled share p, of the steps whose visits are certain
+(N > sqrt D). Of rewards, F is G + D·max(c, 1 - c)² (`Planner.doubted`): G + D/4 where they are
+centred, and G + D where they are not. If the row is stationary, the sum of I_h·(x_h - mean)² over
+steps and components is a chi-square; so is, for each step, its difference from all others together,
+which finds a single odd step. Wilson and Hilferty make both a normal z; the larger is the row's.
 
 Transitions of a row are pooled if z of all rows together is below 2g and its own below 4g, with
 g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rows above 4g are
@@ -21,38 +22,43 @@ import math
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.learners.flow_ucb.belief import Shared
+from discreet.learners.flow_ucb.belief import Pooled
 from discreet.learners.flow_ucb.evidence import TOTAL, Evidence
 
 GLOBAL_LIMIT = 2.0
+"""Of z of all rows that are not odd, in units of g. Inherited."""
 ROW_LIMIT = 4.0
+"""Of z of one row, in units of g: larger, since there are many rows. Inherited."""
 TOLERANCE = 0.15
+"""By how much g grows as users grow by a factor e, from `TOLERATED_FROM` on. Inherited."""
+TOLERATED_FROM = 1e4
+"""Users up to whom the limits are those of chance. Inherited."""
 ODD_ROWS = 0.1
-"""Share of rows that may be odd in a problem that is stationary else."""
+"""Share of rows that may be odd in a problem that is stationary else. Measured: a tenth
+and a quarter were compared."""
 
 
-def nothing_shared(evidence: Evidence) -> Shared:
+def nothing_pooled(evidence: Evidence) -> Pooled:
     """Every step for itself."""
     rows = evidence.number.shape[1:]
-    return Shared(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
+    return Pooled(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
 
 
-def shared_rows(evidence: Evidence, users: int, centre: float) -> Shared:
-    """The rows that steps may share, after ``users`` users."""
+def pooled_rows(evidence: Evidence, users: int, doubted: float) -> Pooled:
+    """The rows that may be pooled after ``users`` users; ``doubted``: `Planner.doubted`."""
     from discreet.learners.flow_ucb import gate_kernels
 
     moves, gains = (np.empty((*evidence.number.shape[1:], 3)) for _ in range(2))
     gate_kernels.move_scores(evidence.number, evidence.transitions, evidence.moves, moves)
-    doubted = max(centre, 1 - centre) ** 2
     gate_kernels.gain_scores(evidence.gains, doubted, TOTAL, gains)
-    tolerance = 1 + TOLERANCE * max(0.0, math.log(max(users, 1) / 1e4))
+    tolerance = 1 + TOLERANCE * max(0.0, math.log(max(users, 1) / TOLERATED_FROM))
     limit = ROW_LIMIT * tolerance
-    together = _together(moves, limit) < GLOBAL_LIMIT * tolerance
-    rewarded = together and _together(gains, limit) < GLOBAL_LIMIT * tolerance
-    return Shared(together & (moves[..., 2] < limit), rewarded & (gains[..., 2] < limit))
+    moved = _all_rows(moves, limit) < GLOBAL_LIMIT * tolerance
+    rewarded = moved and _all_rows(gains, limit) < GLOBAL_LIMIT * tolerance
+    return Pooled(moved & (moves[..., 2] < limit), rewarded & (gains[..., 2] < limit))
 
 
-def _together(scores: FloatArray, limit: float) -> float:
+def _all_rows(scores: FloatArray, limit: float) -> float:
     """The z of all rows that are not odd; infinite if too many are."""
     from discreet.learners.flow_ucb import gate_kernels
 

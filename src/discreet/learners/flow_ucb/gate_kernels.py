@@ -7,7 +7,7 @@ from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
 LEAST_SPREAD = 0.01
-"""Of p(1 - p), so that what never happened is not taken for certain."""
+"""Of p(1 - p), so that what never happened is not taken for certain. Inherited."""
 
 
 @kernel

@@ -28,7 +28,7 @@ A round:
    a row's rewards and transitions: caution for rows seen less, and none for the sake of users who
    will not come.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
-   holds several plans (`mixture`).
+   holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
    transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
    three plain statistics).
@@ -40,9 +40,6 @@ A round:
 The last batch teaches nobody: it plays the greedy policy of the model.
 """
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 
 from discreet._plain import JsonObject, Plain
@@ -50,20 +47,12 @@ from discreet._types import FloatArray, IntArray
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
-from discreet.learners.flow_ucb.evidence import (
-    BIAS,
-    COLUMNS,
-    DOUBT,
-    NOISE,
-    SAMPLING,
-    TOTAL,
-    VISITS,
-    Evidence,
-)
-from discreet.learners.flow_ucb.gate import nothing_shared, shared_rows
+from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
+from discreet.learners.flow_ucb.gate import nothing_pooled, pooled_rows
 from discreet.learners.flow_ucb.mixture import Part, mixed, several
-from discreet.learners.flow_ucb.own_step import LOOK, OwnStepCheck
+from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     SCARCE,
     FlowSettings,
@@ -72,17 +61,9 @@ from discreet.learners.flow_ucb.settings import (
 )
 from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
-
-
-class Request(NamedTuple):
-    """A batch that was asked for, with how likely the model is in each state ``[H, S]``."""
-
-    policy: DeterministicPolicy | StochasticPolicy
-    users: int
-    occupancy: FloatArray
 
 
 class FlowUCB(FlowLearner[FlowSettings]):
@@ -124,13 +105,13 @@ class FlowUCB(FlowLearner[FlowSettings]):
         chosen = request.policy.distribution(self.problem.shape)[rows]
         flow, visits = self._flow(counts, rows, chosen)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
-        begun = (rows[0] > 0) | self.problem.start[rows[1]]
         expected = counts.users * request.occupancy[rows[:2]] * chosen
-        if not begun.all():
-            rows = tuple(axis[begun] for axis in rows)
-            flow, visits, rewards = flow[begun], visits[begun], rewards[begun]
-            expected = expected[begun]
-        self._add(rows, flow, visits, rewards, expected, counts)
+        batch = Observed(rows, flow, visits, rewards, expected)
+        # Nobody begins outside the declared starts: what was counted there is noise.
+        begun = (rows[0] > 0) | self.problem.start[rows[1]]
+        noise = (counts.noise_variance[name] for name in self.statistics)
+        terms = self._terms(counts.users, *noise, last_transitions=counts.last_transitions)
+        self._evidence.add(batch if begun.all() else batch.only(begun), terms)
         self._told += counts.users
         self._batches += 1
         self._request = None
@@ -151,41 +132,6 @@ class FlowUCB(FlowLearner[FlowSettings]):
             visits[last] = arrived[rows[1][last]] * chosen[last]
         return flow, visits
 
-    def _add(
-        self,
-        rows: tuple[IntArray, ...],
-        transitions: FloatArray,
-        visits: FloatArray,
-        rewards: FloatArray,
-        expected: FloatArray,
-        counts: PrivateCounts,
-    ) -> None:
-        """Weighted sums, and the variances they carry.
-
-        Reports that show only a part of the visits add variance to every visit; half of it is left
-        in a state's total, which the flow measures twice: coming in and going out.
-        """
-        from discreet.learners.flow_ucb import belief_kernels
-
-        evidence, steps = self._evidence, rows[0]
-        noise, reward_noise = (counts.noise_variance[name] for name in self.statistics)
-        seen, per_visit = np.maximum(visits, expected), self.plan.visit_variance
-        doubt = noise * self._factors[steps] + per_visit * seen / 2
-        moved = sizing.credit(expected, noise, self._ease)
-        if not counts.last_transitions:
-            moved = np.where(steps == self.problem.shape.horizon - 1, 0.0, moved)
-        gained = sizing.credit(expected, reward_noise, self._ease)
-        rows = (steps * 0 if self.problem.stationary else steps, *rows[1:])
-        places = evidence.places(rows, np.asarray(transitions.any(axis=-1)) & (moved > 0))
-        belief_kernels.add_rows(places, moved, transitions, evidence.transitions)
-        moves = _columns(moved, visits, seen * (1 + per_visit), noise, doubt)
-        moves[:, BIAS] = moved * math.sqrt(noise)
-        gains = _columns(gained, visits, seen, reward_noise, doubt)
-        gains[:, NOISE] += gained**2 * seen * self.plan.reward_visit_variance
-        gains[:, TOTAL] = gained * rewards
-        np.add.at(evidence.moves, rows, moves)
-        np.add.at(evidence.gains, rows, gains)
-
     @property
     def _ease(self) -> float:
         """``ease`` is for visits that are all reported; thinner reports vary more per visit."""
@@ -204,13 +150,13 @@ class FlowUCB(FlowLearner[FlowSettings]):
         """The evidence, pooled where the gate and the own-step check allow it."""
         evidence = self._evidence
         if self.problem.stationary or self.settings["pooling"] == "never" or not self._told:
-            return believed(evidence, nothing_shared(evidence))
-        belief = believed(evidence, shared_rows(evidence, self._told, self._planner.centre))
+            return believed(evidence, nothing_pooled(evidence))
+        belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
         return self._checked(belief)
 
     def _checked(self, belief: Belief) -> Belief:
-        look = self._noise(max(1.0, LOOK * self._told))
-        return self._check.checked(self._evidence, belief, self._told, look)
+        noise = self._noise(max(1.0, CHECKING * self._told))
+        return self._check.checked(self._evidence, belief, self._told, noise)
 
     def _width(self, belief: Belief) -> FloatArray:
         """Standard deviations per row: more for rows seen less, fewer when few users are left.
@@ -249,52 +195,59 @@ class FlowUCB(FlowLearner[FlowSettings]):
         batch = mixed(parts, self.problem.shape.actions)
         return Request(batch.policy, users, batch.occupancy)
 
-    def _report(self, users: float) -> sizing.Report:
-        return sizing.Report(
+    def _terms(
+        self, users: float, noise: float, reward_noise: float, *, last_transitions: bool
+    ) -> sizing.ReleaseTerms:
+        return sizing.ReleaseTerms(
             float(users),
-            *self._noise(users),
+            noise,
+            reward_noise,
             self.plan.visit_variance,
             self.plan.reward_visit_variance,
             self._factors,
             self._ease,
-            self.plan.last_transitions,
+            last_transitions,
         )
+
+    def _next_terms(self, users: float) -> sizing.ReleaseTerms:
+        noise = self._noise(users)
+        return self._terms(users, *noise, last_transitions=self.plan.last_transitions)
 
     def _expecting(self, belief: Belief, part: Part) -> Belief:
         """The belief once the part has been played as expected."""
         from discreet.learners.flow_ucb import sizing_kernels
 
         after = belief._replace(moves=belief.moves.copy(), gains=belief.gains.copy())
-        sizing_kernels.add_expected(after, self._report(part.users), part.plan)
+        sizing_kernels.add_expected(after, self._next_terms(part.users), part.route)
         return after
 
     def _sized(self, belief: Belief, tie: FloatArray, most: int) -> Part:
-        """The optimistic plan, and how many users it needs to learn from it."""
+        """The optimistic route, and how many users it needs to learn from it."""
         from discreet.learners.flow_ucb import sizing_kernels
 
-        width, centre = self._width(belief), self._planner.centre
-        plan = self._planner.optimistic(belief, width, tie)
+        width, planner = self._width(belief), self._planner
+        route = planner.optimistic(belief, width, tie)
         if not self._told:
-            return Part(plan, sizing.smallest(self._shows_a_reward, most))
-        charted = self._planner.charted(belief, plan)
+            return Part(route, sizing.smallest(self._shows_a_reward, most))
+        charted = planner.charted(belief, route)
         goal = sizing.goal(
-            float((charted.occupancy * plan.bonus).sum()),
-            self._planner.promised(plan),
+            float((charted.occupancy * route.bonus).sum()),
+            planner.value(route),
             self.settings["shrink"],
             self._noise.growth,
         )
 
         def enough(users: int) -> bool:
-            report = self._report(users)
-            return bool(
-                sizing_kernels.uncertainty_after(belief, report, charted, width, centre) <= goal
+            left = sizing_kernels.uncertainty_after(
+                belief, self._next_terms(users), charted, width, planner.centre, planner.doubted
             )
+            return bool(left <= goal)
 
-        return Part(plan, sizing.smallest(enough, most))
+        return Part(route, sizing.smallest(enough, most))
 
     def _shows_a_reward(self, users: int) -> bool:
         """Whether a row that all users visit is seen above the noise of their batch."""
-        needed = visits_to_see(self._noise(users), self._factors, self._planner.centre)
+        needed = visits_to_see(self._noise(users), self._factors, self._planner.doubted)
         return bool(users >= needed.max())
 
     def state(self) -> dict[str, Plain]:
@@ -303,7 +256,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
             "told": self._told,
             "batches": self._batches,
             "evidence": self._evidence.to_dict(),
-            "request": self._request and _plain(self._request),
+            "request": self._request and self._request.to_dict(),
             "rng": self.rng.bit_generator.state,
         }
 
@@ -311,43 +264,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         """Resume from `state`."""
         self._told, self._batches = int(state["told"]), int(state["batches"])
         self._evidence = Evidence.from_dict(state["evidence"])
-        self._request = _request(state["request"]) if state["request"] else None
+        self._request = Request.from_dict(state["request"]) if state["request"] else None
         self.rng.bit_generator.state = state["rng"]
-
-
-def _columns(
-    weight: FloatArray, visits: FloatArray, varied: FloatArray, noise: float, doubt: FloatArray
-) -> FloatArray:
-    """What rows add to the columns that moves and gains have in common."""
-    sums = np.zeros((weight.size, COLUMNS))
-    sums[:, VISITS] = weight * visits
-    sums[:, SAMPLING] = weight**2 * varied
-    sums[:, NOISE] = weight**2 * noise
-    sums[:, DOUBT] = weight**2 * doubt
-    return sums
-
-
-def _plain(request: Request) -> dict[str, Plain]:
-    policy = request.policy
-    kind, values = (
-        ("actions", policy.actions)
-        if isinstance(policy, DeterministicPolicy)
-        else ("probabilities", policy.probabilities)
-    )
-    return {
-        kind: values.tolist(),
-        "users": request.users,
-        "occupancy": request.occupancy.tolist(),
-    }
-
-
-def _request(plain: JsonObject) -> Request:
-    policy: DeterministicPolicy | StochasticPolicy
-    if "actions" in plain:
-        policy = DeterministicPolicy(np.array(plain["actions"], np.int64))
-    else:
-        policy = StochasticPolicy(np.array(plain["probabilities"]))
-    return Request(policy, int(plain["users"]), np.array(plain["occupancy"]))
 
 
 SPECS = by_name(LearnerSpec.of_batch(FlowUCB, paper="ours"))

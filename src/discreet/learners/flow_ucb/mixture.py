@@ -1,9 +1,9 @@
-"""Several plans in one batch of flow-ucb, where users or batches are scarce.
+"""Several routes in one batch of flow-ucb, where users or batches are scarce.
 
 Noise is paid once per batch. Where a batch is a large part of all users, and where it has a least
-size that its plan does not fill, it holds up to three plans: each is sized for what it teaches, its
-expected counts are added to the belief, and the next plan is made of that. Their users play one
-stochastic policy whose flow in the model is the mixture of the plans' flows, weighted by their
+size that its route does not fill, it holds up to three routes: each is sized for what it teaches,
+its expected counts are added to the belief, and the next route is made of that. Their users play
+one stochastic policy whose flow in the model is the mixture of the routes' flows, weighted by their
 users.
 """
 
@@ -14,16 +14,17 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.plan import Plan
+from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
-MOST_PLANS = 3
+MOST_ROUTES = 3
+"""In one batch. Inherited."""
 
 
 class Part(NamedTuple):
-    """A plan, and how many users of a batch play it."""
+    """A route, and how many users of a batch play it."""
 
-    plan: Plan
+    route: Route
     users: int
 
 
@@ -41,17 +42,17 @@ def several(
     size: Callable[[Belief, int], Part],
     expect: Callable[[Belief, Part], Belief],
 ) -> list[Part]:
-    """The first part, and more while they have room: up to `MOST_PLANS`.
+    """The first part, and more while they have room: up to `MOST_ROUTES`.
 
     Args:
         belief: before the batch.
         first: made of it.
         room: users of the batch.
-        size: a plan and its users, at most so many.
+        size: a route and its users, at most so many.
         expect: the belief once a part has been played as expected.
     """
     parts, used = [first], first.users
-    while len(parts) < MOST_PLANS and used < room:
+    while len(parts) < MOST_ROUTES and used < room:
         belief = expect(belief, parts[-1])
         parts.append(size(belief, room - used))
         used += parts[-1].users
@@ -61,15 +62,15 @@ def several(
 def mixed(parts: Sequence[Part], choices: int) -> Mixed:
     """The policy whose flow in the model is the weighted mean of the parts' flows."""
     if len(parts) == 1:
-        plan = parts[0].plan
-        return Mixed(DeterministicPolicy(plan.actions), plan.occupancy)
+        route = parts[0].route
+        return Mixed(DeterministicPolicy(route.actions), route.occupancy)
     total = sum(part.users for part in parts)
-    flow = np.zeros((*parts[0].plan.actions.shape, choices))
+    flow = np.zeros((*parts[0].route.actions.shape, choices))
     elsewhere = np.zeros_like(flow)
-    for plan, users in parts:
-        taken = plan.actions[..., None] == np.arange(choices)
+    for route, users in parts:
+        taken = route.actions[..., None] == np.arange(choices)
         elsewhere += users / total * taken
-        flow += users / total * taken * plan.occupancy[..., None]
+        flow += users / total * taken * route.occupancy[..., None]
     occupancy = flow.sum(axis=-1)
     reached = occupancy > 1e-12
     share = np.where(

@@ -1,24 +1,27 @@
-"""The own-step check: what steps share is not believed where looking is cheap.
+"""The own-step check: what is pooled is not believed where checking is cheap.
 
 A gate can only contradict what was seen. If a step pays more, or leads elsewhere, than the same
 (s, a) at other steps, and nobody takes the action there because pooled counts say that it is not
-worth it, pooling would hide that for ever. So a state is *due* at a step once a look costs a
+worth it, pooling would hide that for ever. So a state is *due* at a step once checking costs a
 vanishing share of the users so far: to see its reward above the noise takes
 
-    need = 2·sqrt(sigma_r² + sigma_t²·factor_h/4)   visits,
+    need = max(2·sqrt(sigma_r² + sigma_t²·factor_h·max(c, 1 - c)²), 2)   visits
 
-and it is due if need <= 3e-3·t·(its occupancy under the greedy plan), or
-need·V <= 3e-3·t·rho, where rho > 0.01 is the largest chance of being there under any policy, by
-chances that stand out of their noise, and V the greedy value, all that a look can cost. Where it is
-due,
+(`visits_to_see`; c = 1/2 where rewards are centred, which makes that factor_h/4), and it is due if
+need <= 3e-3·t·(its occupancy under the greedy route), or need·V <= 3e-3·t·rho, where rho > 0.01 is
+the largest chance of being there under any policy, by chances that stand out of their noise, and V
+the greedy value, all that checking can cost. Where it is due,
 
 - a pooled reward counts as never seen until this step's own is known (its noise is below half of
-  its visits): the reward's own sums with no visits, and a batch that makes it known (`sizing`);
-- an own reward that exceeds the pooled one by its standard deviation is used instead;
+  its visits, and it was visited twice): the reward's own sums with no visits, and a batch that
+  makes it known (`sizing`);
+- an own reward that exceeds the pooled one by its standard deviation is used instead; on the greedy
+  route by anything at all, once checking is ten times cheaper than it has to be (10·need <=
+  3e-3·t·occupancy);
 - own transitions that lead to more than the pooled ones, by two standard deviations, likewise.
 
-The largest chances take H²·S³·A/2 multiplications: above `REACH_WORK` only the greedy plan's states
-can become due.
+The largest chances take H²·S³·A/2 multiplications: above `CHANCE_WORK` only the greedy route's
+states can become due.
 """
 
 import numpy as np
@@ -26,18 +29,26 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence
-from discreet.learners.flow_ucb.plan import Plan, Planner
+from discreet.learners.flow_ucb.plan import Planner, Route
 from discreet.learners.flow_ucb.visit_noise import TIGHT, visits_to_see
 
-LOOK = 3e-3
-"""Share of the users so far that a look may cost."""
-LEAST_REACH = 0.01
+CHECKING = 3e-3
+"""Share of the users so far that checking may cost, along the greedy route and off it. Inherited
+for the route (off it: 1e-3); measured: checking three times as closely costs four times the regret
+on chains."""
+LEAST_CHANCE = 0.01
+"""Where fewer can come than this share of all users, nobody is sent. Inherited."""
 SURPRISE = 1.0
+"""Standard deviations by which an own reward has to exceed the pooled one. Inherited; measured:
+alone, it misses a single odd reward now and then, hence `LATER`."""
 LATER = 10.0
-"""On the greedy plan any excess of an own reward is followed up once looks are so much cheaper."""
-REACH_WORK = 5e7
+"""On the greedy route any excess of an own reward is followed up once checking is so much cheaper.
+Measured, with RiverSwim in view."""
+CHANCE_WORK = 5e7
+"""Multiplications: a limit of time, not of statistics."""
 
 HIDDEN, OWN_GAINS, OWN_ROW = 1, 2, 3
+"""Verdicts: the pooled reward counts as never seen; the own reward; own reward and transitions."""
 
 
 class OwnStepCheck:
@@ -46,35 +57,34 @@ class OwnStepCheck:
     def __init__(self, planner: Planner, factors: FloatArray) -> None:
         self.planner = planner
         self.factors = factors
-        self.doubted = max(planner.centre, 1 - planner.centre) ** 2
 
     def checked(
         self, evidence: Evidence, belief: Belief, users: int, noise: tuple[float, float]
     ) -> Belief:
-        """The belief, with own-step evidence where it is due; ``noise`` of a batch that looks."""
+        """The belief, with own-step evidence where it is due; ``noise`` of a batch that checks."""
         if not users or not (belief.pooled_gains.any() or belief.pooled_moves.any()):
             return belief
         from discreet.learners.flow_ucb import own_step_kernels
 
-        plan = self.planner.greedy(belief, np.zeros(self.planner.shape.visits))
-        surprise = self._surprise(belief, plan, users, noise)
+        route = self.planner.greedy(belief, np.zeros(self.planner.shape.visits))
+        surprise = self._surprise(belief, route, users, noise)
         verdict = np.zeros(evidence.number.shape, np.int64)
         own_step_kernels.examine(
-            evidence, belief, surprise, plan.values, self.doubted, TIGHT, verdict
+            evidence, belief, surprise, route.values, self.planner.doubted, TIGHT, verdict
         )
         return _with_own(evidence, belief, verdict)
 
     def _surprise(
-        self, belief: Belief, plan: Plan, users: int, noise: tuple[float, float]
+        self, belief: Belief, route: Route, users: int, noise: tuple[float, float]
     ) -> FloatArray:
         """``[H, S]``: the excess of an own reward that is followed up; infinite where not due."""
-        need = visits_to_see(noise, self.factors, self.planner.centre)[:, None]
-        cheap = LOOK * users * plan.occupancy
+        need = visits_to_see(noise, self.factors, self.planner.doubted)[:, None]
+        cheap = CHECKING * users * route.occupancy
         due = need <= cheap
-        if self.planner.reach_work <= REACH_WORK:
-            reach = self.planner.reach(belief)
-            cost = need * self.planner.promised(plan)
-            due |= (cost <= LOOK * users * reach) & (reach > LEAST_REACH)
+        if self.planner.chance_work <= CHANCE_WORK:
+            chances = self.planner.largest_chances(belief)
+            cost = need * self.planner.value(route)
+            due |= (cost <= CHECKING * users * chances) & (chances > LEAST_CHANCE)
         return np.where(LATER * need <= cheap, 0.0, np.where(due, SURPRISE, np.inf))
 
 

@@ -1,4 +1,4 @@
-"""Compiled comparison of each step with all steps together (rule in `own_step`)."""
+"""Compiled comparison of each step with all steps pooled (rule in `own_step`)."""
 
 import numpy as np
 
@@ -7,17 +7,26 @@ from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.belief_kernels import row_model
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS, Evidence
-from discreet.learners.flow_ucb.plan_kernels import mean_reward
+from discreet.learners.flow_ucb.own_step import HIDDEN, OWN_GAINS, OWN_ROW
+from discreet.learners.flow_ucb.plan_kernels import TIE, mean_reward
+
+LARGEST_VARIANCE = 0.5
+"""Per visit, while a reward is not known: twice the largest of a reward in [0, 1], which makes the
+visits that `TIGHT` takes two. Not varied."""
+USUAL_VARIANCE = 0.1
+"""Per visit, where an own reward is compared with the pooled one. Not varied."""
+MOVES_SURPRISE = 2.0
+"""Standard deviations by which own transitions have to lead to more. Not varied."""
 
 
 @kernel
-def known(gains: FloatArray, doubted: float, tight: float) -> bool:
+def reward_known(gains: FloatArray, doubted: float, tight: float) -> bool:
     """Whether a step's own reward is known to ``tight``: above its noise, by enough visits.
 
     Of weighted visits N = sum w·n with M = sum w²·n, as many as N²/M count.
     """
     noise = np.sqrt(gains[NOISE] + doubted * gains[DOUBT])
-    enough = (gains[VISITS] * tight) ** 2 >= 0.5 * gains[SAMPLING]
+    enough = (gains[VISITS] * tight) ** 2 >= LARGEST_VARIANCE * gains[SAMPLING]
     enough = enough and noise < tight * gains[VISITS]
     return bool(enough and gains[VISITS] > np.sqrt(gains[DOUBT]))
 
@@ -47,10 +56,10 @@ def examine(
     tight: float,
     verdict: IntArray,
 ) -> None:
-    """``verdict[h, s, a]``: 1 hide the pooled reward, 2 the own reward, 3 own reward and moves.
+    """``verdict[h, s, a]``: `HIDDEN`, `OWN_GAINS` or `OWN_ROW`; zero where nothing changes.
 
     ``surprise[h, s]`` is by how many standard deviations an own reward has to exceed the pooled one
-    to be used instead; infinite where no look is due.
+    to be used instead; infinite where nothing is due.
     """
     horizon, states, actions = verdict.shape
     row = np.empty(states)
@@ -59,20 +68,20 @@ def examine(
             if np.isinf(surprise[h, s]):
                 continue
             for a in range(actions):
-                shared_gains = belief.pooled_gains[h, s, a]
-                shared_moves = belief.pooled_moves[h, s, a] and h < horizon - 1
-                if not (shared_gains or shared_moves):
+                pooled_gains = belief.pooled_gains[h, s, a]
+                pooled_moves = belief.pooled_moves[h, s, a] and h < horizon - 1
+                if not (pooled_gains or pooled_moves):
                     continue
                 gains = evidence.gains[h, s, a]
-                if not known(gains, doubted, tight):
-                    verdict[h, s, a] = 1 if shared_gains else 0
+                if not reward_known(gains, doubted, tight):
+                    verdict[h, s, a] = HIDDEN if pooled_gains else 0
                     continue
-                own, together = mean_reward(gains), mean_reward(belief.gains[h, s, a])
-                square = gains[NOISE] + doubted * gains[DOUBT] + 0.1 * gains[SAMPLING]
+                own, pooled = mean_reward(gains), mean_reward(belief.gains[h, s, a])
+                square = gains[NOISE] + doubted * gains[DOUBT] + USUAL_VARIANCE * gains[SAMPLING]
                 deviation = np.sqrt(square) / gains[VISITS]
-                if shared_gains and own - together > surprise[h, s] * deviation:
-                    verdict[h, s, a] = 2
-                if shared_moves:
+                if pooled_gains and own - pooled > surprise[h, s] * deviation:
+                    verdict[h, s, a] = OWN_GAINS
+                if pooled_moves:
                     better_moves(evidence, belief, h, s, a, values[h + 1], row, verdict)
 
 
@@ -87,7 +96,7 @@ def better_moves(
     row: FloatArray,
     verdict: IntArray,
 ) -> None:
-    """Verdict 3 where this step's own transitions lead to more, beyond their noise."""
+    """`OWN_ROW` where this step's own transitions lead to more, beyond their noise."""
     moves, place = evidence.moves[h, s, a], belief.number[h, s, a]
     if place < 0 or moves[VISITS] <= np.sqrt(moves[DOUBT]):
         return
@@ -101,5 +110,5 @@ def better_moves(
         deviation += square
     own = own_value(evidence, h, s, a, following, row)
     spread = np.sqrt(moves[SAMPLING] * variance + moves[NOISE] * deviation) / moves[VISITS]
-    if own - mean > 2.0 * spread + 1e-9:
-        verdict[h, s, a] = 3
+    if own - mean > MOVES_SURPRISE * spread + TIE:
+        verdict[h, s, a] = OWN_ROW

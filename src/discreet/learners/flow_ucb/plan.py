@@ -1,4 +1,4 @@
-"""Plans of flow-ucb: the optimistic policy of a belief, and the greedy one."""
+"""Planning of flow-ucb: the optimistic route of a belief, and the greedy one."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from discreet.learners.flow_ucb.belief import Belief
 from discreet.mdp.shape import Shape
 
 
-class Plan(NamedTuple):
-    """A deterministic policy with what was known when it was made.
+class Route(NamedTuple):
+    """A deterministic policy with what was known when it was made (a *plan* is a release).
 
     Attributes:
         actions: ``[H, S]``.
-        values: ``[H + 1, S]``, what it promises.
-        bonus: ``[H, S]``, the part of the promise that is not known.
+        values: ``[H + 1, S]``, its value by its own account, bonuses included.
+        bonus: ``[H, S]``, the part of the value that is not known.
         moments: ``[H, S, 3]``: variance and squared deviations of the next value, and the reward.
         occupancy: ``[H, S]``, how likely the model is there.
     """
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     occupancy: FloatArray
 
     @classmethod
-    def empty(cls, horizon: int, states: int) -> "Plan":
+    def empty(cls, horizon: int, states: int) -> "Route":
         """To be filled."""
         return cls(
             np.zeros((horizon, states), np.int64),
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
 
 
 class Planner:
-    """Makes plans from beliefs.
+    """Makes routes from beliefs.
 
     Attributes:
         shape: of the problem.
@@ -52,37 +52,46 @@ class Planner:
         self.initial = initial
         self.centre = centre
 
-    def optimistic(self, belief: Belief, width: FloatArray, tie: FloatArray) -> Plan:
-        """The policy that promises most, with ``width`` standard deviations per row."""
+    @property
+    def doubted(self) -> float:
+        """How much of the variance of a row's visits can be in that of its rewards.
+
+        A sum of r - c moves by at most max(c, 1 - c) with one visit more or less: 1/4 of the
+        variance where rewards are centred, all of it where they are not (``bits``, ``one-step``).
+        """
+        return max(self.centre, 1 - self.centre) ** 2
+
+    def optimistic(self, belief: Belief, width: FloatArray, tie: FloatArray) -> Route:
+        """The route of the largest value, with ``width`` standard deviations per row."""
         return self._made(belief, width, tie, explore=True)
 
-    def greedy(self, belief: Belief, tie: FloatArray) -> Plan:
+    def greedy(self, belief: Belief, tie: FloatArray) -> Route:
         """The best policy of the model; actions that are not known are shunned."""
         return self._made(belief, np.zeros(belief.number.shape), tie, explore=False)
 
-    def _made(self, belief: Belief, width: FloatArray, tie: FloatArray, *, explore: bool) -> Plan:
+    def _made(self, belief: Belief, width: FloatArray, tie: FloatArray, *, explore: bool) -> Route:
         from discreet.learners.flow_ucb import plan_kernels
 
-        plan = Plan.empty(self.shape.horizon, self.shape.states)
-        plan_kernels.optimistic(belief, width, explore, self.centre, tie, plan)
+        route = Route.empty(self.shape.horizon, self.shape.states)
+        plan_kernels.optimistic(belief, width, explore, self.centre, tie, route)
         plan_kernels.state_occupancy(
-            belief.number, belief.probabilities, plan.actions, self.initial, plan.occupancy
+            belief.number, belief.probabilities, route.actions, self.initial, route.occupancy
         )
-        return plan
+        return route
 
-    def charted(self, belief: Belief, plan: Plan) -> Plan:
-        """The plan with its occupancy as far as it leads through rows that are known."""
+    def charted(self, belief: Belief, route: Route) -> Route:
+        """The route with its occupancy as far as it leads through rows that are known."""
         from discreet.learners.flow_ucb import plan_kernels
 
-        occupancy = np.zeros_like(plan.occupancy)
-        plan_kernels.charted_occupancy(belief, plan.actions, self.initial, occupancy)
-        return plan._replace(occupancy=occupancy)
+        occupancy = np.zeros_like(route.occupancy)
+        plan_kernels.charted_occupancy(belief, route.actions, self.initial, occupancy)
+        return route._replace(occupancy=occupancy)
 
-    def promised(self, plan: Plan) -> float:
-        """The value of a plan by its own account."""
-        return float(self.initial @ plan.values[0])
+    def value(self, route: Route) -> float:
+        """Of a route, by its own account."""
+        return float(self.initial @ route.values[0])
 
-    def reach(self, belief: Belief) -> FloatArray:
+    def largest_chances(self, belief: Belief) -> FloatArray:
         """``[H, S]``: the largest chance of every state at every step, over all policies.
 
         By chances that stand out of their noise: where noise leads, nobody comes.
@@ -92,11 +101,11 @@ class Planner:
         certain = np.empty((*belief.number.shape, self.shape.states))
         plan_kernels.certain_moves(belief, certain)
         out = np.zeros((self.shape.horizon, self.shape.states))
-        plan_kernels.largest_reach(certain, self.initial, out)
+        plan_kernels.largest_chances(certain, self.initial, out)
         return out
 
     @property
-    def reach_work(self) -> float:
-        """Multiplications that `reach` takes."""
+    def chance_work(self) -> float:
+        """Multiplications that `largest_chances` takes."""
         s, a, h = self.shape.states, self.shape.actions, self.shape.horizon
         return float(s**3 * a * h**2 / 2)

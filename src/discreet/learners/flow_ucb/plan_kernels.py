@@ -12,11 +12,12 @@ from discreet._jit import kernel
 from discreet._types import FloatArray, Int32Array, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS
-from discreet.learners.flow_ucb.plan import Plan
+from discreet.learners.flow_ucb.plan import Route
 
 TIE = 1e-9
+"""Values that differ by less are as good as each other: rounding, not a choice."""
 SURE = 2.0
-"""Standard deviations by which a chance has to be above zero to count as one."""
+"""Standard deviations by which a chance has to be above zero to count as one. Not varied."""
 
 
 class Sparse(NamedTuple):
@@ -80,13 +81,16 @@ def move_variance(
     doubt: float,
     variance: float,
     deviation: float,
-    ceiling: float,
+    remaining: float,
 ) -> float:
-    """Variance of an estimated P·V; infinite where noise alone explains the visits."""
+    """Variance of an estimated P·V; infinite where noise alone explains the visits.
+
+    ``remaining`` steps, H - h, bound how far a next value can be off: the lower-order term.
+    """
     certain = visits - np.sqrt(doubt)
     if certain <= 0.0:
         return np.inf
-    square = sampling * variance + noise * deviation + (2.0 * ceiling * sampling / visits) ** 2
+    square = sampling * variance + noise * deviation + (2.0 * remaining * sampling / visits) ** 2
     return float(square / certain**2)
 
 
@@ -121,7 +125,7 @@ def preferred(value: float, best: float, tie: float, luck: float) -> bool:
 
 @kernel
 def optimistic(
-    belief: Belief, width: FloatArray, explore: bool, centre: float, tie: FloatArray, out: Plan
+    belief: Belief, width: FloatArray, explore: bool, centre: float, tie: FloatArray, out: Route
 ) -> None:
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
@@ -227,7 +231,7 @@ def certain_moves(belief: Belief, out: FloatArray) -> None:
 
 
 @kernel
-def largest_reach(certain: FloatArray, initial: FloatArray, out: FloatArray) -> None:
+def largest_chances(certain: FloatArray, initial: FloatArray, out: FloatArray) -> None:
     """``out[h, s]``: the largest chance, over all policies, of being at s in step h.
 
     Args:

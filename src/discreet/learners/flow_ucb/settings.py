@@ -15,11 +15,14 @@ class FlowSettings(OwnSettings):
 
     Attributes:
         confidence: the one multiplier on all bonuses; None: `usual_confidence`.
-        shrink: a batch is sized to shrink the expected bonus of its policy by this factor.
-        ease: variance per visit against which noise is weighed in a batch's credit.
-        pooling: steps share what released counts do not contradict, or never do.
-        mixing: where users are scarce a batch holds several plans, played as one stochastic policy;
-            False: every batch has one plan, one action per state and step.
+        shrink: a batch is sized to shrink the expected bonus of its policy by this factor. 0.7 is
+            inherited from the rule set that was the start (the first generation had 0.8).
+        ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is that of
+            the first generation.
+        pooling: steps are pooled where released counts do not contradict it, or never.
+        mixing: where users are scarce a batch holds several routes, played as one stochastic
+            policy, and what a batch of the least size does not need plays the greedy route; False:
+            every batch has one route, one action per state and step, for all its users.
     """
 
     confidence: float | None = None
@@ -39,7 +42,7 @@ class FlowSettings(OwnSettings):
 
 
 SCARCE = 30.0
-"""Users per noise unit and row below which a batch holds several plans."""
+"""Users per noise unit and row below which a batch holds several routes. Inherited."""
 
 
 def users_per_unit(problem: Problem, noise_variance: float) -> float:
@@ -51,8 +54,9 @@ def users_per_unit(problem: Problem, noise_variance: float) -> float:
 def usual_confidence(plenty: float) -> float:
     """Cautious where users are many: caution is dear at first and cheap later.
 
-    0.035 up to 10 users per unit, 0.08 at 1e3, 0.12 at 1e6, 0.2 from 1e7 on, where there is hardly
-    any noise to pay for; how these values were chosen is on the docs page.
+    0.035 up to 10 users per unit and 0.08 from 1e3 on are inherited; 0.12 from 1e6 on was measured
+    at K = 1e8 (small gaps, chains; RiverSwim was in view), and 0.2 from 1e7 on, where there is
+    hardly any noise to pay for, at K = 1e7 without privacy.
 
     Args:
         plenty: `users_per_unit`.

@@ -1,16 +1,16 @@
 """How many users a batch of flow-ucb has.
 
-The expected bonus along a plan, or half the value that the plan promises if that is less, is what
-is not known about it. A batch is the smallest that is predicted to leave ``shrink`` of it
+The expected bonus along a route, or half the route's value if that is less, is what is not known
+about it. A batch is the smallest that is predicted to leave ``shrink`` of it
 (sqrt(``shrink``) where noise grows with the users, as in local reports), and no larger than all
 batches before it together. Only users who came through rows that are known count: what lies behind
 an action that nobody knows cannot be planned for, and a batch that was sized for it would pay for
 the whole map at once. The first batch shows one reward above its noise.
 
 A batch is a recruitment: there are at most `MOST_BATCHES`. From half of them on, after b batches of
-t users together, a batch has at least t·((K/t)^(1/(`MOST_BATCHES` - b)) - 1), so that batches of
-that growth reach K in time; what its plan does not need is for further plans (`mixture`), and then
-for the greedy one.
+t users together, a batch has at least t·((K/t)^(1/(`MOST_BATCHES` - `SPARED` - b)) - 1), so that
+batches of that growth end at K in time; what its route does not need is for further routes
+(`mixture`), and then for the greedy one. With ``mixing=False`` all of it plays the one route.
 """
 
 import math
@@ -22,18 +22,33 @@ import numpy as np
 from discreet._types import FloatArray
 from discreet.privacy.plans import BatchPlan
 
-PROMISED = 0.5
-"""A policy cannot hide more than a part of the value it promises: the goal of a batch is measured
-against this share of it, not against bonuses that add up to many times what can be earned."""
+VALUE_SHARE = 0.5
+"""A route cannot hide more than a part of its value: the goal of a batch is measured against this
+share of it, not against bonuses that add up to many times what can be earned. From the first
+generation; what it is worth is the variant ``bonus-goal`` of the ablation."""
 MOST_BATCHES = 300
+"""A decision about recruitment, not about regret. That least sizes begin at half of them was
+measured: a least size throughout costs four times the regret at K = 1e7."""
 SPARED = 10
-"""Batches that the least size keeps in reserve for rounding and for a last one."""
+"""Batches that the least size keeps in reserve for rounding and for a last one. Not varied."""
 ENDING = 0.5
-"""The users left join the last batch if they are fewer than this share of it."""
+"""The users left join the last batch if they are fewer than this share of it. From the first
+generation."""
 
 
-class Report(NamedTuple):
-    """What a batch of ``users`` would release: its noise, and how it enters the evidence."""
+class ReleaseTerms(NamedTuple):
+    """On what terms a batch is released, now or next: its noise, and how it enters the evidence.
+
+    Attributes:
+        users: of the batch.
+        noise: variance of one counter of transitions.
+        reward_noise: of rewards.
+        per_visit: `BatchPlan.visit_variance`.
+        reward_per_visit: `BatchPlan.reward_visit_variance`.
+        factors: ``[H]``, `visit_noise_factors`.
+        ease: of `credit`.
+        last_transitions: whether the transitions of the last step are released.
+    """
 
     users: float
     noise: float
@@ -78,20 +93,24 @@ class Noise:
 
 
 def credit(expected: FloatArray, variance: float, ease: float) -> FloatArray:
-    """Weight of a batch in each row: near 1 where counts dwarf the noise, near 0 below it."""
+    """Weight of a batch in each row: near 1 where counts dwarf the noise, near 0 below it.
+
+    `sizing_kernels.credit` is the same of one row.
+    """
     if variance == 0:
         return np.ones_like(expected)
     weight: FloatArray = expected / (expected + variance / ease)
     return weight
 
 
-def goal(unknown: float, promised: float, shrink: float, growth: float) -> float:
+def goal(unknown: float, value: float, shrink: float, growth: float) -> float:
     """What a batch may leave unknown.
 
-    With noise per batch, small batches waste users: all below `PROMISED` is one batch's work. Where
-    noise grows with the batch (local) they waste nothing, and steps are half as large.
+    With noise per batch, small batches waste users: all above `VALUE_SHARE` of the route's value is
+    one batch's work. Where noise grows with the batch (local) they waste nothing, and steps are
+    half as large.
     """
-    excess = max(1.0, unknown / (PROMISED * promised)) if promised > 0 else 1.0
+    excess = max(1.0, unknown / (VALUE_SHARE * value)) if value > 0 else 1.0
     return float(shrink ** (1 - growth / 2) * unknown / excess ** (1 - growth))
 
 

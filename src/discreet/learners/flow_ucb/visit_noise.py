@@ -7,9 +7,10 @@ from discreet.learners.base import Problem
 from discreet.privacy.plans import BatchPlan
 
 TIGHT = 0.5
-"""Standard deviation to which a reward is known that was seen."""
+"""Standard deviation to which a reward is known that was seen: half of what rewards can differ by.
+Inherited (there as "twice the noise" and "below half of the visits")."""
 LEAST_VISITS = 2.0
-"""That show a reward, without noise."""
+"""That show a reward, without noise: one may be an accident. Not varied."""
 
 
 def plan_factors(problem: Problem, plan: BatchPlan) -> FloatArray:
@@ -61,16 +62,15 @@ def visit_noise_factors(
     return factors
 
 
-def visits_to_see(noise: tuple[float, float], factors: FloatArray, centre: float) -> FloatArray:
+def visits_to_see(noise: tuple[float, float], factors: FloatArray, doubted: float) -> FloatArray:
     """Visits of a row at each step that show a reward of a half above its noise: at least two.
 
     Args:
         noise: variances of one counter of transitions and of rewards.
         factors: `visit_noise_factors`.
-        centre: what rewards are released less of.
+        doubted: `Planner.doubted`.
     """
     transitions, rewards = noise
-    doubted = max(centre, 1 - centre) ** 2
     needed = np.sqrt(rewards + transitions * factors * doubted) / TIGHT
     return np.asarray(np.maximum(needed, LEAST_VISITS))
 
