@@ -32,6 +32,8 @@ from discreet.study.study import Study
 PARTS = 2
 """Processes of users."""
 _LOOK = 0.2
+_LAST_ANSWERS = 60.0
+"""Seconds for users to hear that they were counted, on however busy a machine."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ class Demo:
         parts = 1 if leave else PARTS  # two would both see the last free place
         self.users = [self._users(part, parts, leave) for part in range(parts)]
         self._kills = 0
+        # who leaves places to people may wait in vain for one
+        self._patience = 10 * _LOOK if leave else _LAST_ANSWERS
 
     @property
     def roles(self) -> list[Role]:
@@ -164,7 +168,7 @@ class Demo:
                 role.start()
             self._watch(client, kills, look, victims)
             for role in self.users:
-                role.wait(_LOOK * 10)
+                role.wait(self._patience)
             seconds = time.monotonic() - began
             totals = _insist(client.metrics)
         return self._examined(totals, seconds)
