@@ -94,17 +94,18 @@ class NoLean(FlowUCB):
 class NoFlow(FlowUCB):
     """Noisy counts as they are; visits are their sums, and what flows into the last step."""
 
-    def _flow(self, counts: Any, rows: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _flow(self, counts: PrivateCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         transitions = np.asarray(counts.row_transitions, np.float64)
+        rows = np.nonzero(counts.played)
         return transitions, inflow_visits(transitions, rows, self.problem.shape.horizon)
 
 
 class SignedFlow(FlowUCB):
     """Flow equations, but negative counts allowed."""
 
-    def _flow(self, counts: Any, rows: Any, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _flow(self, counts: PrivateCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if counts.noise_variance["transitions"] == 0:
-            return super()._flow(counts, rows, chosen)
+            return super()._flow(counts, chosen)
         flow = consistent_flow(
             np.asarray(counts.row_transitions, np.float64),
             users=counts.users,

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.coverage import MOST_DECISIONS
 from discreet.learners.elimination.practical_explorer import (
-    MOST_DECISIONS,
     ImplicitElimination,
     greedy_actions,
     numbers_of,

@@ -16,6 +16,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.errors import UnsupportedError
+from discreet.mdp.shape import Shape
+
+MOST_DECISIONS = 2**27
+"""Decisions of all policies of a design together, one policy for each (h, x, a): a gigabyte."""
+
+
+def check_decisions(shape: Shape, who: str, remedy: str) -> None:
+    """Refuse a design that would not fit into memory."""
+    tuples = shape.horizon * shape.states * shape.actions
+    decisions = tuples * shape.horizon * shape.states
+    if decisions > MOST_DECISIONS:
+        raise UnsupportedError(
+            f"{who} plans one policy for each of {tuples} (step, state, action): {decisions} "
+            f"decisions are more than {MOST_DECISIONS}; {remedy}."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ import numpy as np
 
 from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray, IntArray
-from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import (
     AbsorbingModel,
@@ -19,19 +18,21 @@ from discreet.learners.elimination.absorbing_model import (
     upper_and_lower,
 )
 from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.coverage import Design, coverage_design, merge_policies
+from discreet.learners.elimination.coverage import (
+    Design,
+    check_decisions,
+    coverage_design,
+    merge_policies,
+)
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
-
-MOST_DECISIONS = 2**27
-"""Decisions (a gigabyte) of all exploration policies together: one policy per (h, x, a)."""
 
 
 class ImplicitElimination:
     """Explores and learns; `elimination.learner` says who plays when."""
 
     def __init__(self, problem: Problem, settings: EliminationSettings) -> None:
-        _check_size(problem)
+        check_decisions(problem.shape, "Policy elimination", "use 'flow-ucb' at this size")
         self.problem = problem
         self.settings = settings
         self.printed = PrintedConstants(problem, settings)
@@ -101,17 +102,6 @@ class ImplicitElimination:
         """The inverse of `state`."""
         self.pool = CountPool.from_dict(state["pool"])
         self.length = float(state["length"])
-
-
-def _check_size(problem: Problem) -> None:
-    shape = problem.shape
-    tuples = shape.horizon * shape.states * shape.actions
-    decisions = tuples * shape.horizon * shape.states
-    if decisions > MOST_DECISIONS:
-        raise UnsupportedError(
-            f"Policy elimination plans one policy for each of {tuples} (step, state, action): "
-            f"{decisions} decisions are more than {MOST_DECISIONS}; use 'flow-ucb' at this size."
-        )
 
 
 def numbers_of(design: Design) -> dict[str, float]:

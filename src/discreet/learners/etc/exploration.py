@@ -5,16 +5,16 @@ import math
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.coverage import coverage_design, merge_policies
+from discreet.learners.elimination.coverage import (
+    check_decisions,
+    coverage_design,
+    merge_policies,
+)
 from discreet.learners.elimination.practical_explorer import shuffled_actions
 from discreet.mdp.policies import StochasticPolicy, uniform_policy
 from discreet.privacy.plans import BatchPlan
-
-MOST_DECISIONS = 2**27
-"""Decisions of all policies of a design together, one for each (h, s, a): a gigabyte."""
 
 
 def exploration_users(problem: Problem, plan: BatchPlan) -> int:
@@ -38,14 +38,7 @@ def exploration_users(problem: Problem, plan: BatchPlan) -> int:
 
 def check_size(problem: Problem) -> None:
     """Refuse a design that would not fit into memory."""
-    shape = problem.shape
-    tuples = math.prod(shape.visits)
-    decisions = tuples * shape.horizon * shape.states
-    if decisions > MOST_DECISIONS:
-        raise UnsupportedError(
-            f"A designed exploration plans one policy for each of {tuples} (step, state, action): "
-            f"{decisions} decisions are more than {MOST_DECISIONS}; set exploration='uniform'."
-        )
+    check_decisions(problem.shape, "A designed exploration", "set exploration='uniform'")
 
 
 def designed_policy(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.postprocess.flow import released_flow
@@ -42,10 +42,10 @@ class ExploredModel:
         visit_variance: float,
     ) -> None:
         """One batch of users who played ``policy``; ``visit_variance``: see `BatchPlan`."""
-        flow, visits = _flow(counts, policy, start)
+        where = np.nonzero(counts.played)
+        flow, visits = released_flow(counts, start, policy.probabilities[where])
         rewards = np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits
         noise = counts.noise_variance["transitions"] * flow.shape[1] / 2
-        where = np.nonzero(counts.played)
         rows = (where[0] * 0, *where[1:]) if len(self.rewards) == 1 else where
         np.add.at(self.transitions, rows, flow)
         np.add.at(self.rewards, rows, rewards)
@@ -94,26 +94,3 @@ class ExploredModel:
     def from_dict(cls, data: JsonObject) -> "ExploredModel":
         """The inverse of `to_dict`."""
         return cls(**{name: np.array(values, np.float64) for name, values in data.items()})
-
-
-def _flow(
-    counts: PrivateCounts, policy: StochasticPolicy, start: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent."""
-    transitions, visits = released_flow(counts, start)
-    if not counts.last_transitions and counts.row_visits is None:
-        visits = _split_by_policy(visits, np.nonzero(counts.played), policy)
-    return transitions, visits
-
-
-def _split_by_policy(
-    visits: FloatArray, where: tuple[IntArray, ...], policy: StochasticPolicy
-) -> FloatArray:
-    """Without transitions of the last step, its visits divide over actions as the policy does."""
-    probabilities = policy.probabilities
-    steps, states, actions = where
-    last = steps == len(probabilities) - 1
-    arrived = np.bincount(states[last], visits[last], probabilities.shape[1])
-    split = visits.copy()
-    split[last] = arrived[states[last]] * probabilities[-1][states[last], actions[last]]
-    return split

@@ -43,7 +43,7 @@ The last batch teaches nobody: it plays the greedy policy of the model.
 import numpy as np
 
 from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
@@ -103,7 +103,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         request = self._request or self._next_request()
         rows = np.nonzero(counts.played)
         chosen = request.policy.distribution(self.problem.shape)[rows]
-        flow, visits = self._flow(counts, rows, chosen)
+        flow, visits = self._flow(counts, chosen)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         expected = counts.users * request.occupancy[rows[:2]] * chosen
         batch = Observed(rows, flow, visits, rewards, expected)
@@ -116,21 +116,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._batches += 1
         self._request = None
 
-    def _flow(
-        self, counts: PrivateCounts, rows: tuple[IntArray, ...], chosen: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Transitions ``[R, S]`` and visits ``[R]`` of the played rows, made consistent.
-
-        Where nothing tells the last step's visits of a row but what flows into its state, actions
-        are taken as often as the policy says.
-        """
-        flow, visits = released_flow(counts, self.problem.start)
-        if counts.row_visits is None and not counts.last_transitions:
-            horizon = self.problem.shape.horizon
-            last = rows[0] == horizon - 1
-            arrived = flow[rows[0] == horizon - 2].sum(axis=0)
-            visits[last] = arrived[rows[1][last]] * chosen[last]
-        return flow, visits
+    def _flow(self, counts: PrivateCounts, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return released_flow(counts, self.problem.start, chosen)
 
     @property
     def _ease(self) -> float:

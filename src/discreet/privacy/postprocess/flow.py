@@ -118,15 +118,30 @@ def consistent_flow(
     )
 
 
-def released_flow(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArray, FloatArray]:
+def released_flow(
+    counts: PrivateCounts, start: BoolArray, chosen: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Transitions ``[R, S]`` and visits ``[R]`` of the played rows of a release, made consistent.
 
-    Exact counts are consistent as they are.
+    Exact counts are consistent as they are. Where nothing tells the last step's visits of a row but
+    what flows into its state, actions are taken as often as the policy says.
 
     Args:
         counts: of one batch.
         start: ``bool[S]``, the states an episode can begin in.
+        chosen: ``[R]``, how likely the policy takes each row's action; None: actions that it can
+            take in a state are taken equally often.
     """
+    transitions, visits = _made_consistent(counts, start)
+    if chosen is not None and counts.row_visits is None and not counts.last_transitions:
+        steps, states, _ = np.nonzero(counts.played)
+        last = steps == len(counts.played) - 1
+        arrived = transitions[steps == len(counts.played) - 2].sum(axis=0)
+        visits[last] = arrived[states[last]] * chosen[last]
+    return transitions, visits
+
+
+def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArray, FloatArray]:
     transitions = np.asarray(counts.row_transitions)
     if counts.noise_variance["transitions"] > 0:
         found = consistent_flow(
