@@ -3,7 +3,7 @@
 Messages name the value, the rule and the remedy.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _NUMERICAL = ("numpy", "scipy", "numba")  # a mistake shows there, and is made elsewhere
 
@@ -64,15 +64,19 @@ class MissingExtraError(DiscreetError, ImportError):
 
 
 class UnknownNameError(DiscreetError, KeyError):
-    """A name is not in a registry; near misses are suggested."""
+    """A name is not in a registry; near misses are suggested, or what it is the ``begin`` of."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, begin: Sequence[str] = ()
+    ) -> None:
         import difflib  # on the way to an error only
 
         names = sorted(known)
         close = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.5)
         near = next((n for n in names if close and n.lower() == close[0]), None)
         hint = f"did you mean {near!r}?" if near else f"known: {', '.join(names)}."
+        if begin:
+            hint = f"did you mean {' or '.join(map(repr, begin))}?"
         self.message = f"Unknown {kind} {name!r}; {hint}"
         super().__init__(self.message)
 

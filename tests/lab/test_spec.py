@@ -208,7 +208,9 @@ def test_a_learner_may_be_a_paper():
     ("learner", "words"),
     [
         ('paper = "1"', "Unknown paper '1'"),
-        ('paper = "001"\nname = "pe"', "without a name"),
+        ('paper = "001"\nname = "pe"', "without a name.*'sdp-pe', got name = 'pe'; leave"),
+        ('paper = "001"\nsettings = 3', "settings to be a table, got 3"),
+        ('paper = "003-ldp"\nepsilon = 1\ncalibration = "paper-002"', "which mixes papers"),
         ('name = "pe"\nepsilon = 1', r"in a \[\[trusts\]\] table"),
     ],
 )

@@ -266,10 +266,16 @@ def test_what_is_delivered_is_recomputed(name):
 
 @pytest.mark.parametrize("name", ["000", "001"])
 def test_integers_deliver_nothing_for_every_batch(name):
-    """The multiset betrays a user with probability 1 - tau/(2n): no delta below one holds."""
+    """The multiset betrays a user with probability 1 - tau/(2n): no delta below one holds.
+
+    At the papers' K, in one batch, the claim is not refuted: the sentence says from where on it is.
+    """
     preset = get_preset(name)
     assert (preset.delivers.epsilon, preset.delivers.delta) == (None, 1.0)
-    printed = batch_plan(preset).printed
+    printed, claimed = batch_plan(preset).printed, preset.reference.delta
+    assert preset.delivers.why == printed.integers(claimed)
+    assert preset.delivers.refuted_from == printed.refuted_from(claimed) > preset.reference.episodes
+    assert max(integer_messages_delta(printed.bits(preset.reference.episodes))) < claimed
     for times in (1, 10, 1000):
         users = math.ceil(times * printed.tau) + 1
         betrayed = max(integer_messages_delta(printed.bits(users)))
@@ -282,15 +288,25 @@ def test_an_entry_says_everything(name):
     entry = json.loads(json.dumps(get_preset(name).to_dict()))
     assert [key for key in KEYS if key not in entry] == []
     assert entry["deviations"] and all(entry["deviations"])
-    assert set(entry["delivers"]) == {"epsilon", "delta", "why"}
+    shuffled = {"refuted_from"} if entry["trust"] == "shuffle" else set()
+    assert set(entry["delivers"]) == {"epsilon", "delta", "why"} | shuffled
     assert ("delivers_if_only_sums_are_seen" in entry) == (entry["paper"] in ("000", "001"))
-    assert all(formula and where for formula, where in entry["constants"].values())
+    assert all(2 <= len(one) <= 3 and all(one) for one in entry["constants"].values())
+    assert not any(text.startswith("none") for text in entry["deviations"])
     assert get_learner(entry["learner"]).name == entry["learner"]
 
 
 def test_an_unknown_paper_gets_a_suggestion():
     with pytest.raises(UnknownNameError, match="003-jdp"):
         get_preset("003-jpd")
+
+
+@pytest.mark.parametrize(
+    ("number", "several"), [("003", "'003-jdp' or '003-ldp'"), ("004", "'004-full-jdp' or")]
+)
+def test_the_number_of_a_paper_lists_its_presets(number, several):
+    with pytest.raises(UnknownNameError, match=f"did you mean {several}"):
+        get_preset(number)
 
 
 def test_presets_load_without_numpy():
@@ -313,6 +329,8 @@ def test_a_paper_runs_by_its_name(name):
     if preset.if_only_sums:
         assert (result.guarantee.epsilon, result.guarantee.delta) == (math.inf, 1.0)
         assert "if only sums were seen: (0." in result.guarantee.assumptions[-1]
+        largest = max(result.extras["batches"])
+        assert f"the largest batch here had {largest} users" in result.guarantee.assumptions[-1]
     elif name not in ("002", "002-psrl", "002-gaussian"):
         assert epsilon < result.guarantee.epsilon < math.inf
 

@@ -28,6 +28,16 @@ def test_integer_messages_at_the_papers_own_size():
     assert everybody == pytest.approx(0.95, rel=1e-3)
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 2.0**-7, 0.3, 0.9])
+def test_a_claim_is_refuted_from_the_first_batch_that_betrays_more_often(delta):
+    printed = printed_shuffle(Shape(states=4, actions=2, horizon=2), 1, 1e-6)
+    first = printed.refuted_from(delta)
+    below, at = (max(integer_messages_delta(printed.bits(n))) for n in (first - 1, first))
+    assert below <= delta < at
+    assert f"delta = {delta:g} is refuted from n = {first:,} on" in printed.integers(delta)
+
+
 def test_integer_messages_are_caught_in_the_act():
     """Simulate the printed integers: the event that betrays the user has the computed frequency."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from discreet._plain import Plain
+    from discreet.papers.preset import Preset
 
     Section = list[dict[str, Plain]]
 
@@ -102,13 +103,16 @@ def _paper_lines() -> "Section":
             "trust": preset.trust,
             "mechanism": preset.mechanism,
             "claims": f"{preset.reference.epsilon:g}, {preset.reference.delta:g}",
-            "delivers": _pair(preset.delivers.epsilon, preset.delivers.delta),
+            "delivers": _delivers(preset),
             "deviations": len(preset.deviations),
         }
         for preset in PRESETS.values()
     ]
 
 
-def _pair(epsilon: float | None, delta: float) -> str:
-    """An epsilon and a delta; None is infinite."""
-    return f"{'no epsilon' if epsilon is None else format(epsilon, 'g')}, {delta:g}"
+def _delivers(preset: "Preset") -> str:
+    """An epsilon and a delta; --json says for which batches a claim is refuted."""
+    delivers = preset.delivers
+    if delivers.epsilon is None:
+        return "nothing proven"
+    return f"{delivers.epsilon:g}, {delivers.delta:g}"

@@ -222,18 +222,26 @@ def _details(report: "CalibrationReport") -> list[str]:
         epsilon, delta = report.delivered_by_paper["epsilon"], report.delivered_by_paper["delta"]
         lines.append(
             f"The papers' constants claim {report.claimed_by_paper or 'the same'} and deliver "
-            f"{_pair(epsilon, delta)}."
+            f"{_pair(epsilon, delta)}{', with one message per bit' * (report.trust == 'shuffle')}."
         )
-    worst = max((report.delta_of_integer_messages or {"none": 0.0}).values())
-    if worst > report.guarantee.delta:
-        lines.append(
-            f"As printed, with integers instead of bits, delta would be at least "
-            f"{rounded_down(worst, 3)} at every epsilon."
-        )
+    if report.delta_of_integer_messages:
+        lines.append(_integers(report))
     for route in report.accountings:
         kind = {"exact": "epsilon", "approximate": "about"}.get(route["kind"], "at most")
         lines.append(f"Accounting by {route['route']}: {kind} {rounded_up(route['epsilon'], 6)}.")
     return lines
+
+
+def _integers(report: "CalibrationReport") -> str:
+    """What is known of integers in place of the bits, for this many users."""
+    worst = max((report.delta_of_integer_messages or {}).values())
+    verdict = "so that this delta is refuted"
+    if worst <= report.guarantee.delta:
+        verdict = "which does not refute this delta; nothing better is proven"
+    return (
+        f"With integers instead of bits, as printed, a batch of {report.users:,} users has a delta "
+        f"of at least {rounded_down(worst, 3)} at every epsilon, {verdict}."
+    )
 
 
 def _bits(bits: dict[str, float]) -> str:

@@ -411,11 +411,12 @@ def _printed(one: OneLearner) -> "Experiment":
         epsilon=(preset.reference.epsilon,) if one.epsilon is None else (one.epsilon,),
         delta=one.delta or 0.0,
         calibration=one.calibration or "",
-        label=f"{preset.algorithm}, paper {preset.name}",
+        label=preset.title(one.calibration),
     )
+    exact = "-exact" * (preset.noise(one.calibration) == "exact")
     return Experiment(
-        name=_file_name(f"paper-{preset.name}-{place.label}"),
-        title=f"{preset.algorithm} (paper {preset.name}) on {place.label}",
+        name=_file_name(f"paper-{preset.name}{exact}-{place.label}"),
+        title=f"{preset.title(one.calibration)}, on {place.label}",
         paper=preset.paper,
         runs=5,
         environments=(place,),

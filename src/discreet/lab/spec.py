@@ -151,7 +151,7 @@ class LearnerRow(Titled):
             epsilon=self.epsilon,
             delta=self.delta or preset.delta,
             mechanism=preset.mechanism,
-            calibration=self.calibration or preset.calibration,
+            calibration=preset.noise(self.calibration),
         )
         return (row,)
 
@@ -291,12 +291,14 @@ def _with_preset(table: dict[str, Any], origin: str) -> dict[str, Any]:
         return table
     preset = get_preset(table["paper"])
     own = table.get("settings", {})
-    if table.get("name", preset.learner) != preset.learner or not isinstance(own, dict):
+    if not isinstance(own, dict):
+        raise InvalidInputError(f"{origin}: expected settings to be a table, got {own!r}.")
+    if table.get("name", preset.learner) != preset.learner:
         raise InvalidInputError(
-            f"{origin}: expected paper = {preset.name!r} without a name (it runs "
-            f"{preset.learner!r}) and with a table of settings, got {table!r}."
+            f"{origin}: expected paper = {preset.name!r} without a name, since it runs "
+            f"{preset.learner!r}, got name = {table['name']!r}; leave one of the two out."
         )
-    usual = {"name": preset.learner, "label": f"{preset.algorithm}, paper {preset.name}"}
+    usual = {"name": preset.learner, "label": preset.title(table.get("calibration"))}
     return {**usual, **table, "settings": {**preset.settings, **own}}
 
 

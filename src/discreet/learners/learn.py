@@ -25,9 +25,10 @@ from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.papers.preset import Preset
 from discreet.papers.presets import get_preset
+from discreet.privacy.errata import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.trust import NoPrivacy, TrustModel, check_trust_model, trust_name
+from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model, trust_name
 
 
 def learn(
@@ -87,7 +88,13 @@ def _learn_paper(
     chosen = {**preset.settings, **settings}
     result = _learn(mdp, preset.learner, trust, episodes, seeds, chosen)
     told = {**result.settings, "paper": preset.name}
-    return replace(result, guarantee=preset.seen(result.guarantee), settings=told)
+    why = None
+    if isinstance(trust, Shuffle) and preset.if_only_sums is not None:
+        split = preset.paper != "000"
+        printed = printed_shuffle(mdp.shape, trust.epsilon, trust.delta, split=split)
+        why = printed.integers(trust.delta)
+    seen = preset.seen(result.guarantee, why, result.extras.get("batches", ()))
+    return replace(result, guarantee=seen, settings=told)
 
 
 def _refuse_beside_paper(paper: str, **given: object) -> None:

@@ -1,7 +1,7 @@
 """`Preset`: one algorithm of one paper, everything as printed, under one name."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,10 +19,12 @@ class Printed(NamedTuple):
     Attributes:
         formula: in the letters of the paper.
         where: section, equation, line or table.
+        run: what is run instead, where that cannot be run or is inconsistent; else empty.
     """
 
     formula: str
     where: str
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,19 @@ class Delivered:
         epsilon: None if no finite one is delivered.
         delta: one if nothing is.
         why: in one sentence.
+        refuted_from: shuffled batches: the least number of users for which the claim is refuted.
+            An epsilon of None then says that nothing is *proven* for smaller ones either.
     """
 
     epsilon: float | None
     delta: float
     why: str
+    refuted_from: int | None = None
+
+    def to_dict(self) -> "dict[str, Plain]":
+        """Plain values."""
+        said: dict[str, Plain] = {"epsilon": self.epsilon, "delta": self.delta, "why": self.why}
+        return said if self.refuted_from is None else said | {"refuted_from": self.refuted_from}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +88,7 @@ class Preset:
         mechanism: of the release.
         calibration: which printed constants the release has.
         settings: of the learner, as printed.
-        constants: what is printed and where.
+        constants: what is printed and where, and what is run where that is something else.
         deviations: what is inconsistent or missing in print, and what is done instead.
         reference: the problem that ``delivers`` is stated for.
         delivers: to one user, for the view that the printed protocol gives.
@@ -100,6 +110,27 @@ class Preset:
     delivers: Delivered
     if_only_sums: Delivered | None = None
     delta: float = 0.0
+
+    def title(self, calibration: str | None = None) -> str:
+        """What tables call a run: a repaired one is not called as the printed one is."""
+        repaired = ", exact noise" if self.noise(calibration) == "exact" else ""
+        return f"{self.algorithm}, paper {self.name}{repaired}"
+
+    def noise(self, calibration: str | None = None) -> str:
+        """The calibration of a run: as printed (None, ``"paper"``), or ``"exact"``.
+
+        Raises:
+            InvalidInputError: that of another paper, a mixture which nobody prints.
+        """
+        if calibration in (None, "", "paper", self.calibration):
+            return self.calibration
+        if calibration != "exact":
+            raise InvalidInputError(
+                f"Expected calibration 'exact' or {self.calibration!r} beside paper {self.name!r}, "
+                f"got {calibration!r}, which mixes papers; take a learner and a trust model for "
+                f"mixtures."
+            )
+        return "exact"
 
     def trust_model(
         self, epsilon: float | None, delta: float | None = None, calibration: str | None = None
@@ -124,17 +155,25 @@ class Preset:
             epsilon=epsilon,
             delta=self.delta if delta is None else delta,
             mechanism=self.mechanism,
-            calibration=self.calibration if calibration is None else calibration,
+            calibration=self.noise(calibration),
         )
 
-    def seen(self, guarantee: Guarantee) -> Guarantee:
+    def seen(
+        self, guarantee: Guarantee, why: str | None = None, batches: Sequence[int] = ()
+    ) -> Guarantee:
         """The guarantee of a run as printed: of the view that the printed protocol gives.
 
         Our simulation adds messages up; the analyser of 000 and 001 receives them as they are.
+
+        Args:
+            guarantee: of the sums.
+            why: the view gives no more, for the size of this run; None is for the reference.
+            batches: that were played.
         """
         if self.if_only_sums is None or guarantee.claimed is None:
             return guarantee
-        note = f"{self.delivers.why}; if only sums were seen: {_pair(guarantee)}"
+        largest = f"; the largest batch here had {max(batches):,} users" if batches else ""
+        note = f"{why or self.delivers.why}{largest}; if only sums were seen: {_pair(guarantee)}"
         return replace(
             guarantee,
             epsilon=math.inf,
@@ -155,12 +194,12 @@ class Preset:
             "mechanism": self.mechanism,
             "calibration": self.calibration,
             "settings": dict(self.settings),
-            "constants": {name: list(one) for name, one in self.constants.items()},
+            "constants": {n: [part for part in one if part] for n, one in self.constants.items()},
             "reference": asdict(self.reference),
-            "delivers": asdict(self.delivers),
+            "delivers": self.delivers.to_dict(),
         }
         if self.if_only_sums is not None:
-            said["delivers_if_only_sums_are_seen"] = asdict(self.if_only_sums)
+            said["delivers_if_only_sums_are_seen"] = self.if_only_sums.to_dict()
         return said | {"deviations": list(self.deviations)}
 
 

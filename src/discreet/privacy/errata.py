@@ -57,6 +57,29 @@ class PrintedShuffle:
             return NoiseBits(math.ceil(self.tau / users), 0.5)
         return NoiseBits(1, self.tau / (2 * users))
 
+    def refuted_from(self, delta: float) -> int:
+        """The least batch whose integers betray a user with a probability above ``delta``.
+
+        Of n <= tau users that is 2^-ceil(tau/n), of more 1 - tau/(2n) (`integer_messages_delta`).
+        """
+        _validate.probability(delta=delta)
+        bits = math.ceil(-math.log2(delta)) - 1  # the most fair bits that betray more often
+        if bits >= 1:
+            return math.ceil(self.tau / bits)
+        return math.floor(self.tau / (2 * (1 - delta))) + 1
+
+    def integers(self, delta: float) -> str:
+        """What is known of the printed protocol, whose integers the analyser sees, in one sentence.
+
+        One wording for guarantees, warnings, lists and `discreet calibrate`.
+        """
+        return (
+            f"printed integers show their multiset, which betrays a user at every epsilon with "
+            f"probability 2^-ceil(tau/n) in a batch of n <= tau = {self.tau:,.0f} users, "
+            f"1 - tau/(2n) in a larger one: delta = {delta:g} is refuted from "
+            f"n = {self.refuted_from(delta):,} on, nothing is proven below"
+        )
+
     def delivered_epsilon(
         self, moves: int, delta: float, honest: float = 1.0, *, users: int | None = None
     ) -> float:

@@ -75,7 +75,7 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
     @classmethod
     def released(cls, settings: Mapping[str, object]) -> tuple[str, ...]:
         """The papers release visits, too: without them Assumption 4 fails where X is large."""
-        chosen = EliminationSettings.choose(settings, learner=cls.name)
+        chosen = EliminationSettings.choose(settings, learner="policy elimination")
         return STATISTICS if chosen.structure == "paper" else cls.statistics
 
     @property

@@ -96,9 +96,8 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         )
         if plan.printed:
             warnings.warn(
-                f"The printed shuffle constants were used; they deliver {plan.guarantee}. "
-                f"With the printed integer messages instead of bits, delta would be at least 1/2 "
-                f"at every epsilon for batches above {plan.printed.tau:,.0f} users.",
+                f"The printed shuffle constants were used; with one message per bit they deliver "
+                f"{plan.guarantee}. But {plan.printed.integers(plan.delta)}.",
                 DiscreetWarning,
                 stacklevel=3,
             )
