@@ -67,7 +67,7 @@ class RewardWidth(FlowUCB):
 
 
 class OnePlan(FlowUCB):
-    """One plan per batch, however scarce users are."""
+    """One route per batch, however scarce users are; batches of a least size may have more."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
