@@ -293,3 +293,22 @@ def test_error_bounds():
 def test_needs_delta():
     with pytest.raises(CalibrationError, match="delta > 0"):
         plan(10, delta=0)
+
+
+@pytest.mark.parametrize("episodes", [1, 4095, 4096, 4097, 9000])
+def test_parts_of_the_factorisation_are_slices_of_the_whole(episodes):
+    """Whatever is asked for, across the borders of the pieces in which it is computed."""
+    whole = factors(episodes)
+    columns, gains, variances = whole.columns, whole.gains, whole.variances
+    assert len(columns) == len(gains) == len(variances) == episodes
+    squares = np.cumsum(whole.encoder() ** 2)[::-1]
+    assert (columns**2.0 * squares <= 2.0 ** (2 * whole.grid.bits)).all()
+    for first, last in ((0, 1), (4090, 4100), (0, episodes), (episodes - 1, episodes)):
+        part = slice(min(first, episodes - 1), min(last, episodes))
+        count = part.stop - part.start
+        assert np.array_equal(whole.columns_of(part.start, count), columns[part])
+        assert np.array_equal(whole.gains_of(part.start, count), gains[part])
+        times = np.arange(part.start, part.stop) + 1
+        assert np.array_equal(whole.variances_at(times[::-1]), variances[part][::-1])
+    assert whole.worst == math.sqrt(variances.max())
+    assert whole.worst_episode == variances.argmax() + 1

@@ -123,7 +123,7 @@ class CompiledRun:
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
-        from discreet.learners.streams.planner_kernels import ROWS
+        from discreet.learners.streams.planner_kernels import ROWS, Pointer
         from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
 
         learner, shape = self.learner, self.learner.problem.shape
@@ -133,7 +133,7 @@ class CompiledRun:
         policy = NextPolicy(
             self._actions, self._probabilities, np.full_like(self._actions, -1), np.array([np.nan])
         )
-        planner = learner.planner()
+        planner = Pointer(learner.planner())
         rows = _Coefficients(learner)
         for first, count, users in self.stream.blocks():
             values = np.zeros(count)

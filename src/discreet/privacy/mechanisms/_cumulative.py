@@ -15,7 +15,7 @@ grid, which leaves the other 2^52 to the counts. Sums of Laplace draws are the w
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,7 +37,16 @@ if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
 _PIECE = 1 << 18
-"""Noise values drawn at a time (2 MB): calls do not matter any more, and new memory not yet."""
+"""Noise values drawn ahead (2 MB)."""
+_STRIP = 1 << 15
+"""Fresh draws made at a time (256 KB): two large arrays per piece would be given back to the
+operating system and asked for again, page by page, which costs as much as the draws."""
+
+
+def strips(rows: int, cells: int) -> Iterator[slice]:
+    """The rows of a piece in strips of a few draws each, in order."""
+    step = max(1, _STRIP // max(1, cells))
+    return (slice(start, min(rows, start + step)) for start in range(0, rows, step))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,13 +231,14 @@ class _IndependentRun(NoiseRun):
     def _next(self, first: int, rows: int) -> FloatArray:
         from discreet.privacy.mechanisms._kernels import running_sums
 
-        noise, size = self._noise, (rows, self.cells)
-        if noise.copies == 1:
-            fresh = noise.law.draw(self.sampler, size)
-        else:
-            fresh = noise.law.draw_sum(self.sampler, noise.copies, size)
-        out = np.empty(size)  # whole numbers below 2^53, summed as such
-        running_sums(fresh, self._total, out)
+        noise, out = self._noise, np.empty((rows, self.cells))
+        for strip in strips(rows, self.cells):
+            part = out[strip]
+            if noise.copies == 1:
+                fresh = noise.law.draw(self.sampler, part.shape)
+            else:
+                fresh = noise.law.draw_sum(self.sampler, noise.copies, part.shape)
+            running_sums(fresh, self._total, part)  # whole numbers below 2^53, summed as such
         return out
 
 

@@ -207,30 +207,29 @@ def decode_rows(
 
 
 @kernel
-def decoded_variances(rates: FloatArray, decays: FloatArray, gains: FloatArray) -> FloatArray:
+def decoded_variances(
+    rates: FloatArray, decays: FloatArray, gains: FloatArray, state: FloatArray, out: FloatArray
+) -> None:
     """Variance of what `decode_rows` makes of independent noise of variance one, at every time.
 
     The state of the decoder is linear in the noise; its covariance follows the same recursion.
+    ``state[terms + 1, terms + 1]`` carries over (zeros at first): covariances of the exponentials,
+    in the last column those with the running sum, and in the corner the variance of that.
     """
     terms = rates.size
-    memory = np.zeros((terms, terms))  # covariances of the exponentials
-    cross = np.zeros(terms)  # and their covariances with the running sum
     fed = np.empty(terms)
-    out = np.empty(gains.size)
-    variance = 0.0
     for t in range(gains.size):
         gain, change, shared = gains[t], 1.0, 0.0
         for m in range(terms):
             total = 0.0
             for n in range(terms):
-                total += memory[m, n] * rates[n]
+                total += state[m, n] * rates[n]
             fed[m] = total
             change += rates[m] * total
-            shared -= rates[m] * cross[m]
-        variance += gain * (gain * change + 2 * shared)
-        out[t] = variance
+            shared -= rates[m] * state[m, terms]
+        state[terms, terms] += gain * (gain * change + 2 * shared)
+        out[t] = state[terms, terms]
         for m in range(terms):
-            cross[m] = decays[m] * (cross[m] - gain * fed[m]) + gain
+            state[m, terms] = decays[m] * (state[m, terms] - gain * fed[m]) + gain
             for n in range(terms):
-                memory[m, n] = decays[m] * decays[n] * memory[m, n] + 1.0
-    return out
+                state[m, n] = decays[m] * decays[n] * state[m, n] + 1.0

@@ -66,10 +66,11 @@ stay below 2^35; counts stay below 2^36, or the plan is refused.)
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -102,6 +103,8 @@ _RELEASED_BITS = 16
 """What is released is rounded to multiples of 2^-16: sums up to 2^37 are exact in doubles."""
 _ROUNDED_DOWN = 1 - 1e-9
 """More than the rounding errors of a million sums, one square root and one division."""
+_MARK = 1 << 12
+"""Episodes per piece of what is computed over time."""
 _UNROUNDED = 44
 """Bits of the series c' that stands for the unrounded one: rounded a million times finer."""
 
@@ -147,45 +150,117 @@ class Grid:
 class Factors:
     """The factorisation for streams of one length.
 
+    Nothing that grows with the stream is kept: coefficients, columns and variances are computed in
+    pieces of `_MARK` episodes, from what their recursions hold at the beginning of each.
+
     Attributes:
         weights: w_m, with sum one.
         decays: theta_m.
-        columns: d_i of every user i, in steps of 2^-grid.column.
     """
 
     episodes: int
     grid: Grid
     weights: FloatArray
     decays: FloatArray
-    columns: IntArray
 
     def encoder(self) -> IntArray:
         """The coefficients c_t for t < episodes, in steps of 2^-grid.encoder."""
-        return _encoder(self.weights, self.decays, self.grid, self.episodes)
+        out = np.empty(self.episodes, np.int64)
+        self._encode(self.grid, np.zeros_like(self.weights), out)
+        return out
+
+    def _encode(self, grid: Grid, state: FloatArray, out: IntArray) -> None:
+        from discreet.privacy.mechanisms._kernels import encoder_piece
+
+        encoder_piece(self.weights, self.decays, 2.0**grid.encoder, state, out)
 
     @property
     def rates(self) -> FloatArray:
         """w_m·(1 - theta_m): minus the differences of b_j are sums of rates·theta^(j-1)."""
         return self.weights * (1 - self.decays)
 
+    @property
+    def columns(self) -> IntArray:
+        """d_i of every user i, in steps of 2^-grid.column."""
+        return self.columns_of(0, self.episodes)
+
+    def columns_of(self, first: int, count: int) -> IntArray:
+        """d_i of the users ``first .. first + count - 1``: by the norms of shorter prefixes."""
+        low = self.episodes - first - count
+        pieces = range(low // _MARK, (low + count - 1) // _MARK + 1)
+        norms = np.sqrt(np.concatenate([self._squares(k) for k in pieces]))
+        norms = norms[low % _MARK :][:count][::-1]
+        columns = np.floor(2.0**self.grid.bits / norms * _ROUNDED_DOWN)
+        return np.asarray(columns, np.int64)
+
     @cached_property
+    def _marks(self) -> "list[_Mark]":
+        mark = _Mark(np.zeros_like(self.weights), np.zeros_like(self.weights), 0, 0.0)
+        marks = [mark]
+        for _ in range(0, self.episodes - _MARK, _MARK):
+            mark, _ = self._advance(mark, _MARK)
+            marks.append(mark)
+        return marks
+
+    def _advance(self, mark: "_Mark", count: int) -> "tuple[_Mark, FloatArray]":
+        """So many coefficients on; the squared norm of all coefficients up to each of them."""
+        rounded, fine = mark.rounded.copy(), mark.fine.copy()
+        piece = np.empty(count, np.int64)
+        self._encode(self.grid, rounded, piece)
+        # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
+        squares = mark.squares + np.cumsum(piece**2)
+        self._encode(Grid(_UNROUNDED, 0), fine, piece)
+        lengths = np.ldexp(piece.astype(np.float64), self.grid.encoder - _UNROUNDED)
+        unrounded = np.cumsum(np.append(mark.unrounded, lengths**2))[1:]
+        after = _Mark(rounded, fine, int(squares[-1]), float(unrounded[-1]))
+        return after, np.maximum(squares.astype(np.float64), unrounded)
+
+    def _squares(self, piece: int) -> FloatArray:
+        """Squared norms of the first n coefficients, n = piece·_MARK + 1 and on."""
+        return self._advance(self._marks[piece], self._size(piece))[1]
+
+    def _size(self, piece: int) -> int:
+        return min(_MARK, self.episodes - piece * _MARK)
+
+    @property
     def gains(self) -> FloatArray:
         """1/d_i: what an encoded unit of user i counts in the decoder."""
-        gains: FloatArray = 2.0**self.grid.column / self.columns
-        return gains
+        return self.gains_of(0, self.episodes)
 
-    @cached_property
+    def gains_of(self, first: int, count: int) -> FloatArray:
+        """Those of the users ``first .. first + count - 1``."""
+        return self._joined(_gains, first, count)
+
+    @property
     def variances(self) -> FloatArray:
         """Variance of the decoded noise after 1, 2, ... releases, for encoded noise of one."""
-        from discreet.privacy.mechanisms._kernels import decoded_variances
+        return self._joined(_variances, 0, self.episodes)
 
-        variances: FloatArray = decoded_variances(self.rates, self.decays, self.gains)
-        return variances
+    def variances_at(self, times: IntArray) -> FloatArray:
+        """After so many releases each."""
+        out = np.empty(len(times))
+        pieces = (times - 1) // _MARK
+        for piece in np.unique(pieces).tolist():
+            here = pieces == piece
+            out[here] = _variances(self, piece)[times[here] - 1 - piece * _MARK]
+        return out
+
+    def _joined(
+        self, part: "Callable[[Factors, int], FloatArray]", first: int, count: int
+    ) -> FloatArray:
+        pieces = range(first // _MARK, (first + max(count, 1) - 1) // _MARK + 1)
+        joined = np.concatenate([part(self, k) for k in pieces])
+        return joined[first % _MARK :][:count]
 
     @property
     def worst(self) -> float:
         """Standard deviation at the worst time, relative to one release of everything."""
-        return math.sqrt(float(self.variances.max()))
+        return math.sqrt(_worst(self)[0])
+
+    @property
+    def worst_episode(self) -> int:
+        """The release with the most noise."""
+        return _worst(self)[1]
 
     def column_square(self) -> Fraction:
         """The largest squared norm of a column of C·D: exact, and at most one."""
@@ -194,12 +269,58 @@ class Factors:
         return Fraction(largest, 1 << 2 * self.grid.bits)
 
 
-def _encoder(weights: FloatArray, decays: FloatArray, grid: Grid, episodes: int) -> IntArray:
-    from discreet.privacy.mechanisms._kernels import encoder_piece
+class _Mark(NamedTuple):
+    """Before a piece: states of both encoders, and the squares of all coefficients before."""
 
-    out = np.empty(episodes, np.int64)
-    encoder_piece(weights, decays, 2.0**grid.encoder, np.zeros_like(weights), out)
+    rounded: FloatArray
+    fine: FloatArray
+    squares: int
+    unrounded: float
+
+
+@lru_cache(maxsize=16)
+def _gains(factors: Factors, piece: int) -> FloatArray:
+    columns = factors.columns_of(piece * _MARK, factors._size(piece))
+    gains: FloatArray = 2.0**factors.grid.column / columns
+    return gains
+
+
+@lru_cache(maxsize=16)
+def _variances(factors: Factors, piece: int) -> FloatArray:
+    return _variances_from(factors, piece, _covariances(factors)[piece].copy())
+
+
+def _variances_from(factors: Factors, piece: int, state: FloatArray) -> FloatArray:
+    """Of one piece; ``state`` moves to its end."""
+    from discreet.privacy.mechanisms._kernels import decoded_variances
+
+    gains = _gains(factors, piece)
+    out = np.empty(len(gains))
+    decoded_variances(factors.rates, factors.decays, gains, state, out)
     return out
+
+
+@lru_cache(maxsize=8)
+def _covariances(factors: Factors) -> list[FloatArray]:
+    """Of the decoder's state before every piece."""
+    state = np.zeros((factors.weights.size + 1, factors.weights.size + 1))
+    states = [state.copy()]
+    for piece in range((factors.episodes - 1) // _MARK):
+        _variances_from(factors, piece, state)
+        states.append(state.copy())
+    return states
+
+
+@lru_cache(maxsize=8)
+def _worst(factors: Factors) -> tuple[float, int]:
+    """The largest variance, and after how many releases."""
+    best = (0.0, 0)
+    for piece in range((factors.episodes - 1) // _MARK + 1):
+        variances = _variances(factors, piece)
+        place = int(variances.argmax())
+        if variances[place] > best[0]:
+            best = (float(variances[place]), piece * _MARK + place + 1)
+    return best
 
 
 def _exponentials(episodes: int) -> tuple[FloatArray, FloatArray]:
@@ -221,14 +342,7 @@ def factors(episodes: int, grid: Grid = Grid()) -> Factors:  # noqa: B008 (froze
     >>> round(factors(20_000).worst, 3)  # the plain square root has 4.219
     4.019
     """
-    weights, decays = _exponentials(episodes)
-    # c_t <= 2^24 steps and sum of c_t² < 8·2^48: exact in 64 bits.
-    squares = np.cumsum(_encoder(weights, decays, grid, episodes) ** 2)[::-1].astype(np.float64)
-    fine = _encoder(weights, decays, Grid(_UNROUNDED, 0), episodes)
-    unrounded = np.cumsum(np.ldexp(fine.astype(np.float64), grid.encoder - _UNROUNDED) ** 2)[::-1]
-    norms = np.sqrt(np.maximum(squares, unrounded))
-    columns = np.floor(2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)
-    return Factors(episodes, grid, weights, decays, columns)
+    return Factors(episodes, grid, *_exponentials(episodes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,12 +366,12 @@ class ToeplitzNoise(CumulativeNoise):
     def variance(self, episode: int) -> float:
         """sigma² times the exact variance of the decoder's output at this time."""
         self.check_episode(episode)
-        return self.sigma**2 * float(self.factors.variances[episode - 1])
+        return self.sigma**2 * float(self.factors.variances_at(np.array([episode]))[0])
 
     @property
     def worst_episode(self) -> int:
         """The release with the most noise."""
-        return int(self.factors.variances.argmax()) + 1
+        return self.factors.worst_episode
 
     def bound(self, episode: int, failure: float) -> float:
         """Sub-Gaussian with exactly this variance, and rounded."""
@@ -267,7 +381,7 @@ class ToeplitzNoise(CumulativeNoise):
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """All at once."""
         scale = GaussianLaw(self.sigma).bound({1.0: 1.0}, failure)
-        variances = self.factors.variances[self.times(times) - 1]
+        variances = self.factors.variances_at(self.times(times))
         bounds: FloatArray = scale * np.sqrt(variances) + self.unit / 2
         return bounds
 
@@ -299,6 +413,7 @@ class ToeplitzRun(NoiseRun):
         )
         self._decoded = 0
         self._encoder: IntArray | None = None
+        self._columns: IntArray = np.empty(0, np.int64)  # of the present piece of users
         # The sparse vectors of all users so far: when, where, how much (d_i·x_i).
         self._times = self._cells = self._amounts = np.empty(0, np.int64)
 
@@ -311,7 +426,7 @@ class ToeplitzRun(NoiseRun):
         from discreet.privacy.mechanisms._kernels import decode_rows
 
         out, decoder = np.empty(encoded.shape), self._factors
-        gains = decoder.gains[self._decoded : self._decoded + len(encoded)]
+        gains = decoder.gains_of(self._decoded, len(encoded))
         scale = math.ldexp(1.0, _RELEASED_BITS - decoder.grid.bits)
         decode_rows(encoded, decoder.rates, decoder.decays, gains, scale, self._state, out)
         self._decoded += len(encoded)
@@ -334,12 +449,19 @@ class ToeplitzRun(NoiseRun):
         """
         fresh = self.fresh(1)  # refuses, before anything changes, when the stream is over
         time, cells = self._decoded, np.flatnonzero(vector)
-        amounts = vector[cells].astype(np.int64) * self._factors.columns[time]
+        amounts = vector[cells].astype(np.int64) * self._column(time)
         self._times = np.append(self._times, np.full(cells.size, time))
         self._cells = np.append(self._cells, cells)
         self._amounts = np.append(self._amounts, amounts)
         released: IntArray = self.decode(fresh + self.encoded(time))[0].astype(np.int64)
         return released
+
+    def _column(self, time: int) -> int:
+        if not self._columns.size or time % _MARK == 0:
+            first = time - time % _MARK
+            count = min(_MARK, self._factors.episodes - first)
+            self._columns = self._factors.columns_of(first, count)
+        return int(self._columns[time % _MARK])
 
     def encoded(self, time: int) -> IntArray:
         """Row ``time`` of C·D·x, in grid steps."""

@@ -86,6 +86,7 @@ from discreet.privacy.mechanisms._cumulative import (
     NoiseRun,
     check_exact,
     promise,
+    strips,
 )
 from discreet.privacy.mechanisms._laws import (
     CHERNOFF_GRID,
@@ -196,8 +197,10 @@ class _TreeRun(NoiseRun):
         """Whole numbers, summed as such and below 2^53: floats hold them exactly."""
         from discreet.privacy.mechanisms._kernels import tree_prefix
 
-        # Exactly one node that prefixes use closes at each time.
-        tree_prefix(law.draw(self.sampler, out.shape), first, self._nodes, self._total, out)
+        for strip in strips(*out.shape):
+            # Exactly one node that prefixes use closes at each time.
+            fresh = law.draw(self.sampler, out[strip].shape)
+            tree_prefix(fresh, first + strip.start, self._nodes, self._total, out[strip])
 
 
 _GRIDS = (16, 24, 32)

@@ -171,6 +171,8 @@ class SimulationSampler:
 
     def _lanes(self) -> WordArray:
         """Generators of one large draw, seeded by this sampler's own."""
+        if isinstance(self._rng.bit_generator, np.random.PCG64):  # words of 64 bits, at once
+            return np.asarray(self._rng.bit_generator.random_raw((4, LANES)), np.uint64)
         return self._rng.integers(0, 1 << 64, (4, LANES), np.uint64)
 
     def _rejection(self, sigma: float, count: int) -> IntArray:
