@@ -327,6 +327,8 @@ def test_a_paper_with_exact_noise_keeps_its_claim(discreet, here):
     [row] = json.loads(out)["results"]
     assert (row["guarantee"]["epsilon"], row["guarantee"]["claimed"]) == (2.0, None)
     assert row["constants"] == "theory"
+    assert row["label"] == "DP-UCBVI, paper 003-ldp, exact noise"
+    assert (here / "results/paper-003-ldp-exact-riverswim/report.html").is_file()
 
 
 @pytest.mark.parametrize(
