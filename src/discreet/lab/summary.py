@@ -101,16 +101,24 @@ def _kept(entry: Entry) -> bool:
     return epsilon is not None and epsilon <= entry["epsilon"] and delta <= entry["delta"]
 
 
+def _told(entry: Entry) -> str:
+    """What printed constants deliver, or why nothing is promised: the last thing that was said."""
+    promise = entry["guarantee"]
+    if promise["epsilon"] is None:
+        return "; ".join(["but nothing is promised", *promise.get("assumptions", [])[-1:]])
+    said = "and" if _kept(entry) else "but"
+    return f"{said} deliver {pair_of(promise)} under replace-one"
+
+
 def warnings_of(results: Results) -> list[str]:
     """What a reader must know before believing a row."""
     found: dict[str, None] = {}
     for entry in results.guarantees:
         promise = entry["guarantee"]
         if promise.get("claimed"):
-            said = "and" if _kept(entry) else "but"
             found[
                 f"{entry['label']} ({entry['trust']}): the paper's constants claim "
-                f"{promise['claimed']} {said} deliver {pair_of(promise)} under replace-one."
+                f"{promise['claimed']} {_told(entry)}."
             ] = None
         if promise.get("simulated") and promise["notion"] != "none":
             found[
