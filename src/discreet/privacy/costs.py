@@ -288,7 +288,8 @@ def _shuffle_facts(trust: TrustModel, plan: BatchPlan | StreamPlan, users: int) 
     if plan.mechanism == "classes":
         return _classes_facts(cast("ClassesBatch", plan), users)
     each = cast("ShuffleBatch", plan).bits(users)
-    printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta).bits(users)
+    split = trust.paper != "000"
+    printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta, split=split).bits(users)
     nobody, everybody = integer_messages_delta(printed)
     return {
         "noise_bits": {
