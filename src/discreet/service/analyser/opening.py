@@ -1,4 +1,4 @@
-"""Opening envelopes: the analyser's heaviest work, some 90 microseconds each (docs/scale.md).
+"""Opening envelopes: the analyser's heaviest work, some 70 microseconds each (docs/scale.md).
 
 In this process where there are few, in several processes, or on a Ray cluster. Results are the same
 whoever does it. A worker is given the batch's key: it must belong to the analyser.
@@ -23,7 +23,7 @@ from discreet.service.protocol import envelope
 
 T = TypeVar("T")
 _FEW = 20_000
-"""Envelopes for which starting processes is not worth its while: two seconds."""
+"""Envelopes for which starting processes is not worth its while: a second or two."""
 
 
 def open_cells(
