@@ -57,7 +57,9 @@ def main(label: str, trust: str, batches: int = 4) -> None:
 
         def __init__(self, learner) -> None:
             self.learner, self.times = learner, []
-            self.problem, self.plan = learner.problem, learner.plan
+
+        def __getattr__(self, name):
+            return getattr(self.learner, name)
 
         def ask(self):
             self.times.append(time.process_time())
