@@ -1,6 +1,8 @@
 """A learner never draws noise and never sees a raw count: what its modules may import and name."""
 
 import ast
+import importlib
+import types
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,9 @@ pytestmark = pytest.mark.core
 
 HOME = Path(discreet.learners.__file__).parent
 FAMILIES = {"adversarial", "elimination", "etc", "flow_ucb", "streams"}
-FILES = sorted(path for path in HOME.rglob("*.py") if path.parent != HOME)
+RUNNERS = {"__init__.py", "check.py", "learn.py", "registry.py"}
+"""Of the framework: they simulate people and hand over what was released; no learner is in them."""
+FILES = sorted(p for p in HOME.rglob("*.py") if p.parent != HOME or p.name not in RUNNERS)
 FORBIDDEN_MODULES = (
     "discreet.mdp.counts",
     "discreet.mdp.simulation",
@@ -37,8 +41,11 @@ LAWS = {
     *("multivariate_normal", "logistic", "standard_cauchy", "lognormal", "standard_t"),
 }
 """Distributions of generators that could serve as noise. Uniform draws break ties."""
-POSTERIOR = {"psrl.py", "psrl_kernels.py", "psrl_lane_kernels.py"}
+POSTERIOR = {"psrl.py", "psrl_kernels.py", "psrl_lane_kernels.py", "lane_draws_kernels.py"}
 """Posterior sampling draws models, which is no noise on counts."""
+LUCK = {"random", "integers", "choice", "permuted", "bit_generator"}
+"""What a learner may ask of its generator: ties, a choice among policies, seeds."""
+SOURCES_OF_LUCK = {"random", "secrets", "numpy.random", "scipy.stats", "opendp"}
 TUPLES = {"_asdict", "_replace", "_fields"}
 """Methods of named tuples, which are not private."""
 PACKAGES = {package.__name__: package._WHERE for package in (discreet, discreet.mdp)} | {
@@ -69,6 +76,17 @@ def hidden_ways(tree):
             yield f"calls {node.id} in line {node.lineno}"
         elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("users"):
             yield f"takes users apart in line {node.lineno}"
+        elif isinstance(node, ast.Assign) and _unpacks(node) and _is_users(node.value):
+            yield f"unpacks users in line {node.lineno}"
+        elif isinstance(node, ast.For | ast.comprehension) and _is_users(node.iter):
+            yield "goes through users"
+        elif isinstance(node, ast.Starred) and _is_users(node.value):
+            yield f"takes users apart in line {node.lineno}"
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("rng"):
+            if node.attr not in LUCK:
+                yield f"draws .{node.attr} in line {node.lineno}"
+        elif isinstance(node, ast.Call) and _draws_integers(node):
+            yield f"draws integers that are no seed in line {node.lineno}"
         elif isinstance(node, ast.Attribute) and node.attr in RELEASES:
             yield f"names .{node.attr} in line {node.lineno}"
         elif isinstance(node, ast.Attribute) and node.attr in LAWS:
@@ -80,10 +98,30 @@ def hidden_ways(tree):
                 yield f"names .{node.attr} of another in line {node.lineno}"
 
 
+def _unpacks(node):
+    return any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+
+
+def _is_users(node):
+    return isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).endswith("users")
+
+
+def _draws_integers(node):
+    called = isinstance(node.func, ast.Attribute) and node.func.attr == "integers"
+    return called and [ast.unparse(argument) for argument in node.args] != ["2 ** 62"]
+
+
 def broken_rules(text):
     tree = ast.parse(text)
     yield from hidden_ways(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield f"imports relatively in line {node.lineno}"
     for module, name in imports(tree):
+        if name == "*":
+            yield f"imports everything of {module}"
+        if module in SOURCES_OF_LUCK or f"{module}.{name}" in SOURCES_OF_LUCK:
+            yield f"imports {module} {name}"
         if {module if not name else "", f"{module}.{name}"} & {*PACKAGES, "importlib"}:
             yield f"imports {module} {name} as a whole"
         whole = f"{home_of(module, name)}.{name}"
@@ -97,11 +135,56 @@ def broken_rules(text):
             yield f"names .{node.attr} in line {node.lineno}"
 
 
+def where_from(value):
+    """The module that an object is, or was made in."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    found = getattr(value, "__module__", "")
+    return found if isinstance(found, str) else ""
+
+
+def broken_by_objects(module):
+    """The same rules for what a module holds in the end, by whatever way it came."""
+    for name, value in vars(module).items():
+        home = where_from(value)
+        forbidden = (*FORBIDDEN_MODULES, *SOURCES_OF_LUCK)
+        if any(home == one or home.startswith(one + ".") for one in forbidden):
+            yield f"holds {name} of {home}"
+        if isinstance(value, types.ModuleType) and home in FORBIDDEN_IMPORTS:
+            yield f"holds {home} as a whole"
+        if getattr(value, "__name__", "") in FORBIDDEN_IMPORTS.get(home, ()):
+            yield f"holds {name} of {home}"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_learner_draws_no_noise_and_sees_no_raw_count(path):
     draws = path.name in POSTERIOR
     rules = [r for r in broken_rules(path.read_text()) if not (draws and r.startswith("draws "))]
     assert rules == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_nor_does_it_hold_what_draws_or_sees_them(path):
+    parts = path.relative_to(HOME.parent).with_suffix("").parts
+    module = importlib.import_module(".".join(("discreet", *parts)).removesuffix(".__init__"))
+    held = [rule for rule in broken_by_objects(module) if path.name not in POSTERIOR]
+    assert held == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from discreet.learners.learn import SimulationSampler",
+        "from discreet.privacy.streams import lane_kernels",
+        "from discreet.privacy.streams.lane_kernels import add_laplace as plus",
+        "from discreet.mdp import *",
+        "from numpy import random",
+    ],
+)
+def test_objects_give_a_learner_away(text):
+    module = types.ModuleType("cheat")
+    exec(text, vars(module))
+    assert list(broken_by_objects(module))
 
 
 @pytest.mark.parametrize(
@@ -127,6 +210,17 @@ def test_a_learner_draws_no_noise_and_sees_no_raw_count(path):
         "def cheat(plan, sampler):\n    return plan.law.draw(sampler, 3)",
         "def cheat(stream):\n    return stream._release",
         "def cheat(self):\n    return self.rng.laplace(scale=2.0, size=3)",
+        "def cheat(self):\n    return self.rng.integers(-3, 4)",
+        "def cheat(self):\n    return self.rng.triangular(-3, 0, 3)",
+        "def cheat(users):\n    _, exact, *_ = users\n    return exact",
+        "def cheat(users):\n    return [part for part in users]",
+        "def cheat(users):\n    return list((*users,))",
+        "from ...privacy.sampling.samplers import SimulationSampler",
+        "from discreet.mdp import *",
+        "from numpy.random import laplace",
+        "from numpy import random",
+        "import secrets",
+        "from scipy.stats import laplace",
         "def cheat(rng):\n    return np.rint(rng.standard_normal(3))",
     ],
 )

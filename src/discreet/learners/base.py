@@ -204,9 +204,9 @@ class StreamLearner(ABC):
         """``[M, H, S, A]``: what the planner keeps, before the first episode."""
         return np.zeros((1, *self.problem.shape.visits))
 
-    def error_bounds(self, users: Ints, failure: float) -> Floats:
+    def error_bounds(self, times: Ints, failure: float) -> Floats:
         """What |noise| on one counter stays below, at each of these times (0 before any user)."""
-        bounds, some = np.zeros(len(users)), users > 0
+        bounds, some = np.zeros(len(times)), times > 0
         if some.any() and self.plan.guarantee.notion != "none":
-            bounds[some] = self.plan.error_bounds(failure, users[some])
+            bounds[some] = self.plan.error_bounds(failure, times[some])
         return bounds

@@ -134,13 +134,13 @@ class Psrl(LaneLearner):
         """c, how much the noise shrinks the counts."""
         return 0.0
 
-    def _noise_variances(self, users: Ints) -> Floats:
+    def _noise_variances(self, times: Ints) -> Floats:
         """Of one visit counter; under local privacy every user adds the same noise."""
         if self.plan.guarantee.notion == "none":
-            return np.zeros(len(users))
+            return np.zeros(len(times))
         if self.plan.guarantee.notion == "LDP":
-            return users.astype(np.float64) * self.plan.noise_variance(1)["visits"]
-        return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in users])
+            return times.astype(np.float64) * self.plan.noise_variance(1)["visits"]
+        return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in times])
 
     def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
