@@ -245,8 +245,8 @@ _STREAMS = (
     Mutant(
         "blocks-of-rounded-columns",
         "simulated blocks stand for columns that are longer than the rounded ones",
-        "norms = np.sqrt(np.maximum(squares, unrounded))",
-        "norms = np.sqrt(squares)",
+        "return after, np.maximum(squares.astype(np.float64), unrounded)",
+        "return after, squares.astype(np.float64)",
         ("test_blocks_stand_for_columns_that_are_no_longer_than_one",),
     ),
     Mutant(
@@ -287,14 +287,21 @@ _STREAMS = (
     Mutant(
         "toeplitz-columns-not-normalised",
         "user columns are longer than the one the noise is calibrated on",
-        "    columns = np.floor(2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)",
-        "    columns = np.floor(1.1 * 2.0**grid.bits / norms * _ROUNDED_DOWN).astype(np.int64)",
+        "columns = np.floor(2.0**self.grid.bits / norms * _ROUNDED_DOWN)",
+        "columns = np.floor(1.1 * 2.0**self.grid.bits / norms * _ROUNDED_DOWN)",
         ("test_factors",),
+    ),
+    Mutant(
+        "toeplitz-columns-of-the-first-piece",
+        "users beyond the first piece get columns of the first, whatever is left of the stream",
+        "            self._columns = self._factors.columns_of(first, count)",
+        "            self._columns = self._factors.columns_of(0, count)",
+        ("test_users_of_every_piece_have_their_own_column",),
     ),
     Mutant(
         "toeplitz-encoder-without-columns",
         "counts enter the encoder without their column factor",
-        "        amounts = vector[cells].astype(np.int64) * self._factors.columns[time]",
+        "        amounts = vector[cells].astype(np.int64) * self._column(time)",
         "        amounts = vector[cells].astype(np.int64) << self._factors.grid.column",
         ("test_the_sensitivity_is_that_of_the_real_path",),
     ),

@@ -126,6 +126,18 @@ def test_the_sensitivity_is_that_of_the_real_path():
     assert Reach.of(SHAPE, calibrated.statistics, stationary=False).l1 == 36
 
 
+@pytest.mark.parametrize("user", [0, 4095, 4096, 8192, 8199])
+def test_users_of_every_piece_have_their_own_column(user):
+    """Columns are computed in pieces of 4096 users; `add` must take the right one of the right."""
+    noise = plan(8200, shape=TINY).noise
+    f = factors(8200, noise.grid)
+    run = noise.start(1, PresetSampler.still())
+    for time in range(user + 1):
+        run.add(np.array([int(time == user)]))
+    assert run.encoded(user)[0] == f.encoder()[0] * f.columns[user]
+    assert f.columns[user] != f.columns[(user + 4096) % 8192]
+
+
 def test_the_cost_of_the_grid_is_set_aside():
     """At epsilon = 22 it is felt: the Gaussian alone must stay below delta by as much."""
     calibrated = plan(100_000, epsilon=22)
