@@ -31,7 +31,7 @@ def site(tmp_path_factory):
     (source / "conf.py").write_text((DOCS / "conf.py").read_text("utf-8"), "utf-8")
     (source / "index.md").write_text("# Index\n\n```{toctree}\nerrata\ngallery\n```\n", "utf-8")
     for name, page in {"errata": "privacy/errata.md", "gallery": "gallery.md"}.items():
-        text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", (DOCS / page).read_text("utf-8"))
+        text = re.sub(r"\[([^]]*)\]\([^)]*\.md(#[^)]*)?\)", r"\1", (DOCS / page).read_text("utf-8"))
         (source / f"{name}.md").write_text(text, "utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", source, out]
     done = subprocess.run(command, capture_output=True, text=True)

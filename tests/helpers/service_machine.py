@@ -180,7 +180,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert messages(store, number, self.last.sizes) == self.sealed
             return
         codes = {"done": "batchDone", "expired": "batchExpired"}
-        assert self.do(("parts", number, 0), None, who)[0] == codes.get(self.state, "notFull")
+        assert self.do(("buckets", number, 0), None, who)[0] == codes.get(self.state, "notFull")
 
     @precondition(lambda self: self.last is not None)
     @rule(who=whos, doom=dooms)

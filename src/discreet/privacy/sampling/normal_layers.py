@@ -4,7 +4,7 @@ The area under f(x) = exp(-x²/2), x >= 0, is covered by 256 layers of one area 
 the rectangle [0, x_i] times [f(x_i), f(x_(i+1))]; layer 0 is the rectangle [0, R] times [0, f(R)]
 with the tail beyond R, and x_0 = V/f(R) is the width of a rectangle of the same area. A word names
 a layer (eight bits), a sign (one) and a place x = u·x_i (52 bits). Left of x_(i+1) the whole height
-of the layer lies under f, and x is taken (98.8% of the words). Otherwise x is taken with the
+of the layer lies under f, and x is taken (98.5% of the words). Otherwise x is taken with the
 probability that a point above it lies under f, or comes from the tail, or all begins anew.
 
 So every x is a point that is uniform under f, up to 52 bits of u and the rounding of the widths,
@@ -45,7 +45,7 @@ def normal_layers() -> NormalLayers:
 
     >>> layers = normal_layers()
     >>> round(float(layers.inside[1:].mean() / 2**52), 3)  # how many words need no question
-    0.989
+    0.985
     """
     area = TAIL * _f(TAIL) + math.sqrt(math.pi / 2) * math.erfc(TAIL / math.sqrt(2))
     widths = [area / _f(TAIL), TAIL]
