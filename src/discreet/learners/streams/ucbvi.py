@@ -143,9 +143,9 @@ class Optimist(StreamLearner):
 
     def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
-        from discreet.learners.streams.ucbvi_kernels import optimistic_values
+        from discreet.learners.streams.ucbvi_kernels import optimistic_policy
 
-        return optimistic_values
+        return optimistic_policy
 
     def memory(self) -> Floats:
         """Q starts at H."""
