@@ -190,7 +190,7 @@ class PrivateUcbPo(PrivateUcbVi):
         root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_p)
         return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
 
-    def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:  # type: ignore[override]
+    def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:
         """Play the current policy; move it for the next user."""
         shape = self.problem.shape
         played = StochasticPolicy(self.policy)
