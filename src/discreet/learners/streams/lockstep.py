@@ -21,7 +21,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import StreamLearner
-from discreet.learners.registry import STREAM_TRUSTS, LearnerSpec
+from discreet.learners.registry import STREAM, LearnerSpec
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.learners.streams.loop import make_learner, stream_result
@@ -63,7 +63,7 @@ class LaneLearner(StreamLearner):
 
 
 def lane_spec(
-    kind: type[LaneLearner], *, paper: str, trusts: tuple[str, ...] = STREAM_TRUSTS
+    kind: type[LaneLearner], *, paper: str, trusts: tuple[str, ...] = STREAM
 ) -> LearnerSpec:
     """The line of such a learner in the roster: it runs alone, and in lockstep."""
     together = partial(run_lockstep, kind)

@@ -115,7 +115,12 @@ def stream_result(
 
 
 class CompiledRun:
-    """One run through the compiled loop: simulated users and the learner's memory."""
+    """One run through the compiled loop: simulated users and the learner's memory.
+
+    Blocks go round here and not in `privacy.streams`, which knows no learner: coefficients, memory,
+    planner and regret are the learner's. Users, their raw counts and the noise pass from
+    `SimulatedStream` to `run_block`, both of privacy, unopened; planners get public counters alone.
+    """
 
     def __init__(self, mdp: TabularMDP, learner: StreamLearner, seeds: RunSeeds) -> None:
         self.learner = learner

@@ -9,7 +9,7 @@ mu + sqrt(b/(lambda·a))·t, and is drawn as that.
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats, WordArray
+from discreet._types import Floats, FourWords, WordArray
 from discreet.learners.streams.lane_draws_kernels import (
     add_students,
     draw_gammas,
@@ -33,9 +33,7 @@ def lane_room(pairs: int, states: int) -> int:
 
 
 @inlined
-def _some(
-    state: WordArray, first: int, count: int
-) -> tuple[WordArray, WordArray, WordArray, WordArray]:
+def _some(state: WordArray, first: int, count: int) -> FourWords:
     """Some consecutive generators."""
     last = first + count
     return (
