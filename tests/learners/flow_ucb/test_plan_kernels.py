@@ -38,6 +38,24 @@ def test_rows_without_their_zeros():
     assert found.columns.tolist() == [1, 2, 0] and found.entries.tolist() == [0.5, 0.5, 1.0]
 
 
+def test_noise_is_small_where_the_projection_left_no_count():
+    # 100 visits, noise of sd 20: counts of 0, 10, 20 and 70 keep 0.15, 0.5, all and all of it.
+    p, values = np.array([0.0, 0.1, 0.2, 0.7]), np.array([3.0, 2.0, 1.0, 0.0])
+    move = np.zeros(COLUMNS)
+    move[VISITS], move[NOISE] = 100.0, 400.0
+    mean = p @ values
+    squares = (values - mean) ** 2
+    found = kernels.noisy_deviation.py_func(
+        sparse(p[None]), 0, move, values, mean, float(squares.sum())
+    )
+    assert found == pytest.approx(np.array([kernels.QUIET, 0.5, 1.0, 1.0]) @ squares)
+    move[NOISE] = 0.0  # what is counted is counted
+    whole = kernels.noisy_deviation.py_func(
+        sparse(p[None]), 0, move, values, mean, float(squares.sum())
+    )
+    assert whole == pytest.approx(np.array([kernels.QUIET, 1.0, 1.0, 1.0]) @ squares)
+
+
 def test_variances_by_hand():
     # 100 visits, sd 20 on them: 80 are certain.
     moved = kernels.move_variance(100.0, 100.0, 4.0, 400.0, 0.2, 3.0, 3.0)

@@ -8,6 +8,7 @@ import pytest
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.flow_ucb.mixture import MOST_ROUTES
+from discreet.learners.flow_ucb.settings import AHEAD_CONFIDENCE, usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
@@ -30,7 +31,7 @@ def river(relabel):
 
 
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
-    learner = learner_of(river(0), confidence=2.0, episodes=1000)
+    learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = np.arange(2)
     learner._told = 300
@@ -42,10 +43,33 @@ def test_width_is_for_rows_seen_less_and_for_users_who_come():
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
 
 
+@pytest.mark.parametrize(
+    ("trust", "ahead"),
+    [(CENTRAL, 100), (discreet.Shuffle(1, 1e-6), 100), (discreet.Local(1), 1)],
+)
+def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, ahead):
+    learner = learner_of(river(0), trust, confidence=2.0, episodes=10**6)
+    belief = learner._belief()
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
+    learner._told = 300
+    expected = 4 * math.log(1 + ahead * 30)
+    assert learner._width(belief)[0, 0, 0] == pytest.approx(expected, rel=1e-3)
+    learner._told = 10**6 - 100  # nobody else will come
+    assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
+
+
+@pytest.mark.parametrize(("trust", "share"), [(CENTRAL, AHEAD_CONFIDENCE), (discreet.Local(1), 1)])
+def test_the_usual_confidence_is_less_where_widths_are_larger_from_the_start(trust, share):
+    learner = learner_of(river(0), trust)
+    usual = share * usual_confidence(learner._plenty)
+    assert learner.settings["confidence"] == pytest.approx(usual, rel=1e-3)
+    assert learner_of(river(0), trust, confidence=0.3).settings["confidence"] == 0.3
+
+
 def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step():
     # An action that is right at the last step alone has a reward that everybody saw, and
     # transitions that hardly anybody did: the last step releases none.
-    learner = learner_of(river(0), confidence=2.0, episodes=1000)
+    learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
     belief.gains[..., VISITS], belief.moves[..., VISITS] = 300.0, 10.0
     learner._told = 300

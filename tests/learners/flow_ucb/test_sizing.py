@@ -71,12 +71,14 @@ def test_noise_between_powers_of_two_is_that_of_the_plan(users):
 
 
 @pytest.mark.parametrize(
-    ("trust", "growth"),
+    ("trust", "growth", "renewed"),
     [
-        (discreet.Central(1, 1e-6), 0.0),
-        (discreet.Local(1), 1.0),
-        (discreet.NoPrivacy(), 0.0),
+        (discreet.Central(1, 1e-6), 0.0, 1.0),
+        (discreet.Local(1), 1.0, 0.0),
+        (discreet.NoPrivacy(), 0.0, 0.0),
     ],
 )
-def test_noise_of_local_reports_grows_with_the_users(trust, growth):
-    assert noise_of(trust)[1].growth == pytest.approx(growth)
+def test_noise_is_paid_anew_by_batches_or_grows_with_the_users(trust, growth, renewed):
+    noise = noise_of(trust)[1]
+    assert noise.growth == pytest.approx(growth)
+    assert noise.renewed == pytest.approx(renewed)

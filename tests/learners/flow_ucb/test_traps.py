@@ -55,7 +55,7 @@ def test_a_hidden_reward_is_found_by_the_check_and_not_by_the_gate_alone(familie
 def test_a_hidden_transition_is_found(families, seed):
     # One move at one step, which nobody makes there while all other steps say where it leads. With
     # widths by rewards alone seed 0 kept 7% of the uniform regret: its reward was seen often.
-    assert share(FlowUCB, families["odd-transition"], seed) < 0.02
+    assert share(FlowUCB, families["odd-transition"], seed) < 0.05
 
 
 @pytest.mark.parametrize("family", ["lock", "decoy", "rooms", "cliff", "needle"])

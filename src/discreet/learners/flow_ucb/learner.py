@@ -14,19 +14,21 @@ A round:
    visits N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards)
    and D (visits), each sum w²·sigma²,
 
-       sd² = [M·Var_P V + F·sum_s' (V(s') - P·V)² + (2(H-h)·M/N)²] / (N - sqrt D)²
+       sd² = [M·Var_P V + F·sum_s' u(s')·(V(s') - P·V)² + (2(H-h)·M/N)²] / (N - sqrt D)²
              + [M·r(1-r) + G + D·(r - c)² + (2M/N)²] / (N - sqrt D)²
 
    is the variance of the estimated Q: of transitions, whose noise moves P·V only as far as V
-   differs between states, and of rewards (c = 1/2 where rewards are released as C = sum of r - 1/2:
-   R = C + N/2), each with its own weights, and with a lower-order term for rows seen a few times.
+   differs between states (and less where the projection left no count: u(s') is 0.15 there and 1
+   where counts are above their noise), and of rewards (c = 1/2 where rewards are released as
+   C = sum of r - 1/2: R = C + N/2), each with its own weights, and with a lower-order term for rows
+   seen a few times.
    Counts that are not negative look like visits even where nobody came, so only the visits above
    their own noise are certain, and a row without certain visits counts as never played. Projected
    noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
    visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
-   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far and N the rarer of
-   a row's rewards and transitions: caution for rows seen less, and none for the sake of users who
-   will not come.
+   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
+   where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
+   caution for rows seen less, and none for the sake of users who will not come.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
    holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
@@ -54,6 +56,8 @@ from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
 from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
+    AHEAD,
+    AHEAD_CONFIDENCE,
     SCARCE,
     FlowSettings,
     users_per_unit,
@@ -80,7 +84,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings["stationary"] = problem.stationary
         if self.chosen.confidence is None:
-            self.settings["confidence"] = usual_confidence(self._plenty)
+            usual = usual_confidence(self._plenty)
+            self.settings["confidence"] = usual * AHEAD_CONFIDENCE**self._noise.renewed
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
@@ -155,7 +160,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         if len(visits) > 1:
             visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
-        users = min(self._told, self._left)
+        users = min(self._told * AHEAD**self._noise.renewed, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
         return width
 

@@ -16,6 +16,9 @@ from discreet.learners.flow_ucb.plan import Route
 
 TIE = 1e-9
 """Values that differ by less are as good as each other: rounding, not a choice."""
+QUIET = 0.15
+"""Share of a counter's noise variance that the projection leaves where it left no count. Measured:
+with 1 the errors of estimates are 0.4 to 0.9 of what is claimed, with this 0.6 to 1."""
 SURE = 2.0
 """Standard deviations by which a chance has to be above zero to count as one. Not varied."""
 
@@ -71,6 +74,33 @@ def spread(rows: Sparse, i: int, following: FloatArray) -> tuple[float, float]:
     for k in range(rows.ends[i], rows.ends[i + 1]):
         variance += rows.entries[k] * (following[rows.columns[k]] - mean) ** 2
     return mean, variance
+
+
+@kernel
+def noisy_deviation(
+    rows: Sparse, i: int, move: FloatArray, following: FloatArray, mean: float, everywhere: float
+) -> float:
+    """Squared deviations of the next value from row i's mean, each by the noise that is left there.
+
+    The projection onto counts that are not negative takes most of the noise away where there is
+    nothing to count. A counter of x keeps the share x/sqrt(F) of its noise's variance F, at least
+    `QUIET` and at most all of it.
+
+    Args:
+        rows: of the model.
+        i: the row.
+        move: its sums.
+        following: values of the next step.
+        mean: of the next value.
+        everywhere: the sum of squared deviations over all states.
+    """
+    deviation = QUIET * everywhere
+    scale = move[VISITS] / max(np.sqrt(move[NOISE]), 1e-300)
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        left = min(rows.entries[k] * scale, 1.0)
+        if left > QUIET:
+            deviation += (left - QUIET) * (following[rows.columns[k]] - mean) ** 2
+    return deviation
 
 
 @kernel
@@ -155,7 +185,14 @@ def optimistic(
                     i = number[layer, s, a]
                     if i >= 0:
                         mean, variance = spread(rows, i, values[h + 1])
-                        deviation = around + states * (mean - centre_value) ** 2
+                        deviation = noisy_deviation(
+                            rows,
+                            i,
+                            move,
+                            values[h + 1],
+                            mean,
+                            around + states * (mean - centre_value) ** 2,
+                        )
                     square += move_variance(
                         move[VISITS],
                         move[SAMPLING],

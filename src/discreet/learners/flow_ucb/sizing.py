@@ -85,6 +85,11 @@ class Noise:
         one, two = self._at(10)[0], self._at(11)[0]
         return min(max(math.log2(two / one), 0.0), 1.0) if one > 0 else 0.0
 
+    @property
+    def renewed(self) -> float:
+        """1 where every batch pays the same noise anew, 0 where splitting a batch costs nothing."""
+        return 1 - self.growth if self._at(10)[0] > 0 else 0.0
+
     def _at(self, power: int) -> tuple[float, float]:
         if power not in self._table:
             noise = self._plan.noise_variance(max(2**power, self._plan.least_users))
