@@ -10,7 +10,8 @@ Importing ``benchmarks.flow_ucb_first`` registers two learners for this process:
   mechanism's, not the learner's.
 
 A mechanism that the caller names is used as it is, by both. Of the library they use what every
-learner does (releases, the projection onto flows, the framework) and nothing of today's flow-ucb.
+learner does (releases, the projection onto flows, the framework), and of today's flow-ucb formulas
+with one right value, none of its rules (`sizing`, `kernels`).
 """
 
 from dataclasses import replace

@@ -2,7 +2,8 @@
 
 Evidence has a leading axis of length H, or 1 where counts are pooled over steps. Transitions are
 kept for the rows that some batch has visited: ``number[h, s, a]`` says where, -1 for nowhere. Rows
-that were never played have ``visits`` zero.
+that were never played have ``visits`` zero. Sums of rows and the flow of a policy through a model
+are no rules of a learner and come from today's flow-ucb.
 """
 
 import numpy as np
@@ -10,7 +11,11 @@ import numpy as np
 from benchmarks.flow_ucb_first.evidence import Evidence
 from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
+from discreet.learners.flow_ucb.belief_kernels import add_rows
+from discreet.learners.flow_ucb.plan_kernels import state_occupancy
 from discreet.privacy.postprocess.valid_counts_kernels import valid_row
+
+__all__ = ["add_rows", "model", "optimistic", "state_occupancy", "uncertainty_after"]
 
 TIE = 1e-9
 
@@ -27,45 +32,6 @@ def credit(expected: float, noise: float, ease: float) -> float:
     if noise == 0.0:
         return 1.0
     return expected / (expected + noise / ease)
-
-
-@kernel
-def add_rows(
-    numbers: IntArray, weight: FloatArray, transitions: FloatArray, total: FloatArray
-) -> None:
-    """Add each row, times its weight, to row ``numbers[i]`` of the total; -1 for nowhere."""
-    for i in range(numbers.size):
-        if numbers[i] >= 0:
-            for j in range(total.shape[1]):
-                if transitions[i, j] != 0.0:
-                    total[numbers[i], j] += weight[i] * transitions[i, j]
-
-
-@kernel
-def state_occupancy(
-    number: IntArray,
-    probabilities: FloatArray,
-    actions: IntArray,
-    initial: FloatArray,
-    out: FloatArray,
-) -> None:
-    """``out[h, s]``: how likely the model is at s in step h under a deterministic policy.
-
-    A row that nobody has visited leads anywhere.
-    """
-    horizon, states = actions.shape
-    layers = number.shape[0]
-    out[:] = 0.0
-    out[0] = initial
-    for h in range(horizon - 1):
-        layer = h if layers > 1 else 0
-        for s in range(states):
-            if out[h, s] == 0.0:
-                continue
-            i = number[layer, s, actions[h, s]]
-            for j in range(states):
-                chance = probabilities[i, j] if i >= 0 else 1.0 / states
-                out[h + 1, j] += out[h, s] * chance
 
 
 @kernel

@@ -137,7 +137,11 @@ def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch)
     from discreet.learners import check
 
     report = check.LearnerReport(
-        "ucbvi", ("determinism",), ("only private counts: it looks at raw counts",), {}
+        name="ucbvi",
+        passed=("determinism",),
+        problems=("only private counts: it looks at raw counts",),
+        shares={},
+        unchecked=("relabelling: too small",),
     )
     asked = {}
 
@@ -151,6 +155,7 @@ def test_check_learner_shows_what_holds_and_what_does_not(discreet, monkeypatch)
     assert (code, asked) == (1, {"name": "ucbvi", "bonus_scale": 0.5})
     assert "determinism" in out
     assert "only private counts  FAILS: it looks at raw counts" in out
+    assert "not checked: too small" in out
     code, out, _ = discreet("check", "learner", "ucbvi", "--json")
     assert code == 1
     assert json.loads(out)["problems"] == ["only private counts: it looks at raw counts"]

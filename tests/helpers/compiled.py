@@ -7,6 +7,7 @@ import numpy as np
 from discreet._seeds import RunSeeds
 from discreet.learners.streams.planner_kernels import ROWS
 from discreet.privacy.streams.kernels import NextPolicy, Scratch
+from discreet.privacy.streams.lane_users_kernels import LaneScratch
 from discreet.privacy.streams.lanes import lane_states
 
 
@@ -69,7 +70,7 @@ def planned_lanes(planner, row, runs, *, horizon, seed=0):
     values, actions = np.zeros((horizon + 1, states, n)), np.zeros((horizon, states, n), np.int64)
     room, state = np.zeros(planner.room * n), lane_states(seeds, "policy", planner.generators)
     public, row = np.ascontiguousarray(public, np.float64), np.array(row, np.float64)
-    planner.plan(row, public, model, q, values, room, state, actions)
+    planner.plan(row, public, LaneScratch(model, q, values, room, state, actions))
     return PlannedLanes(actions, model, values)
 
 

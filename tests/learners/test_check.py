@@ -1,13 +1,20 @@
 """`check_learner` passes every stream learner and rejects broken ones."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from discreet import check_learner
 from discreet.errors import DiscreetError
-from discreet.learners import registry
+from discreet.learners import check, registry
+from discreet.learners.base import Batch
+from discreet.learners.etc.learner import ExploreThenCommit
 from discreet.learners.registry import LearnerSpec
+from discreet.learners.streams.loop import run_stream
 from discreet.learners.streams.ucbvi import Ucbvi
+from discreet.mdp.counts import Counts
+from discreet.mdp.policies import DeterministicPolicy
 
 STREAMS = [
     "ucbvi",
@@ -53,8 +60,6 @@ class Holder(Ucbvi):
     """Keeps raw counts."""
 
     def __init__(self, *arguments):
-        from discreet.mdp.counts import Counts
-
         super().__init__(*arguments)
         self.raw = Counts.zeros(self.problem.shape)
 
@@ -67,6 +72,77 @@ def test_a_broken_learner_is_rejected(monkeypatch, kind, rule):
     register(monkeypatch, kind)
     report = check_learner("broken")
     assert any(problem.startswith(rule) for problem in report.problems)
+
+
+class Spied:
+    """A plan that shows its learner what it releases."""
+
+    def __init__(self, plan, seen):
+        self._plan, self._seen = plan, seen
+
+    def __getattr__(self, name):
+        return getattr(self._plan, name)
+
+    def simulate(self, draw, users, **options):
+        def shown(users):
+            self._seen.append(draw(users))
+            return self._seen[-1]
+
+        return self._plan.simulate(shown, users, **options)
+
+
+class Peeker(ExploreThenCommit):
+    """Explores as it should, then commits to what raw rewards say."""
+
+    def begin(self):
+        super().begin()
+        self._seen = []
+        self.plan = Spied(self.plan, self._seen)
+
+    def ask(self):
+        batch = super().ask()
+        if not self._seen:
+            return batch
+        return Batch(DeterministicPolicy(self._seen[-1].rewards.argmax(axis=-1)), batch.users)
+
+
+class Keeper(ExploreThenCommit):
+    """Keeps raw counts, and does nothing with them yet."""
+
+    def begin(self):
+        super().begin()
+        self.raw = Counts.zeros(self.problem.shape)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [(Peeker, "depends on more than it was told"), (Keeper, "holds the model or raw counts: raw")],
+)
+@pytest.mark.parametrize("trust", ["central", "none"])
+def test_a_batch_learner_that_looks_behind_the_release_is_rejected(monkeypatch, kind, why, trust):
+    kind.name = "broken"
+    spec = LearnerSpec("broken", "", "", "batch", (trust,), make=kind)
+    monkeypatch.setitem(registry._REGISTERED, "broken", spec)
+    report = check_learner("broken", episodes=400)
+    assert [problem for problem in report.problems if why in problem]
+    assert "only private counts" not in report.passed
+
+
+@pytest.mark.parametrize("name", ["flow-ucb", "etc", "pe", "sdp-pe"])
+def test_batch_learners_of_the_roster_ask_by_what_they_are_told(name):
+    assert check._only_private(registry.get_learner(name), {}) is None
+
+
+def test_what_nobody_can_look_at_is_not_said_to_hold(monkeypatch):
+    plain = registry.get_learner("ucbvi")
+    run = partial(run_stream, plain.make)
+    spec = LearnerSpec("whole", "", "", "stream", ("none",), run=run)
+    monkeypatch.setitem(registry._REGISTERED, "whole", spec)
+    report = check_learner("whole")
+    assert "only private counts" not in report.passed
+    assert report.problems == ()
+    (said,) = report.to_dict()["unchecked"]
+    assert said.startswith("only private counts: it is handed the model")
 
 
 class Crashes(Ucbvi):
@@ -86,8 +162,6 @@ def test_a_mistake_in_a_learner_is_a_problem_with_its_place(monkeypatch):
 
 
 def test_a_learner_that_favours_an_action_is_rejected(monkeypatch):
-    from discreet.learners import check
-
     plain = check.learn
 
     def last_action_is_free(mdp, **settings):

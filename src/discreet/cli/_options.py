@@ -61,9 +61,7 @@ def importing(command: Callable[..., None]) -> Callable[..., None]:
 
     given = inspect.signature(command)
     call.__annotations__ = {**command.__annotations__, "imports": kind}
-    call.__signature__ = given.replace(  # type: ignore[attr-defined]
-        parameters=[*given.parameters.values(), added]
-    )
+    vars(call)["__signature__"] = given.replace(parameters=[*given.parameters.values(), added])
     return call
 
 
@@ -104,7 +102,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__name__, call.__doc__ = command.__name__, command.__doc__
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-    call.__signature__ = inspect.Signature(flat, return_annotation=None)  # type: ignore[attr-defined]
+    vars(call)["__signature__"] = inspect.Signature(flat, return_annotation=None)
     return call
 
 

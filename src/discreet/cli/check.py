@@ -41,6 +41,8 @@ def check_learner(
         rows = [[rule, "holds"] for rule in report.passed]
         failed = [problem.partition(": ") for problem in report.problems]
         rows += [[rule, f"FAILS: {why}"] for rule, _, why in failed]
+        unseen = [sentence.partition(": ") for sentence in report.unchecked]
+        rows += [[rule, f"not checked: {why}"] for rule, _, why in unseen]
         print_table(f"Learner {name}", ["rule", "result"], rows)
     if report.problems:
         raise typer.Exit(1)

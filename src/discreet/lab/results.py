@@ -394,12 +394,12 @@ class Results:
         return [self._one(entry, columns) for entry in self.guarantees]
 
     def _one(self, entry: Entry, columns: Mapping[str, NumberArray]) -> Series:
-        rows = columns["cell"] == entry["cell"]
+        rows, values = columns["cell"] == entry["cell"], dict(entry)
         runs = np.unique(columns["run"][rows])
         shape = (len(runs), -1)
         times = [self.timings[f"{entry['cell']}-{run:04d}"] for run in runs]
         return Series(
-            facts=cast(Facts, {name: entry[name] for name in Facts.__annotations__}),  # type: ignore[literal-required]
+            facts=cast(Facts, {name: values[name] for name in Facts.__annotations__}),
             episodes=columns["episode"][rows].reshape(shape)[0],
             regret=columns["regret"][rows].reshape(shape),
             uniform=columns["uniform_regret"][rows].reshape(shape).mean(axis=0),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,14 @@ from discreet._plain import Plain
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
-from discreet.learners.base import StreamLearner
-from discreet.learners.learn import learn
+from discreet.learners.base import BatchLearner
+from discreet.learners.learn import (
+    learn,
+    make_batch_learner,
+    public_facts,
+    release_batch,
+    stream_kind,
+)
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
 from discreet.learners.streams.loop import make_learner
@@ -22,6 +28,8 @@ from discreet.mdp.environments.random_mdp import RandomMDP
 from discreet.mdp.environments.river_swim import RiverSwim
 from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.streams.simulation import no_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
 
@@ -32,6 +40,8 @@ _TRUSTS: dict[str, TrustModel] = {
     "shuffle": Shuffle(5, 1e-6),
 }
 _FLAT = "sublinear without privacy"
+_PRIVATE = "only private counts"
+_SENTENCES = ("passed", "problems", "unchecked")
 _RUNS = 20
 _FAR = 6.0
 """Standard errors between two means that chance exceeds with probability below 1e-6."""
@@ -45,6 +55,7 @@ class LearnerReport(Checked):
         name: the learner.
         passed: names of the checks that held.
         problems: a sentence for each that did not; empty if all held.
+        unchecked: a sentence for each that could not be looked at.
         shares: environment -> regret per episode in the last quarter of a run without privacy, as
             a share of that in the first quarter.
     """
@@ -53,10 +64,12 @@ class LearnerReport(Checked):
     passed: tuple[str, ...]
     problems: tuple[str, ...]
     shares: dict[str, float]
+    unchecked: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Plain]:
         """As JSON takes it."""
-        return {**asdict(self), "passed": list(self.passed), "problems": list(self.problems)}
+        sentences = {name: list(getattr(self, name)) for name in _SENTENCES}
+        return {**asdict(self), **sentences}
 
 
 def check_learner(
@@ -89,10 +102,14 @@ def check_learner(
     checks: dict[str, Callable[[], str | None]] = {
         "determinism": lambda: _determinism(spec, settings),
         "valid policies": lambda: _valid_policies(spec, settings),
-        "only private counts": lambda: _only_private(spec, settings),
+        _PRIVATE: lambda: _only_private(spec, settings),
         "relabelling": lambda: _relabelling(spec, settings),
         _FLAT: lambda: _sublinear(shares),
     }
+    unchecked = {}
+    if spec.make is None:  # nobody can see what it does with the model
+        del checks[_PRIVATE]
+        unchecked[_PRIVATE] = "it is handed the model, since it makes whole runs (run=)"
     found = {}
     for rule, check in checks.items():
         progress(rule)
@@ -105,6 +122,7 @@ def check_learner(
         passed=tuple(rule for rule, problem in found.items() if problem is None),
         problems=tuple(f"{rule}: {problem}" for rule, problem in found.items() if problem),
         shares=shares,
+        unchecked=tuple(f"{rule}: {why}" for rule, why in unchecked.items()),
     )
 
 
@@ -141,19 +159,67 @@ def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | 
 
 
 def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
-    """The reference learner holds no model and no raw counts, and needs neither to plan."""
-    kind = spec.make
-    if kind is None or not issubclass(kind, StreamLearner):
-        return None  # batch learners are handed PrivateCounts by the loop and nothing else
-    mdp = RiverSwim(states=3, horizon=3)
+    """It holds no model and no raw counts, and needs neither to plan."""
     for trust in _trusts(spec):
-        rng = RunSeeds(0).generator("policy")
-        learner = make_learner(kind, mdp, trust, 20, rng, settings)
-        learner.next_policy(no_counts(learner.plan))
-        held = [key for key, v in vars(learner).items() if isinstance(v, TabularMDP | Counts)]
-        if held:
-            return f"the learner holds the model or raw counts: {', '.join(held)}"
+        if spec.rhythm == "batch":
+            problem = _peeks(spec, trust, settings)
+        else:
+            rng = RunSeeds(0).generator("policy")
+            mdp = RiverSwim(states=3, horizon=3)
+            learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)
+            learner.next_policy(no_counts(learner.plan))
+            problem = _holds(learner)
+        if problem:
+            return problem
     return None
+
+
+def _holds(learner: object) -> str | None:
+    held = [key for key, v in vars(learner).items() if isinstance(v, TabularMDP | Counts)]
+    return f"the learner holds the model or raw counts: {', '.join(held)}" if held else None
+
+
+def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
+    """Told the same releases, it must ask for the same batches, whatever people did behind them."""
+    mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
+    first = _play(spec, mdp, trust, settings)
+    again = _play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
+    if first.asked != again.asked:
+        return f"under {type(trust).__name__} what it asks depends on more than it was told"
+    return _holds(first.learner)
+
+
+class _Played(NamedTuple):
+    """A run of a batch learner: users and policy of each batch, and what was released of it."""
+
+    learner: BatchLearner
+    asked: list[tuple[int, bytes]]
+    released: list[PrivateCounts]
+
+
+def _play(
+    spec: LearnerSpec,
+    mdp: TabularMDP,
+    trust: TrustModel,
+    settings: Mapping[str, object],
+    told: list[PrivateCounts] | None = None,
+) -> _Played:
+    """Play and release; the learner is told the releases, or those of another run."""
+    given, seeds = dict(settings), RunSeeds(0)
+    problem = public_facts(mdp, 300, stationary=bool(given.pop("stationary", False)))
+    learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), given)
+    rng, sampler = seeds.generator("environment"), SimulationSampler(seeds.generator("noise"))
+    played, left = _Played(learner, [], []), problem.episodes
+    while left > 0:
+        batch = learner.ask()
+        played.asked.append((batch.users, batch.policy.key))
+        played.released.append(release_batch(mdp, learner, batch, rng, sampler))
+        counts = (played.released if told is None else told)[len(played.asked) - 1]
+        if counts.users != batch.users:
+            break  # this run has left the other one
+        learner.tell(counts)
+        left -= batch.users
+    return played
 
 
 def _relabelling(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:

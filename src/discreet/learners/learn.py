@@ -258,23 +258,26 @@ def run_batches(mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Batc
         batch = learner.ask()
         _check_size(batch, learner.problem.episodes - recorder.episode)
         recorder.add(batch.users, expected_regret(meter, batch.policy))
-        learner.tell(learner.reading(_release(mdp, learner, batch, rng, sampler)))
+        learner.tell(release_batch(mdp, learner, batch, rng, sampler))
         batches.append(batch.users)
     return BatchOutcome(recorder.curve(), batch.policy, batches)
 
 
-def _release(
+def release_batch(
     mdp: TabularMDP,
     learner: BatchLearner,
     batch: Batch,
     rng: np.random.Generator,
     sampler: Sampler,
 ) -> PrivateCounts:
+    """What the learner is told of a batch of simulated users."""
+
     def draw(users: int) -> Counts:
         return _inside(sample_counts(mdp, batch.policy, users, rng), played)
 
     played = batch.policy.played(mdp.shape, learner.problem.start)
-    return learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
+    released = learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
+    return learner.reading(released)
 
 
 def _inside(counts: Counts, played: BoolArray) -> Counts:

@@ -18,7 +18,8 @@ from discreet import _plugins
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.papers.bounds import RegretBound, bounds_of
 
-_STREAM = ("none", "central", "local")
+STREAM = ("none", "central", "local")
+"""What stream learners can use, unless they say otherwise."""
 _BATCH = ("none", "shuffle", "central", "local")
 _ADVERSARIAL = ("central", "local", "none")
 
@@ -43,7 +44,7 @@ _SHIPPED: dict[str, _Shipped] = {
         "streams.ucbvi",
         Listing(
             "stream",
-            _STREAM,
+            STREAM,
             "UCBVI with private Bernstein bonuses, four terms, each with a switch",
         ),
     ),
@@ -66,11 +67,11 @@ _SHIPPED: dict[str, _Shipped] = {
     "ldp-obi": _Shipped(
         "streams.ldp_obi",
         Listing(
-            "stream", _STREAM, "optimism on signed estimates from local reports, four randomisers"
+            "stream", STREAM, "optimism on signed estimates from local reports, four randomisers"
         ),
     ),
     "ldp-psrl": _Shipped(
-        "streams.psrl", Listing("stream", _STREAM, "posterior sampling on locally private counts")
+        "streams.psrl", Listing("stream", STREAM, "posterior sampling on locally private counts")
     ),
     "pe": _Shipped(
         "elimination.learner",
@@ -86,11 +87,11 @@ _SHIPPED: dict[str, _Shipped] = {
     ),
     "private-ucb-po": _Shipped(
         "streams.private_ucb",
-        Listing("stream", _STREAM, "private policy optimisation by mirror ascent"),
+        Listing("stream", STREAM, "private policy optimisation by mirror ascent"),
     ),
     "private-ucb-vi": _Shipped(
         "streams.private_ucb",
-        Listing("stream", _STREAM, "value iteration with private Hoeffding bonuses"),
+        Listing("stream", STREAM, "value iteration with private Hoeffding bonuses"),
     ),
     "private-uob-lbps": _Shipped(
         "adversarial.uob_lbps",
@@ -163,7 +164,7 @@ class LearnerSpec:
         *,
         paper: str,
         own_bounds: Mapping[str, RegretBound] | None = None,
-        trusts: tuple[str, ...] = ("none", "central", "local"),
+        trusts: tuple[str, ...] = STREAM,
         run_lockstep: "Callable[..., list[Result]] | None" = None,
     ) -> Self:
         """The line of a stream learner, whose class knows its name and its summary."""

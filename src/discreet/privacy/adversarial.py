@@ -58,6 +58,7 @@ from discreet.privacy.mechanisms._cumulative import (
 )
 from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
 from discreet.privacy.mechanisms._printed import delivered, printed_in
+from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -66,8 +67,6 @@ from discreet.privacy.vectors import VectorPlan, vector_stream
 
 Feedback = Literal["full", "bandit"]
 
-_ADDITIVE = ("toeplitz", "tree-gaussian", "tree-honaker", "tree-laplace", "tree-iid")
-_ADDITIVE_LOCAL = ("laplace", "gaussian")
 _LEAST_SHARE = 1e-3
 """Of the budget; with less, counts or losses would drown in noise."""
 
@@ -375,7 +374,7 @@ def _check_padding(name: str, moved: "_Moved") -> None:
 
 def _additive_name(trust: PrivateTrust) -> str:
     name = trust.resolve("stream")
-    allowed = _ADDITIVE_LOCAL if isinstance(trust, Local) else _ADDITIVE
+    allowed = [known.name for known in mechanisms(trust.name, "stream").values() if known.losses]
     if name not in allowed:
         raise UnsupportedError(
             f"Losses need additive noise: mechanism {name!r} does not serve adversarial learners; "

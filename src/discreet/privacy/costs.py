@@ -18,7 +18,7 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Rhythm
 from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model
+from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model
 
 if TYPE_CHECKING:
     from discreet.privacy.mechanisms.classes import ClassesBatch
@@ -350,11 +350,11 @@ def _library_installed() -> bool:
 
 def _printed(trust: TrustModel, request: _Request) -> JsonObject:
     """The papers' constants for the same request, where there are any."""
-    if isinstance(trust, NoPrivacy):
+    if not isinstance(trust, PrivateTrust):
         return {}
-    mechanisms = dict.fromkeys([getattr(trust, "mechanism", "auto"), "auto"])
+    mechanisms = dict.fromkeys([trust.mechanism, "auto"])
     for mechanism in mechanisms:
-        printed = replace(trust, mechanism=mechanism, calibration="paper")  # type: ignore[call-arg]
+        printed = replace(trust, mechanism=mechanism, calibration="paper")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DiscreetWarning)

@@ -19,6 +19,7 @@ from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
 from discreet.privacy.loss_noise import deviations_moved
 from discreet.privacy.mechanisms._cumulative import IndependentNoise
 from discreet.privacy.mechanisms._laws import GaussianLaw
+from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
 from discreet.privacy.plans import BatchPlan, StreamPlan
@@ -55,9 +56,8 @@ def implied(guarantee: Guarantee) -> tuple[Implied, ...]:
 
 def concentrated(plan: BatchPlan | StreamPlan) -> float | None:
     """The rho of zero-concentrated privacy that a plan with Gaussian noise delivers, else None."""
-    law = getattr(plan, "law", None)
-    if isinstance(law, GaussianLaw):
-        return float(plan.reach.l2**2 / (2 * law.sigma**2))  # type: ignore[union-attr]
+    if isinstance(plan, AdditiveBatch) and isinstance(plan.law, GaussianLaw):
+        return float(plan.reach.l2**2 / (2 * plan.law.sigma**2))
     noise = getattr(plan, "noise", None)
     if noise is None or not isinstance(plan, StreamPlan):
         return None

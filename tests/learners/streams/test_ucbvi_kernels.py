@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.streams import ucbvi_kernels as kernels
-from discreet.learners.streams.ucbvi_kernels import Column, optimistic_policy, optimistic_values
+from discreet.learners.streams.ucbvi_kernels import Column, optimistic_policy
 from discreet.privacy.postprocess.valid_counts import valid_counts
 from helpers.compiled import planned, random_counts
 
@@ -22,7 +22,7 @@ def row(**factors):
 def run(counts, horizon=HORIZON, seed=0, start=None, **factors):
     memory = np.full((1, horizon, *counts[1].shape[1:]), float(horizon))
     memory = memory if start is None else start
-    return planned(optimistic_values, row(**factors), counts, memory=memory, seed=seed)
+    return planned(optimistic_policy, row(**factors), counts, memory=memory, seed=seed)
 
 
 def induction(P, r, bonus, horizon=HORIZON, remaining=True, bonus_needs=lambda h, V, P: 0.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.streams.lockstep import LanePlanner
-from discreet.learners.streams.ucbvi_kernels import Column, optimistic_values
+from discreet.learners.streams.ucbvi_kernels import Column, optimistic_policy
 from discreet.learners.streams.ucbvi_lane_kernels import optimistic_lanes
 from helpers.compiled import planned, planned_lanes, random_counts
 
@@ -24,7 +24,7 @@ def lanes(factors, runs):
 
 def alone(factors, run):
     memory = np.full((1, HORIZON, *run[1].shape[1:]), float(HORIZON))
-    return planned(optimistic_values, factors, run, memory=memory)
+    return planned(optimistic_policy, factors, run, memory=memory)
 
 
 @pytest.mark.parametrize("remaining", [0.0, 1.0])

@@ -284,12 +284,12 @@ def test_a_planner_is_shown_public_counters_only_and_its_regret_is_recorded(monk
     plainly(monkeypatch, kernels, but=COMPILED)
     users, shown = users_of(Local(2, mechanism="laplace")), []
 
-    def plan(row, public, model, q, values, room, state, actions):
+    def plan(row, public, scratch):
         assert public is users.public.table
-        for array in (model, q, values, room, state, actions):
+        for array in scratch:
             assert not np.shares_memory(array, users.raw.table)
         shown.append((row.tolist(), public.copy(), users.raw.table + users.noise.table))
-        actions[:] = len(shown) > 2
+        scratch.actions[:] = len(shown) > 2
 
     regret = lanes(users, np.arange(4.0).reshape(4, 1), plan)
     assert [row for row, *_ in shown] == [[0.0], [1.0], [2.0], [3.0]]

@@ -1,6 +1,7 @@
 """The Ray engine: the same tasks on an existing cluster, or on a local one started here."""
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 from discreet._ray import connected
 from discreet.lab.engines import Engine
@@ -17,14 +18,14 @@ def ray_engine(address: str | None) -> Engine:
     return run
 
 
-def _outcomes(ray: object, work: Sequence[Bundle]) -> Iterator[Outcome]:
-    remote = ray.remote(num_cpus=1, max_retries=2)(execute)  # type: ignore[attr-defined]
+def _outcomes(ray: ModuleType, work: Sequence[Bundle]) -> Iterator[Outcome]:
+    remote = ray.remote(num_cpus=1, max_retries=2)(execute)
     pending = {remote.remote(bundle): bundle for bundle in work}
     while pending:
-        done, _ = ray.wait(list(pending), num_returns=1)  # type: ignore[attr-defined]
+        done, _ = ray.wait(list(pending), num_returns=1)
         for reference in done:
             bundle = pending.pop(reference)
             try:
-                yield from ray.get(reference)  # type: ignore[attr-defined]
-            except ray.exceptions.RayError as error:  # type: ignore[attr-defined]
+                yield from ray.get(reference)
+            except ray.exceptions.RayError as error:
                 yield from lost(bundle, f"its Ray worker failed: {str(error).splitlines()[0]}")

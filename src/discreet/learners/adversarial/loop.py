@@ -1,6 +1,7 @@
 """The rhythm of adversarial learners: blocks of episodes, one result; shared by both of them."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.learners.adversarial.world import (
     World,
     make_world,
 )
+from discreet.learners.registry import LearnerSpec
 from discreet.learners.result import Result, noise_deviations
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.losses import LossSequence
@@ -39,6 +41,7 @@ class AdversarialLearner(ABC):
     """
 
     name: ClassVar[str]
+    summary: ClassVar[str]
     feedback: ClassVar[Feedback]
     settings_type: ClassVar[type[AdversarialSettings]]
     rate: float
@@ -66,6 +69,19 @@ class AdversarialLearner(ABC):
         paid, gaps = np.empty(len(block.losses)), np.empty(len(block.losses))
         confidence = self.settings.confidence, self.world.log_iota
         return Episodes(block.losses, block.users, block.errors, *confidence, self.rate, paid, gaps)
+
+
+def adversarial_spec(kind: type[AdversarialLearner], *, paper: str) -> LearnerSpec:
+    """The line of an adversarial learner in the roster, whose class knows the rest."""
+    return LearnerSpec(
+        name=kind.name,
+        summary=kind.summary,
+        paper=paper,
+        rhythm="adversarial",
+        trusts=("central", "local", "none"),
+        run=partial(run_adversarial, kind),
+        settings=kind.settings_type,
+    )
 
 
 def run_adversarial(

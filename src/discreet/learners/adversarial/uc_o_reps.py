@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from discreet.learners.adversarial.loop import AdversarialLearner, run_adversarial
+from discreet.learners.adversarial.loop import AdversarialLearner, adversarial_spec, run_adversarial
 from discreet.learners.adversarial.world import AdversarialSettings, World
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import by_name
 from discreet.privacy.adversarial import Feedback
 
 if TYPE_CHECKING:  # compiled modules load when used
@@ -59,6 +59,7 @@ class UcOReps(AdversarialLearner):
     """Entropy FTRL over confidence boxes."""
 
     name = "private-uc-o-reps"
+    summary = "adversarial losses, full information: entropy FTRL over confidence boxes"
     feedback: ClassVar[Feedback] = "full"
     settings_type = UcORepsSettings
 
@@ -86,15 +87,4 @@ def learning_rate(world: World) -> float:
 
 
 run = partial(run_adversarial, UcOReps)
-
-SPECS = by_name(
-    LearnerSpec(
-        name=UcOReps.name,
-        summary="adversarial losses, full information: entropy FTRL over confidence boxes",
-        paper="Bai et al., Algorithm 1 (004)",
-        rhythm="adversarial",
-        trusts=("central", "local", "none"),
-        run=run,
-        settings=UcORepsSettings,
-    )
-)
+SPECS = by_name(adversarial_spec(UcOReps, paper="Bai et al., Algorithm 1 (004)"))

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from discreet import _validate
 from discreet._plain import Plain
 from discreet.errors import InvalidInputError
-from discreet.learners.adversarial.loop import AdversarialLearner, run_adversarial
+from discreet.learners.adversarial.loop import AdversarialLearner, adversarial_spec, run_adversarial
 from discreet.learners.adversarial.world import AdversarialSettings, World
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import by_name
 from discreet.privacy.adversarial import Feedback
 
 if TYPE_CHECKING:  # compiled modules load when used
@@ -105,6 +105,7 @@ class UobLbps(AdversarialLearner):
     """Log-barrier mirror descent over confidence boxes."""
 
     name = "private-uob-lbps"
+    summary = "adversarial losses, bandit feedback: log-barrier mirror descent over boxes"
     feedback: ClassVar[Feedback] = "bandit"
     settings_type = UobLbpsSettings
 
@@ -129,15 +130,6 @@ class UobLbps(AdversarialLearner):
 
 
 run = partial(run_adversarial, UobLbps)
-
 SPECS = by_name(
-    LearnerSpec(
-        name=UobLbps.name,
-        summary="adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
-        paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours",
-        rhythm="adversarial",
-        trusts=("central", "local", "none"),
-        run=run,
-        settings=UobLbpsSettings,
-    )
+    adversarial_spec(UobLbps, paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours")
 )

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from discreet._types import Floats, WordArray
+from discreet._types import Floats, FourWords, WordArray
 from discreet.privacy.streams.lane_kernels import (
     ONE,
     as_float,
@@ -79,12 +79,7 @@ def _exponential(word: np.uint64) -> float:
 
 
 @fused_kernel
-def draw_normals(
-    radii: tuple[WordArray, WordArray, WordArray, WordArray],
-    turns: tuple[WordArray, WordArray, WordArray, WordArray],
-    first: Floats,
-    second: Floats,
-) -> None:
+def draw_normals(radii: FourWords, turns: FourWords, first: Floats, second: Floats) -> None:
     """first[j] and second[j] = independent standard normals from generators j of both kinds."""
     r0, r1, r2, r3 = radii
     t0, t1, t2, t3 = turns
@@ -101,12 +96,7 @@ def draw_normals(
 
 
 @fused_kernel
-def draw_gammas(
-    state: tuple[WordArray, WordArray, WordArray, WordArray],
-    shapes: Floats,
-    normals: Floats,
-    out: Floats,
-) -> None:
+def draw_gammas(state: FourWords, shapes: Floats, normals: Floats, out: Floats) -> None:
     """out[j] = a gamma of shape shapes[j] >= 1 from normals[j] and generator j.
 
     Shapes below one: a gamma of one more, times U^(1/shape).
@@ -151,9 +141,7 @@ def _settled(
 
 
 @fused_kernel
-def shrink_gammas(
-    state: tuple[WordArray, WordArray, WordArray, WordArray], shapes: Floats, out: Floats
-) -> None:
+def shrink_gammas(state: FourWords, shapes: Floats, out: Floats) -> None:
     """Gammas of ``shapes[j]`` become gammas of one less: times U^(1/(shapes[j] - 1))."""
     s0, s1, s2, s3 = state
     for j in range(out.size):
@@ -163,11 +151,7 @@ def shrink_gammas(
 
 @fused_kernel
 def add_students(
-    radii: tuple[WordArray, WordArray, WordArray, WordArray],
-    turns: tuple[WordArray, WordArray, WordArray, WordArray],
-    degrees: Floats,
-    squares: Floats,
-    out: Floats,
+    radii: FourWords, turns: FourWords, degrees: Floats, squares: Floats, out: Floats
 ) -> None:
     """out[j] += sqrt(squares[j]/degrees[j]) times a Student t of ``degrees[j]``."""
     r0, r1, r2, r3 = radii

@@ -22,10 +22,8 @@ def lane_planner(function: Callable[..., None]) -> Callable[..., None]:
 
     - ``row``: the learner's coefficients for this release, the same for all runs;
     - ``public[cells, runs]``: the cumulative private counters;
-    - ``model[S·A, S+2, runs]``, ``q[S,A,runs]``, ``values[H+1,S,runs]``, ``room``: to compute in;
-    - ``state[4, generators·runs]``: the learner's generators, generator w of run i at w·runs + i;
-      the first of each run breaks its ties;
-    - ``actions[H,S,runs]``: the next policies.
+    - ``scratch``: where it computes, its generators (generator w of run i at w·runs + i; the first
+      of each run breaks its ties), and the next policies. A tuple, taken apart once for all runs.
     """
     made = numba.njit(LANE_PLANNER, cache=True, fastmath=False, error_model="numpy")
     compiled: Callable[..., None] = made(function)

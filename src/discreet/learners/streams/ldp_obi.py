@@ -46,16 +46,15 @@ Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``c
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import by_name
 from discreet.learners.settings import NoisyBonusSettings
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, run_lockstep
+from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.plans import StreamPlan
@@ -236,10 +235,4 @@ def _time_grid(episodes: int) -> Ints:
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
 
 
-SPECS = by_name(
-    LearnerSpec.of_stream(
-        LdpObi,
-        paper="Garcelon et al. 2021, Algorithm 2",
-        run_lockstep=partial(run_lockstep, LdpObi),
-    )
-)
+SPECS = by_name(lane_spec(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))

@@ -3,8 +3,9 @@
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats, Ints, WordArray
+from discreet._types import Floats
 from discreet.learners.streams.lane_planner_kernels import greedy_policies, lane_planner
+from discreet.privacy.streams.lane_users_kernels import LaneScratch
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 
@@ -52,17 +53,9 @@ def _forget_unknown(model: Floats, pairs: int, states: int) -> None:
 
 
 @lane_planner
-def signed_lanes(
-    row: Floats,
-    public: Floats,
-    model: Floats,
-    q: Floats,
-    values: Floats,
-    room: Floats,
-    state: WordArray,
-    actions: Ints,
-) -> None:
+def signed_lanes(row: Floats, public: Floats, scratch: LaneScratch) -> None:
     """The next policy of every run: optimism on signed estimates, no step worth more than one."""
+    model, q, values, _, state, actions = scratch
     states, choices, _ = q.shape
     pairs = states * choices
     if _estimate(row, public, model, pairs, states):

@@ -11,6 +11,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import StreamLearner
+from discreet.learners.registry import STREAM, LearnerSpec
 from discreet.learners.regret import RegretCurve, record_points
 from discreet.learners.result import Result
 from discreet.learners.streams.loop import make_learner, stream_result
@@ -58,6 +60,14 @@ class LaneLearner(StreamLearner):
     @abstractmethod
     def lane_planner(self) -> LanePlanner:
         """`next_policy` for many runs: the same law."""
+
+
+def lane_spec(
+    kind: type[LaneLearner], *, paper: str, trusts: tuple[str, ...] = STREAM
+) -> LearnerSpec:
+    """The line of such a learner in the roster: it runs alone, and in lockstep."""
+    together = partial(run_lockstep, kind)
+    return LearnerSpec.of_stream(kind, paper=paper, trusts=trusts, run_lockstep=together)
 
 
 def run_lockstep(
@@ -135,7 +145,7 @@ def _learner(
             f"Lockstep runs tabulate the regret of every policy: {policies} are more than "
             f"{_MOST_POLICIES}; run them one by one with discreet.learn."
         )
-    return make_learner(  # type: ignore[return-value]
+    return make_learner(
         kind, mdps[0], trust, episodes, np.random.default_rng(0), {**settings, "stationary": True}
     )
 

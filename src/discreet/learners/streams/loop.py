@@ -8,7 +8,7 @@ Tests prove that both walk through the same policies.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -39,14 +39,17 @@ def three_statistics(counts: PrivateCounts) -> tuple[Floats, Floats, Floats]:
     return counts.transitions, counts.visits, counts.rewards
 
 
+StreamKind = TypeVar("StreamKind", bound=StreamLearner)
+
+
 def make_learner(
-    kind: type[StreamLearner],
+    kind: type[StreamKind],
     mdp: TabularMDP,
     trust: TrustModel,
     episodes: int,
     rng: np.random.Generator,
     settings: Mapping[str, object],
-) -> StreamLearner:
+) -> StreamKind:
     """A learner with its release calibrated."""
     chosen = kind.settings_type.choose(settings, learner=kind.name)
     stationary = mdp.stationary if chosen.stationary is None else chosen.stationary
@@ -112,7 +115,12 @@ def stream_result(
 
 
 class CompiledRun:
-    """One run through the compiled loop: simulated users and the learner's memory."""
+    """One run through the compiled loop: simulated users and the learner's memory.
+
+    Blocks go round here and not in `privacy.streams`, which knows no learner: coefficients, memory,
+    planner and regret are the learner's. Users, their raw counts and the noise pass from
+    `SimulatedStream` to `run_block`, both of privacy, unopened; planners get public counters alone.
+    """
 
     def __init__(self, mdp: TabularMDP, learner: StreamLearner, seeds: RunSeeds) -> None:
         self.learner = learner

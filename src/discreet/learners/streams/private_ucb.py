@@ -39,7 +39,7 @@ sqrt(S²·A·H³·T) + S²·A·H³/eps (central); S²·A·sqrt(H⁵·T)/eps inst
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -190,7 +190,7 @@ class PrivateUcbPo(PrivateUcbVi):
         root = self.settings.bonus_scale * np.full(len(users), L_c + H * L_p)
         return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
 
-    def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:  # type: ignore[override]
+    def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:
         """Play the current policy; move it for the next user."""
         shape = self.problem.shape
         played = StochasticPolicy(self.policy)
@@ -206,12 +206,6 @@ class PrivateUcbPo(PrivateUcbVi):
     def state(self) -> dict[str, Floats]:
         """Q of the episode before, and the policy that moves."""
         return {**super().state(), "policy": self.policy}
-
-    def planner(self) -> Callable[..., None] | None:
-        """The compiled form of `next_policy`."""
-        from discreet.learners.streams.ucbvi_kernels import optimistic_policy
-
-        return optimistic_policy
 
     def memory(self) -> Floats:
         """Q at H, and the uniform policy."""

@@ -22,16 +22,15 @@ No regret bound is proven for LDP-PSRL; PSRL has Bayesian regret H·S·sqrt(A·T
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import Floats, Ints
-from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.registry import by_name
 from discreet.learners.settings import StreamSettings, not_negative
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, run_lockstep
+from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts
@@ -180,15 +179,6 @@ class LdpPsrl(Psrl):
 
 
 SPECS = by_name(
-    LearnerSpec.of_stream(
-        Psrl,
-        paper="Osband, Russo and Van Roy 2013",
-        trusts=("none",),
-        run_lockstep=partial(run_lockstep, Psrl),
-    ),
-    LearnerSpec.of_stream(
-        LdpPsrl,
-        paper="Garcelon et al. 2021, Section 6",
-        run_lockstep=partial(run_lockstep, LdpPsrl),
-    ),
+    lane_spec(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
+    lane_spec(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
 )

@@ -9,7 +9,7 @@ mu + sqrt(b/(lambda·a))·t, and is drawn as that.
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats, Ints, WordArray
+from discreet._types import Floats, FourWords, WordArray
 from discreet.learners.streams.lane_draws_kernels import (
     add_students,
     draw_gammas,
@@ -17,6 +17,7 @@ from discreet.learners.streams.lane_draws_kernels import (
     shrink_gammas,
 )
 from discreet.learners.streams.lane_planner_kernels import greedy_policies, lane_planner
+from discreet.privacy.streams.lane_users_kernels import LaneScratch
 
 
 def lane_generators(pairs: int, states: int) -> int:
@@ -32,9 +33,7 @@ def lane_room(pairs: int, states: int) -> int:
 
 
 @inlined
-def _some(
-    state: WordArray, first: int, count: int
-) -> tuple[WordArray, WordArray, WordArray, WordArray]:
+def _some(state: WordArray, first: int, count: int) -> FourWords:
     """Some consecutive generators."""
     last = first + count
     return (
@@ -113,17 +112,9 @@ def _fill(model: Floats, gammas: Floats, rewards: Floats, pairs: int, states: in
 
 
 @lane_planner
-def sampled_lanes(
-    row: Floats,
-    public: Floats,
-    model: Floats,
-    q: Floats,
-    values: Floats,
-    room: Floats,
-    state: WordArray,
-    actions: Ints,
-) -> None:
+def sampled_lanes(row: Floats, public: Floats, scratch: LaneScratch) -> None:
     """The next policy of every run: optimal for a model of its own, drawn from its posterior."""
+    model, q, values, room, state, actions = scratch
     states, choices, runs = q.shape
     pairs = states * choices
     counters, each = pairs * states * runs, pairs * runs

@@ -39,7 +39,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -49,9 +48,9 @@ from discreet.errors import UnsupportedError
 from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, run_lockstep
+from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
-from discreet.mdp.policies import DeterministicPolicy
+from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.privacy.postprocess.valid_counts import valid_counts
 from discreet.privacy.statistics import PrivateCounts
 
@@ -109,7 +108,7 @@ class Optimist(StreamLearner):
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
         """``[S, A]``: the bonus at step h, given the values of step h + 1; inf: unknown."""
 
-    def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
+    def next_policy(self, counts: PrivateCounts) -> Policy:
         """Backward induction with bonuses."""
         shape = self.problem.shape
         model = self.model(counts)
@@ -143,9 +142,9 @@ class Optimist(StreamLearner):
 
     def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""
-        from discreet.learners.streams.ucbvi_kernels import optimistic_values
+        from discreet.learners.streams.ucbvi_kernels import optimistic_policy
 
-        return optimistic_values
+        return optimistic_policy
 
     def memory(self) -> Floats:
         """Q starts at H."""
@@ -384,11 +383,6 @@ class DpUcbvi(ValidOptimist):
 
 
 SPECS = by_name(
-    LearnerSpec.of_stream(
-        Ucbvi,
-        paper="Azar, Osband and Munos 2017",
-        trusts=("none",),
-        run_lockstep=partial(run_lockstep, Ucbvi),
-    ),
+    lane_spec(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
     LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
 )

@@ -188,30 +188,24 @@ def _fill_q(row: Floats, model: Floats, memory: Floats, values: Floats, h: int) 
             memory[0, h, s, a] = min(new, memory[0, h, s, a]) if clip else new
 
 
-@planner
-def optimistic_values(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    memory: Floats,
-    model: Floats,
-    values: Floats,
-    actions: Ints,
-    probabilities: Floats,
-    rng: np.random.Generator,
+@inlined
+def _play_and_move(
+    rate: float, memory: Floats, h: int, probabilities: Floats, values: Floats
 ) -> None:
-    """Greedy for optimistic Q values; ``memory[0]`` holds Q (start it at H)."""
-    estimate(row, transitions, visits, rewards, model, values)
-    horizon, states = actions.shape
-    values[horizon, :] = 0.0
-    close = False
-    for h in range(horizon - 1, -1, -1):
-        _fill_q(row, model, memory, values, h)
-        for s in range(states):
-            close |= greedy(memory, h, s, actions, values)
-    if close:
-        break_ties(memory, actions, rng)
+    """Play the policy in ``memory[1]`` at step h and value it, then move it by mirror ascent."""
+    _, _, states, choices = memory.shape
+    for s in range(states):
+        value = 0.0
+        total = 0.0
+        for a in range(choices):
+            weight = memory[1, h, s, a]
+            probabilities[h, s, a] = weight
+            value += weight * memory[0, h, s, a]
+            memory[1, h, s, a] = weight * np.exp(rate * memory[0, h, s, a])
+            total += memory[1, h, s, a]
+        for a in range(choices):
+            memory[1, h, s, a] /= total
+        values[h, s] = value
 
 
 @planner
@@ -227,21 +221,21 @@ def optimistic_policy(
     probabilities: Floats,
     rng: np.random.Generator,
 ) -> None:
-    """Play the policy in ``memory[1]`` (start it uniform), then move it by mirror ascent."""
+    """Greedy for the optimistic Q values in ``memory[0]`` (start it at H).
+
+    With a policy in ``memory[1]`` (start it uniform): that one, moved for the next user.
+    """
     estimate(row, transitions, visits, rewards, model, values)
-    horizon, states, choices = probabilities.shape
+    horizon, states = actions.shape
+    moves = memory.shape[0] > 1
     values[horizon, :] = 0.0
+    close = False
     for h in range(horizon - 1, -1, -1):
         _fill_q(row, model, memory, values, h)
-        for s in range(states):
-            value = 0.0
-            total = 0.0
-            for a in range(choices):
-                weight = memory[1, h, s, a]
-                probabilities[h, s, a] = weight
-                value += weight * memory[0, h, s, a]
-                memory[1, h, s, a] = weight * np.exp(row[_RATE] * memory[0, h, s, a])
-                total += memory[1, h, s, a]
-            for a in range(choices):
-                memory[1, h, s, a] /= total
-            values[h, s] = value
+        if moves:
+            _play_and_move(row[_RATE], memory, h, probabilities, values)
+        else:
+            for s in range(states):
+                close |= greedy(memory, h, s, actions, values)
+    if close:
+        break_ties(memory, actions, rng)

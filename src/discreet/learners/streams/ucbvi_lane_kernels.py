@@ -7,12 +7,13 @@ Neither clipping nor the correction term: `Ucbvi.lane_planner` refuses them.
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats, Ints, WordArray
+from discreet._types import Floats
 from discreet.learners.streams.lane_planner_kernels import (
     break_lane_ties,
     keep_better,
     lane_planner,
 )
+from discreet.privacy.streams.lane_users_kernels import LaneScratch
 
 _VARIANCE, _ROOT, _LINEAR, _REMAINING = 0, 1, 2, 11  # of `ucbvi_kernels.Column`
 
@@ -55,17 +56,9 @@ def _fill_q(model: Floats, i: int, ahead: Floats, cap: float, out: Floats) -> No
 
 
 @lane_planner
-def optimistic_lanes(
-    row: Floats,
-    public: Floats,
-    model: Floats,
-    q: Floats,
-    values: Floats,
-    room: Floats,
-    state: WordArray,
-    actions: Ints,
-) -> None:
+def optimistic_lanes(row: Floats, public: Floats, scratch: LaneScratch) -> None:
     """The next policy of every run: greedy for optimistic Q values."""
+    model, q, values, _, state, actions = scratch
     states, choices, _ = q.shape
     horizon = actions.shape[0]
     _estimate(row, public, model, states * choices, states)

@@ -88,7 +88,7 @@ def _listable(frame: object) -> bool:
 def _names(frame: object) -> list[str]:
     """Columns whose names are no text cannot be asked for."""
     names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
-    every = frame.columns if names is None else names  # type: ignore[attr-defined]
+    every = getattr(frame, "columns", ()) if names is None else names
     return [name for name in every if isinstance(name, str)]
 
 

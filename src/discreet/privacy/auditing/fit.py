@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.errors import MissingExtraError
 from discreet.privacy.auditing.categories import Categorical
-from discreet.privacy.auditing.examine import Finding
+from discreet.privacy.auditing.examine import Finding, View
 from discreet.privacy.auditing.linear import Additive
 from discreet.privacy.auditing.paths.path import Path
 from discreet.privacy.auditing.probes import PresetSampler
@@ -41,10 +41,9 @@ def misfits(finding: Finding, seed: int = 0) -> Iterator[str]:
     sampler = _sampler(finding.secure, seed)
     if sampler is None:
         return
-    measure = _frequencies if isinstance(finding.view, Outcomes) else _moments
     for times in (1, _AGAIN):
         runs = times * _RUNS[finding.secure]
-        wrong = measure(finding.path, finding.view, sampler, runs)  # type: ignore[arg-type]
+        wrong = _measured(finding.path, finding.view, sampler, runs)
         if wrong is None:
             return
     yield f"With the {'secure' if finding.secure else 'simulation'} sampler {wrong}."
@@ -58,6 +57,13 @@ def _sampler(secure: bool, seed: int) -> Sampler | None:
         return SecureSampler()
     except MissingExtraError:
         return None
+
+
+def _measured(path: Path, view: View, sampler: Sampler, runs: int) -> str | None:
+    """What does not fit, if anything: frequencies of listed outcomes, else means and spreads."""
+    if isinstance(view, Outcomes):
+        return _frequencies(path, view, sampler, runs)
+    return _moments(path, view, sampler, runs)
 
 
 def _moments(path: Path, view: Additive | Categorical, sampler: Sampler, runs: int) -> str | None:

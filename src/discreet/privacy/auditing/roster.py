@@ -9,7 +9,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
-from discreet.privacy.mechanisms.registry import Rhythm, everything, mechanisms
+from discreet.privacy.mechanisms.registry import Mechanism, Rhythm, everything, mechanisms
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import VectorPlan, vector_stream
@@ -22,9 +22,6 @@ EPISODES = 5
 _PRINTED_EPISODES = 8
 """A power of two: log K in the printed constants is then the number of levels."""
 LONG = 256
-_LISTED = ("randomized-response", "one-step", "split")
-"""Mechanisms that randomise data: all their outcomes are listed."""
-
 _CENTRED = ("central/gaussian", "central/laplace")
 """Batches that are released in two forms: as learners ask for them, and plain."""
 
@@ -56,10 +53,14 @@ class Entry:
         return "stationary" if self.stationary else self.rhythm
 
     @property
+    def known(self) -> Mechanism:
+        """What the registry says of it."""
+        return mechanisms(self.trust, self.rhythm)[self.mechanism]
+
+    @property
     def claimed(self) -> tuple[float, float]:
         """What is asked for: pure mechanisms are asked for a pure epsilon."""
-        pure = mechanisms(self.trust, self.rhythm)[self.mechanism].pure
-        return self.epsilon, 0.0 if pure else self.delta
+        return self.epsilon, 0.0 if self.known.pure else self.delta
 
     @property
     def model(self) -> PrivateTrust:
@@ -71,7 +72,7 @@ class Entry:
 
     def plan(self) -> Plan:
         """A plan whose exact privacy can be computed in less than a second."""
-        if self.mechanism in _LISTED:
+        if self.known.randomises:  # all its outcomes are listed
             return self._calibrate(SMALL, CENTRED if self.mechanism == "split" else ("rewards",), 1)
         if self.calibration == "paper" and self.rhythm == "stream":
             return self._calibrate(SMALL, STATISTICS, _PRINTED_EPISODES)
@@ -93,7 +94,7 @@ class Entry:
 
     def long(self) -> Plan:
         """A long stream of few counters."""
-        return self._calibrate(SMALL if self.mechanism in _LISTED else TINY, ("visits",), LONG)
+        return self._calibrate(SMALL if self.known.randomises else TINY, ("visits",), LONG)
 
     def _calibrate(
         self, shape: Shape, statistics: tuple[str, ...], episodes: int = EPISODES
@@ -195,7 +196,7 @@ def vectors(chosen: list[Entry]) -> Iterator[VectorEntry]:
 def layers(chosen: list[Entry]) -> Iterator[LayeredEntry]:
     """Full information, bandit feedback, and centred bandit losses."""
     for entry in chosen:
-        if _adds_noise(entry) and entry.mechanism != "bounded":
+        if _adds_noise(entry) and entry.known.losses:
             yield LayeredEntry(entry, "full")
             yield LayeredEntry(entry, "bandit")
             if entry.mechanism in ("toeplitz", "laplace"):
@@ -204,4 +205,4 @@ def layers(chosen: list[Entry]) -> Iterator[LayeredEntry]:
 
 def _adds_noise(entry: Entry) -> bool:
     stream = entry.rhythm == "stream" and entry.calibration == "exact" and not entry.stationary
-    return stream and entry.mechanism not in _LISTED
+    return stream and not entry.known.randomises

@@ -106,7 +106,20 @@ class AdditiveBatch(CountsPlan, DesignedBatch):
         return self.law.draw(sampler, cells)
 
 
-class GaussianBatch(AdditiveBatch):
+class CentralBatch(AdditiveBatch):
+    """The same noise whatever the users, calibrated exactly."""
+
+    @classmethod
+    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+        if trust.printed:
+            raise UnsupportedError(
+                "None of the papers prints a central mechanism for batches; use "
+                "calibration='exact'."
+            )
+        return super()._designed(trust, size)
+
+
+class GaussianBatch(CentralBatch):
     """Discrete Gaussian noise on every played counter."""
 
     law: GaussianLaw
@@ -115,7 +128,6 @@ class GaussianBatch(AdditiveBatch):
     @classmethod
     def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """The least sigma that delivers (epsilon, delta) for these statistics."""
-        _no_printed_batches(trust)
         moved, singles = reach.piles, reach.singles
         sigma = discrete_gaussian_sigma(
             moved, trust.epsilon, trust.delta, pile=reach.pile, singles=singles
@@ -135,7 +147,7 @@ class GaussianBatch(AdditiveBatch):
         )
 
 
-class LaplaceBatch(AdditiveBatch):
+class LaplaceBatch(CentralBatch):
     """Discrete Laplace noise on every played counter: a pure epsilon."""
 
     law: LaplaceLaw
@@ -144,7 +156,6 @@ class LaplaceBatch(AdditiveBatch):
     @classmethod
     def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
         """Scale L1/epsilon; a requested delta is not used."""
-        _no_printed_batches(trust)
         law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
         return law, promise(trust, trust.epsilon, 0.0)
 
@@ -155,10 +166,3 @@ class LaplaceBatch(AdditiveBatch):
             Route("L1 / scale", laplace_epsilon(scale, units)),
             Route("exact lattice", discrete_laplace_epsilon(scale, units, 0.0)),
         ]
-
-
-def _no_printed_batches(trust: "PrivateTrust") -> None:
-    if trust.printed:
-        raise UnsupportedError(
-            "None of the papers prints a central mechanism for batches; use calibration='exact'."
-        )

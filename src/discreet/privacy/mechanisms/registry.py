@@ -38,6 +38,9 @@ class Mechanism:
             with a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
             stationary)``, of the batch rhythm with ``last_transitions`` too.
         pure: it delivers delta = 0, whatever delta is asked for.
+        randomises: data themselves, instead of adding noise to counters.
+        losses: a stream whose noise also serves the losses of adversarial learners, which are no
+            units: its composition is known for moves of any size.
     """
 
     trust: str
@@ -45,6 +48,8 @@ class Mechanism:
     name: str
     home: str | type
     pure: bool = False
+    randomises: bool = False
+    losses: bool = False
 
     def load(self) -> Any:
         """The class of its plans.
@@ -85,22 +90,26 @@ _MECHANISMS: list[Mechanism] = [
     Mechanism("none", "stream", "none", ".none:ExactStream"),
     Mechanism("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
     Mechanism("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
-    Mechanism("central", "stream", "toeplitz", ".toeplitz:ToeplitzStream"),
-    Mechanism("central", "stream", "tree-gaussian", ".tree:GaussianTree"),
-    Mechanism("central", "stream", "tree-honaker", ".tree:HonakerTree"),
-    Mechanism("central", "stream", "tree-laplace", ".tree:LaplaceTree", pure=True),
-    Mechanism("central", "stream", "tree-iid", ".tree:IidTree"),
-    Mechanism("local", "batch", "split", ".split:SplitBatch", pure=True),
-    Mechanism("local", "batch", "one-step", ".one_step:OneStepBatch", pure=True),
+    Mechanism("central", "stream", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
+    Mechanism("central", "stream", "tree-gaussian", ".tree:GaussianTree", losses=True),
+    Mechanism("central", "stream", "tree-honaker", ".tree:HonakerTree", losses=True),
+    Mechanism("central", "stream", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True),
+    Mechanism("central", "stream", "tree-iid", ".tree:IidTree", losses=True),
+    Mechanism("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
+    Mechanism("local", "batch", "one-step", ".one_step:OneStepBatch", pure=True, randomises=True),
     Mechanism("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
     Mechanism("local", "batch", "gaussian", ".local:GaussianLocalBatch"),
-    Mechanism("local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True),
+    Mechanism(
+        "local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True, randomises=True
+    ),
     Mechanism("local", "batch", "bounded", ".local:BoundedLocalBatch"),
-    Mechanism("local", "stream", "laplace", ".local:LaplaceLocalStream", pure=True),
-    Mechanism("local", "stream", "gaussian", ".local:GaussianLocalStream"),
-    Mechanism("local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True),
+    Mechanism("local", "stream", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True),
+    Mechanism("local", "stream", "gaussian", ".local:GaussianLocalStream", losses=True),
+    Mechanism(
+        "local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True, randomises=True
+    ),
     Mechanism("local", "stream", "bounded", ".local:BoundedLocalStream"),
-    Mechanism("local", "stream", "one-step", ".one_step:OneStepStream", pure=True),
+    Mechanism("local", "stream", "one-step", ".one_step:OneStepStream", pure=True, randomises=True),
     Mechanism("shuffle", "batch", "classes", ".classes:ClassesBatch"),
     Mechanism("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
 ]

@@ -125,8 +125,9 @@ _F1, _F2, _F3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, :
 _W1, _W2 = types.uint64[::1], types.uint64[:, ::1]
 _I1, _I3 = types.int64[::1], types.int64[:, :, ::1]
 
-LANE_PLANNER = types.void(_F1, _F2, _F3, _F3, _F3, _F1, _W2, _I3)
-"""coefficients, public counters, and the six of `LaneScratch`."""
+_SCRATCH = types.NamedTuple((_F3, _F3, _F3, _F1, _W2, _I3), LaneScratch)
+LANE_PLANNER = types.void(_F1, _F2, _SCRATCH)
+"""coefficients, public counters, and where the planner computes."""
 
 
 def _both(table: types.Array) -> types.NamedTuple:
@@ -143,7 +144,6 @@ _USERS = types.NamedTuple(
     ),
     LaneUsers,
 )
-_SCRATCH = types.NamedTuple((_F3, _F3, _F3, _F1, _W2, _I3), LaneScratch)
 _REGRET = types.NamedTuple((_F2, _F1, _I1, _F2), LaneRegret)
 _LOOP = types.void(types.FunctionType(LANE_PLANNER), _F2, _USERS, _SCRATCH, _REGRET, types.int64)
 """Planners come as first-class functions: the loop is compiled once, whatever the learner."""
@@ -333,7 +333,7 @@ def run_lanes(
         regret: is recorded here.
         first: episodes run before.
     """
-    model, q, values, room, state, actions = scratch
+    actions = scratch.actions
     of_policy, totals, points, recorded = regret
     kind, scale, flip, keep, unit, bits, low, cut, other = users.law
     noise_states = users.noise_states
@@ -355,7 +355,7 @@ def run_lanes(
     sizes, pairs, law = (horizon, states, choices, runs), states * choices, (kind, scale, flip, low)
     point = np.searchsorted(points, first + 1)
     for k in range(coefficients.shape[0]):
-        planner(coefficients[k], public, model, q, values, room, state, actions)
+        planner(coefficients[k], public, scratch)
         _add_regret(of_policy, totals, actions, choices)
         draw_uniforms(w0, w1, w2, w3, flat_uniforms)
         _draw_noise(law, cut, other, noise_states, fresh, noise, flat_fresh, flat_noise, pairs)

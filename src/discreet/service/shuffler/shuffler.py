@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -224,10 +224,10 @@ class Shuffler:
             log.error("a group failed: %s", type(error).__name__)
             return ["broken"] * len(reports)
 
-    async def _calmly(self, job: Callable[[], object]) -> None:
+    async def _calmly(self, job: Callable[[], Awaitable[object]]) -> None:
         """Do something that will be tried again anyway."""
         try:
-            await job()  # type: ignore[misc]
+            await job()
         except Refusal:
             pass
         except Exception as error:

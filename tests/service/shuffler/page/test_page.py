@@ -123,6 +123,16 @@ def test_a_person_takes_part(live, tmp_path, width, phone):
     opened(http, one)
 
 
+def play(browser):
+    """An episode, up to the question whether to send it."""
+    browser.click("#begin")
+    for step in range(2):
+        browser.wait(f"document.querySelectorAll('.told li').length === {step}")
+        browser.wait("document.querySelector('#asked')")
+        browser.click("#asked")
+    browser.wait("document.querySelector('#send')")
+
+
 def test_bytes_are_kept_and_sent_again_after_an_error(live, tmp_path):
     url, of, _, passes, http = live
     with Browser(tmp_path) as browser:
@@ -136,12 +146,7 @@ def test_bytes_are_kept_and_sent_again_after_an_error(live, tmp_path):
         browser.wait("document.querySelector('#outcome').innerText.includes('already')")
         assert not any(method == "POST" for method, _ in browser.requests)
         browser.run("localStorage.clear()")
-        browser.click("#begin")
-        for step in range(2):
-            browser.wait(f"document.querySelectorAll('.told li').length === {step}")
-            browser.wait("document.querySelector('#asked')")
-            browser.click("#asked")
-        browser.wait("document.querySelector('#send')")
+        play(browser)
         kept = "Object.values(localStorage)[0]"
         before = browser.run(kept)
         browser.do("Network.emulateNetworkConditions", offline=True, **NO_NETWORK)
@@ -157,16 +162,6 @@ def test_bytes_are_kept_and_sent_again_after_an_error(live, tmp_path):
         browser.wait("document.querySelector('#outcome').innerText.includes('was taken')")
     again = http.post("/v1/reports", content=base64.b64decode(before))
     assert again.json()["code"] == "ticketSpent"
-
-
-def play(browser):
-    """An episode, up to the question whether to send it."""
-    browser.click("#begin")
-    for step in range(2):
-        browser.wait(f"document.querySelectorAll('.told li').length === {step}")
-        browser.wait("document.querySelector('#asked')")
-        browser.click("#asked")
-    browser.wait("document.querySelector('#send')")
 
 
 HELD = """(() => {

@@ -39,6 +39,8 @@ ACCEPTED = "accepted"
 _CHUNK = 4 << 20
 """Bytes of bodies that sealing has in memory at a time."""
 
+Value: TypeAlias = bytes | str | int | None
+"""Goes into a statement."""
 Values: TypeAlias = tuple[Any, ...]
 """One row that a database answers with."""
 
@@ -88,7 +90,7 @@ class Store(ABC):
     # --- what a database must be able to do
 
     @abstractmethod
-    def _execute(self, sql: str, *values: object) -> list[Values]:
+    def _execute(self, sql: str, *values: Value) -> list[Values]:
         """Run one statement with ``?`` for values; all rows it gives."""
 
     @abstractmethod
@@ -108,7 +110,7 @@ class Store(ABC):
         """Whether each of these tickets is spent; unknown ones are missing."""
 
     @abstractmethod
-    def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
         """Rows into a table; a ticket that is there stays as it is."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from discreet.errors import InvalidInputError, MissingExtraError
 from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.stores.base import Store, StoreBusyError, Values
+from discreet.service.shuffler.stores.base import Store, StoreBusyError, Value, Values
 
 try:
     import psycopg
@@ -92,9 +92,9 @@ class PostgresStore(Store):
             raise StoreBusyError("PostgreSQL: the connection was lost")
         return self._db
 
-    def _execute(self, sql: str, *values: object) -> list[Values]:
+    def _execute(self, sql: str, *values: Value | list[Value]) -> list[Values]:
         with self._sentences():
-            found = self._inside.execute(sql.replace("?", "%s"), values, binary=True)  # type: ignore[call-overload]
+            found = self._inside.execute(sql.replace("?", "%s").encode(), values, binary=True)
             return found.fetchall() if found.description else []
 
     def _begin(self, *, writing: bool) -> None:
@@ -116,7 +116,7 @@ class PostgresStore(Store):
         query = "SELECT hash, number IS NOT NULL FROM ticket WHERE hash = ANY(?)"
         return {bytes(digest): spent for digest, spent in self._execute(query, list(digests))}
 
-    def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
         if table == "ticket":
             query = "INSERT INTO ticket (hash) SELECT unnest(?::bytea[]) ON CONFLICT DO NOTHING"
             self._execute(query, [row[0] for row in rows])

@@ -10,7 +10,7 @@ from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.hooks import At, nothing_happens
 from discreet.service.protocol.charter import Charter
-from discreet.service.shuffler.stores.base import Store, StoreBusyError, Values
+from discreet.service.shuffler.stores.base import Store, StoreBusyError, Value, Values
 
 APPLICATION = 0x64736873
 VERSION = 1
@@ -84,9 +84,9 @@ class SqliteStore(Store):
             self._db.execute("COMMIT")
         self.tidy()
 
-    def _execute(self, sql: str, *values: object) -> list[Values]:
+    def _execute(self, sql: str, *values: Value) -> list[Values]:
         with _sentences():
-            return self._db.execute(sql, values).fetchall()  # type: ignore[arg-type]
+            return self._db.execute(sql, values).fetchall()
 
     def _begin(self, *, writing: bool) -> None:
         with _sentences():
@@ -115,9 +115,9 @@ class SqliteStore(Store):
             found.update((digest, bool(spent)) for digest, spent in rows)
         return found
 
-    def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+    def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
         with _sentences():
-            self._db.executemany(_INSERT[table], rows)  # type: ignore[arg-type]
+            self._db.executemany(_INSERT[table], rows)
 
     def _empty(self, *tables: str) -> None:
         for table in tables:
