@@ -79,7 +79,7 @@ def _dense_values(states: int, actions: int, repeats: int, *, hard: bool = False
         peer,
         against,
         "ms",
-        repeats=3 * repeats,
+        repeats=repeats,
         per=(1e3, 1e3),
     )
     return found | {"note": _bandwidth(found["ours"] / 1e3, HORIZON * moves.nbytes, moves)}
