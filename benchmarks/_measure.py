@@ -14,6 +14,10 @@ import numpy as np
 
 SPREAD = (10, 90)
 """Percentiles of the paired ratios that a row states as ``low`` and ``high``."""
+PAIR = 0.5
+"""Processor seconds that a pair may take, both together, before fewer are measured."""
+MOST = 10
+"""Times as many pairs as were asked for are measured if they are short."""
 
 
 class Peer(NamedTuple):
@@ -57,13 +61,23 @@ def turns(
 ) -> list[tuple[float, float]]:
     """Processor seconds of both, in turns; the first turn, which compiles, does not count.
 
-    A call that is shorter than the clock can see is repeated within its turn.
+    Neighbours are short and many: what disturbs one disturbs the other, and the median forgets the
+    few pairs between which something changed. So at least ``repeats`` pairs, and more while their
+    time lasts: `PAIR` seconds for each that was asked for. A call that is shorter than the clock
+    can see is repeated within its turn. Who goes first changes from pair to pair.
     """
-    calls = [_long_enough(ours), _long_enough(peer)]
-    return [(calls[0](), calls[1]()) for _ in range(repeats)]
+    calls, pairs = [_long_enough(ours), _long_enough(peer)], []
+    start = processor_seconds()
+    while len(pairs) < repeats or (
+        len(pairs) < MOST * repeats and processor_seconds() - start < PAIR * repeats
+    ):
+        first = len(pairs) % 2
+        found = [calls[first](), calls[1 - first]()]
+        pairs.append((found[first], found[1 - first]))
+    return pairs
 
 
-def _long_enough(call: Callable[[], object], least: float = 0.05) -> Callable[[], float]:
+def _long_enough(call: Callable[[], object], least: float = 0.02) -> Callable[[], float]:
     """A function that returns the processor seconds of one call, measured over several."""
     call()
     seconds, times = spent(call), 1

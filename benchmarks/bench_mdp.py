@@ -19,6 +19,8 @@ def run(quick: bool) -> list[dict]:
         _more_users(repeats),
         _counts_against_trajectories(repeats),
         *(_dense_values(states, actions, repeats) for states, actions in DENSE),
+        *(_dense_values(states, actions, repeats, hard=True) for states, actions in DENSE),
+        *_dense_policy(repeats),
         _sepsis(repeats),
         _import(repeats),
     ]
@@ -56,18 +58,23 @@ def _counts_against_trajectories(repeats: int) -> dict:
     )
 
 
-def _dense_values(states: int, actions: int, repeats: int) -> dict:
-    """One stationary problem in double precision, as many backups, one thread, both all values."""
+def _dense_values(states: int, actions: int, repeats: int, *, hard: bool = False) -> dict:
+    """One stationary problem in double precision, as many backups, one thread, both all values.
+
+    ``hard``: one step hardly moves, and all actions of a state pay the same, so that no action can
+    be told to be worse before its row is read.
+    """
     from discreet.mdp import TabularMDP, plan
 
-    rng = np.random.default_rng(0)
-    moves = rng.dirichlet(np.ones(states), (states, actions))
-    rewards = rng.random((states, actions))
+    moves, rewards = _random_problem(states, actions)
+    if hard:
+        moves = 0.1 * moves + 0.9 * np.eye(states)[:, None, :]
+        rewards = np.repeat(rewards[:, :1], actions, axis=1)
     mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
     peer, against = _backwards(moves, rewards)
     _same(plan(mdp).values[0], peer()[0])
     found = compare(
-        f"value iteration, dense, S={states} A={actions} H={HORIZON}",
+        f"value iteration, dense{', hard' * hard}, S={states} A={actions} H={HORIZON}",
         lambda: plan(mdp),
         peer,
         against,
@@ -76,6 +83,48 @@ def _dense_values(states: int, actions: int, repeats: int) -> dict:
         per=(1e3, 1e3),
     )
     return found | {"note": _bandwidth(found["ours"] / 1e3, HORIZON * moves.nbytes, moves)}
+
+
+def _random_problem(states: int, actions: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    moves = rng.dirichlet(np.ones(states), (states, actions))
+    return moves, rng.random((states, actions))
+
+
+def _dense_policy(repeats: int) -> list[dict]:
+    """Evaluation and occupancy of a stochastic policy; no package offers these."""
+    from discreet.mdp import TabularMDP, occupancy, state_values, uniform_policy
+
+    states, actions = DENSE[-1]
+    moves, rewards = _random_problem(states, actions)
+    mdp = TabularMDP(transitions=moves, rewards=rewards, horizon=HORIZON)
+    policy = uniform_policy(mdp.shape)
+    chosen, loop = policy.probabilities, package("numpy", "NumPy loop (BLAS)")
+
+    def values() -> np.ndarray:
+        found = np.zeros((HORIZON + 1, states))
+        for h in reversed(range(HORIZON)):
+            found[h] = (chosen[h] * (rewards + moves @ found[h + 1])).sum(axis=1)
+        return found
+
+    def visits() -> np.ndarray:
+        found, here = np.zeros((HORIZON, states, actions)), mdp.initial
+        for h in range(HORIZON):
+            found[h] = here[:, None] * chosen[h]
+            here = found[h].ravel() @ moves.reshape(-1, states)
+        return found
+
+    _same(state_values(mdp, policy), values())
+    _same(occupancy(mdp, policy), visits())
+    size, options = f"S={states} A={actions} H={HORIZON}", {"repeats": repeats, "per": (1e3, 1e3)}
+    calls = {
+        "evaluation": (lambda: state_values(mdp, policy), values),
+        "occupancy": (lambda: occupancy(mdp, policy), visits),
+    }
+    return [
+        compare(f"{what}, dense, {size}", ours, peer, loop, "ms", **options)
+        for what, (ours, peer) in calls.items()
+    ]
 
 
 def _backwards(moves: np.ndarray, rewards: np.ndarray) -> tuple[Callable[[], object], Peer]:
@@ -104,13 +153,16 @@ def _same(ours: np.ndarray, peer: np.ndarray) -> None:
         raise RuntimeError("both must find the same values")
 
 
-def _bandwidth(seconds: float, read: float, like: np.ndarray) -> str:
-    """What share was reached of the speed at which a dot product reads that memory."""
+def _bandwidth(seconds: float, size: float, like: np.ndarray) -> str:
+    """How fast rows would have to be read if every backup read all, against a dot product."""
     flat = like.ravel()
     times = max(1, int(2e8 / flat.nbytes))
     best = min(spent(lambda: flat @ flat, times) for _ in range(5)) / times
-    share = read / seconds / (flat.nbytes / best)
-    return f"reads {read / seconds / 1e9:.0f} GB/s, {share:.0%} of what a dot product (BLAS) reads"
+    share = size / seconds / (flat.nbytes / best)
+    return (
+        f"as if {size / seconds / 1e9:.0f} GB/s were read, {share:.0%} of a dot product (BLAS); "
+        f"above 100%: rows were left unread"
+    )
 
 
 def _sepsis(repeats: int) -> dict:

@@ -59,7 +59,7 @@ def test_both_take_turns_and_the_first_turn_does_not_count(measure, monkeypatch)
         call("peer", first.pop("peer", 4.0))
 
     found = measure.compare("t", ours, peer, measure.Peer("p"), "ms", repeats=3, per=(10.0, 1000.0))
-    assert order[-6:] == ["ours", "peer"] * 3
+    assert order[-6:] == ["ours", "peer", "peer", "ours", "ours", "peer"]
     assert (found["ours"], found["peer"]) == (10.0, 4000.0)
     assert found["low"] == found["high"] == found["ratio"] == 400.0
 
@@ -73,7 +73,21 @@ def test_what_the_clock_hardly_sees_is_repeated(measure, monkeypatch):
         clock[0] += 0.001
 
     assert measure.turns(tick, tick, 1)[0] == pytest.approx((0.001, 0.001))
-    assert len(calls) > 100  # fifty milliseconds of each
+    assert len(calls) > 40  # twenty milliseconds of each
+
+
+@pytest.mark.parametrize("seconds, pairs", [(0.021, 20), (0.11, 5), (0.4, 2)])
+def test_short_pairs_are_measured_more_often(measure, monkeypatch, seconds, pairs):
+    """Up to ten times as often as asked for, in half a second for each that was."""
+    clock = [0.0]
+    monkeypatch.setattr(measure, "processor_seconds", lambda: clock[0])
+
+    def call():
+        clock[0] += seconds
+
+    found = measure.turns(call, call, 2)
+    assert len(found) == pairs
+    assert found[-1] == pytest.approx((seconds, seconds))
 
 
 def test_every_benchmark_states_rows_or_is_no_benchmark():

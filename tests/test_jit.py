@@ -1,6 +1,7 @@
 """Compiled functions: cached, without fast mathematics, dividing as NumPy does."""
 
 import io
+import subprocess
 import sys
 
 import numpy as np
@@ -73,3 +74,23 @@ def test_no_place_for_compiled_code_is_one_sentence(monkeypatch):
     with pytest.raises(DiscreetError, match=r"cannot cache function 'twice'.*NUMBA_CACHE_DIR"):
         kernel(twice)
     assert inlined(twice)(2) == 4  # never kept, so it needs no place
+
+
+def test_kernels_load_without_scipys_linear_algebra_and_may_still_call_it():
+    """Numba's own and anybody's functions find what they need, in a process of their own."""
+    code = """
+import sys
+import numba, numpy as np
+import discreet._jit
+assert not [name for name in sys.modules if name.startswith("scipy.linalg")]
+assert "refresh" not in vars(numba.core.registry.cpu_target.target_context)
+
+@numba.njit
+def product(a, b):
+    text = {"sum": "of products".upper()}
+    return np.dot(a, b).sum(), text["sum"], sorted([3.0, 1.0]), np.linalg.inv(a)[0, 0]
+
+assert product(2 * np.eye(3), np.ones((3, 3))) == (18.0, "OF PRODUCTS", [1.0, 3.0], 0.5)
+assert "scipy.linalg.cython_blas" in sys.modules
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -1,16 +1,22 @@
 """Compiled dynamic programming and compiled simulation of single episodes.
 
 Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at most
-O(H S^2 A) in all; where rows are dense, over many of them at once. Simulation runs over cumulative
+O(H S^2 A) in all. Simulation runs over cumulative
 rows (`tabular.EpisodeTables`) and draws from the NumPy generator it is given, so that a learner's
 kernel can call it once per episode.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from discreet._jit import kernel
+from discreet._jit import inlined, kernel
 from discreet._types import FloatArray, IntArray
+from discreet.mdp._dot import ROWS, dots
 from discreet.mdp.tabular import EpisodeTables, SparseRows
+
+_WORTH = 64
+"""Entries per state and action from which on it pays to ask which rows can be left unread."""
 
 
 @kernel
@@ -33,69 +39,184 @@ def _expected(rows: SparseRows, row: int, values: FloatArray) -> float:
 
 
 @kernel
+def _read(rows: SparseRows, wanted: IntArray, values: FloatArray, means: FloatArray) -> None:
+    """Writes the mean of ``values`` after each wanted row."""
+    if rows.dense.shape[0] == 0:
+        for row in wanted:
+            means[row] = _expected(rows, row, values)
+        return
+    dense, last = rows.dense, wanted.shape[0] - 1
+    for i in range(0, last + 1, ROWS):
+        k, m, n = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        four = (wanted[i], wanted[k], wanted[m], wanted[n])
+        found = dots(dense, four, values)
+        means[four[0]], means[four[1]], means[four[2]], means[four[3]] = found
+
+
+@kernel
 def _step(rows: SparseRows, h: int) -> int:
     """The step whose rows step h uses."""
     return h if rows.numbers.shape[0] > 1 else 0
 
 
-@kernel
-def _all_expected(rows: SparseRows, t: int, values: FloatArray) -> FloatArray:
-    """The mean of ``values`` after each row of step t."""
-    first, stop = rows.steps[t], rows.steps[t + 1]
-    if rows.tiles.shape[0] > 0:
-        return _side_by_side(rows.tiles[t], values)
-    means = np.empty(stop - first)
-    for row in range(first, stop):
-        means[row - first] = _expected(rows, row, values)
-    return means
+class _Means(NamedTuple):
+    """What is known of the mean of the values of the next step after each row.
 
-
-@kernel
-def _side_by_side(tiles: FloatArray, values: FloatArray) -> FloatArray:
-    """The mean of ``values`` after each row, many rows at once (see `SparseRows`).
-
-    Every row is summed in the same order, whatever stands beside it.
+    Attributes:
+        last: the mean as it was last computed (after the last step all values are 0).
+        when: of which step's values it is the mean.
+        low: a lower bound, less what values fell at most from the last step on.
+        high: an upper bound, less what values rose at most.
     """
-    blocks, states, width = tiles.shape
-    means = np.zeros(blocks * width)
-    whole = states - states % 8
-    for block in range(blocks):
-        tile, sums = tiles[block], means[block * width : (block + 1) * width]
-        for y in range(0, whole, 8):
-            a, b, c, d = values[y], values[y + 1], values[y + 2], values[y + 3]
-            e, f, g, h = values[y + 4], values[y + 5], values[y + 6], values[y + 7]
-            for row in range(width):
-                left = (tile[y, row] * a + tile[y + 1, row] * b) + (
-                    tile[y + 2, row] * c + tile[y + 3, row] * d
-                )
-                right = (tile[y + 4, row] * e + tile[y + 5, row] * f) + (
-                    tile[y + 6, row] * g + tile[y + 7, row] * h
-                )
-                sums[row] += left + right
-        for y in range(whole, states):
-            for row in range(width):
-                sums[row] += tile[y, row] * values[y]
-    return means
+
+    last: FloatArray
+    when: IntArray
+    low: FloatArray
+    high: FloatArray
 
 
 @kernel
 def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Value iteration: optimal values ``[H + 1, S]``, the first maximising actions ``[H, S]``."""
-    horizon, states, actions = rewards.shape
+    """Value iteration: optimal values ``[H + 1, S]``, the first maximising actions ``[H, S]``.
+
+    A mean of values cannot move by more than the values do. So a row that was read at a later step
+    gives bounds now, and is read again only if its action could still be the best: what is found
+    is bit for bit what reading all rows would find (`_rounding` widens the bounds).
+    """
+    horizon, states, _ = rewards.shape
     values = np.zeros((horizon + 1, states))
     best = np.zeros((horizon, states), np.int64)
+    count = rows.steps[-1]
+    means = _Means(np.zeros(count), np.full(count, horizon), np.zeros(count), np.zeros(count))
+    fell = rose = moved = 0.0
+    worth = rows.entries.size >= _WORTH * rows.numbers.size
+    ask, pause = horizon - 1, 0
     for h in range(horizon - 1, -1, -1):
-        t = _step(rows, h)
-        ahead, first = _all_expected(rows, t, values[h + 1]), rows.steps[t]
-        for s in range(states):
-            top = -np.inf
-            for a in range(actions):
-                q = rewards[h, s, a] + ahead[rows.numbers[t, s, a] - first]
-                if q > top:
-                    top = q
-                    best[h, s] = a
-            values[h, s] = top
+        t, ahead, change, crowded = _step(rows, h), (values[h + 1], h + 1), (fell, rose), True
+        numbers, gains = rows.numbers[t], rewards[h]
+        if worth and h <= ask:
+            slack = _rounding(rows, horizon) * (moved + np.abs(gains).max())
+            pairs = _possible(numbers.ravel(), gains, means, change, slack)
+            crowded = 2 * pairs.size > numbers.size
+            ask, pause = (h - 1 - pause, max(1, 2 * pause)) if crowded else (h - 1, 0)
+            if not crowded:
+                _renew(rows, numbers.ravel()[pairs], ahead, change, means)
+                _choose_among(pairs, numbers.ravel(), gains, means.last, values[h], best[h])
+        if crowded:
+            every = np.arange(rows.steps[t], rows.steps[t + 1])
+            _renew(rows, every, ahead, change, means)
+            _choose(numbers, gains, means.last, values[h], best[h])
+        down, up = _change(values[h], values[h + 1])
+        fell, rose, moved = fell + down, rose + up, moved + max(-down, up)
     return values, best
+
+
+@kernel
+def _possible(
+    numbers: IntArray,
+    gains: FloatArray,
+    means: _Means,
+    change: tuple[float, float],
+    slack: float,
+) -> IntArray:
+    """Numbers ``s * A + a`` of actions whose upper bound reaches the best lower bound.
+
+    Args:
+        numbers: row of each state and action.
+        gains: reward of each action in each state.
+        means: after each row.
+        change: what values fell and rose at most.
+        slack: by how much rounding widens a bound.
+    """
+    states, actions = gains.shape
+    low, high = means.low, means.high
+    pairs, count = np.empty(states * actions, np.int64), 0
+    for s in range(states):
+        floor, first = -np.inf, s * actions
+        for a in range(actions):
+            floor = max(floor, gains[s, a] + (low[numbers[first + a]] + change[0]))
+        floor -= slack
+        for a in range(actions):
+            pairs[count] = first + a
+            count += 0 if gains[s, a] + (high[numbers[first + a]] + change[1]) < floor else 1
+    return pairs[:count]
+
+
+@kernel
+def _renew(
+    rows: SparseRows,
+    wanted: IntArray,
+    ahead: tuple[FloatArray, int],
+    change: tuple[float, float],
+    means: _Means,
+) -> None:
+    """Read the wanted rows (a list of our own, changed here), each once."""
+    last, when, low, high = means
+    values, step = ahead
+    count = 0
+    for row in wanted:
+        wanted[count] = row
+        count += 0 if when[row] == step else 1
+        when[row] = step
+    _read(rows, wanted[:count], values, last)
+    for row in wanted[:count]:
+        low[row], high[row] = last[row] - change[0], last[row] - change[1]
+
+
+@kernel
+def _choose(
+    numbers: IntArray, gains: FloatArray, means: FloatArray, values: FloatArray, best: IntArray
+) -> None:
+    """Values and first best actions of all states."""
+    for s in range(gains.shape[0]):
+        top, first = -np.inf, 0
+        for a in range(gains.shape[1]):
+            q = gains[s, a] + means[numbers[s, a]]
+            first = a if q > top else first
+            top = q if q > top else top
+        values[s], best[s] = top, first
+
+
+@kernel
+def _choose_among(
+    pairs: IntArray,
+    numbers: IntArray,
+    gains: FloatArray,
+    means: FloatArray,
+    values: FloatArray,
+    best: IntArray,
+) -> None:
+    """The same from the pairs that `_possible` found: at least one of each state, in order."""
+    actions = gains.shape[1]
+    values[:] = -np.inf
+    for pair in pairs:
+        s = pair // actions
+        a = pair - s * actions
+        q = gains[s, a] + means[numbers[pair]]
+        if q > values[s]:
+            values[s] = q
+            best[s] = a
+
+
+@kernel
+def _rounding(rows: SparseRows, horizon: int) -> float:
+    """How far a bound may be off, relative to all that values have moved.
+
+    Eight times the sum of: rows that miss one by 1e-12 (`_arrays.probability_rows`), S products
+    and sums of a mean, H sums of a bound.
+    """
+    states: int = rows.numbers.shape[1]
+    return 8 * (1e-12 + (states + horizon) * 2.3e-16)
+
+
+@kernel
+def _change(values: FloatArray, before: FloatArray) -> tuple[float, float]:
+    """The smallest and the largest difference."""
+    down, up = np.inf, -np.inf
+    for s in range(values.shape[0]):
+        difference = values[s] - before[s]
+        down, up = min(down, difference), max(up, difference)
+    return down, up
 
 
 @kernel
@@ -103,11 +224,14 @@ def evaluate_actions(rows: SparseRows, rewards: FloatArray, chosen: IntArray) ->
     """Values ``[H + 1, S]`` of a deterministic policy ``chosen[H, S]``."""
     horizon, states, _ = rewards.shape
     values = np.zeros((horizon + 1, states))
+    wanted, means = np.zeros(states, np.int64), np.zeros(rows.steps[-1])
     for h in range(horizon - 1, -1, -1):
+        numbers = rows.numbers[_step(rows, h)]
         for s in range(states):
-            a = chosen[h, s]
-            row = rows.numbers[_step(rows, h), s, a]
-            values[h, s] = rewards[h, s, a] + _expected(rows, row, values[h + 1])
+            wanted[s] = numbers[s, chosen[h, s]]
+        _read(rows, wanted, values[h + 1], means)
+        for s in range(states):
+            values[h, s] = rewards[h, s, chosen[h, s]] + means[wanted[s]]
     return values
 
 
@@ -116,12 +240,14 @@ def evaluate_probabilities(rows: SparseRows, rewards: FloatArray, chosen: FloatA
     """Values ``[H + 1, S]`` of a stochastic policy ``chosen[H, S, A]``."""
     horizon, states, actions = rewards.shape
     values = np.zeros((horizon + 1, states))
+    means = np.zeros(rows.steps[-1])
     for h in range(horizon - 1, -1, -1):
         t = _step(rows, h)
-        ahead, first = _all_expected(rows, t, values[h + 1]), rows.steps[t]
+        numbers, every = rows.numbers[t], np.arange(rows.steps[t], rows.steps[t + 1])
+        _read(rows, every, values[h + 1], means)
         for s in range(states):
             for a in range(actions):
-                q = rewards[h, s, a] + ahead[rows.numbers[t, s, a] - first]
+                q = rewards[h, s, a] + means[numbers[s, a]]
                 values[h, s] += chosen[h, s, a] * q
     return values
 
@@ -139,11 +265,21 @@ def occupancies(rows: SparseRows, initial: FloatArray, chosen: FloatArray) -> Fl
                 mass = here[s] * chosen[h, s, a]
                 if mass > 0:
                     occupied[h, s, a] = mass
-                    row = rows.numbers[_step(rows, h), s, a]
-                    for i in range(rows.pointers[row], rows.pointers[row + 1]):
-                        ahead[rows.columns[i]] += mass * rows.entries[i]
+                    _spread(rows, rows.numbers[_step(rows, h), s, a], mass, ahead)
         here = ahead
     return occupied
+
+
+@inlined
+def _spread(rows: SparseRows, row: int, mass: float, ahead: FloatArray) -> None:
+    """Add where the mass goes."""
+    if rows.dense.shape[0] > 0:
+        shares = rows.dense[row]
+        for y in range(ahead.shape[0]):
+            ahead[y] += mass * shares[y]
+        return
+    for i in range(rows.pointers[row], rows.pointers[row + 1]):
+        ahead[rows.columns[i]] += mass * rows.entries[i]
 
 
 @kernel

@@ -1,6 +1,5 @@
 """`TabularMDP`: a finite-horizon MDP given by its arrays, validated and immutable."""
 
-import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -17,8 +16,8 @@ from discreet.mdp.shape import Shape
 
 RewardKind = Literal["bernoulli", "deterministic"]
 
-SIDE_BY_SIDE = 32
-"""Rows of a tile: few enough that a tile is read from memory in one go, many for a vector unit."""
+FEW_ROWS = 32
+"""Fewer rows than this are read one entry at a time, dense or not."""
 
 
 class SparseRows(NamedTuple):
@@ -29,9 +28,9 @@ class SparseRows(NamedTuple):
     are ``steps[t]`` to ``steps[t + 1]``. Equal rows of one step are kept once: in many problems
     most actions of a state do the same.
 
-    Where most entries are positive, ``tiles[t, i, :, j]`` is row ``i * SIDE_BY_SIDE + j`` of step t
-    once more, zeros and all: neighbours in memory are entries of different rows, so that a vector
-    instruction works on many rows at once. There are no tiles where rows are sparse, or few.
+    Where most entries are positive, ``dense[r]`` is row r once more, zeros and all: neighbours in
+    memory are neighbours among the states, as a vector instruction wants them. It is empty where
+    rows are sparse, or few, and shares the memory of ``entries`` where no entry is zero.
     """
 
     numbers: IntArray
@@ -39,7 +38,7 @@ class SparseRows(NamedTuple):
     pointers: IntArray
     columns: Int32Array
     entries: FloatArray
-    tiles: FloatArray
+    dense: FloatArray
 
 
 class EpisodeTables(NamedTuple):
@@ -235,27 +234,21 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
         np.array(pointers),
         np.concatenate(columns),
         np.concatenate(entries),
-        np.zeros((0, 0, states, SIDE_BY_SIDE)),
+        np.zeros((0, states)),
     )
-    dense = pointers[-1] > steps[-1] * states / 2
-    return found._replace(tiles=_tiles(found, states)) if dense else found
+    most = pointers[-1] > steps[-1] * states / 2
+    many = np.diff(found.steps).max() >= FEW_ROWS
+    return found._replace(dense=_dense(found, states)) if most and many else found
 
 
-def _tiles(rows: SparseRows, states: int) -> FloatArray:
-    """The rows of each step in tiles of `SIDE_BY_SIDE`; none if they would not fill one."""
-    widest = int(np.diff(rows.steps).max())
-    if widest < SIDE_BY_SIDE:
-        return rows.tiles
-    blocks = -(-widest // SIDE_BY_SIDE)
-    dense = np.zeros((len(rows.steps) - 1, blocks * SIDE_BY_SIDE, states))
-    for t, (first, stop) in enumerate(itertools.pairwise(rows.steps)):
-        lengths = np.diff(rows.pointers[first : stop + 1])
-        entries = slice(rows.pointers[first], rows.pointers[stop])
-        dense[t, np.repeat(np.arange(stop - first), lengths), rows.columns[entries]] = rows.entries[
-            entries
-        ]
-    tiled = dense.reshape(len(dense), blocks, SIDE_BY_SIDE, states)
-    return np.ascontiguousarray(tiled.swapaxes(2, 3))
+def _dense(rows: SparseRows, states: int) -> FloatArray:
+    """All rows with their zeros."""
+    count = len(rows.pointers) - 1
+    if len(rows.entries) == count * states:
+        return rows.entries.reshape(count, states)
+    dense = np.zeros((count, states))
+    dense[np.repeat(np.arange(count), np.diff(rows.pointers)), rows.columns] = rows.entries
+    return dense
 
 
 def _rebuild(arguments: dict[str, Any]) -> TabularMDP:

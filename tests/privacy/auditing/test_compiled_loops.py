@@ -44,7 +44,7 @@ def compiled(plan):
     for _, count, users in stream.blocks():
         rows, out = np.zeros((count, 1)), np.zeros(count)
         rng = np.random.default_rng(0)
-        run_block(keep, rows, users, scratch, policy, False, out, stream.environment, rng)
+        run_block(keep, rows, users, scratch, policy, False, out, rng)
     return stream
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import fft, stats
 
 from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.calibration.distributions import (
@@ -16,6 +16,7 @@ from discreet.privacy.calibration.distributions import (
 )
 from discreet.privacy.calibration.losses import (
     Shift,
+    _fast_length,
     delta_of_moves,
     delta_of_shifts,
     epsilon_of_moves,
@@ -170,3 +171,9 @@ def test_noise_that_is_too_narrow_hides_nothing():
     assert delta_of_moves(binomial_pmf(3, 0.5), 1, 0, 1.0, pile=9) == 1.0
     even = table_pmf(np.array([1, 0, 1, 0, 1]), 0)  # a shift by one lands between the values
     assert delta_of_moves(even, 1, 1, 1.0) == 1.0
+
+
+def test_lengths_are_those_that_transform_fast():
+    sizes = [*range(1, 2000), *np.random.default_rng(0).integers(2000, 10**8, 200)]
+    for size in map(int, sizes):
+        assert _fast_length(size) == fft.next_fast_len(size, real=True)

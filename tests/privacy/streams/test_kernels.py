@@ -46,7 +46,8 @@ def quarters():
 
 def users_of(mdp, randomness, *, pooled=False):
     cells = (1 if pooled else SHAPE.horizon, SHAPE.states, SHAPE.actions)
-    return Users(_true_model(mdp), _counters(cells), _counters(cells), randomness)
+    nobody = np.zeros((0, 2 * SHAPE.horizon + 1))
+    return Users(_true_model(mdp), _counters(cells), _counters(cells), randomness, nobody)
 
 
 def silent(count):
@@ -75,7 +76,9 @@ def play(users, policy, environment, rng=None, *, plan=keep, stochastic=False, c
     """The loop in plain Python; the values that it notes."""
     out = np.zeros(count)
     rows = np.arange(3.0 * count).reshape(count, 3)
-    kernels.run_block(plan, rows, users, scratch(), policy, stochastic, out, environment, rng)
+    draws = [environment.random() for _ in range(count * users.chances.shape[1])]
+    users = users._replace(chances=np.reshape(draws, (count, -1)))
+    kernels.run_block(plan, rows, users, scratch(), policy, stochastic, out, rng)
     return out
 
 

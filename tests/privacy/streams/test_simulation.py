@@ -42,7 +42,7 @@ def compiled(plan, policy, stochastic, rng):
     for _, count, users in stream.blocks():
         out = np.zeros(count)
         rows = np.zeros((count, 1))
-        run_block(keep, rows, users, scratch, policy, stochastic, out, stream.environment, rng)
+        run_block(keep, rows, users, scratch, policy, stochastic, out, rng)
         values.append(out)
     return stream, np.concatenate(values), scratch
 

@@ -144,15 +144,20 @@ class LdpObi(LaneLearner):
 
     def noise_bounds(self, users: Ints) -> tuple[Floats, Floats]:
         """c1 = c2 = c4 and c3 after that many users."""
+        grid, one, many = self._bounds(users)
+        at = np.searchsorted(grid, users)  # rounded up: a bound at a later time is one now
+        return one[at], many[at]
+
+    def _bounds(self, users: Ints) -> tuple[Ints, Floats, Floats]:
+        """Times from which on, and c and c3 then; the times may be those that are asked for."""
         scale, printed = self.settings.error_scale, self.settings.union == "printed"
         if not printed and _law_of(self.plan) is None:
             one = scale * self.error_bounds(users, self._failure(self.problem.episodes))
-            return one, self.problem.shape.states * one
+            return users, one, self.problem.shape.states * one
         if self._grid is None:
-            self._grid = self._each_with_its_own() if printed else self._all_at_once()
-        grid, one, many = self._grid
-        at = np.searchsorted(grid, users)  # rounded up: a bound at a later time is one now
-        return scale * one[at], scale * many[at]
+            grid, one, many = self._each_with_its_own() if printed else self._all_at_once()
+            self._grid = grid, scale * one, scale * many
+        return self._grid
 
     def _failure(self, episodes: float) -> float:
         """Of one counter in one of so many episodes that share the failure probability."""
@@ -185,24 +190,13 @@ class LdpObi(LaneLearner):
 
     def coefficients(self, users: Ints) -> Floats:
         """alpha·c2, alpha·c3, the factors of beta_r and beta_p, root and linear."""
+        from discreet.learners.streams.ldp_obi_kernels import bonus_rows
+
         shape, settings = self.problem.shape, self.settings
         S, A, H = shape.states, shape.actions, shape.horizon
-        c, c3 = self.noise_bounds(users)
-        k = users + 1.0
-        log = np.log(4 * math.pi**2 * S * A * H * k**3 / (3 * settings.failure))
-        alpha = settings.alpha
-        bonus, privacy = settings.bonus_scale, settings.privacy_scale
-        return np.stack(
-            [
-                alpha * c,
-                alpha * c3,
-                bonus * np.sqrt(2 * log),
-                alpha * c + privacy * (c + c),
-                bonus * np.sqrt(14 * S * log),
-                alpha * c3 + privacy * (S * c + c3),
-            ],
-            axis=1,
-        )
+        factor = 4 * math.pi**2 * S * A * H / (3 * settings.failure)
+        scales = settings.alpha, settings.bonus_scale, settings.privacy_scale
+        return bonus_rows(users, self._bounds(users), S, factor, scales)
 
     def planner(self) -> Callable[..., None] | None:
         """The compiled form of `next_policy`."""

@@ -2,45 +2,76 @@
 
 import numpy as np
 
-from discreet._jit import inlined
+from discreet._jit import inlined, kernel
 from discreet._types import Floats, Ints
 from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
 
 _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 
 
+@kernel
+def bonus_rows(
+    users: Ints,
+    bounds: tuple[Ints, Floats, Floats],
+    states: int,
+    factor: float,
+    scales: tuple[float, float, float],
+) -> Floats:
+    """Coefficients before each release: see `LdpObi.coefficients`.
+
+    Args:
+        users: released before, in order.
+        bounds: times, and the bounds c and c3 up to each.
+        states: S.
+        factor: what k³ is multiplied with in the logarithm.
+        scales: alpha, and the multipliers of bonus and privacy.
+    """
+    grid, one, many = bounds
+    alpha, bonus, privacy = scales
+    rows = np.empty((users.size, 6))
+    at = np.searchsorted(grid, users[0])
+    for i in range(users.size):
+        while grid[at] < users[i]:  # rounded up: a bound at a later time is one now
+            at += 1
+        c, c3, k = one[at], many[at], users[i] + 1.0
+        log = np.log(factor * (k * k * k))
+        rows[i, _SHIFT_R] = alpha * c
+        rows[i, _SHIFT_P] = alpha * c3
+        rows[i, _ROOT_R] = bonus * np.sqrt(2 * log)
+        rows[i, _LINEAR_R] = alpha * c + privacy * (c + c)
+        rows[i, _ROOT_P] = bonus * np.sqrt(14 * states * log)
+        rows[i, _LINEAR_P] = alpha * c3 + privacy * (states * c + c3)
+    return rows
+
+
 @inlined
 def _estimate(
     row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
 ) -> None:
-    """``model[:, g]`` = p, then r + beta_r (infinite: unknown), then beta_p."""
+    """``model[:, g]`` = p, then r + beta_r (infinite: unknown), then beta_p.
+
+    In one pass: for the few pairs of local privacy, several that vectorise take longer.
+    """
     groups, states, choices = visits.shape
-    root_r, linear_r, root_p, linear_p = row[_ROOT_R], row[_LINEAR_R], row[_ROOT_P], row[_LINEAR_P]
+    shift_r, root_r, linear_r = row[_SHIFT_R], row[_ROOT_R], row[_LINEAR_R]
+    shift_p, root_p, linear_p = row[_SHIFT_P], row[_ROOT_P], row[_LINEAR_P]
     for g in range(groups):
         for s in range(states):
             for a in range(choices):
                 x = s * choices + a
-                for_p = 0.0
+                for_r, for_p = visits[g, s, a] + shift_r, shift_p
                 for t in range(states):
                     for_p += transitions[g, s, a, t]
-                    model[t, g, x] = transitions[g, s, a, t]
-                model[states, g, x] = rewards[g, s, a]
-                model[states + 2, g, x] = visits[g, s, a] + row[_SHIFT_R]
-                model[states + 3, g, x] = for_p + row[_SHIFT_P]
-    for g in range(groups):
-        for x in range(states * choices):  # all pairs alike: it vectorises
-            for_r, for_p = model[states + 2, g, x], model[states + 3, g, x]
-            known = min(for_r, for_p) > 0.0
-            beta_r = root_r / np.sqrt(for_r) + linear_r / for_r
-            beta_p = root_p / np.sqrt(for_p) + linear_p / for_p
-            model[states, g, x] = model[states, g, x] / for_r + beta_r if known else np.inf
-            model[states + 1, g, x] = beta_p if known else 0.0
-            model[states + 2, g, x] = 1.0 if known else 0.0
-    for t in range(states):
-        for g in range(groups):
-            for x in range(states * choices):
-                share = model[t, g, x] / model[states + 3, g, x]
-                model[t, g, x] = share if model[states + 2, g, x] > 0.0 else 0.0
+                known = min(for_r, for_p) > 0.0
+                both = 1.0 / (for_r * for_p)  # one division for two reciprocals
+                of_r, of_p = both * for_p, both * for_r
+                reward = rewards[g, s, a] * of_r + (root_r * np.sqrt(of_r) + linear_r * of_r)
+                beta_p = root_p * np.sqrt(of_p) + linear_p * of_p
+                model[states, g, x] = reward if known else np.inf
+                model[states + 1, g, x] = beta_p if known else 0.0
+                share = of_p if known else 0.0
+                for t in range(states):
+                    model[t, g, x] = transitions[g, s, a, t] * share
 
 
 @planner

@@ -153,7 +153,6 @@ class CompiledRun:
                 policy,
                 learner.stochastic,
                 values,
-                self.stream.environment,
                 learner.rng,
             )
             yield np.maximum(0.0, self._optimum - values)

@@ -111,21 +111,26 @@ def backward_induction(
     """
     horizon, states = actions.shape
     choices = memory.shape[3]
-    q = states + 2
-    values[horizon, :] = 0.0
+    for s in range(states):
+        values[horizon, s] = 0.0
     close = False
     for h in range(horizon - 1, -1, -1):
         g = h if model.shape[1] > 1 else 0
         ahead = float(horizon - h)
-        for x in range(states * choices):
-            model[q, g, x] = model[states, g, x] + ahead * model[states + 1, g, x]
-        for t in range(states):
-            value = values[h + 1, t]
-            for x in range(states * choices):
-                model[q, g, x] += model[t, g, x] * value
         for s in range(states):
+            best, chosen = 0.0, 0
             for a in range(choices):
-                memory[0, h, s, a] = model[q, g, s * choices + a]
-            close |= greedy(memory, h, s, actions, values)
-            values[h, s] = min(cap * ahead, values[h, s])
+                x = s * choices + a
+                q = model[states, g, x] + ahead * model[states + 1, g, x]
+                for t in range(states):
+                    q += model[t, g, x] * values[h + 1, t]
+                memory[0, h, s, a] = q
+                if a == 0:
+                    best = q
+                else:
+                    close |= not abs(q - best) > TIE  # infinity minus infinity is close, too
+                    chosen = a if q > best else chosen
+                    best = q if q > best else best
+            actions[h, s] = chosen
+            values[h, s] = min(cap * ahead, best)
     return close

@@ -205,17 +205,33 @@ class Composition:
                 f"Composing these losses needs a grid of {size:,} points; "
                 f"use fewer moves or a closed form."
             )
-        from scipy import fft
-
-        length = fft.next_fast_len(size, real=True)
+        length = _fast_length(size)
         spectrum = np.ones(length // 2 + 1, np.complex128)
         for grid in self.grids:
             losses = grid.losses(self.step)
             weights = grid.masses * np.exp(tilt * (losses - losses[-1]))
             index = (grid.first + np.arange(weights.size)) % length
             folded = np.bincount(index, weights / weights.sum(), minlength=length)
-            spectrum *= fft.rfft(folded) ** grid.times
-        return first, np.roll(np.maximum(fft.irfft(spectrum, length), 0.0), -(first % length))
+            spectrum *= np.fft.rfft(folded) ** grid.times
+        return first, np.roll(np.maximum(np.fft.irfft(spectrum, length), 0.0), -(first % length))
+
+
+def _fast_length(size: int) -> int:
+    """The least length from ``size`` on without prime factors above five: fast to transform.
+
+    The transforms are NumPy's, the same as SciPy's, whose import takes longer than calibrating.
+
+    >>> [_fast_length(size) for size in (1, 7, 11, 121, 1025)]
+    [1, 8, 12, 125, 1080]
+    """
+    best, odd = 1 << (size - 1).bit_length(), 1
+    while odd < best:
+        factor = odd
+        while factor < best:
+            best = min(best, factor << (-(-size // factor) - 1).bit_length())
+            factor *= 3
+        odd *= 5
+    return best
 
 
 @functools.lru_cache(maxsize=32)

@@ -72,12 +72,22 @@ class Randomness(NamedTuple):
 
 
 class Users(NamedTuple):
-    """Users to come: where they live, what was counted of others, and what of it is public."""
+    """Users to come: where they live, what was counted of others, and what of it is public.
+
+    Attributes:
+        model: where they live.
+        raw: what was counted of others.
+        public: what of it is public.
+        randomness: of their releases.
+        chances: ``[n, 2·H + 1]`` in [0, 1), of their episodes: the first state, then of every step
+            the next state and the reward.
+    """
 
     model: TrueModel
     raw: Counters
     public: Counters
     randomness: Randomness
+    chances: FloatArray
 
 
 class Scratch(NamedTuple):
@@ -115,7 +125,7 @@ _MODEL = types.NamedTuple((FLOATS_4, FLOATS_4, FLOATS_3, FLOATS_1, FLOATS_1), Tr
 _RANDOMNESS = types.NamedTuple(
     (FLOATS_2, FLOATS_2, INTEGERS_1, FLOATS_2, types.float64, types.int64), Randomness
 )
-_USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS), Users)
+_USERS = types.NamedTuple((_MODEL, _COUNTERS, _COUNTERS, _RANDOMNESS, FLOATS_2), Users)
 _SCRATCH = types.NamedTuple((FLOATS_4, FLOATS_3, FLOATS_2), Scratch)
 _POLICY = types.NamedTuple((INTEGERS_2, FLOATS_3, INTEGERS_2, FLOATS_1), NextPolicy)
 
@@ -268,8 +278,7 @@ def _publish(
 
 _LOOP = types.void(
     types.FunctionType(PLANNER),
-    *(FLOATS_2, _USERS, _SCRATCH, _POLICY, types.boolean, FLOATS_1),
-    *(GENERATOR, GENERATOR),
+    *(FLOATS_2, _USERS, _SCRATCH, _POLICY, types.boolean, FLOATS_1, GENERATOR),
 )
 
 
@@ -282,7 +291,6 @@ def run_block(
     policy: NextPolicy,
     stochastic: bool,
     out: FloatArray,
-    environment: np.random.Generator,
     rng: np.random.Generator,
 ) -> None:
     """Plan, value, play and release, ``len(out)`` times.
@@ -290,7 +298,7 @@ def run_block(
     ``coefficients[i]`` goes to the planner before user i of the block; ``out[i]`` becomes the exact
     value of the policy she plays. ``rng`` is the learner's: ties, and actions of its policy.
     """
-    model, raw_counters, public_counters, randomness = users
+    model, raw_counters, public_counters, randomness, chances = users
     cumulative, transitions, means, start, initial = model
     raw, raw_transitions, raw_visits, raw_rewards = raw_counters
     public, seen_transitions, seen_visits, seen_rewards = public_counters
@@ -317,15 +325,15 @@ def run_block(
                 transitions, means, initial, actions, probabilities, stochastic, values
             )
         out[i] = value[0]
-        s = draw(start, environment.random())
+        s = draw(start, chances[i, 0])
         for h in range(horizon):
             a = _choose(probabilities, h, s, rng.random()) if stochastic else actions[h, s]
             step = h if cumulative.shape[0] > 1 else 0
-            u = environment.random()
+            u = chances[i, 2 * h + 1]
             t = 0
             for x in range(states - 1):  # counting instead of stopping: no branch to mispredict
                 t += int(u >= cumulative[step, s, a, x])
-            bit = 1.0 if environment.random() < means[h, s, a] else 0.0
+            bit = 1.0 if chances[i, 2 * h + 2] < means[h, s, a] else 0.0
             place = (h, s, a, t)
             move, visit, earn = _response(gains, steps, response, i, place, bit, means.shape)
             _add(raw_transitions, raw_visits, raw_rewards, place, move, visit, earn)

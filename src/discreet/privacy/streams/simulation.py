@@ -76,10 +76,12 @@ class SimulatedStream:
         from discreet.privacy.streams.kernels import Users
 
         plan, model = self.plan, _true_model(self._mdp)
-        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * plan.cells)))
+        draws = 2 * plan.shape.horizon + 1
+        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(plan.cells, draws))))
         for first in range(0, plan.episodes, size):
             count = min(size, plan.episodes - first)
-            yield first, count, Users(model, self.raw, self.public, self._randomness(count))
+            randomness, chances = self._randomness(count), self.environment.random((count, draws))
+            yield first, count, Users(model, self.raw, self.public, randomness, chances)
 
     def _randomness(self, count: int) -> "Randomness":
         from discreet.privacy.streams.kernels import RESPONSES, Randomness
