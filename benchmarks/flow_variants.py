@@ -23,7 +23,7 @@ from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import BIAS, VISITS
 from discreet.learners.flow_ucb.learner import FlowUCB
-from discreet.learners.flow_ucb.settings import FlowSettings
+from discreet.learners.flow_ucb.settings import FlowSettings, usual_confidence
 from discreet.learners.learn import learn_in_batches, public_facts
 from discreet.learners.registry import LearnerSpec, learner_names, register
 from discreet.learners.result import Result
@@ -64,6 +64,16 @@ class RewardWidth(FlowUCB):
         moves = belief.moves.copy()
         moves[..., VISITS] = np.inf
         return super()._width(belief._replace(moves=moves))
+
+
+class SoFar(FlowUCB):
+    """Caution for as many users as there were so far, however noise is paid, and all of it."""
+
+    def begin(self) -> None:
+        """As ever, but for the confidence and the width."""
+        super().begin()
+        self.settings["confidence"] = usual_confidence(self._plenty)
+        self._ahead = 1.0
 
 
 class OnePlan(FlowUCB):
@@ -164,6 +174,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "no-own-step-check": NoOwnStepCheck,
     "first-width": FirstWidth,
     "reward-width": RewardWidth,
+    "so-far": SoFar,
     "one-plan": OnePlan,
     "uncharted": Uncharted,
     "no-lean": NoLean,

@@ -86,6 +86,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         if self.chosen.confidence is None:
             usual = usual_confidence(self._plenty)
             self.settings["confidence"] = usual * AHEAD_CONFIDENCE**self._noise.renewed
+        self._ahead = AHEAD**self._noise.renewed
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
         self._evidence = Evidence.empty(layers, shape.states, shape.actions)
@@ -160,7 +161,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         if len(visits) > 1:
             visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
-        users = min(self._told * AHEAD**self._noise.renewed, self._left)
+        users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
         return width
 
