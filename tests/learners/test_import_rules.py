@@ -33,9 +33,11 @@ FORBIDDEN_MODULES = (
     "discreet.privacy.auditing",
     "discreet.privacy.mechanisms",
     "discreet.privacy.sampling",
+    "discreet.privacy.vectors",
 )
 """Samplers, mechanisms, attacks, and what holds raw counts."""
 FORBIDDEN_IMPORTS = {
+    "discreet.privacy.plans": {"batch_release", "noisy_batch"},
     "discreet.privacy.streams.lane_kernels": {"add_laplace", "draw_table"},
     "discreet.privacy.streams.lanes": {"lane_noise"},
     "discreet.privacy.streams.simulation": {"play_episode"},
@@ -318,6 +320,8 @@ def test_objects_give_a_learner_away(text):
         "def cheat(users):\n    people = users\n    return people[1]",
         "def cheat(draw):\n    return draw.__closure__[0].cell_contents",
         "def cheat(users):\n    return object.__getattribute__(users, 'ra' + 'w')",
+        "from discreet.privacy.plans import noisy_batch",
+        "from discreet.privacy.vectors import vector_stream",
         "import gc",
         "import os",
         "import scipy",
