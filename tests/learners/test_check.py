@@ -12,7 +12,7 @@ from discreet.learners.base import Batch
 from discreet.learners.etc.learner import ExploreThenCommit
 from discreet.learners.registry import LearnerSpec
 from discreet.learners.streams.loop import run_stream
-from discreet.learners.streams.ucbvi import Ucbvi
+from discreet.learners.streams.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy
 
@@ -53,7 +53,8 @@ class Forgetful(Ucbvi):
     """Draws from the operating system instead of its generator."""
 
     def coefficients(self, users):
-        return super().coefficients(users) * np.random.default_rng().random()
+        rows = super().coefficients(users)  # each episode its own: two runs never agree by chance
+        return rows * np.random.default_rng().random((len(rows), 1))
 
 
 class Holder(Ucbvi):
@@ -106,6 +107,55 @@ class Peeker(ExploreThenCommit):
         return Batch(DeterministicPolicy(self._seen[-1].rewards.argmax(axis=-1)), batch.users)
 
 
+class Boxed(ExploreThenCommit):
+    """Keeps raw counts among other things."""
+
+    def begin(self):
+        super().begin()
+        self.boxes = {"first": [Counts.zeros(self.problem.shape)]}
+
+
+class SpiedStream(Spied):
+    """The same for a stream."""
+
+    def open(self, sampler):
+        release, seen = self._plan.open(sampler), self._seen
+
+        class Shown:
+            def __getattr__(self, name):
+                return getattr(release, name)
+
+            def add(self, counts):
+                seen.append(counts)
+                return release.add(counts)
+
+        return Shown()
+
+
+class StreamPeeker(DpUcbvi):
+    """Plays what earned something, as raw counts say."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._seen = []
+        self.plan = SpiedStream(self.plan, self._seen)
+
+    def planner(self):
+        return None
+
+    def next_policy(self, counts):
+        if not self._seen:
+            return super().next_policy(counts)
+        raw = sum(seen.rewards for seen in self._seen)
+        return DeterministicPolicy(raw.argmax(axis=-1))
+
+
+@pytest.mark.parametrize("trust", ["central", "local"])
+def test_a_stream_learner_that_looks_behind_the_release_is_rejected(trust):
+    spec = LearnerSpec("broken", "", "", "stream", (trust,), make=StreamPeeker)
+    assert "depends on more than it was told" in check._only_private(spec, {})
+
+
 class Keeper(ExploreThenCommit):
     """Keeps raw counts, and does nothing with them yet."""
 
@@ -116,7 +166,11 @@ class Keeper(ExploreThenCommit):
 
 @pytest.mark.parametrize(
     ("kind", "why"),
-    [(Peeker, "depends on more than it was told"), (Keeper, "holds the model or raw counts: raw")],
+    [
+        (Peeker, "depends on more than it was told"),
+        (Keeper, "holds the model or raw counts: raw"),
+        (Boxed, "holds the model or raw counts: boxes"),
+    ],
 )
 @pytest.mark.parametrize("trust", ["central", "none"])
 def test_a_batch_learner_that_looks_behind_the_release_is_rejected(monkeypatch, kind, why, trust):

@@ -104,6 +104,13 @@ def test_printed_local_noise_delivers_twice_its_epsilon():
     assert report.noise_std_per_user["visits"] == pytest.approx(50.9, rel=0.01)
 
 
+@pytest.mark.parametrize("rhythm", ["batch", "stream"])
+def test_printed_noise_is_of_the_mechanism_asked_for(rhythm):
+    report = calibrate(Local(1, 1e-5, mechanism="gaussian"), SHAPE, users=100, rhythm=rhythm)
+    assert report.paper_noise_std["visits"] == pytest.approx(10 * SHAPE.horizon)  # H/eps each
+    assert "paper 002 (Gaussian)" in report.claimed_by_paper
+
+
 def test_reports_are_plain_json():
     for trust in (SHUFFLE, Central(epsilon=1, delta=1e-6), Central(epsilon=1), NoPrivacy()):
         values = json.loads(json.dumps(calibrate(trust, SHAPE, users=10).to_dict()))

@@ -1,5 +1,6 @@
 """`check_learner`: does a learner of the roster keep the rules that all learners must keep?"""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from discreet._plain import Plain
 from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
-from discreet.learners.base import BatchLearner
+from discreet.learners.base import BatchLearner, StreamLearner
 from discreet.learners.learn import (
     learn,
     make_batch_learner,
@@ -30,7 +31,7 @@ from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.streams.simulation import no_counts
+from discreet.privacy.streams.simulation import SimulatedStream, no_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
 
 _TRUSTS: dict[str, TrustModel] = {
@@ -161,38 +162,41 @@ def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | 
 def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
     """It holds no model and no raw counts, and needs neither to plan."""
     for trust in _trusts(spec):
-        if spec.rhythm == "batch":
-            problem = _peeks(spec, trust, settings)
-        else:
-            rng = RunSeeds(0).generator("policy")
-            mdp = RiverSwim(states=3, horizon=3)
-            learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)
-            learner.next_policy(no_counts(learner.plan))
-            problem = _holds(learner)
+        problem = _peeks(spec, trust, settings)
         if problem:
             return problem
     return None
 
 
 def _holds(learner: object) -> str | None:
-    held = [key for key, v in vars(learner).items() if isinstance(v, TabularMDP | Counts)]
+    held = [key for key, value in vars(learner).items() if _raw(value)]
     return f"the learner holds the model or raw counts: {', '.join(held)}" if held else None
 
 
+def _raw(value: object) -> bool:
+    """A model or raw counts, alone or among others."""
+    if isinstance(value, Mapping):
+        return any(map(_raw, value.values()))
+    if isinstance(value, list | tuple | set | deque):
+        return any(map(_raw, value))
+    return isinstance(value, TabularMDP | Counts)
+
+
 def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
-    """Told the same releases, it must ask for the same batches, whatever people did behind them."""
+    """Told the same releases, it must ask for the same users, whatever people did behind them."""
     mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
-    first = _play(spec, mdp, trust, settings)
-    again = _play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
+    play = _play if spec.rhythm == "batch" else _play_stream
+    first = play(spec, mdp, trust, settings)
+    again = play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
     if first.asked != again.asked:
         return f"under {type(trust).__name__} what it asks depends on more than it was told"
     return _holds(first.learner)
 
 
 class _Played(NamedTuple):
-    """A run of a batch learner: users and policy of each batch, and what was released of it."""
+    """A run: users and policy of each batch (of a stream: one user), and what was released."""
 
-    learner: BatchLearner
+    learner: BatchLearner | StreamLearner
     asked: list[tuple[int, bytes]]
     released: list[PrivateCounts]
 
@@ -219,6 +223,27 @@ def _play(
             break  # this run has left the other one
         learner.tell(counts)
         left -= batch.users
+    return played
+
+
+def _play_stream(
+    spec: LearnerSpec,
+    mdp: TabularMDP,
+    trust: TrustModel,
+    settings: Mapping[str, object],
+    told: list[PrivateCounts] | None = None,
+) -> _Played:
+    """The same for a stream, by its plain form."""
+    seeds = RunSeeds(0)
+    rng = seeds.generator("policy")
+    learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)
+    stream, counts = SimulatedStream(mdp, learner.plan, seeds), no_counts(learner.plan)
+    played = _Played(learner, [], [])
+    for user in range(learner.plan.episodes):
+        policy = learner.next_policy(counts)
+        played.asked.append((1, policy.key))
+        played.released.append(stream.add(policy, learner.rng))
+        counts = (played.released if told is None else told)[user]
     return played
 
 

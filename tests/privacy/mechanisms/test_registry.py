@@ -116,3 +116,22 @@ def test_every_encoder_is_found_again_by_its_description(mechanism):
         for read in (load_encoder, type(encoder).from_dict):
             with pytest.raises(InvalidInputError, match=r"^badDescription: Expected a dictionary"):
                 read(nothing)
+
+
+@pytest.mark.core
+def test_which_mechanisms_serve_losses_and_which_randomise_data():
+    known = registry.everything()
+    assert {(m.trust, m.rhythm, m.name) for m in known if m.losses} == {
+        ("central", "stream", "toeplitz"),
+        ("central", "stream", "tree-gaussian"),
+        ("central", "stream", "tree-honaker"),
+        ("central", "stream", "tree-laplace"),
+        ("central", "stream", "tree-iid"),
+        ("local", "stream", "laplace"),
+        ("local", "stream", "gaussian"),
+    }
+    assert {(m.trust, m.name) for m in known if m.randomises} == {
+        ("local", "randomized-response"),
+        ("local", "one-step"),
+        ("local", "split"),
+    }
