@@ -148,7 +148,7 @@ def _elimination(free: RegretBound, actions: int) -> dict[str, RegretBound]:
     price = "X³AH⁶" if actions == 1 else "X³A²H⁶"
 
     def noise(n: Size) -> float:
-        return n.S**3 * n.A**actions * n.H**6 / n.epsilon
+        return float(n.S**3 * n.A**actions * n.H**6) / n.epsilon
 
     return {
         "central": _sum(free, f"{price}/eps", noise, f"{free.where} with E = H/eps"),
