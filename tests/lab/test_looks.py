@@ -37,8 +37,8 @@ def test_learners_without_a_panel_are_one_picture():
 
 def test_panels_have_one_colour_per_algorithm_and_one_style_per_claim():
     group = [
-        series("central", 0.1, label="printed: A"),
-        series("central", 1.0, label="printed: A"),
+        series("central", 0.1, label="printed: A", calibration="paper-003"),
+        series("central", 1.0, label="printed: A", calibration="paper-003"),
         series("local", 1.0, label="exact: A"),
         series(label="B"),
     ]
@@ -52,3 +52,19 @@ def test_panels_have_one_colour_per_algorithm_and_one_style_per_claim():
     looks = [look for _, _, look in lines]
     assert looks[1] == looks[2] and looks[0] != looks[1]
     assert looks[0][0] == looks[1][0] != looks[3][0]
+
+
+def test_a_claim_that_every_line_keeps_is_called_epsilon():
+    group = [series("central", 1.0, label="JDP: A"), series("local", 10.0, label="LDP: A")]
+    assert [name for _, name, _ in lines_by_claim(group)] == ["A, ε = 1", "A, ε = 10"]
+
+
+def test_with_one_epsilon_per_line_algorithms_differ_in_style_too():
+    group = [
+        series("central", 1.0, label="JDP: A"),
+        series("central", 1.0, label="JDP: B"),
+        series("local", 10.0, label="LDP: B"),
+    ]
+    first, second, third = (look for _, _, look in lines_by_claim(group))
+    assert second == third
+    assert first[0] != second[0] and first[1] != second[1]

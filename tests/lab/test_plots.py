@@ -308,7 +308,7 @@ def test_panels_share_axes_colours_and_one_legend():
     assert first.lines[0].get_color() == second.lines[0].get_color()
     assert first.get_ylim() == second.get_ylim()
     names = [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert names == ["A, claimed ε = 1", "playing at random", "B"]
+    assert names == ["A, ε = 1", "playing at random", "B"]
     plt.close(drawn)
     drawn = figure(folder, "cost")  # points with names of their own need no panels
     assert len(drawn.axes) == 1

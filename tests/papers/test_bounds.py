@@ -47,6 +47,13 @@ SUPPORT = 7.0
         # 001, Theorem 11
         ("sdp-pe", "shuffle", math.sqrt(S * A * H**3 * K) + S**3 * A * H**6 / EPS),
         ("pe", "none", math.sqrt(S * A * H**3 * K)),
+        # 001, Theorem 6: sqrt(XAH³K) + X³AH⁵E, with E = H/eps and H·sqrt(K)/eps
+        ("sdp-pe", "central", math.sqrt(S * A * H**3 * K) + S**3 * A * H**5 * (H / EPS)),
+        (
+            "sdp-pe",
+            "local",
+            math.sqrt(S * A * H**3 * K) + S**3 * A * H**5 * (H * math.sqrt(K) / EPS),
+        ),
         # 004, Theorems 5.2 and 5.8
         ("private-uc-o-reps", "none", H * SUPPORT * math.sqrt(K)),
         ("private-uc-o-reps", "central", H * SUPPORT * math.sqrt(K) + S**2 * A * H**2 / EPS),
@@ -132,6 +139,23 @@ def test_version_000_has_bounds_of_its_own():
     free = math.sqrt(S**2 * A * H**5 * K)
     assert VERSION_000["none"](S, A, H, K) == pytest.approx(free)
     assert VERSION_000["shuffle"](S, A, H, K, EPS) == pytest.approx(free + S**3 * A**2 * H**6 / EPS)
+    local = S**3 * A**2 * H**5 * (H * math.sqrt(K) / EPS)
+    assert VERSION_000["local"](S, A, H, K, EPS) == pytest.approx(free + local)
+
+
+WITHOUT = {
+    "etc": {"shuffle", "central", "local", "none"},
+    "flow-ucb": {"shuffle", "central", "local", "none"},
+    "ldp-psrl": {"none", "central", "local"},
+    "ldp-obi": {"central"},
+}
+"""What no paper proves a bound for."""
+
+
+@pytest.mark.parametrize("learner", learner_names())
+def test_every_learner_has_bounds_for_its_trust_models(learner):
+    missing = set(get_learner(learner).trusts) - set(bounds_of(learner))
+    assert missing == WITHOUT.get(learner, set())
 
 
 def test_the_worst_effective_support_is_that_of_the_paper():

@@ -230,14 +230,16 @@ def test_private_uob_lbps_as_printed(name):
     """004: Theorem 4.2, (4.1), Section 5.1 (1), (3) and Section 5.2 (3)."""
     preset = get_preset(name)
     made, settings = world(preset)
-    states = sum(made.plan.size.widths[:-1])
+    states, pairs = sum(made.plan.size.widths[:-1]), made.plan.size.pairs
+    assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
+    assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert settings.loss_estimator == "paper"
     assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
     assert made.plan.loss_law == LaplaceLaw(3 * H).scaled(LOSS_UNITS)
     scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
     assert made.plan.noise.law == LaplaceLaw(scale)
     learner = UobLbps(made, settings)
-    failure = made.failure / (made.plan.size.pairs * K)
+    failure = made.failure / (pairs * K)
     printed = 3 * H * math.log(1 / failure)  # E' = 3H/eps·log(iota)
     assert learner.limit == pytest.approx(printed)
 

@@ -1,7 +1,9 @@
 """Every constant of every preset, as it stands in the papers: formula, and where it is printed.
 
-Compared with the papers line by line; `test_presets` compares the code with the formulas.
+Compared with the papers line by line. ``COMPUTED`` names the test that compares the code with each.
 """
+
+from pathlib import Path
 
 import pytest
 
@@ -132,3 +134,56 @@ def test_constants_are_those_of_the_paper(name):
     constants = PRESETS[name].constants
     assert {key: (one.formula, one.where) for key, one in constants.items()} == printed
     assert {key: one.run for key, one in constants.items() if one.run} == RUN.get(name, {})
+
+
+FULL, BANDIT = "004-full-jdp 004-full-ldp", "004-bandit-jdp 004-bandit-ldp"
+HERE, LEARNERS = "papers/test_presets.py", "learners"
+_PE = f"{HERE}::test_policy_elimination_as_printed"
+_OBI = f"{HERE}::test_ldp_obi_as_printed"
+_VALID = "privacy/postprocess/test_valid_counts.py::test_totals_are_matched_within_a_quarter"
+_BOXES = f"{LEARNERS}/adversarial/test_world.py::test_confidence_boxes_by_hand"
+_REPS, _LBPS = f"{HERE}::test_private_uc_o_reps_as_printed", f"{HERE}::test_private_uob_lbps"
+COMPUTED = [
+    (SHUFFLE, ("epsilon'", "tau", "noise, n <= tau", "noise, n > tau", "beta'"), _PE),
+    (SHUFFLE, ("iota", "C_1", "infrequent", "L_b", "width", "episodes of a stage"), _PE),
+    ("001", ("fine exploration",), f"{LEARNERS}/elimination/test_coverage.py::test_certificate"),
+    (f"{SHUFFLE} {BERNSTEIN}", ("post-processing",), _VALID),
+    (OBI, ("alpha", "estimates", "beta^r", "beta^p", "failure of c_1 to c_4"), _OBI),
+    (
+        OBI,
+        ("bonus", "cap"),
+        f"{LEARNERS}/streams/test_ldp_obi_kernels.py::test_values_and_actions_are_those_of",
+    ),
+    (f"{OBI} 002-psrl", ("noise", "delta_0"), f"{HERE}::test_local_randomisers_of_002"),
+    (
+        "002-psrl",
+        ("posterior",),
+        f"{LEARNERS}/streams/test_psrl.py::test_printed_ldp_psrl_takes_counts_at_face_value",
+    ),
+    (BERNSTEIN, ("noise", "iota", "bonus 1", "bonus 2"), f"{HERE}::test_dp_ucbvi_as_printed"),
+    (BERNSTEIN, ("bonus 3", "bonus 4", "clip"), f"{HERE}::test_dp_ucbvi_as_printed"),
+    (ADVERSARIAL, ("beta_k", "post-processing"), _BOXES),
+    (FULL, ("iota", "delta", "eta", "noise on counts", "noise on losses"), _REPS),
+    (BANDIT, ("iota", "delta", "eta", "E'", "noise on counts", "noise on losses"), _LBPS),
+    (
+        BANDIT,
+        ("loss estimate",),
+        f"{LEARNERS}/adversarial/test_uob_lbps_estimators.py::test_the_printed_estimate_adds",
+    ),
+]
+"""Presets, their constants, and the test (or how its name begins) that computes them."""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_constant_is_computed_by_a_test(name):
+    tests = Path(__file__).parents[1]
+    computed = {
+        constant: test
+        for presets, constants, test in COMPUTED
+        if name in presets.split()
+        for constant in constants
+    }
+    assert set(PRESETS[name].constants) <= set(computed)
+    for test in computed.values():
+        path, _, function = test.partition("::")
+        assert f"\ndef {function}" in (tests / path).read_text(encoding="utf-8")

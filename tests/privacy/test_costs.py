@@ -39,6 +39,23 @@ def test_integer_messages_of_the_papers():
     assert linked.delta_of_whole_vectors == pytest.approx(0.93, abs=0.01)
 
 
+@pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
+@pytest.mark.parametrize(
+    ("trust", "rhythm"),
+    [
+        (Shuffle(epsilon=1, delta=1e-5, mechanism="bits", calibration="paper-000"), "batch"),
+        (Shuffle(epsilon=1, delta=1e-5, mechanism="bits", calibration="paper-001"), "batch"),
+        (Local(epsilon=1, mechanism="laplace", calibration="paper-002"), "stream"),
+        (Local(epsilon=1, mechanism="laplace", calibration="paper-003"), "stream"),
+    ],
+)
+def test_a_paper_is_compared_with_itself_not_with_another(trust, rhythm):
+    """000 does not split beta, 002 prints twice the scale of 003: each has its own figures."""
+    report = calibrate(trust, SHAPE, users=20_000, rhythm=rhythm)
+    assert report.paper_noise_std == pytest.approx(report.noise_std)
+    assert report.delivered_by_paper["epsilon"] == report.guarantee.epsilon
+
+
 @pytest.mark.core
 def test_report_of_shuffle_by_classes():
     report = calibrate(Shuffle(epsilon=1, delta=1e-6), SHAPE, users=20_000)

@@ -83,12 +83,17 @@ def panels_of(learners: Sequence[LearnerRow], series: Sequence[Series]) -> dict[
 def lines_by_claim(series: Sequence[Series]) -> list[Line]:
     """Lines of several panels: one algorithm has one colour in all, one claimed epsilon one style.
 
+    With one epsilon per line the style is the algorithm's, for printers without colours.
     What an algorithm is called stands behind ``: `` in its label (``printed: SDP-PE``). The claim
-    is what panels have in common; what is delivered stands in tables.
+    is what panels have in common; what is delivered stands in tables, where that may differ.
     """
     names = [one.facts["label"].partition(": ")[2] or one.facts["label"] for one in series]
     algorithms = list(dict.fromkeys(names))
-    claims = sorted({one.facts["epsilon"] for one in series if one.facts["trust"] != "none"})
+    private = [one.facts for one in series if one.facts["trust"] != "none"]
+    claims = sorted({facts["epsilon"] for facts in private})
+    kept = all(facts["calibration"] == "exact" for facts in private)
+    pairs = {(facts["label"], facts["epsilon"]) for facts in private}
+    single = len(pairs) == len({label for label, _ in pairs})
     lines: list[Line] = []
     for one, name in zip(series, names, strict=True):
         colour = COLOURS[algorithms.index(name) % len(COLOURS)]
@@ -96,6 +101,8 @@ def lines_by_claim(series: Sequence[Series]) -> list[Line]:
             lines.append((one, name, (colour, "-")))
             continue
         epsilon = one.facts["epsilon"]
-        style = STYLES[(1 + claims.index(epsilon)) % len(STYLES)]
-        lines.append((one, f"{name}, claimed ε = {epsilon:g}", (colour, style)))
+        number = algorithms.index(name) if single else claims.index(epsilon)
+        style = STYLES[(1 + number) % len(STYLES)]
+        said = "ε" if kept else "claimed ε"
+        lines.append((one, f"{name}, {said} = {epsilon:g}", (colour, style)))
     return lines

@@ -1,7 +1,8 @@
 """Regret bounds, upper and lower, as callables: up to constants and logarithms, as printed.
 
 ``BOUNDS[learner][trust]`` is what a paper proves for a learner under a trust model with its printed
-constants; learners of ours have none. A picture can draw one as a dotted slope.
+constants. No paper proves one for LDP-PSRL, for LDP-OBI with a tree, or for learners of ours. A
+picture can draw one as a dotted slope.
 
 >>> round(BOUNDS["dp-ucbvi"]["central"](S=4, A=2, H=6, K=20_000, epsilon=1.0))
 12791
@@ -139,6 +140,27 @@ _SDP_000 = _sum(
 )
 
 
+def _elimination(free: RegretBound, actions: int) -> dict[str, RegretBound]:
+    """Theorem 6 of 000 or 001, which is for any E, with the E of batches released otherwise.
+
+    E is O(H/eps) of one central release and O(H·sqrt(K)/eps) of sums of K local reports.
+    """
+    price = "X³AH⁶" if actions == 1 else "X³A²H⁶"
+
+    def noise(n: Size) -> float:
+        return float(n.S**3 * n.A**actions * n.H**6) / n.epsilon
+
+    return {
+        "central": _sum(free, f"{price}/eps", noise, f"{free.where} with E = H/eps"),
+        "local": _sum(
+            free,
+            f"{price}·sqrt(K)/eps",
+            lambda n: noise(n) * math.sqrt(n.K),
+            f"{free.where} with E = H·sqrt(K)/eps",
+        ),
+    }
+
+
 _OBI = _sum(
     _UCRL,
     "H³S²A·sqrt(K)/eps",
@@ -156,8 +178,8 @@ BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
     "psrl": {
         "none": RegretBound("HS·sqrt(AT), Bayesian", _UCRL.shape, "Osband, Russo and Van Roy 2013")
     },
-    "pe": {"none": _PE_001},
-    "sdp-pe": {"none": _PE_001, "shuffle": _SDP_001},
+    "pe": {"none": _PE_001, "shuffle": _SDP_001, **_elimination(_PE_001, 1)},
+    "sdp-pe": {"none": _PE_001, "shuffle": _SDP_001, **_elimination(_PE_001, 1)},
     "private-uc-o-reps": {
         "none": _SUPPORT,
         "central": _sum(
@@ -191,7 +213,11 @@ BOUNDS: Mapping[str, Mapping[str, RegretBound]] = {
 }
 """Learner -> trust model -> bound, for the printed constants."""
 
-VERSION_000: Mapping[str, RegretBound] = {"none": _PE_000, "shuffle": _SDP_000}
+VERSION_000: Mapping[str, RegretBound] = {
+    "none": _PE_000,
+    "shuffle": _SDP_000,
+    **_elimination(_PE_000, 2),
+}
 """Policy elimination with ``fine="mixture"``."""
 
 _FREE = RegretBound(

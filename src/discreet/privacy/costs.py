@@ -349,12 +349,14 @@ def _library_installed() -> bool:
 
 
 def _printed(trust: TrustModel, request: _Request) -> JsonObject:
-    """The papers' constants for the same request, where there are any."""
+    """The papers' constants for the same request, where there are any: those of the paper asked."""
     if not isinstance(trust, PrivateTrust):
         return {}
+    asked = trust.calibration
+    calibration = "paper" if asked == "exact" else asked  # each paper has its own constants
     mechanisms = dict.fromkeys([trust.mechanism, "auto"])
     for mechanism in mechanisms:
-        printed = replace(trust, mechanism=mechanism, calibration="paper")
+        printed = replace(trust, mechanism=mechanism, calibration=calibration)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DiscreetWarning)

@@ -111,6 +111,12 @@ def test_confidence_boxes_by_hand():
     counts.visits[:] = counts.transitions[:] = 0
     update_boxes(counts, 0.0, 2.0, 1.0, boxes)
     np.testing.assert_array_equal(boxes.lower[0, 0, 0], [0, 0])
+    # the whole beta_k: (4E + 7 ln iota)/N~ outside of the root, N~ with the E/2 of (5.2)
+    counts.transitions[0, 0, 0], counts.visits[0, 0, 0] = (30_000.0, 70_000.0), 100_000.0
+    update_boxes(counts, 8.0, 2.0, 1.0, boxes)
+    N, P = 100_004, np.array([30_002, 70_002]) / 100_004
+    beta = np.sqrt(2 * P * (1 - P) * 2 / N) + (4 * 8 + 7 * 2) / N
+    np.testing.assert_allclose(boxes.upper[0, 0, 0] - boxes.lower[0, 0, 0], 2 * beta)
 
 
 def test_true_transitions_stay_inside_the_boxes():

@@ -123,6 +123,14 @@ def test_noiseless_counts_are_kept():
 
 
 @pytest.mark.core
+def test_totals_are_matched_within_a_quarter_and_half_the_error_is_added():
+    """E = 8: a sum of 30 against 25 is brought to 27, then E/(2S) = 2 is added to each."""
+    valid = valid_counts([10.0, 20.0], 25.0, 8.0)
+    assert valid.transitions.tolist() == pytest.approx([8.5 + 2.0, 18.5 + 2.0])
+    assert valid.visits == pytest.approx(27.0 + 4.0)
+
+
+@pytest.mark.core
 def test_visits_never_underestimate_while_the_noise_is_within_its_bound():
     rng = np.random.default_rng(6)
     bound = 8.0
