@@ -8,7 +8,7 @@ import pytest
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.flow_ucb.mixture import MOST_ROUTES
-from discreet.learners.flow_ucb.settings import AHEAD_CONFIDENCE, usual_confidence
+from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.learners.learn import make_batch_learner, public_facts
@@ -58,7 +58,7 @@ def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, 
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
 
 
-@pytest.mark.parametrize(("trust", "share"), [(CENTRAL, AHEAD_CONFIDENCE), (discreet.Local(1), 1)])
+@pytest.mark.parametrize(("trust", "share"), [(CENTRAL, 0.8), (discreet.Local(1), 1)])
 def test_the_usual_confidence_is_less_where_widths_are_larger_from_the_start(trust, share):
     learner = learner_of(river(0), trust)
     usual = share * usual_confidence(learner._plenty)

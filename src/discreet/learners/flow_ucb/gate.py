@@ -12,7 +12,7 @@ Transitions of a row are pooled if z of all rows together is below 2g and its ow
 g = 1 + 0.15·ln+(t/1e4): small biases that many users make visible are tolerated. Rows above 4g are
 odd and stand alone; they say nothing about the others, so that they are not counted among all rows
 together. More than a tenth of the rows, or two of the first few, are no exception any more: then
-nothing is pooled. In a problem of fewer than ten rows, one is.
+nothing is pooled. In a problem of fewer than ten rows, none may be odd.
 Rewards are pooled if, besides, their own z are below the same limits. The gate cannot see a
 difference at a step where hardly anybody was: that is what `own_step` is for.
 """
