@@ -94,3 +94,30 @@ assert product(2 * np.eye(3), np.ones((3, 3))) == (18.0, "OF PRODUCTS", [1.0, 3.
 assert "scipy.linalg.cython_blas" in sys.modules
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("module", "owner", "missing"),
+    [
+        ("numba.np.linalg", "", "ensure_blas"),
+        ("numba.core.base", "BaseContext", "install_registry"),
+        ("numba.core.registry", "", "cpu_target"),
+        ("numba.core.compiler_lock", "", "global_compiler_lock"),
+    ],
+)
+def test_a_numba_without_these_internals_loads_by_itself(module, owner, missing):
+    """Another version may call them otherwise: the first kernel then takes its time."""
+    code = f"""
+import importlib
+import numba, numpy as np
+place = importlib.import_module({module!r})
+place = getattr(place, {owner!r}, place)
+kept = getattr(place, {missing!r})
+delattr(place, {missing!r})
+import discreet._jit as jit
+setattr(place, {missing!r}, kept)
+product = jit.inlined(lambda a, b: np.dot(a, b).sum())
+assert product(2 * np.eye(3), np.ones((3, 3))) == 18.0
+assert "refresh" not in vars(numba.core.registry.cpu_target.target_context)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

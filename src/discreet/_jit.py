@@ -12,9 +12,8 @@ gc.disable()  # a fifth of loading numba would be a search for garbage among wha
 try:
     import numba
     from numba import types
-    from numba.core import event, imputils, registry
+    from numba.core import event
     from numba.extending import intrinsic
-    from numba.np import linalg
 finally:
     if _collecting:
         gc.enable()
@@ -26,7 +25,22 @@ def _load_numba() -> None:
     Numba asks whether SciPy's linear algebra is there by loading all of it (a kernel that calls it
     loads it later). And each of some 250 overloaded methods, when its type is made known, makes
     known all that is new, in the middle of the same: here that is done once before and once after.
+    Nobody compiles meanwhile. These are internals of numba: one that lacks them loads all of this
+    by itself with the first kernel, and so it may.
     """
+    try:
+        from numba.core.compiler_lock import global_compiler_lock
+
+        with global_compiler_lock:
+            _load_once()
+    except (ImportError, AttributeError, TypeError):
+        return
+
+
+def _load_once() -> None:
+    from numba.core import imputils, registry
+    from numba.np import linalg
+
     target, typing = registry.cpu_target.target_context, registry.cpu_target.typing_context
     ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:

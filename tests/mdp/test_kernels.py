@@ -268,3 +268,17 @@ def test_numbers_without_end_leave_no_row_unread():
         expected, first = reading_all_rows(mdp, rewards)
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(best, first)
+
+
+def test_numbers_that_round_by_as_much_as_they_are_leave_no_row_unread():
+    """Products of the smallest doubles vanish: a mean can fall behind its bounds."""
+    rng, states = np.random.default_rng(0), 200
+    rows = rng.dirichlet(np.full(states, 1e4), size=(states, 4))
+    rows[:, 1] = np.eye(states)
+    gains = np.broadcast_to(5e-324 * np.array([2, 1, 0, 0]), (states, 4))
+    mdp = TabularMDP(transitions=rows, rewards=gains, horizon=3)
+    values, best = _kernels.maximise(mdp.rows, mdp.full_rewards)
+    expected, first = reading_all_rows(mdp, mdp.full_rewards)
+    assert first[0].tolist() == [1] * states
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(best, first)

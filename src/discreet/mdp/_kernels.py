@@ -19,6 +19,10 @@ _WORTH = 64
 """Entries per state and action from which on it pays to ask which rows can be left unread."""
 
 
+_TINY = 2.2250738585072014e-308
+"""Below it a product rounds by up to 2.5e-324 whatever its size; S of them stay far below it."""
+
+
 @kernel
 def _expected(rows: SparseRows, row: int, values: FloatArray) -> float:
     """The mean of ``values`` at the next state; four partial sums keep the processor busy."""
@@ -95,7 +99,7 @@ def maximise(rows: SparseRows, rewards: FloatArray) -> tuple[FloatArray, IntArra
         t, ahead, change, crowded = _step(rows, h), (values[h + 1], h + 1), (fell, rose), True
         numbers, gains = rows.numbers[t], rewards[h]
         if worth and h <= ask:
-            slack = _rounding(rows, horizon) * (moved + np.abs(gains).max())
+            slack = _rounding(rows, horizon) * (moved + np.abs(gains).max()) + _TINY
             pairs = _possible(numbers.ravel(), gains, means, change, slack)
             crowded = 2 * pairs.size > numbers.size
             ask, pause = (h - 1 - pause, max(1, 2 * pause)) if crowded else (h - 1, 0)

@@ -91,6 +91,32 @@ def test_printed_constants_give_the_printed_bonus():
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("trust", RANDOMISERS)
+@pytest.mark.parametrize("union", ["known", "printed"])
+def test_bounds_depend_on_how_many_users_came_not_on_who_asks_beside_them(trust, union):
+    learner = obi(trust, episodes=1000, union=union)
+    users = np.array([1000, 0, 7, 7, 999, 500])
+    alone = np.concatenate([learner.coefficients(users[i : i + 1]) for i in range(len(users))])
+    np.testing.assert_array_equal(learner.coefficients(users), alone)
+    together = np.transpose(learner.noise_bounds(users))
+    np.testing.assert_array_equal(
+        together, [np.ravel(learner.noise_bounds(users[i : i + 1])) for i in range(len(users))]
+    )
+    assert learner.coefficients(users[:0]).shape == (0, 6)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("union", ["known", "printed"])
+def test_more_users_than_episodes_have_no_bound(union):
+    """Compiled code would read beyond the end of the table: a bonus of next to nothing."""
+    learner = obi(Local(2, mechanism="laplace"), episodes=1000, union=union)
+    assert learner.coefficients(np.array([1000])).min() > 0
+    for ask in (learner.coefficients, learner.noise_bounds):
+        with pytest.raises(InvalidInputError, match=r"at most 1000 users.*got 1001"):
+            ask(np.array([3, 1001]))
+
+
+@pytest.mark.core
 def test_multipliers_never_scale_what_pays_for_the_shift():
     """The estimate misses alpha·c of its denominator in every run: that is bias, not noise."""
     learner = obi(Local(2, mechanism="laplace"), privacy_scale=0.0, bonus_scale=0.0, alpha=1.5)

@@ -53,10 +53,15 @@ def deterministic():
     )
 
 
+@pytest.mark.parametrize("block", [7, 1000])
 @pytest.mark.parametrize("stationary", [False, True])
 @pytest.mark.parametrize("trust", TRUSTS, ids=repr)
-def test_the_compiled_release_is_the_plain_one(trust, stationary):
+def test_the_compiled_release_is_the_plain_one(monkeypatch, trust, stationary, block):
+    """In one block and in nine: no user gets the draws of another block's."""
     plan = plan_of(trust, 60, stationary)
+    draws = max(plan.cells, 2 * MDP.horizon + 1)
+    monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * block * draws)
+    assert len(list(SimulatedStream(MDP, plan, RunSeeds(3)).blocks())) == -(-60 // block)
     stream, _, _ = compiled(plan, deterministic(), False, np.random.default_rng(0))
     plain = SimulatedStream(MDP, plan, RunSeeds(3))
     for _ in range(60):

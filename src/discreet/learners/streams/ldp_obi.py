@@ -149,11 +149,18 @@ class LdpObi(LaneLearner):
         return one[at], many[at]
 
     def _bounds(self, users: Ints) -> tuple[Ints, Floats, Floats]:
-        """Times from which on, and c and c3 then; the times may be those that are asked for."""
+        """Times in order, and c and c3 up to each; the times may be those that are asked for."""
         scale, printed = self.settings.error_scale, self.settings.union == "printed"
+        episodes = self.problem.episodes
         if not printed and _law_of(self.plan) is None:
-            one = scale * self.error_bounds(users, self._failure(self.problem.episodes))
-            return users, one, self.problem.shape.states * one
+            times = np.unique(users)
+            one = scale * self.error_bounds(times, self._failure(episodes))
+            return times, one, self.problem.shape.states * one
+        if users.max(initial=0) > episodes:
+            raise InvalidInputError(
+                f"Expected at most {episodes} users, the episodes of the run, got {users.max()}: "
+                f"no bound is known beyond; plan a longer run."
+            )
         if self._grid is None:
             grid, one, many = self._each_with_its_own() if printed else self._all_at_once()
             self._grid = grid, scale * one, scale * many

@@ -20,8 +20,8 @@ def bonus_rows(
     """Coefficients before each release: see `LdpObi.coefficients`.
 
     Args:
-        users: released before, in order.
-        bounds: times, and the bounds c and c3 up to each.
+        users: released before; quick if in order.
+        bounds: times in order, none before the last of ``users``; c and c3 up to each.
         states: S.
         factor: what k³ is multiplied with in the logarithm.
         scales: alpha, and the multipliers of bonus and privacy.
@@ -29,8 +29,10 @@ def bonus_rows(
     grid, one, many = bounds
     alpha, bonus, privacy = scales
     rows = np.empty((users.size, 6))
-    at = np.searchsorted(grid, users[0])
+    at = 0
     for i in range(users.size):
+        if i == 0 or users[i] < users[i - 1]:
+            at = np.searchsorted(grid, users[i])
         while grid[at] < users[i]:  # rounded up: a bound at a later time is one now
             at += 1
         c, c3, k = one[at], many[at], users[i] + 1.0
