@@ -12,13 +12,20 @@ generation (`flow_ucb_first`) and files of runs (`flow_rows`). Their commands ar
 import importlib
 import os
 import pkgutil
+import sys
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 
 def run_all(quick: bool, only: str = "") -> list[dict]:
-    """The rows of all modules ``bench_*`` whose name contains ``only``."""
+    """The rows of all modules ``bench_*`` whose name contains ``only``; says which is running."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("bench_"))
     parts = [importlib.import_module(f".{name}", __name__) for name in names if only in name]
-    return [line for part in parts if hasattr(part, "run") for line in part.run(quick)]
+    running = [part for part in parts if hasattr(part, "run")]
+    rows = []
+    for done, part in enumerate(running, start=1):
+        name = part.__name__.rpartition("bench_")[2]
+        print(f"{name} ({done} of {len(running)}) ...", file=sys.stderr, flush=True)
+        rows += part.run(quick)
+    return rows
