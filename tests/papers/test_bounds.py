@@ -134,6 +134,12 @@ def test_bounds_say_where_they_are_printed(learner, trust, where):
     assert BOUNDS[learner][trust].where == where
 
 
+def test_corollaries_of_ours_say_that_they_are_not_printed():
+    """Theorem 6 with the noise of central and local releases stands in no paper."""
+    ours = {(name, trust) for name, trust, bound in ALL if bound.where.startswith("not printed: ")}
+    assert ours == {(name, way) for name in ("pe", "sdp-pe", "000") for way in ("central", "local")}
+
+
 def test_version_000_has_bounds_of_its_own():
     """000, Theorems 6 and 11."""
     free = math.sqrt(S**2 * A * H**5 * K)

@@ -1,8 +1,10 @@
 """Regret bounds, upper and lower, as callables: up to constants and logarithms, as printed.
 
 ``BOUNDS[learner][trust]`` is what a paper proves for a learner under a trust model with its printed
-constants. No paper proves one for LDP-PSRL, for LDP-OBI with a tree, or for learners of ours. A
-picture can draw one as a dotted slope.
+constants. Those of policy elimination under central and local privacy are printed nowhere: they are
+corollaries of Theorem 6, and their ``where`` begins with "not printed". Without noise only the
+leading term is kept (Theorem 6 needs E of about 1: X³AH⁵ more). No paper proves one for LDP-PSRL,
+for LDP-OBI with a tree, or for learners of ours. A picture can draw one as a dotted slope.
 
 >>> round(BOUNDS["dp-ucbvi"]["central"](S=4, A=2, H=6, K=20_000, epsilon=1.0))
 12791
@@ -53,7 +55,7 @@ class RegretBound:
     Attributes:
         text: as a person reads it.
         shape: up to constants and logarithms.
-        where: it is printed.
+        where: it is printed, or what it follows from ("not printed: ...").
         proven: False where the printed proof has a gap, or drops a term.
         layered: True if S is the number of states of all layers together (X of 004).
     """
@@ -141,22 +143,23 @@ _SDP_000 = _sum(
 
 
 def _elimination(free: RegretBound, actions: int) -> dict[str, RegretBound]:
-    """Theorem 6 of 000 or 001, which is for any E, with the E of batches released otherwise.
+    """Theorem 6 of 000 or 001, which is for any E, with the E of batches released otherwise: ours.
 
     E is O(H/eps) of one central release and O(H·sqrt(K)/eps) of sums of K local reports.
     """
     price = "X³AH⁶" if actions == 1 else "X³A²H⁶"
+    source = f"not printed: {free.where} with E ="
 
     def noise(n: Size) -> float:
         return float(n.S**3 * n.A**actions * n.H**6) / n.epsilon
 
     return {
-        "central": _sum(free, f"{price}/eps", noise, f"{free.where} with E = H/eps"),
+        "central": _sum(free, f"{price}/eps", noise, f"{source} H/eps"),
         "local": _sum(
             free,
             f"{price}·sqrt(K)/eps",
             lambda n: noise(n) * math.sqrt(n.K),
-            f"{free.where} with E = H·sqrt(K)/eps",
+            f"{source} H·sqrt(K)/eps",
         ),
     }
 
