@@ -238,6 +238,16 @@ def test_bands_as_the_papers_draw_them(axes):
     assert labels(axes)[-1] == "playing at random"
 
 
+@pytest.mark.parametrize(("times", "leaves"), [(1.5, False), (30.0, True)])
+def test_playing_at_random_leaves_plain_axes_where_lines_would_be_flat(axes, times, leaves):
+    one = THREE[1]
+    far = replace(one, uniform=one.uniform * times * one.regret.max() / one.uniform[-1])
+    plot_range(axes, [far])
+    top = axes.get_ylim()[1]
+    assert (top < far.uniform[-1]) == leaves
+    assert top >= one.regret.max()
+
+
 def test_slopes_of_bounds_end_where_the_lines_do(axes):
     known = [replace(s, facts={**s.facts, "learner": "dp-ucbvi"}) for s in THREE]
     plot_bounds(axes, known)

@@ -140,14 +140,21 @@ def plot_range(
 def _plain_axes(
     axes: "Axes", lines: Sequence[Line], shade: Callable[[FloatArray], FloatArray]
 ) -> "Axes":
-    """Mean regret of every line; ``shade`` gives the lower and the upper edge of its band."""
+    """Mean regret of every line; ``shade`` gives the lower and the upper edge of its band.
+
+    Bands decide the limits where playing at random is far above them: it leaves the picture.
+    """
+    top = 0.0
     for one, name, (colour, style) in lines:
         low, high = shade(one.regret)
+        top = max(top, float(high.max()))
         axes.plot(one.episodes, one.regret.mean(axis=0), color=colour, ls=style, lw=1.8, label=name)
         axes.fill_between(one.episodes, low, high, color=colour, alpha=0.12, lw=0)
     longest = max((one for one, _, _ in lines), key=lambda s: s.episodes[-1])
     axes.plot(longest.episodes, longest.uniform, color="0.6", lw=1, ls=":", label=UNIFORM)
     axes.set(xlabel="episodes (users)", ylabel="cumulative regret")
+    if 0 < 2 * top < longest.uniform[-1]:
+        axes.set_ylim(-0.02 * top, 1.05 * top)
     return axes
 
 
