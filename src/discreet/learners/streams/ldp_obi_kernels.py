@@ -11,7 +11,7 @@ _SHIFT_R, _SHIFT_P, _ROOT_R, _LINEAR_R, _ROOT_P, _LINEAR_P = range(6)
 
 @kernel
 def bonus_rows(
-    users: Ints,
+    counts: Ints,
     bounds: tuple[Ints, Floats, Floats],
     states: int,
     factor: float,
@@ -20,22 +20,22 @@ def bonus_rows(
     """Coefficients before each release: see `LdpObi.coefficients`.
 
     Args:
-        users: released before; quick if in order.
-        bounds: times in order, none before the last of ``users``; c and c3 up to each.
+        counts: of users released before; quick if in order.
+        bounds: times in order, none before the last of ``counts``; c and c3 up to each.
         states: S.
         factor: what k³ is multiplied with in the logarithm.
         scales: alpha, and the multipliers of bonus and privacy.
     """
     grid, one, many = bounds
     alpha, bonus, privacy = scales
-    rows = np.empty((users.size, 6))
+    rows = np.empty((counts.size, 6))
     at = 0
-    for i in range(users.size):
-        if i == 0 or users[i] < users[i - 1]:
-            at = np.searchsorted(grid, users[i])
-        while grid[at] < users[i]:  # rounded up: a bound at a later time is one now
+    for i in range(counts.size):
+        if i == 0 or counts[i] < counts[i - 1]:
+            at = np.searchsorted(grid, counts[i])
+        while grid[at] < counts[i]:  # rounded up: a bound at a later time is one now
             at += 1
-        c, c3, k = one[at], many[at], users[i] + 1.0
+        c, c3, k = one[at], many[at], counts[i] + 1.0
         log = np.log(factor * (k * k * k))
         rows[i, _SHIFT_R] = alpha * c
         rows[i, _SHIFT_P] = alpha * c3
