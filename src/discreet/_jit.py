@@ -7,17 +7,6 @@ from typing import Any, TypeVar
 
 from discreet.errors import DiscreetError
 
-_collecting = gc.isenabled()
-gc.disable()  # a fifth of loading numba would be a search for garbage among what stays
-try:
-    import numba
-    from numba import types
-    from numba.core import event
-    from numba.extending import intrinsic
-finally:
-    if _collecting:
-        gc.enable()
-
 
 def _load_numba() -> None:
     """What the first kernel would make numba load, in half of its time.
@@ -56,8 +45,14 @@ def _load_once() -> None:
     target.refresh()
 
 
-gc.disable()
+_collecting = gc.isenabled()
+gc.disable()  # a fifth of loading numba would be a search for garbage among what stays
 try:
+    import numba
+    from numba import types
+    from numba.core import event
+    from numba.extending import intrinsic
+
     _load_numba()
 finally:
     if _collecting:

@@ -1,9 +1,9 @@
 """Compiled dynamic programming and compiled simulation of single episodes.
 
 Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at most
-O(H S^2 A) in all. Simulation runs over cumulative
-rows (`tabular.EpisodeTables`) and draws from the NumPy generator it is given, so that a learner's
-kernel can call it once per episode.
+O(H S^2 A) in all; rows that are dense are kept with their zeros and read four at a time (`_dot`).
+Simulation runs over cumulative rows (`tabular.EpisodeTables`) and draws from the NumPy generator it
+is given, so that a learner's kernel can call it once per episode.
 """
 
 from typing import NamedTuple
