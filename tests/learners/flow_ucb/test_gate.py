@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners.flow_ucb import evidence as columns
 from discreet.learners.flow_ucb.evidence import Evidence
-from discreet.learners.flow_ucb.gate import nothing_pooled, pooled_rows
+from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
 
 
 def evidence_of(moves, rewards, visits, noise=60.0, seed=0):
@@ -102,3 +102,6 @@ def test_nothing_is_shared_where_nothing_may_be():
     pooled = nothing_pooled(Evidence.empty(3, 2, 4))
     assert pooled.moves.shape == pooled.gains.shape == (2, 4)
     assert not (pooled.moves | pooled.gains).any()
+    declared = everything_pooled(Evidence.empty(1, 2, 4))
+    assert declared.moves.shape == declared.gains.shape == (2, 4)
+    assert (declared.moves & declared.gains).all()

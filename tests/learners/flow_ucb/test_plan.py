@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from discreet.learners.flow_ucb.belief import Pooled, believed
-from discreet.learners.flow_ucb.evidence import DOUBT, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, TOTAL, VISITS, Evidence
 from discreet.learners.flow_ucb.plan import Planner
 from discreet.mdp.shape import Shape
 
 
-def belief_of(visits, rewards, doubt, horizon=2):
+def belief_of(visits, rewards, doubt, horizon=2, pooled=False):
     """One state; per action the visits, the mean reward and the variance of the visits."""
     evidence = Evidence.empty(horizon, 1, len(visits))
     evidence.number[:] = np.arange(horizon * len(visits)).reshape(horizon, 1, -1)
@@ -17,8 +17,8 @@ def belief_of(visits, rewards, doubt, horizon=2):
     for sums in (evidence.moves, evidence.gains):
         sums[..., VISITS], sums[..., DOUBT] = visits, doubt
     evidence.gains[..., TOTAL] = np.array(visits) * np.array(rewards)
-    nothing = np.zeros((1, len(visits)), bool)
-    return believed(evidence, Pooled(nothing, nothing))
+    rows = np.full((1, len(visits)), pooled)
+    return believed(evidence, Pooled(rows, rows))
 
 
 def planner(actions, horizon=2):
@@ -69,7 +69,36 @@ def test_width_is_per_row():
     width[..., 1] = 2.0
     route = planner(2).optimistic(belief, width, np.zeros((2, 1, 2)))
     assert route.actions.ravel().tolist() == [1, 1]
-    np.testing.assert_allclose(route.bonus, 0.2)
+    np.testing.assert_allclose(route.bonus[-1], 0.2)
+
+
+@pytest.mark.parametrize("horizon", [1, 3, 16])
+def test_errors_of_single_steps_add_up_as_squares_and_those_of_a_pooled_row_as_they_are(horizon):
+    # Every step's reward is known up to sd 0.1. Independent errors leave 0.1·sqrt(H) of all steps
+    # together; one row for all steps is wrong by the same amount H times.
+    for pooled, expected in ((False, 0.1 * horizon**0.5), (True, 0.1 * horizon)):
+        belief = belief_of([100.0], [0.25], [0.0], horizon, pooled)
+        belief.gains[..., VISITS], belief.gains[..., NOISE] = 100.0, 100.0
+        belief.gains[..., TOTAL] = 25.0
+        nobody = np.zeros((horizon, 1, 1))
+        route = planner(1, horizon).optimistic(belief, nobody + 1.0, nobody)
+        assert route.bonus.sum() == pytest.approx(expected)
+        assert route.values[0, 0] == pytest.approx(0.25 * horizon + expected)
+
+
+def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
+    # Of two steps the second is known: all that is unsure is the first, and counts whole.
+    belief = belief_of([1e12], [0.25], [0.0])
+    belief.gains[0, ..., VISITS], belief.gains[0, ..., NOISE] = 100.0, 100.0
+    belief.gains[0, ..., TOTAL] = 25.0
+    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    np.testing.assert_allclose(route.bonus.ravel(), [0.1, 0.0], atol=1e-9)
+    # Unsure is the second as well, three times as much: sqrt(0.01 + 0.09) in all.
+    belief.gains[1] = belief.gains[0]
+    belief.gains[1, ..., NOISE] = 900.0
+    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    np.testing.assert_allclose(route.bonus.ravel(), [0.1**0.5 - 0.3, 0.3])
+    np.testing.assert_allclose(route.moments[..., 3].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
 
 
 def test_reach_takes_work_that_is_known_before():

@@ -44,6 +44,12 @@ def nothing_pooled(evidence: Evidence) -> Pooled:
     return Pooled(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
 
 
+def everything_pooled(evidence: Evidence) -> Pooled:
+    """All steps alike: declared, not found."""
+    rows = evidence.number.shape[1:]
+    return Pooled(np.ones(rows, np.bool_), np.ones(rows, np.bool_))
+
+
 def pooled_rows(evidence: Evidence, users: int, doubted: float) -> Pooled:
     """The rows that may be pooled after ``users`` users; ``doubted``: `Planner.doubted`."""
     from discreet.learners.flow_ucb import gate_kernels

@@ -50,7 +50,7 @@ from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
-from discreet.learners.flow_ucb.gate import nothing_pooled, pooled_rows
+from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
 from discreet.learners.flow_ucb.mixture import Part, mixed, several
 from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
@@ -58,6 +58,7 @@ from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     AHEAD,
     AHEAD_CONFIDENCE,
+    ALONE,
     SCARCE,
     FlowSettings,
     users_per_unit,
@@ -142,7 +143,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def _belief(self) -> Belief:
         """The evidence, pooled where the gate and the own-step check allow it."""
         evidence = self._evidence
-        if self.problem.stationary or self.settings["pooling"] == "never" or not self._told:
+        if self.problem.stationary:
+            return believed(evidence, everything_pooled(evidence))
+        if self.settings["pooling"] == "never" or not self._told:
             return believed(evidence, nothing_pooled(evidence))
         belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
         return self._checked(belief)
@@ -162,8 +165,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
             visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
+        alone = ~(belief.pooled_gains | belief.pooled_moves)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
-        return width
+        return np.where(alone, ALONE * width, width)
 
     def _next_request(self) -> Request:
         belief, left = self._belief(), self._left

@@ -16,7 +16,8 @@ class Route(NamedTuple):
         actions: ``[H, S]``.
         values: ``[H + 1, S]``, its value by its own account, bonuses included.
         bonus: ``[H, S]``, the part of the value that is not known.
-        moments: ``[H, S, 3]``: variance and squared deviations of the next value, and the reward.
+        moments: ``[H, S, 4]``: variance and squared deviations of the next value, the reward, and
+            what is left of the row's bonus as its error is independent of those that follow it.
         occupancy: ``[H, S]``, how likely the model is there.
     """
 
@@ -33,7 +34,7 @@ class Route(NamedTuple):
             np.zeros((horizon, states), np.int64),
             np.zeros((horizon + 1, states)),
             np.zeros((horizon, states)),
-            np.zeros((horizon, states, 3)),
+            np.zeros((horizon, states, 4)),
             np.zeros((horizon, states)),
         )
 

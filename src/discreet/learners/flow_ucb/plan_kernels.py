@@ -140,6 +140,26 @@ def gain_variance(
 
 
 @kernel
+def later_variance(rows: Sparse, i: int, following: FloatArray) -> float:
+    """Mean over the next states of row i of what is unsure from there on."""
+    mean = 0.0
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        mean += rows.entries[k] * following[rows.columns[k]]
+    return mean
+
+
+@kernel
+def added_deviation(square: float, later: float) -> float:
+    """By how much an independent error moves the standard deviation of all that follows it.
+
+    sqrt(later + square) - sqrt(later), without the cancellation. Along a route these add up to the
+    root of the sum of squares.
+    """
+    total = np.sqrt(later + square) + np.sqrt(later)
+    return float(square / total) if total > 0.0 else 0.0
+
+
+@kernel
 def mean_reward(gains: FloatArray) -> float:
     """Of one row, between zero and one; zero without visits."""
     if gains[VISITS] <= 0.0:
@@ -161,6 +181,10 @@ def optimistic(
 
     No action is worth more than a reward of one and then the best state of the next step. The sum
     of squared deviations from a row's mean m is that from the plain mean c plus S·(m - c)².
+
+    A row that all steps share is wrong in the same way at each of them: its standard deviations add
+    up along a route. Rows of single steps are wrong independently of each other: their variances
+    do, and ``unsure`` is their sum from a state on.
     """
     number, rows = belief.number, sparse(belief.probabilities)
     moves, gains = belief.moves, belief.gains
@@ -168,6 +192,7 @@ def optimistic(
     horizon = actions.shape[0]
     layers, states, choices = number.shape
     values[horizon] = 0.0
+    unsure = np.zeros((horizon + 1, states))
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
         ceiling = 1.0 + np.max(values[h + 1])
@@ -177,7 +202,7 @@ def optimistic(
             for a in range(choices):
                 move, gain = moves[layer, s, a], gains[layer, s, a]
                 reward = mean_reward(gain)
-                mean, variance, deviation = 0.0, 0.0, 0.0
+                mean, variance, deviation, later = 0.0, 0.0, 0.0, 0.0
                 square = gain_variance(
                     gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre
                 )
@@ -185,6 +210,7 @@ def optimistic(
                     i = number[layer, s, a]
                     if i >= 0:
                         mean, variance = spread(rows, i, values[h + 1])
+                        later = later_variance(rows, i, unsure[h + 1])
                         deviation = noisy_deviation(
                             rows,
                             i,
@@ -202,18 +228,24 @@ def optimistic(
                         deviation,
                         float(horizon - h),
                     )
+                lessened = 1.0
                 if np.isinf(square):
-                    extra = ceiling
+                    extra, later = ceiling, 0.0
                     q = ceiling if explore else 0.0
                 else:
-                    extra = width[layer, s, a] * np.sqrt(square) if explore else 0.0
+                    pooled = belief.pooled_gains[layer, s, a] or belief.pooled_moves[layer, s, a]
+                    if square > 0.0 and not pooled:
+                        lessened = added_deviation(square, later) / np.sqrt(square)
+                        later += square
+                    extra = width[layer, s, a] * lessened * np.sqrt(square) if explore else 0.0
                     q = min(reward + mean + extra, ceiling)
                 if preferred(q, best, tie[h, s, a], luck):
                     best, luck = max(q, best), tie[h, s, a]
                     actions[h, s] = a
                     bonus[h, s] = min(extra, ceiling)
                     moments[h, s, 0], moments[h, s, 1] = variance, deviation
-                    moments[h, s, 2] = reward
+                    moments[h, s, 2], moments[h, s, 3] = reward, lessened
+                    unsure[h, s] = later
             values[h, s] = best
 
 

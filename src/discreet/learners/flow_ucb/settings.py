@@ -60,6 +60,10 @@ AHEAD_CONFIDENCE = 0.8
 0.7, 0.85 and 1."""
 
 
+ALONE = 1.125
+"""More width for a row of a single step, whose error adds up with the others' as squares."""
+
+
 def usual_confidence(plenty: float) -> float:
     """Cautious where users are many: caution is dear at first and cheap later.
 

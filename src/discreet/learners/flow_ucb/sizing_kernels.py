@@ -109,7 +109,7 @@ def uncertainty_after(
             if occupancy[h, s] <= 0.0:
                 continue
             a = actions[h, s]
-            pooled = layers == 1 or belief.pooled_gains[layer, s, a]
+            pooled = belief.pooled_gains[layer, s, a]
             _added(belief.gains[layer, s, a], over_steps[s, a, 1] if pooled else own[h, s, 1], gain)
             square = gain_variance(
                 max(gain[VISITS], 1e-9),
@@ -120,7 +120,7 @@ def uncertainty_after(
                 centre,
             )
             if h < horizon - 1:
-                pooled = layers == 1 or belief.pooled_moves[layer, s, a]
+                pooled = belief.pooled_moves[layer, s, a]
                 _added(
                     belief.moves[layer, s, a], over_steps[s, a, 0] if pooled else own[h, s, 0], move
                 )
@@ -136,7 +136,9 @@ def uncertainty_after(
             hidden = belief.number[layer, s, a] >= 0 and belief.gains[layer, s, a, VISITS] == 0.0
             if hidden and not reward_known(gain, doubted, TIGHT):
                 square = np.inf
-            extra = remaining if np.isinf(square) else width[layer, s, a] * np.sqrt(square)
+            extra = remaining
+            if not np.isinf(square):
+                extra = width[layer, s, a] * moments[h, s, 3] * np.sqrt(square)
             total += occupancy[h, s] * min(extra, remaining)
     return total
 
