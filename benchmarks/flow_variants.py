@@ -66,6 +66,23 @@ class RewardWidth(FlowUCB):
         return super()._width(belief._replace(moves=moves))
 
 
+class AddedUp(FlowUCB):
+    """Errors of single steps add up along a route as they are, like those of a pooled row."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        planner = self._planner.optimistic
+        self._planner.optimistic = lambda belief, width, tie: planner(_shared(belief), width, tie)
+
+    def _width(self, belief: Belief) -> np.ndarray:
+        return super()._width(_shared(belief))
+
+
+def _shared(belief: Belief) -> Belief:
+    """As if every row's rewards were those of all steps; its sums stay what they are."""
+    return belief._replace(pooled_gains=np.ones_like(belief.pooled_gains))
+
+
 class SoFar(FlowUCB):
     """Caution for as many users as there were so far, however noise is paid, and all of it."""
 
@@ -174,6 +191,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "no-own-step-check": NoOwnStepCheck,
     "first-width": FirstWidth,
     "reward-width": RewardWidth,
+    "added-up": AddedUp,
     "so-far": SoFar,
     "one-plan": OnePlan,
     "uncharted": Uncharted,

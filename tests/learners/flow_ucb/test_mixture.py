@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.mixture import MOST_ROUTES, Part, mixed, several
+from discreet.learners.flow_ucb.mixture import Part, mixed, several
 from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
@@ -59,7 +59,7 @@ def test_where_no_plan_goes_actions_are_mixed_by_users():
     np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
 
 
-def test_plans_are_added_until_there_are_three_or_no_users_left():
+def test_routes_are_added_until_there_are_enough_or_no_users_left():
     seen = []
 
     def size(belief, most):
@@ -70,7 +70,8 @@ def test_plans_are_added_until_there_are_three_or_no_users_left():
         return f"{belief}+{part.users}"
 
     first = Part("b", 40)
-    assert [p.users for p in several("b", first, 1000, size, expect)] == [40] * MOST_ROUTES
+    assert [p.users for p in several("b", first, 1000, 3, size, expect)] == [40] * 3
     assert seen == [("b+40", 960), ("b+40+40", 920)]
-    assert [p.users for p in several("b", first, 60, size, expect)] == [40, 20]
-    assert several("b", first, 30, size, expect) == [first]
+    assert [p.users for p in several("b", first, 60, 3, size, expect)] == [40, 20]
+    assert several("b", first, 30, 3, size, expect) == [first]
+    assert several("b", first, 1000, 1, size, expect) == [first]

@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import VISITS
-from discreet.learners.flow_ucb.mixture import MOST_ROUTES
+from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
@@ -97,8 +97,9 @@ def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step()
     assert width[-1] == pytest.approx(4 * math.log(2))
 
 
-def test_a_batch_that_has_to_be_large_holds_further_plans(monkeypatch):
-    learner, sized = learner_of(river(0)), []
+@pytest.mark.parametrize(("episodes", "few"), [(10**9, 1), (20_000, FEW_ROUTES)])
+def test_a_batch_that_has_to_be_large_holds_many_routes(monkeypatch, episodes, few):
+    learner, sized = learner_of(river(0), episodes=episodes), []
     plans = learner._sized
 
     def seen(belief, tie, most):
@@ -106,13 +107,13 @@ def test_a_batch_that_has_to_be_large_holds_further_plans(monkeypatch):
         return sized[-1]
 
     monkeypatch.setattr(learner, "_sized", seen)
-    learner._told = 10**6  # nothing is known: plans ask for few
+    learner._told = episodes // 4  # nothing is known: routes ask for few
     learner._next_request()
-    assert len(sized) == 1
-    learner._batches = 200
+    assert len(sized) == few
+    learner._batches = 250
     request = learner._next_request()
-    assert len(sized) == 1 + MOST_ROUTES
-    assert sum(part.users for part in sized[1:]) < request.users
+    assert len(sized) == few + MANY_ROUTES
+    assert sum(part.users for part in sized[few:]) < request.users
 
 
 def test_credit_by_hand():

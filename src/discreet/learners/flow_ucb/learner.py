@@ -51,7 +51,7 @@ from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
 from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
-from discreet.learners.flow_ucb.mixture import Part, mixed, several
+from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
 from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner
 from discreet.learners.flow_ucb.request import Request
@@ -181,7 +181,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         parts = [size(belief, most)]
         if self.settings["mixing"]:
             room = most if self._plenty < SCARCE else min(least, most)
-            parts = several(belief, parts[0], room, size, self._expecting)
+            routes = FEW_ROUTES if least == 1 else MANY_ROUTES
+            parts = several(belief, parts[0], room, routes, size, self._expecting)
         needed = sum(part.users for part in parts)
         fewest = self.plan.least_users
         users = sizing.rounded(min(max(needed, least, fewest), left), left)
