@@ -136,8 +136,9 @@ def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
 
 VARIED = """
 import json, discreet, benchmarks.flow_variants
+from benchmarks.flow_problems import problem
 from discreet.learners.registry import learner_names
-mdps = discreet.make("DoubleChain"), discreet.make("RandomMDP", stationary=False)
+mdps = discreet.make("DoubleChain"), problem("changing", 0)
 trust = discreet.Central(1, 1e-6)
 names = [name for name in learner_names() if name.startswith("flow-ucb:")] + ["flow-ucb"]
 found = {name: [discreet.learn(mdp, learner=name, trust=trust, episodes=3000).final_regret
