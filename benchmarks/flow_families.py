@@ -181,7 +181,22 @@ def cliff(seed: int) -> TabularMDP:
     """A grid along a cliff: every step pays almost one, a fall nothing, the goal a little more."""
     rng = np.random.default_rng([12, seed])
     height, length = int(rng.integers(2, 4)), int(rng.integers(5, 8))
-    states, pay = height * length, rng.uniform(0.95, 0.98)
+    pay, spare = rng.uniform(0.95, 0.98), int(rng.integers(2, 6))
+    return _along_a_cliff(height, length, pay, length + height + spare, rng)
+
+
+def long_cliff(seed: int) -> TabularMDP:
+    """A cliff of about forty states: too many rows to look at by one route per batch."""
+    rng = np.random.default_rng([12, 77, seed])
+    length = int(rng.integers(9, 11))
+    pay, spare = rng.uniform(0.97, 0.99), int(rng.integers(6, 9))
+    return _along_a_cliff(4, length, pay, length + 1 + spare, rng)
+
+
+def _along_a_cliff(
+    height: int, length: int, pay: float, horizon: int, rng: np.random.Generator
+) -> TabularMDP:
+    states = height * length
     start, goal = (height - 1) * length, height * length - 1
     moves, rewards = np.zeros((states, 4, states)), np.full((states, 4), pay)
     for s in range(states):
@@ -192,7 +207,7 @@ def cliff(seed: int) -> TabularMDP:
             moves[s, a, start if falls else v * length + u] = 1.0
             rewards[s, a] = 0.0 if falls else pay
     moves[goal], moves[goal, :, goal], rewards[goal] = 0.0, 1.0, 1.0
-    return _made(moves, rewards, length + height + int(rng.integers(2, 6)), rng, start=start)
+    return _made(moves, rewards, horizon, rng, start=start)
 
 
 def needle(seed: int) -> TabularMDP:
@@ -276,6 +291,7 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "odd-reward": odd_reward,
     "odd-transition": odd_transition,
     "cliff": cliff,
+    "long-cliff": long_cliff,
     "needle": needle,
     "tree": tree,
     "step-lock": step_lock,

@@ -9,7 +9,7 @@ A round:
 1. *Believe* (`belief`). Steps are pooled where released counts do not contradict it (`gate`), and
    not where a step's own counts are due (`own_step`); a problem that was declared stationary is
    pooled throughout.
-2. *Plan* (`plan`). Backward induction with Q = r + P·V + width·sd, at most 1 + max V (a reward,
+2. *Plan* (`plan`). Backward induction with Q = r + P·V + bonus, at most 1 + max V (a reward,
    then the best next state); an action that was never played is worth that much. With weighted
    visits N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards)
    and D (visits), each sum w²·sigma²,
@@ -26,9 +26,13 @@ A round:
    their own noise are certain, and a row without certain visits counts as never played. Projected
    noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
    visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
+   The bonus of a pooled row is width·sd: the same error at every step, so that along a route
+   standard deviations add up. Rows of single steps err independently, so that their variances do:
+   the bonus is width·(sqrt(sd² + U) - sqrt U), U the expected sum of sd² from the next state on.
    ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
    where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come.
+   caution for rows seen less, and none for the sake of users who will not come. Rows of single
+   steps have 1.125 of it.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
    holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and

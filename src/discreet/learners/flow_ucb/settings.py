@@ -61,7 +61,9 @@ AHEAD_CONFIDENCE = 0.8
 
 
 ALONE = 1.125
-"""More width for a row of a single step, whose error adds up with the others' as squares."""
+"""More width for a row of a single step, whose error adds up with the others' as squares: 0.9 of
+the confidence instead of 0.8. Measured: 0.8, 0.9 and 1. With 1 a lock whose action changes would be
+dearer than before, with 0.8 more runs keep a policy that is not the best."""
 
 
 def usual_confidence(plenty: float) -> float:
