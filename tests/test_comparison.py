@@ -115,6 +115,11 @@ def test_tables_and_locks_say_what_the_rows_say(comparison, capsys):
     tools.print_locks(told, ["flow-ucb", "uniform-etc"])
     shown = capsys.readouterr().out
     assert "| flow-ucb | 1 of 2 | 2.000% | 5.0500% |" in shown and "uniform-etc" not in shown
+    told.append(row(rows, "flow-ucb", 10_000, 0, 100.0))
+    tools.print_shares(told, "flow-ucb")
+    shown = capsys.readouterr().out
+    assert "central, 1:" in shown and "| problem | K=1e+03 | K=1e+04 |" in shown
+    assert "| Lock | 5.050% | 1.000% |" in shown
 
 
 def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):

@@ -2,10 +2,12 @@
 
     python -m tools.flow_environments run rows.csv --trusts central shuffle --runs 20 --jobs 2
     python -m tools.flow_environments table rows.csv
+    python -m tools.flow_environments shares rows.csv
     python -m tools.flow_environments locks rows.csv
 
 ``run`` appends one row per run to a file as it ends, and goes on where it stopped. ``table`` prints
-means, paired ratios with 95% intervals and the number of batches; ``locks`` counts the runs whose
+means, paired ratios with 95% intervals and the number of batches; ``shares`` what remains of the
+uniform policy's regret, one column per number of users; ``locks`` counts the runs whose
 last tenth of users loses more than 1% of the uniform policy's regret. Problems are fixed in
 `benchmarks.flow_problems`, which says what of them was in view when rules and constants were
 chosen; they are relabelled or drawn anew in every run.
@@ -121,6 +123,23 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
         print(f"| {trust}, {epsilon:g} | {episodes:.0e} | {mean:.3f} | {len(found)} |")
 
 
+def print_shares(rows: list[Row], learner: str) -> None:
+    """What remains of the uniform policy's regret: a table per promise, a line per problem."""
+    shares: dict[tuple[str, float], dict[tuple[str, int], float]] = defaultdict(dict)
+    for cell, runs in by_cell(rows, learner).items():
+        kept = np.mean([run.regret for run in runs.values()])
+        all_of_it = np.mean([run.uniform for run in runs.values()]) * cell.episodes
+        shares[cell.trust, cell.epsilon][cell.problem, cell.episodes] = float(kept / all_of_it)
+    for (trust, epsilon), found in shares.items():
+        sizes = sorted({size for _, size in found})
+        print(f"\n{trust}, {epsilon:g}:\n")
+        print("| problem | " + " | ".join(f"K={size:.0e}" for size in sizes) + " |")
+        print("|---" * (len(sizes) + 1) + "|")
+        for name in dict.fromkeys(name for name, _ in found):
+            line = (f"{found[name, k]:.3%}" if (name, k) in found else "" for k in sizes)
+            print(f"| {name} | " + " | ".join(line) + " |")
+
+
 def print_locks(rows: list[Row], learners: list[str]) -> None:
     """Runs whose last users lose too much, by cell; the largest share; share of all regret."""
     print("| problem | trust, eps | K | learner | locked in | worst last share | share of regret |")
@@ -163,7 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["run", "table", "locks"])
+    parser.add_argument("command", choices=["run", "table", "shares", "locks"])
     parser.add_argument("file", type=Path)
     parser.add_argument(
         "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
@@ -181,6 +200,8 @@ def main() -> None:
         run(options)
     elif options.command == "table":
         print_table(read_rows(options.file), options.learners[0], options.old)
+    elif options.command == "shares":
+        print_shares(read_rows(options.file), options.learners[0])
     else:
         print_locks(read_rows(options.file), options.learners)
 
