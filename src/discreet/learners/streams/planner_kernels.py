@@ -7,7 +7,7 @@ import numba
 import numpy as np
 from numba import types
 
-from discreet._jit import inlined
+from discreet._jit import BORROWED, inlined
 from discreet._types import Floats, Ints
 from discreet.privacy.streams.kernels import (
     FLOATS_4,
@@ -40,7 +40,7 @@ def planner(function: Callable[..., None]) -> Callable[..., None]:
 
     Not in tuples: taking an array out of one counts a reference, episode by episode.
     """
-    made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")
+    made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
     return compiled
 
@@ -78,7 +78,7 @@ def greedy(q: Floats, h: int, s: int, actions: Ints, values: Floats) -> bool:
     return close
 
 
-@numba.njit(types.void(FLOATS_4, INTEGERS_2, GENERATOR), cache=True)
+@numba.njit(types.void(FLOATS_4, INTEGERS_2, GENERATOR), cache=True, **BORROWED)
 def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
     """A random one of the best actions wherever there are several, from the last step to the first.
 

@@ -107,8 +107,10 @@ def _fill(model: Floats, gammas: Floats, rewards: Floats, pairs: int, states: in
             drawn = gammas[cell * runs : (cell + 1) * runs]
             for j in range(runs):
                 out[j] = drawn[j] * total[j]
-        model[i, states] = rewards[i * runs : (i + 1) * runs]
-        total[:] = 0.0
+        reward, drawn = model[i, states], rewards[i * runs : (i + 1) * runs]
+        for j in range(runs):
+            reward[j] = drawn[j]
+            total[j] = 0.0
 
 
 @lane_planner

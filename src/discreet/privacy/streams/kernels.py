@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numba import types
 
-from discreet._jit import inlined
+from discreet._jit import BORROWED, inlined
 from discreet._types import FloatArray, IntArray
 
 UNIT, CELL, CATEGORY = range(3)
@@ -282,7 +282,7 @@ _LOOP = types.void(
 )
 
 
-@numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")
+@numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy", **BORROWED)
 def run_block(
     planner: Callable[..., None],
     coefficients: FloatArray,
