@@ -93,11 +93,12 @@ def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
                 ties += int(q[0, h, s, a] >= least)
             if ties > 1:
                 rank = int(rng.random() * ties)
-                for a in range(choices):
-                    if q[0, h, s, a] >= least:
-                        if rank == 0:
-                            actions[h, s] = a
-                        rank -= 1
+                chosen = 0
+                for a in range(choices):  # no branch: who wins is a coin toss
+                    tied = int(q[0, h, s, a] >= least)
+                    chosen += a * tied * int(rank == 0)
+                    rank -= tied
+                actions[h, s] = chosen
 
 
 @inlined
