@@ -74,13 +74,11 @@ def _valid_model(
                 model[states, g, x] = rewards[g, s, a]
                 model[states + 1, g, x] = n
     table = model.reshape(model.shape[0], visits.size)  # all steps and pairs at once
-    means, total, inverse = table[states], table[states + 1], table[states + 2]
-    for x in range(visits.size):
-        inverse[x] = 1.0 / total[x]
+    means, total = table[states], table[states + 1]
     for t in range(states + 1):
         shares = table[t]
-        for x in range(visits.size):
-            shares[x] *= inverse[x]
+        for x in range(visits.size):  # not times 1/N: what is certain has probability one exactly
+            shares[x] /= total[x]
     for x in range(visits.size):
         mean = means[x] if means[x] > 0.0 else 0.0
         means[x] = mean if mean < 1.0 else 1.0
