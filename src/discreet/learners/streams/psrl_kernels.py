@@ -9,7 +9,7 @@ for a normal x, if a uniform v has -ln(1 - v) > 3d·(-ln(1 + z) + z - z²/2 + z�
 Tsang, 2000; true for every d > 0); if not, all begins anew. The bracket is the integral of
 t³/(1 + t) from 0 to z, at most z⁴/4 over the smaller of 1 and 1 + z, and the left side is at least
 v. So v·min(1, 1 + z) > 3/4·d·z⁴ is enough, and is asked first: it settles all but one draw in
-fifteen at shape 1, and all but one in 300 at shape 10. For shapes up to 1/3 no comparison holds,
+fourteen at shape 1, and all but one in 300 at shape 10. For shapes up to 1/3 no comparison holds,
 and all begins anew.
 """
 
