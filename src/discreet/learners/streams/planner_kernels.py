@@ -38,7 +38,7 @@ def planner(function: Callable[..., None]) -> Callable[..., None]:
     - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy, one of the two;
     - ``rng``: ties and draws of the learner.
 
-    Not in tuples: taking an array out of one counts a reference, episode by episode.
+    It makes no arrays (see `_jit.BORROWED`): room is what ``model`` and ``values`` are for.
     """
     made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
