@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from numba.core import caching
+from numba.core.errors import TypingError
 
 from discreet._jit import _FirstCompilation, inlined, kernel
 from discreet.errors import DiscreetError
@@ -31,6 +32,23 @@ def test_kernels_are_cached_and_inlined_helpers_are_not():
     assert kernel(divide).targetoptions.get("fastmath") is False
     assert type(kernel(divide)._cache).__name__ == "FunctionCache"
     assert type(inlined(twice)._cache).__name__ == "NullCache"
+
+
+def zeros_like_it(x):
+    return np.zeros(x.size)
+
+
+def first_of_row(x):
+    row = x[0]
+    return row[0]
+
+
+def test_an_inlined_helper_counts_no_references_and_makes_no_arrays():
+    helper = inlined(first_of_row)
+    assert helper(np.ones((2, 2))) == 1.0
+    assert not any("NRT_incref" in code for code in helper.inspect_llvm().values())
+    with pytest.raises(TypingError, match="returning of array"):
+        inlined(zeros_like_it)(np.ones(3))
 
 
 def test_a_kernel_may_call_an_inlined_helper():
@@ -116,7 +134,7 @@ kept = getattr(place, {missing!r})
 delattr(place, {missing!r})
 import discreet._jit as jit
 setattr(place, {missing!r}, kept)
-product = jit.inlined(lambda a, b: np.dot(a, b).sum())
+product = numba.njit(lambda a, b: np.dot(a, b).sum())
 assert product(2 * np.eye(3), np.ones((3, 3))) == 18.0
 assert "refresh" not in vars(numba.core.registry.cpu_target.target_context)
 """

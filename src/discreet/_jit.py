@@ -50,7 +50,7 @@ gc.disable()  # a fifth of loading numba would be a search for garbage among wha
 try:
     import numba
     from numba import types
-    from numba.core import event
+    from numba.core import event, options
     from numba.extending import intrinsic
 
     _load_numba()
@@ -59,6 +59,13 @@ finally:
         gc.enable()
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+BORROWED: dict[str, Any] = {"_nrt": False} if hasattr(options.DefaultOptions, "_nrt") else {}
+"""For code that makes no arrays and only uses those of its caller, who keeps them alive.
+
+Otherwise numba counts a reference whenever one is handed on, as threads must: that was half of the
+time of an episode at S=A=H=2. Code with this option that makes an array does not compile.
+"""
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]
@@ -111,11 +118,11 @@ def kernel(function: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """Compile a helper into its callers: a call would cost more than what it does.
 
-    Not cached on its own: a helper that is loaded from the cache is called, not inlined.
+    Not cached on its own: a helper that is loaded from the cache is called, not inlined. It makes
+    no arrays.
     """
-    compiled: _Function = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True)(
-        function
-    )
+    compile_ = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True, **BORROWED)
+    compiled: _Function = compile_(function)
     return compiled
 
 

@@ -10,13 +10,14 @@ from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import (
     CompiledRun,
     make_learner,
-    run_reference,
+    walk,
 )
 from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.learners.streams.psrl import LdpPsrl, Psrl
 from discreet.learners.streams.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp import RiverSwim
 from discreet.privacy.streams.simulation import no_counts
+from helpers.compiled import ModelDraws
 
 TREE = Central(100, 1e-6, mechanism="tree-gaussian")
 LAPLACE = Local(60, mechanism="laplace")
@@ -56,8 +57,12 @@ CASES = [
 
 
 def both_ways(kind, mdp, trust, episodes, **settings):
+    """Posterior sampling draws ahead when compiled: its reference gets the same numbers."""
     seeds = RunSeeds(3)
-    reference = [r for _, r in run_reference(kind, mdp, trust, episodes, seeds, **settings)]
+    learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
+    if issubclass(kind, Psrl):
+        learner.rng = ModelDraws(learner.rng, no_counts(learner.plan).visits.shape)
+    reference = [r for _, r in walk(learner, mdp, seeds)]
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
     return np.array(reference), compiled

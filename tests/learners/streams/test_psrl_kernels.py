@@ -1,17 +1,40 @@
-"""Compiled posterior sampling: the same draws as NumPy, and the policy of what was drawn."""
+"""Compiled posterior sampling: the law of the reference, and the policy of what was drawn."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from discreet.learners.streams.psrl_kernels import sampled_values
-from helpers.compiled import planned, random_counts
+from discreet.learners.streams.psrl_kernels import (
+    first_memory,
+    fresh_words,
+    model_draws,
+    sampled_values,
+)
+from helpers.compiled import ModelDraws, effective, planned, random_counts
 
 HORIZON, STATES, CHOICES = 3, 3, 2
 
 
+def memory_of(visits, seed, horizon=HORIZON):
+    """What a run begins with."""
+    draws = model_draws(visits.size, visits.shape[1])
+    words = fresh_words(np.random.default_rng(seed))
+    return first_memory((horizon, *visits.shape[1:]), draws, words)
+
+
 def run(row, counts, seed=0, horizon=HORIZON):
-    memory = np.zeros((1, horizon, *counts[1].shape[1:]))
+    memory = memory_of(counts[1], seed, horizon)
     return planned(sampled_values, row, counts, memory=memory, seed=seed)
+
+
+def models(row, counts, count, seed=0):
+    """Many models of one posterior, in one run: ``[count, G, S, A, S + 1]``."""
+    memory, found = memory_of(counts[1], seed), []
+    for i in range(count):
+        made = planned(sampled_values, row, counts, memory=memory, seed=(seed, i))
+        memory = made.memory
+        found.append(made.model[..., : STATES + 1])
+    return np.array(found)
 
 
 def drawn(row, counts, rng):
@@ -42,12 +65,67 @@ def drawn_reward(n, total, rng):
 @pytest.mark.parametrize("row", [(1.0, 0.0), (0.3, 25.0)])
 @pytest.mark.parametrize("groups", [1, HORIZON])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_model_is_numpys_draw_by_draw(seed, groups, row):
+def test_the_model_is_the_reference_draw_by_draw(seed, groups, row):
     counts = random_counts(seed, groups, noise=8.0)
+    rng = ModelDraws(np.random.default_rng(seed), counts[1].shape)
+    rng._rng = np.random.default_rng(seed)  # `planned` begins a generator of its own
     found = run(row, counts, seed=seed)
-    model, means = drawn(row, counts, np.random.default_rng(seed))
-    np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-12)
-    np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-12)
+    model, means = drawn(row, counts, rng)
+    np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-11)
+    np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-11)
+
+
+@pytest.fixture(scope="module", params=[(1.0, 0.0), (0.3, 25.0), (1.0, 1e9)], ids=str)
+def posterior(request):
+    """Models of one posterior; shrunken counts, some below zero, and hardly more than the prior."""
+    counts = random_counts(3, 1, noise=20.0)
+    return request.param, counts, models(request.param, counts, 4000)
+
+
+def test_transitions_are_dirichlet(posterior):
+    """Kolmogorov and Smirnov, and moments: in all of them a true law fails once in a million."""
+    row, counts, made = posterior
+    np.testing.assert_allclose(made[..., :STATES].sum(axis=-1), 1.0, rtol=1e-12)
+    for s, a in np.ndindex(STATES, CHOICES):
+        shapes = effective(row, counts, s, a)[0]
+        for t in range(STATES):
+            law, sample = stats.beta(shapes[t], shapes.sum() - shapes[t]), made[:, 0, s, a, t]
+            assert stats.kstest(sample, law.cdf).pvalue > 1e-8
+            assert abs(sample.mean() - law.mean()) < 6 * law.std() / np.sqrt(len(sample))
+            spread = np.sqrt((law.stats("k") + 2) / len(sample))
+            assert abs(sample.var() / law.var() - 1) < 7 * spread
+
+
+def test_rewards_are_students(posterior):
+    """Normal of a gamma precision: mu + sqrt(b/(lambda·a))·t of 2a degrees."""
+    row, counts, made = posterior
+    for s, a in np.ndindex(STATES, CHOICES):
+        _, n, total = effective(row, counts, s, a)
+        mean = total / n if n > 0 else 0.5
+        b = 1 + n * mean * (1 - mean) / 2 + n * (mean - 0.5) ** 2 / (2 * (1 + n))
+        scale = np.sqrt(b / ((1 + n) * (1 + n / 2)))
+        law = stats.t(2 + n, loc=(0.5 + total) / (1 + n), scale=scale)
+        assert stats.kstest(made[:, 0, s, a, STATES], law.cdf).pvalue > 1e-8
+
+
+def test_all_draws_of_all_models_are_independent(posterior):
+    """Of one model, and from one model to the next, where numbers are drawn anew, too."""
+    _, _, made = posterior
+    flat = made[..., [0, STATES]].reshape(len(made), -1)
+    ranks = stats.rankdata(np.hstack([flat[:-1], flat[1:]]), axis=0)
+    correlations = np.corrcoef(ranks.T)[~np.eye(ranks.shape[1], dtype=bool)]
+    assert abs(correlations).max() < 6.5 / np.sqrt(len(made))
+
+
+def test_a_quick_yes_passes_the_exact_test():
+    """v·min(1, 1 + z) > 3/4·d·z⁴ is enough for -ln(1 - v) > 3d·(z - ln(1 + z) - z²/2 + z³/3)."""
+    z = np.concatenate([np.linspace(-0.999, 3, 4001), np.geomspace(3, 1e3, 200)])
+    integral = z - np.log1p(z) - z**2 / 2 + z**3 / 3
+    for d in (0.1, 2 / 3, 5.0, 1e4):
+        least = 0.75 * d * z**4 / np.minimum(1, 1 + z)  # v of a quick yes is above
+        some = least < 1
+        assert some.any()
+        assert (-np.log1p(-least[some]) >= 3 * d * integral[some] - 1e-9).all()
 
 
 @pytest.mark.parametrize("groups", [1, HORIZON])

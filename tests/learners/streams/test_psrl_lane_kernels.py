@@ -6,7 +6,7 @@ from scipy import stats
 
 from discreet.learners.streams.lockstep import LanePlanner
 from discreet.learners.streams.psrl_lane_kernels import lane_generators, lane_room, sampled_lanes
-from helpers.compiled import planned_lanes, random_counts
+from helpers.compiled import effective, planned_lanes, random_counts
 
 HORIZON, STATES, CHOICES = 3, 3, 2
 PLANNER = LanePlanner(
@@ -25,15 +25,6 @@ def posterior(request):
     """One posterior, a thousand runs; shrunken counts, some of them below zero."""
     counts = random_counts(3, 1, noise=20.0)
     return request.param, counts, lanes(request.param, [counts] * 1000)
-
-
-def effective(row, counts, s, a):
-    """Shares of the prior Dirichlet and the n and total of the rewards, as `psrl` says."""
-    transitions, visits, rewards = (part[0] for part in counts)
-    n = max(0.0, visits[s, a])
-    share = n / (n + row[1]) if n > 0 else 0.0
-    shapes = row[0] + share * np.maximum(0.0, transitions[s, a])
-    return shapes, share * n, share * min(n, max(0.0, rewards[s, a]))
 
 
 def test_transitions_are_dirichlet(posterior):

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from discreet._jit import inlined
 from discreet._types import Floats, FourWords, WordArray
 from discreet.privacy.streams.lane_kernels import (
     ONE,
@@ -76,6 +77,18 @@ def _exponential(word: np.uint64) -> float:
     """A standard exponential, never below zero by a rounding error."""
     drawn = -log_of(uniform_of(word))
     return float(drawn if drawn > _LEAST else _LEAST)
+
+
+@inlined
+def some_generators(state: WordArray, first: int, count: int) -> FourWords:
+    """Consecutive ones of ``state[4, generators]``."""
+    last = first + count
+    return (
+        state[0, first:last],
+        state[1, first:last],
+        state[2, first:last],
+        state[3, first:last],
+    )
 
 
 @fused_kernel

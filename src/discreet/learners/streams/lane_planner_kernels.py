@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numba
 
-from discreet._jit import inlined
+from discreet._jit import BORROWED, inlined
 from discreet._types import Floats, Ints, WordArray
 from discreet.learners.streams.planner_kernels import TIE
 from discreet.privacy.streams.lane_kernels import draw_uniform
@@ -25,7 +25,7 @@ def lane_planner(function: Callable[..., None]) -> Callable[..., None]:
     - ``scratch``: where it computes, its generators (generator w of run i at w·runs + i; the first
       of each run breaks its ties), and the next policies. A tuple, taken apart once for all runs.
     """
-    made = numba.njit(LANE_PLANNER, cache=True, fastmath=False, error_model="numpy")
+    made = numba.njit(LANE_PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
     return compiled
 

@@ -155,6 +155,7 @@ class CompiledRun:
                 values,
                 learner.rng,
             )
+            del users  # before the next block is drawn, which then stands in the same memory
             yield np.maximum(0.0, self._optimum - values)
 
     def policy(self) -> Policy:

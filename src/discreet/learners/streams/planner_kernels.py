@@ -7,7 +7,7 @@ import numba
 import numpy as np
 from numba import types
 
-from discreet._jit import inlined
+from discreet._jit import BORROWED, inlined
 from discreet._types import Floats, Ints
 from discreet.privacy.streams.kernels import (
     FLOATS_4,
@@ -38,9 +38,9 @@ def planner(function: Callable[..., None]) -> Callable[..., None]:
     - ``actions[H,S]``, ``probabilities[H,S,A]``: the next policy, one of the two;
     - ``rng``: ties and draws of the learner.
 
-    Not in tuples: taking an array out of one counts a reference, episode by episode.
+    It makes no arrays (see `_jit.BORROWED`): room is what ``model`` and ``values`` are for.
     """
-    made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy")
+    made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
     return compiled
 
@@ -78,7 +78,7 @@ def greedy(q: Floats, h: int, s: int, actions: Ints, values: Floats) -> bool:
     return close
 
 
-@numba.njit(types.void(FLOATS_4, INTEGERS_2, GENERATOR), cache=True)
+@numba.njit(types.void(FLOATS_4, INTEGERS_2, GENERATOR), cache=True, **BORROWED)
 def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
     """A random one of the best actions wherever there are several, from the last step to the first.
 
@@ -93,11 +93,12 @@ def break_ties(q: Floats, actions: Ints, rng: np.random.Generator) -> None:
                 ties += int(q[0, h, s, a] >= least)
             if ties > 1:
                 rank = int(rng.random() * ties)
-                for a in range(choices):
-                    if q[0, h, s, a] >= least:
-                        if rank == 0:
-                            actions[h, s] = a
-                        rank -= 1
+                chosen = 0
+                for a in range(choices):  # no branch: who wins is a coin toss
+                    tied = int(q[0, h, s, a] >= least)
+                    chosen += a * tied * int(rank == 0)
+                    rank -= tied
+                actions[h, s] = chosen
 
 
 @inlined

@@ -159,8 +159,13 @@ class Psrl(LaneLearner):
         )
 
     def memory(self) -> Floats:
-        """Only scratch for Q."""
-        return np.zeros((1, *self.problem.shape.visits))
+        """Scratch for Q, and what the compiled models are made of."""
+        from discreet.learners.streams.psrl_kernels import first_memory, fresh_words, model_draws
+
+        shape = self.problem.shape
+        pairs = (1 if self.plan.stationary else shape.horizon) * shape.states * shape.actions
+        draws = model_draws(pairs, shape.states)
+        return first_memory(shape.visits, draws, fresh_words(self.rng))
 
 
 class LdpPsrl(Psrl):

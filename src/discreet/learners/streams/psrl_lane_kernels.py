@@ -9,12 +9,13 @@ mu + sqrt(b/(lambda·a))·t, and is drawn as that.
 import numpy as np
 
 from discreet._jit import inlined
-from discreet._types import Floats, FourWords, WordArray
+from discreet._types import Floats
 from discreet.learners.streams.lane_draws_kernels import (
     add_students,
     draw_gammas,
     draw_normals,
     shrink_gammas,
+    some_generators,
 )
 from discreet.learners.streams.lane_planner_kernels import greedy_policies, lane_planner
 from discreet.privacy.streams.lane_users_kernels import LaneScratch
@@ -30,18 +31,6 @@ def lane_room(pairs: int, states: int) -> int:
     """Rows to compute in: normals, shapes and gammas per counter, three numbers per reward."""
     cells = pairs * states
     return (cells + cells % 2) + 2 * cells + 3 * pairs
-
-
-@inlined
-def _some(state: WordArray, first: int, count: int) -> FourWords:
-    """Some consecutive generators."""
-    last = first + count
-    return (
-        state[0, first:last],
-        state[1, first:last],
-        state[2, first:last],
-        state[3, first:last],
-    )
 
 
 @inlined
@@ -107,8 +96,10 @@ def _fill(model: Floats, gammas: Floats, rewards: Floats, pairs: int, states: in
             drawn = gammas[cell * runs : (cell + 1) * runs]
             for j in range(runs):
                 out[j] = drawn[j] * total[j]
-        model[i, states] = rewards[i * runs : (i + 1) * runs]
-        total[:] = 0.0
+        reward, drawn = model[i, states], rewards[i * runs : (i + 1) * runs]
+        for j in range(runs):
+            reward[j] = drawn[j]
+            total[j] = 0.0
 
 
 @lane_planner
@@ -126,13 +117,15 @@ def sampled_lanes(row: Floats, public: Floats, scratch: LaneScratch) -> None:
     degrees, squares = room[end : end + each], room[end + each : end + 2 * each]
     rewards = room[end + 2 * each : end + 3 * each]
     _posterior(row, public, shapes, degrees, squares, rewards, pairs, states)
-    draw_normals(_some(state, runs, half), _some(state, runs + half, half), first, second)
-    tests = _some(state, runs + 2 * half, counters)
+    draw_normals(
+        some_generators(state, runs, half), some_generators(state, runs + half, half), first, second
+    )
+    tests = some_generators(state, runs + 2 * half, counters)
     draw_gammas(tests, shapes, normals, gammas)
     if row[0] < 1.0:
         shrink_gammas(tests, shapes, gammas)
     place = runs + 2 * half + counters
-    turns = _some(state, place + each, each)
-    add_students(_some(state, place, each), turns, degrees, squares, rewards)
+    turns = some_generators(state, place + each, each)
+    add_students(some_generators(state, place, each), turns, degrees, squares, rewards)
     _fill(model, gammas, rewards, pairs, states)
     greedy_policies(model, q, values, actions, np.inf, state)

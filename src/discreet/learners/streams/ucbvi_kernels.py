@@ -73,14 +73,15 @@ def _valid_model(
                     model[t, g, x] = valid[t] + share
                 model[states, g, x] = rewards[g, s, a]
                 model[states + 1, g, x] = n
+    table = model.reshape(model.shape[0], visits.size)  # all steps and pairs at once
+    means, total = table[states], table[states + 1]
     for t in range(states + 1):
-        for g in range(groups):
-            for x in range(states * choices):
-                model[t, g, x] /= model[states + 1, g, x]
-    for g in range(groups):
-        for x in range(states * choices):
-            mean = model[states, g, x] if model[states, g, x] > 0.0 else 0.0
-            model[states, g, x] = mean if mean < 1.0 else 1.0
+        shares = table[t]
+        for x in range(visits.size):  # not times 1/N: what is certain has probability one exactly
+            shares[x] /= total[x]
+    for x in range(visits.size):
+        mean = means[x] if means[x] > 0.0 else 0.0
+        means[x] = mean if mean < 1.0 else 1.0
 
 
 @inlined
@@ -97,18 +98,19 @@ def estimate(
     All that does not depend on the step is computed here, once for all steps of pooled counts.
     What stands where N is at most MINIMUM is never used. ``values`` is room.
     """
-    groups, states, choices = visits.shape
+    states = visits.shape[1]
     if row[_MODEL] == 0.0:
         _valid_model(transitions, visits, rewards, row[_ERROR], model, values[0])
     else:
         _signed_model(row, transitions, visits, rewards, model)
     root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
     variance = row[_VARIANCE]
-    for g in range(groups):
-        for x in range(states * choices):
-            n = model[states + 1, g, x]
-            model[states, g, x] += root / np.sqrt(n - shift) + (linear + square / n) / n
-            model[states + 2, g, x] = variance / np.sqrt(n)
+    table = model.reshape(model.shape[0], visits.size)
+    optimism, total, rest = table[states], table[states + 1], table[states + 2]
+    for x in range(visits.size):
+        n = total[x]
+        optimism[x] += root / np.sqrt(n - shift) + (linear + square / n) / n
+        rest[x] = variance / np.sqrt(n)
 
 
 @inlined

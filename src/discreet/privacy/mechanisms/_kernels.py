@@ -33,13 +33,17 @@ def tree_prefix(
     for i in range(fresh.shape[0]):
         level = closing_level(first + i + 1, levels)
         for j in range(level):
+            closed = nodes[j]
             for c in range(cells):
-                total[c] -= nodes[j, c]
-                nodes[j, c] = 0
+                total[c] -= closed[c]
+                closed[c] = 0
+        opened, new, prefix = nodes[level], fresh[i], out[i]
         for c in range(cells):
-            nodes[level, c] += fresh[i, c]
-            total[c] += fresh[i, c]
-            out[i, c] = total[c]
+            opened[c] += new[c]
+        for c in range(cells):  # one array at a time: more of them do not vectorise together
+            total[c] += new[c]
+        for c in range(cells):
+            prefix[c] = total[c]
 
 
 @kernel

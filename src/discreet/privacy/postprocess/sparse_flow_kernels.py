@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._jit import inlined, kernel
+from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.privacy.postprocess.network_kernels import Edges
 
@@ -115,7 +115,7 @@ def candidates(
     return n, Edges(tail, head, measured, variance)
 
 
-@inlined
+@kernel
 def longer(old: NumberArray, more: int) -> NumberArray:
     """Twice as much memory, and ``more``, with the same beginning."""
     new = np.empty(2 * old.size + more, old.dtype)

@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 
 from discreet._jit import inlined, kernel
@@ -18,7 +17,7 @@ _LAYER, _SIGN, _BIT, _PLACE = np.uint64(255), np.uint64(8), np.uint64(1), np.uin
 _PLACES = 2.0**-52
 
 
-@numba.njit(forceinline=True)
+@inlined
 def next_word(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, j: int) -> np.uint64:
     """One output of generator j (xoshiro256++, Blackman and Vigna, 2021)."""
     a, b, c, d = s0[j], s1[j], s2[j], s3[j]

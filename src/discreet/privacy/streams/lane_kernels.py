@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from discreet._jit import as_float, as_word, kernel
+from discreet._jit import BORROWED, as_float, as_word, kernel
 from discreet._types import FloatArray, WordArray
 from discreet.privacy.sampling.kernels import next_word
 
@@ -34,14 +34,14 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The one fast-math licence is to fuse multiply and add: a third faster, not less exact.
     """
-    made = numba.njit(forceinline=True, fastmath={"contract"}, error_model="numpy")
+    made = numba.njit(forceinline=True, fastmath={"contract"}, error_model="numpy", **BORROWED)
     compiled: Callable[..., Any] = made(function)
     return compiled
 
 
 def fused_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a loop over many generators, with the licence of `fused`."""
-    made = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy")
+    made = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy", **BORROWED)
     compiled: Callable[..., Any] = made(function)
     return compiled
 
@@ -77,7 +77,7 @@ def draw_uniforms(
         out[j] = uniform_of(next_word(s0, s1, s2, s3, j))
 
 
-@numba.njit(forceinline=True)
+@numba.njit(forceinline=True, **BORROWED)
 def draw_uniform(state: WordArray, j: int) -> float:
     """A uniform in (0, 1) from generator j of ``state[4, generators]``."""
     return float(uniform_of(next_word(state[0], state[1], state[2], state[3], j)))

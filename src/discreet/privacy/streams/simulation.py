@@ -80,8 +80,18 @@ class SimulatedStream:
         size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(plan.cells, draws))))
         for first in range(0, plan.episodes, size):
             count = min(size, plan.episodes - first)
-            randomness, chances = self._randomness(count), self.environment.random((count, draws))
-            yield first, count, Users(model, self.raw, self.public, randomness, chances)
+            # No name for what a block has drawn: its memory is free for the next one.
+            yield (
+                first,
+                count,
+                Users(
+                    model,
+                    self.raw,
+                    self.public,
+                    self._randomness(count),
+                    self.environment.random((count, draws)),
+                ),
+            )
 
     def _randomness(self, count: int) -> "Randomness":
         from discreet.privacy.streams.kernels import RESPONSES, Randomness
