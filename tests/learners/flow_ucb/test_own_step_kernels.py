@@ -56,13 +56,13 @@ def verdict(evidence, *, moves=True, gains=True, surprise=3.0):
     due[0, 0] = surprise
     values = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]])  # the other state is worth one
     kernels.examine(evidence, belief, due, values, 0.25, 0.1, found)
-    assert not found.ravel()[1:].any()  # a look was due at one place only
+    assert not found.ravel()[1:].any()  # it was due at one place only
     return found[0, 0, 0]
 
 
 def test_what_agrees_stays_pooled():
     assert verdict(two_steps(0.5, 0.5)) == 0
-    assert verdict(two_steps(0.1, 0.1)) == 0  # worse is no reason to look again
+    assert verdict(two_steps(0.1, 0.1)) == 0  # worse is no reason to check again
 
 
 def test_a_higher_own_reward_is_used_and_higher_own_moves_besides():

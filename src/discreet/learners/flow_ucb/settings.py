@@ -52,7 +52,7 @@ def users_per_unit(problem: Problem, noise_variance: float) -> float:
 
 
 AHEAD = 100.0
-"""Where every batch pays its noise anew, caution is for so many times the users so far: to look at
+"""Where every batch pays its noise anew, caution is for so many times the users so far: to visit
 a row again costs another batch's noise, so that what will be needed soon is better learnt now.
 Measured: 1, 10, 30, 100 and all users left."""
 AHEAD_CONFIDENCE = 0.8
