@@ -139,10 +139,67 @@ def gain_variance(
     return float((square + (2.0 * sampling / visits) ** 2) / certain**2)
 
 
+class RowEstimate(NamedTuple):
+    """What is known of one row.
+
+    Attributes:
+        reward: mean.
+        mean: of the next value.
+        variance: of the next value.
+        deviation: squared deviations of the next value, as far as noise reaches.
+        square: variance of reward and mean together; infinite: not known.
+    """
+
+    reward: float
+    mean: float
+    variance: float
+    deviation: float
+    square: float
+
+
+@kernel
+def estimate(
+    belief: Belief,
+    rows: Sparse,
+    place: tuple[int, int, int],
+    following: FloatArray,
+    around: tuple[float, float],
+    remaining: int,
+    centre: float,
+) -> RowEstimate:
+    """Of the row at ``place``; nothing follows the last step, with one that remains.
+
+    The sum of squared deviations from a row's mean m is that from the plain mean c plus S·(m - c)²
+    (``around``: `middle` of the following values).
+    """
+    move, gain = belief.moves[place], belief.gains[place]
+    reward = mean_reward(gain)
+    mean, variance, deviation = 0.0, 0.0, 0.0
+    square = gain_variance(gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre)
+    if remaining > 1:
+        i = belief.number[place]
+        if i >= 0:
+            mean, variance = spread(rows, i, following)
+            everywhere = around[1] + following.size * (mean - around[0]) ** 2
+            deviation = noisy_deviation(rows, i, move, following, mean, everywhere)
+        square += move_variance(
+            move[VISITS],
+            move[SAMPLING],
+            move[NOISE],
+            move[DOUBT],
+            variance,
+            deviation,
+            float(remaining),
+        )
+    return RowEstimate(reward, mean, variance, deviation, square)
+
+
 @kernel
 def later_variance(rows: Sparse, i: int, following: FloatArray) -> float:
-    """Mean over the next states of row i of what is unsure from there on."""
+    """Mean over the next states of row i of what is unsure from there on; 0 without a row."""
     mean = 0.0
+    if i < 0:
+        return mean
     for k in range(rows.ends[i], rows.ends[i + 1]):
         mean += rows.entries[k] * following[rows.columns[k]]
     return mean
@@ -179,15 +236,13 @@ def optimistic(
 ) -> None:
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
-    No action is worth more than a reward of one and then the best state of the next step. The sum
-    of squared deviations from a row's mean m is that from the plain mean c plus S·(m - c)².
+    No action is worth more than a reward of one and then the best state of the next step.
 
     A row that all steps share is wrong in the same way at each of them: its standard deviations add
     up along a route. Rows of single steps are wrong independently of each other: their variances
     do, and ``unsure`` is their sum from a state on.
     """
     number, rows = belief.number, sparse(belief.probabilities)
-    moves, gains = belief.moves, belief.gains
     actions, values, bonus, moments = out.actions, out.values, out.bonus, out.moments
     horizon = actions.shape[0]
     layers, states, choices = number.shape
@@ -196,38 +251,14 @@ def optimistic(
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
         ceiling = 1.0 + np.max(values[h + 1])
-        centre_value, around = middle(values[h + 1])
+        around, left = middle(values[h + 1]), horizon - h
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
-                move, gain = moves[layer, s, a], gains[layer, s, a]
-                reward = mean_reward(gain)
-                mean, variance, deviation, later = 0.0, 0.0, 0.0, 0.0
-                square = gain_variance(
-                    gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre
-                )
-                if h < horizon - 1:
-                    i = number[layer, s, a]
-                    if i >= 0:
-                        mean, variance = spread(rows, i, values[h + 1])
-                        later = later_variance(rows, i, unsure[h + 1])
-                        deviation = noisy_deviation(
-                            rows,
-                            i,
-                            move,
-                            values[h + 1],
-                            mean,
-                            around + states * (mean - centre_value) ** 2,
-                        )
-                    square += move_variance(
-                        move[VISITS],
-                        move[SAMPLING],
-                        move[NOISE],
-                        move[DOUBT],
-                        variance,
-                        deviation,
-                        float(horizon - h),
-                    )
+                row = estimate(belief, rows, (layer, s, a), values[h + 1], around, left, centre)
+                square, later = row.square, 0.0
+                if layers > 1:  # else nothing stands alone
+                    later = later_variance(rows, number[layer, s, a], unsure[h + 1])
                 lessened = 1.0
                 if np.isinf(square):
                     extra, later = ceiling, 0.0
@@ -238,13 +269,13 @@ def optimistic(
                         lessened = added_deviation(square, later) / np.sqrt(square)
                         later += square
                     extra = width[layer, s, a] * lessened * np.sqrt(square) if explore else 0.0
-                    q = min(reward + mean + extra, ceiling)
+                    q = min(row.reward + row.mean + extra, ceiling)
                 if preferred(q, best, tie[h, s, a], luck):
                     best, luck = max(q, best), tie[h, s, a]
                     actions[h, s] = a
                     bonus[h, s] = min(extra, ceiling)
-                    moments[h, s, 0], moments[h, s, 1] = variance, deviation
-                    moments[h, s, 2], moments[h, s, 3] = reward, lessened
+                    moments[h, s, 0], moments[h, s, 1] = row.variance, row.deviation
+                    moments[h, s, 2], moments[h, s, 3] = row.reward, lessened
                     unsure[h, s] = later
             values[h, s] = best
 
