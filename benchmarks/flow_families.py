@@ -186,7 +186,7 @@ def cliff(seed: int) -> TabularMDP:
 
 
 def long_cliff(seed: int) -> TabularMDP:
-    """A cliff of about forty states: too many rows to look at by one route per batch."""
+    """A cliff of about forty states: too many rows for one route per batch."""
     rng = np.random.default_rng([12, 77, seed])
     length = int(rng.integers(9, 11))
     pay, spare = rng.uniform(0.97, 0.99), int(rng.integers(6, 9))

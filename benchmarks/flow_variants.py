@@ -72,13 +72,15 @@ class AddedUp(FlowUCB):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         planner = self._planner.optimistic
-        self._planner.optimistic = lambda belief, width, tie: planner(_shared(belief), width, tie)
+        self._planner.optimistic = lambda belief, width, tie: planner(
+            _all_pooled(belief), width, tie
+        )
 
     def _width(self, belief: Belief) -> np.ndarray:
-        return super()._width(_shared(belief))
+        return super()._width(_all_pooled(belief))
 
 
-def _shared(belief: Belief) -> Belief:
+def _all_pooled(belief: Belief) -> Belief:
     """As if every row's rewards were those of all steps; its sums stay what they are."""
     return belief._replace(pooled_gains=np.ones_like(belief.pooled_gains))
 

@@ -102,6 +102,9 @@ def test_nothing_is_shared_where_nothing_may_be():
     pooled = nothing_pooled(Evidence.empty(3, 2, 4))
     assert pooled.moves.shape == pooled.gains.shape == (2, 4)
     assert not (pooled.moves | pooled.gains).any()
+
+
+def test_a_declared_problem_is_pooled_everywhere():
     declared = everything_pooled(Evidence.empty(1, 2, 4))
     assert declared.moves.shape == declared.gains.shape == (2, 4)
     assert (declared.moves & declared.gains).all()

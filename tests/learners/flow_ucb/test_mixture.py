@@ -28,7 +28,7 @@ def route_of(seed):
     return route
 
 
-def test_one_plan_is_played_as_it_is():
+def test_one_route_is_played_as_it_is():
     route = route_of(0)
     found = mixed([Part(route, 10)], 2)
     assert isinstance(found.policy, DeterministicPolicy)
@@ -50,7 +50,7 @@ def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
     np.testing.assert_allclose(found.occupancy, expected.sum(axis=-1))
 
 
-def test_where_no_plan_goes_actions_are_mixed_by_users():
+def test_where_no_route_goes_actions_are_mixed_by_users():
     routes = [route_of(0), route_of(0)]
     routes[0].actions[2, 1], routes[1].actions[2, 1] = 0, 1
     for route in routes:

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners.flow_ucb.belief import Pooled, believed
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, TOTAL, VISITS, Evidence
-from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.plan import SHARE, Planner
 from discreet.mdp.shape import Shape
 
 
@@ -78,10 +78,11 @@ def test_errors_of_single_steps_add_up_as_squares_and_those_of_a_pooled_row_as_t
     # together; one row for all steps is wrong by the same amount H times.
     for pooled, expected in ((False, 0.1 * horizon**0.5), (True, 0.1 * horizon)):
         belief = belief_of([100.0], [0.25], [0.0], horizon, pooled)
+        # Pooling has added the steps up; here every row has the same sums, pooled or not.
         belief.gains[..., VISITS], belief.gains[..., NOISE] = 100.0, 100.0
         belief.gains[..., TOTAL] = 25.0
-        nobody = np.zeros((horizon, 1, 1))
-        route = planner(1, horizon).optimistic(belief, nobody + 1.0, nobody)
+        tie = np.zeros((horizon, 1, 1))
+        route = planner(1, horizon).optimistic(belief, np.ones_like(tie), tie)
         assert route.bonus.sum() == pytest.approx(expected)
         assert route.values[0, 0] == pytest.approx(0.25 * horizon + expected)
 
@@ -98,7 +99,7 @@ def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
     belief.gains[1, ..., NOISE] = 900.0
     route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
     np.testing.assert_allclose(route.bonus.ravel(), [0.1**0.5 - 0.3, 0.3])
-    np.testing.assert_allclose(route.moments[..., 3].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
+    np.testing.assert_allclose(route.moments[..., SHARE].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
 
 
 def test_reach_takes_work_that_is_known_before():

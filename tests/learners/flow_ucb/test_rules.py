@@ -33,7 +33,7 @@ def river(relabel):
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    belief.pooled_gains[:] = True
+    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = np.arange(2)
     learner._told = 300
     width = learner._width(belief)
@@ -67,7 +67,7 @@ def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
 def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, ahead):
     learner = learner_of(river(0), trust, confidence=2.0, episodes=10**6)
     belief = learner._belief()
-    belief.pooled_gains[:] = True
+    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
     learner._told = 300
     expected = 4 * math.log(1 + ahead * 30)
@@ -89,7 +89,7 @@ def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step()
     # transitions that hardly anybody did: the last step releases none.
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    belief.pooled_gains[:] = True
+    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS], belief.moves[..., VISITS] = 300.0, 10.0
     learner._told = 300
     width = learner._width(belief)
@@ -100,10 +100,10 @@ def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step()
 @pytest.mark.parametrize(("episodes", "few"), [(10**9, 1), (20_000, FEW_ROUTES)])
 def test_a_batch_that_has_to_be_large_holds_many_routes(monkeypatch, episodes, few):
     learner, sized = learner_of(river(0), episodes=episodes), []
-    plans = learner._sized
+    sized_as_ever = learner._sized
 
     def seen(belief, tie, most):
-        sized.append(plans(belief, tie, most))
+        sized.append(sized_as_ever(belief, tie, most))
         return sized[-1]
 
     monkeypatch.setattr(learner, "_sized", seen)

@@ -72,7 +72,7 @@ def test_the_prediction_is_the_bonus_after_the_expected_counts(pooled_moves, poo
         for s in range(2):
             a = route.actions[h, s]
             gain, move = after.gains[h, s, a], after.moves[h, s, a]
-            variance, deviation, reward, lessened = route.moments[h, s]
+            variance, deviation, reward, share = route.moments[h, s]
             square = gain[SAMPLING] * reward * (1 - reward) + gain[NOISE]
             square += gain[DOUBT] * (reward - 0.5) ** 2 + (2 * gain[SAMPLING] / gain[VISITS]) ** 2
             total = square / (gain[VISITS] - gain[DOUBT] ** 0.5) ** 2
@@ -80,7 +80,7 @@ def test_the_prediction_is_the_bonus_after_the_expected_counts(pooled_moves, poo
                 square = move[SAMPLING] * variance + move[NOISE] * deviation
                 square += (2 * (3 - h) * move[SAMPLING] / move[VISITS]) ** 2
                 total += square / (move[VISITS] - move[DOUBT] ** 0.5) ** 2
-            expected += route.occupancy[h, s] * min(0.3 * lessened * total**0.5, 3 - h)
+            expected += route.occupancy[h, s] * min(0.3 * share * total**0.5, 3 - h)
     found = kernels.uncertainty_after(belief, terms(500, last), route, width, 0.5, 0.25)
     assert found == pytest.approx(expected)
 

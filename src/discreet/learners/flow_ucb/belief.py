@@ -28,6 +28,9 @@ class Pooled(NamedTuple):
 class Belief(NamedTuple):
     """Rows as the planner reads them, in the layout of `Evidence`.
 
+    A row is *alone* where neither its transitions nor its rewards are pooled: then its error is
+    independent of that of every other row.
+
     Attributes:
         number: ``[L, S, A]``, the row of ``probabilities`` that belongs there, -1 for none.
         probabilities: ``[R, S]``, where rows lead.
@@ -43,6 +46,11 @@ class Belief(NamedTuple):
     gains: FloatArray
     pooled_moves: BoolArray
     pooled_gains: BoolArray
+
+    @property
+    def alone(self) -> BoolArray:
+        """``bool[L, S, A]``; `plan_kernels.stands_alone` is the same of one row."""
+        return ~(self.pooled_moves | self.pooled_gains)
 
 
 def believed(evidence: Evidence, pooled: Pooled) -> Belief:

@@ -26,13 +26,14 @@ A round:
    their own noise are certain, and a row without certain visits counts as never played. Projected
    noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
    visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
-   The bonus of a pooled row is width·sd: the same error at every step, so that along a route
-   standard deviations add up. Rows of single steps err independently, so that their variances do:
-   the bonus is width·(sqrt(sd² + U) - sqrt U), U the expected sum of sd² from the next state on.
+   A row of which anything is pooled errs alike at every step: standard deviations add up along a
+   route, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
+   the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
+   the next state on.
    ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
    where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come. Rows of single
-   steps have 1.125 of it.
+   caution for rows seen less, and none for the sake of users who will not come. Rows that
+   stand alone have 1.125 of it.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
    holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
@@ -169,9 +170,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
             visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
-        alone = ~(belief.pooled_gains | belief.pooled_moves)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
-        return np.where(alone, ALONE * width, width)
+        return np.where(belief.alone, ALONE * width, width)
 
     def _next_request(self) -> Request:
         belief, left = self._belief(), self._left
@@ -185,8 +185,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         parts = [size(belief, most)]
         if self.settings["mixing"]:
             room = most if self._plenty < SCARCE else min(least, most)
-            routes = FEW_ROUTES if least == 1 else MANY_ROUTES
-            parts = several(belief, parts[0], room, routes, size, self._expecting)
+            most_routes = MANY_ROUTES if least > 1 else FEW_ROUTES
+            parts = several(belief, parts[0], room, most_routes, size, self._expecting)
         needed = sum(part.users for part in parts)
         fewest = self.plan.least_users
         users = sizing.rounded(min(max(needed, least, fewest), left), left)

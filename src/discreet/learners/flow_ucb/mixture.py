@@ -1,7 +1,7 @@
 """Several routes in one batch of flow-ucb, where users or batches are scarce.
 
 Noise is paid once per batch. Where a batch is a large part of all users it holds up to three
-routes, and where it has a least size that its route does not fill, up to ten: each is sized for
+routes, and where it has a least size, up to ten: each is sized for
 what it teaches, its expected counts are added to the belief, and the next route is made of that.
 Their users play one stochastic policy whose flow in the model is the mixture of the routes' flows,
 weighted by their users.
@@ -18,11 +18,12 @@ from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
 FEW_ROUTES = 3
-"""At most in a batch where users are scarce. Inherited; measured: with 10 a narrow way is found
-later."""
+"""At most in a batch without a least size, where users are scarce. Inherited; measured: with 10 a
+narrow way is found later."""
 MANY_ROUTES = 10
-"""At most in a batch that has to be large, as batches are scarce. Measured: 3, 10 and 30. With 3, a
-cliff of forty states was not explored within `sizing.MOST_BATCHES`."""
+"""At most in a batch that has a least size, since batches are scarce, whether users are or not.
+Measured: 3, 10 and 30. With 3, a cliff of forty states was not explored within
+`sizing.MOST_BATCHES`."""
 
 
 class Part(NamedTuple):

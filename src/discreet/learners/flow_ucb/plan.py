@@ -8,6 +8,12 @@ from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.mdp.shape import Shape
 
+MOMENTS = 4
+NEXT_VARIANCE, DEVIATION, REWARD, SHARE = range(MOMENTS)
+"""Of the row that a route takes: the variance of the next value and its squared deviations, as far
+as noise reaches; the mean reward; and the share of width·sd that is its bonus, 1 where anything of
+it is pooled, less where it stands alone before others that are unsure."""
+
 
 class Route(NamedTuple):
     """A deterministic policy with what was known when it was made (a *plan* is a release).
@@ -16,8 +22,7 @@ class Route(NamedTuple):
         actions: ``[H, S]``.
         values: ``[H + 1, S]``, its value by its own account, bonuses included.
         bonus: ``[H, S]``, the part of the value that is not known.
-        moments: ``[H, S, 4]``: variance and squared deviations of the next value, the reward, and
-            what is left of the row's bonus as its error is independent of those that follow it.
+        moments: ``[H, S, 4]``, the columns above.
         occupancy: ``[H, S]``, how likely the model is there.
     """
 
@@ -34,7 +39,7 @@ class Route(NamedTuple):
             np.zeros((horizon, states), np.int64),
             np.zeros((horizon + 1, states)),
             np.zeros((horizon, states)),
-            np.zeros((horizon, states, 4)),
+            np.zeros((horizon, states, MOMENTS)),
             np.zeros((horizon, states)),
         )
 

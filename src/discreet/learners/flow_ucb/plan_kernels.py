@@ -12,7 +12,7 @@ from discreet._jit import kernel
 from discreet._types import FloatArray, Int32Array, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS
-from discreet.learners.flow_ucb.plan import Route
+from discreet.learners.flow_ucb.plan import DEVIATION, NEXT_VARIANCE, REWARD, SHARE, Route
 
 TIE = 1e-9
 """Values that differ by less are as good as each other: rounding, not a choice."""
@@ -65,11 +65,18 @@ def middle(values: FloatArray) -> tuple[float, float]:
 
 
 @kernel
-def spread(rows: Sparse, i: int, following: FloatArray) -> tuple[float, float]:
-    """Mean and variance of the next value after row i."""
+def mean_after(rows: Sparse, i: int, following: FloatArray) -> float:
+    """Mean over the next states of row i."""
     mean = 0.0
     for k in range(rows.ends[i], rows.ends[i + 1]):
         mean += rows.entries[k] * following[rows.columns[k]]
+    return mean
+
+
+@kernel
+def spread(rows: Sparse, i: int, following: FloatArray) -> tuple[float, float]:
+    """Mean and variance of the next value after row i."""
+    mean = mean_after(rows, i, following)
     variance = 0.0
     for k in range(rows.ends[i], rows.ends[i + 1]):
         variance += rows.entries[k] * (following[rows.columns[k]] - mean) ** 2
@@ -145,16 +152,16 @@ class RowEstimate(NamedTuple):
     Attributes:
         reward: mean.
         mean: of the next value.
-        variance: of the next value.
+        next_variance: of the next value.
         deviation: squared deviations of the next value, as far as noise reaches.
-        square: variance of reward and mean together; infinite: not known.
+        error: variance of the estimate, sd² in `learner`; infinite: not known.
     """
 
     reward: float
     mean: float
-    variance: float
+    next_variance: float
     deviation: float
-    square: float
+    error: float
 
 
 @kernel
@@ -167,22 +174,23 @@ def estimate(
     remaining: int,
     centre: float,
 ) -> RowEstimate:
-    """Of the row at ``place``; nothing follows the last step, with one that remains.
+    """What the belief says of the row at ``place``.
 
-    The sum of squared deviations from a row's mean m is that from the plain mean c plus S·(m - c)²
-    (``around``: `middle` of the following values).
+    With one step remaining nothing follows, and only its reward counts. The sum of squared
+    deviations from a row's mean m is that from the plain mean c plus S·(m - c)² (``around``:
+    `middle` of the following values).
     """
     move, gain = belief.moves[place], belief.gains[place]
     reward = mean_reward(gain)
     mean, variance, deviation = 0.0, 0.0, 0.0
-    square = gain_variance(gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre)
+    error = gain_variance(gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre)
     if remaining > 1:
         i = belief.number[place]
         if i >= 0:
             mean, variance = spread(rows, i, following)
             everywhere = around[1] + following.size * (mean - around[0]) ** 2
             deviation = noisy_deviation(rows, i, move, following, mean, everywhere)
-        square += move_variance(
+        error += move_variance(
             move[VISITS],
             move[SAMPLING],
             move[NOISE],
@@ -191,29 +199,46 @@ def estimate(
             deviation,
             float(remaining),
         )
-    return RowEstimate(reward, mean, variance, deviation, square)
+    return RowEstimate(reward, mean, variance, deviation, error)
 
 
 @kernel
-def later_variance(rows: Sparse, i: int, following: FloatArray) -> float:
-    """Mean over the next states of row i of what is unsure from there on; 0 without a row."""
-    mean = 0.0
-    if i < 0:
-        return mean
-    for k in range(rows.ends[i], rows.ends[i + 1]):
-        mean += rows.entries[k] * following[rows.columns[k]]
-    return mean
+def stands_alone(belief: Belief, place: tuple[int, int, int]) -> bool:
+    """`Belief.alone` of one row."""
+    return not (belief.pooled_moves[place] or belief.pooled_gains[place])
 
 
 @kernel
-def added_deviation(square: float, later: float) -> float:
-    """By how much an independent error moves the standard deviation of all that follows it.
+def bonus_share(error: float, later: float) -> float:
+    """What remains of sd as the bonus of a row that stands alone before others that are unsure.
 
-    sqrt(later + square) - sqrt(later), without the cancellation. Along a route these add up to the
-    root of the sum of squares.
+    (sqrt(error + later) - sqrt(later))/sqrt(error), without the cancellation: along a route such
+    bonuses add up to the root of the sum of squares.
     """
-    total = np.sqrt(later + square) + np.sqrt(later)
-    return float(square / total) if total > 0.0 else 0.0
+    if error <= 0.0:
+        return 1.0
+    return float(np.sqrt(error) / (np.sqrt(error + later) + np.sqrt(later)))
+
+
+@kernel
+def valued(
+    row: RowEstimate, later: float, alone: bool, width: float, ceiling: float
+) -> tuple[float, float, float, float]:
+    """Optimistic value of a row, its bonus, the share of width·sd that this is, and what is unsure.
+
+    Args:
+        row: its estimate.
+        later: what is unsure from the next state on.
+        alone: whether its error is independent of the others'.
+        width: in standard deviations.
+        ceiling: no action is worth more; one that is not known is worth that much.
+    """
+    if np.isinf(row.error):
+        return ceiling, ceiling, 1.0, 0.0
+    share = bonus_share(row.error, later) if alone else 1.0
+    unsure = later + row.error if alone else later
+    bonus = width * share * np.sqrt(row.error)
+    return min(row.reward + row.mean + bonus, ceiling), bonus, share, unsure
 
 
 @kernel
@@ -238,45 +263,38 @@ def optimistic(
 
     No action is worth more than a reward of one and then the best state of the next step.
 
-    A row that all steps share is wrong in the same way at each of them: its standard deviations add
-    up along a route. Rows of single steps are wrong independently of each other: their variances
-    do, and ``unsure`` is their sum from a state on.
+    A row of which anything is pooled is wrong in the same way at every step: its standard
+    deviations add up along a route. Rows that stand alone are wrong independently of each other:
+    their variances do, and ``unsure`` is the expected sum of those from a state on.
     """
     number, rows = belief.number, sparse(belief.probabilities)
-    actions, values, bonus, moments = out.actions, out.values, out.bonus, out.moments
+    actions, values, moments = out.actions, out.values, out.moments
     horizon = actions.shape[0]
     layers, states, choices = number.shape
     values[horizon] = 0.0
     unsure = np.zeros((horizon + 1, states))
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
-        ceiling = 1.0 + np.max(values[h + 1])
-        around, left = middle(values[h + 1]), horizon - h
+        following, around, remaining = values[h + 1], middle(values[h + 1]), horizon - h
+        ceiling = 1.0 + np.max(following)
         for s in range(states):
             best, luck = -1.0, -1.0
             for a in range(choices):
-                row = estimate(belief, rows, (layer, s, a), values[h + 1], around, left, centre)
-                square, later = row.square, 0.0
-                if layers > 1:  # else nothing stands alone
-                    later = later_variance(rows, number[layer, s, a], unsure[h + 1])
-                lessened = 1.0
-                if np.isinf(square):
-                    extra, later = ceiling, 0.0
-                    q = ceiling if explore else 0.0
-                else:
-                    pooled = belief.pooled_gains[layer, s, a] or belief.pooled_moves[layer, s, a]
-                    if square > 0.0 and not pooled:
-                        lessened = added_deviation(square, later) / np.sqrt(square)
-                        later += square
-                    extra = width[layer, s, a] * lessened * np.sqrt(square) if explore else 0.0
-                    q = min(row.reward + row.mean + extra, ceiling)
+                place, later = (layer, s, a), 0.0
+                row = estimate(belief, rows, place, following, around, remaining, centre)
+                if layers > 1 and number[place] >= 0:  # one layer: all pooled, or nothing follows
+                    later = mean_after(rows, number[place], unsure[h + 1])
+                alone, wide = stands_alone(belief, place), width[place] if explore else 0.0
+                q, bonus, share, unsure_here = valued(row, later, alone, wide, ceiling)
+                if not explore and np.isinf(row.error):
+                    q = 0.0
                 if preferred(q, best, tie[h, s, a], luck):
                     best, luck = max(q, best), tie[h, s, a]
-                    actions[h, s] = a
-                    bonus[h, s] = min(extra, ceiling)
-                    moments[h, s, 0], moments[h, s, 1] = row.variance, row.deviation
-                    moments[h, s, 2], moments[h, s, 3] = row.reward, lessened
-                    unsure[h, s] = later
+                    actions[h, s], out.bonus[h, s] = a, min(bonus, ceiling)
+                    moments[h, s, NEXT_VARIANCE] = row.next_variance
+                    moments[h, s, DEVIATION] = row.deviation
+                    moments[h, s, REWARD], moments[h, s, SHARE] = row.reward, share
+                    unsure[h, s] = unsure_here
             values[h, s] = best
 
 

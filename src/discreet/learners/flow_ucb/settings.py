@@ -20,9 +20,9 @@ class FlowSettings(OwnSettings):
         ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is that of
             the first generation.
         pooling: steps are pooled where released counts do not contradict it, or never.
-        mixing: where users are scarce a batch holds several routes, played as one stochastic
-            policy, and what a batch of the least size does not need plays the greedy route; False:
-            every batch has one route, one action per state and step, for all its users.
+        mixing: where users are scarce, or a batch has to be large, it holds several routes, played
+            as one stochastic policy; what they do not need of a least size plays the greedy one;
+            False: every batch has one route, one action per state and step, for all its users.
     """
 
     confidence: float | None = None
@@ -61,9 +61,10 @@ AHEAD_CONFIDENCE = 0.8
 
 
 ALONE = 1.125
-"""More width for a row of a single step, whose error adds up with the others' as squares: 0.9 of
-the confidence instead of 0.8. Measured: 0.8, 0.9 and 1. With 1 a lock whose action changes would be
-dearer than before, with 0.8 more runs keep a policy that is not the best."""
+"""Times the width of a row that stands alone, whose bonuses are smaller since errors add up as
+squares. Measured under central privacy as 0.8, 0.9 and 1 of the usual confidence (here 0.9/0.8).
+With 1, a lock whose action changes would cost more than in the first generation; with 0.8 more runs
+keep a policy that is not the best. Elsewhere it is the same factor, and was not varied."""
 
 
 def usual_confidence(plenty: float) -> float:

@@ -7,7 +7,7 @@ from discreet._types import FloatArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
 from discreet.learners.flow_ucb.own_step_kernels import reward_known
-from discreet.learners.flow_ucb.plan import Route
+from discreet.learners.flow_ucb.plan import DEVIATION, NEXT_VARIANCE, REWARD, SHARE, Route
 from discreet.learners.flow_ucb.plan_kernels import (
     gain_variance,
     mean_reward,
@@ -67,6 +67,27 @@ def _added(one: FloatArray, other: FloatArray, out: FloatArray) -> None:
 
 
 @kernel
+def expected_batch(
+    terms: ReleaseTerms, route: Route, choices: int
+) -> tuple[FloatArray, FloatArray]:
+    """What a batch adds to moves and gains: by step and state, and summed over steps."""
+    horizon, states = route.actions.shape
+    own = np.zeros((horizon, states, 2, COLUMNS))
+    over_steps = np.zeros((states, choices, 2, COLUMNS))
+    for h in range(horizon):
+        for s in range(states):
+            expected = terms.users * route.occupancy[h, s]
+            if expected <= 0.0:
+                continue
+            moving = h < horizon - 1 or terms.last_transitions
+            expected_row(h, expected, moving, terms, own[h, s, 0], own[h, s, 1])
+            for column in range(COLUMNS):
+                over_steps[s, route.actions[h, s], 0, column] += own[h, s, 0, column]
+                over_steps[s, route.actions[h, s], 1, column] += own[h, s, 1, column]
+    return own, over_steps
+
+
+@kernel
 def uncertainty_after(
     belief: Belief,
     terms: ReleaseTerms,
@@ -76,6 +97,8 @@ def uncertainty_after(
     doubted: float,
 ) -> float:
     """Expected bonus along the route once the users of ``terms`` have played it.
+
+    Values, moments and the share of the bonus stay those of before the batch.
 
     A reward that is hidden (`own_step`) stays so until it is known: a check is as large as it needs
     to be, and does not come back.
@@ -88,18 +111,7 @@ def uncertainty_after(
     layers, states, choices = belief.number.shape
     actions, occupancy, moments = route.actions, route.occupancy, route.moments
     horizon = actions.shape[0]
-    own = np.zeros((horizon, states, 2, COLUMNS))
-    over_steps = np.zeros((states, choices, 2, COLUMNS))
-    for h in range(horizon):
-        for s in range(states):
-            expected = terms.users * occupancy[h, s]
-            if expected <= 0.0:
-                continue
-            moving = h < horizon - 1 or terms.last_transitions
-            expected_row(h, expected, moving, terms, own[h, s, 0], own[h, s, 1])
-            for column in range(COLUMNS):
-                over_steps[s, actions[h, s], 0, column] += own[h, s, 0, column]
-                over_steps[s, actions[h, s], 1, column] += own[h, s, 1, column]
+    own, over_steps = expected_batch(terms, route, choices)
     total = 0.0
     gain, move = np.empty(COLUMNS), np.empty(COLUMNS)
     for h in range(horizon):
@@ -116,7 +128,7 @@ def uncertainty_after(
                 gain[SAMPLING],
                 gain[NOISE],
                 gain[DOUBT],
-                moments[h, s, 2],
+                moments[h, s, REWARD],
                 centre,
             )
             if h < horizon - 1:
@@ -129,8 +141,8 @@ def uncertainty_after(
                     move[SAMPLING],
                     move[NOISE],
                     move[DOUBT],
-                    moments[h, s, 0],
-                    moments[h, s, 1],
+                    moments[h, s, NEXT_VARIANCE],
+                    moments[h, s, DEVIATION],
                     remaining,
                 )
             hidden = belief.number[layer, s, a] >= 0 and belief.gains[layer, s, a, VISITS] == 0.0
@@ -138,7 +150,7 @@ def uncertainty_after(
                 square = np.inf
             extra = remaining
             if not np.isinf(square):
-                extra = width[layer, s, a] * moments[h, s, 3] * np.sqrt(square)
+                extra = width[layer, s, a] * moments[h, s, SHARE] * np.sqrt(square)
             total += occupancy[h, s] * min(extra, remaining)
     return total
 
