@@ -250,6 +250,24 @@ def step_lock(seed: int) -> TabularMDP:
     return TabularMDP(transitions=moves, rewards=rewards)
 
 
+def branch(seed: int) -> TabularMDP:
+    """One first action leads some to a better region; behind it everything changes by step."""
+    rng = np.random.default_rng([104, seed])
+    horizon, actions, states = int(rng.integers(8, 16)), int(rng.integers(2, 5)), 5
+    chance, usual, better = rng.uniform(0.2, 0.4), slice(1, 3), slice(3, 5)
+    moves = np.zeros((horizon, states, actions, states))
+    moves[:, 0, :, usual] = rng.dirichlet(np.ones(2), (horizon, actions))
+    for region in (usual, better):
+        moves[:, region, :, region] = rng.dirichlet(np.ones(2), (horizon, 2, actions))
+    rewards = rng.uniform(0.3, 0.5, (horizon, states, actions))
+    rewards[:, better] = rng.uniform(0.5, 0.9, (horizon, 2, actions))
+    rewards[0, 0] = 0.5
+    key = int(rng.integers(actions))
+    moves[0, 0, key] = [0, *[(1 - chance) / 2] * 2, *[chance / 2] * 2]
+    rewards[0, 0, key] = 0.3
+    return TabularMDP(transitions=moves, rewards=rewards)
+
+
 def care(seed: int) -> TabularMDP:
     """Stages of an illness, treatments of rising strength and price, remission, lost to care."""
     rng = np.random.default_rng([103, seed])
@@ -295,5 +313,6 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "needle": needle,
     "tree": tree,
     "step-lock": step_lock,
+    "branch": branch,
     "care": care,
 }

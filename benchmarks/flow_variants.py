@@ -76,9 +76,6 @@ class AddedUp(FlowUCB):
             _all_pooled(belief), width, tie
         )
 
-    def _width(self, belief: Belief) -> np.ndarray:
-        return super()._width(_all_pooled(belief))
-
 
 def _all_pooled(belief: Belief) -> Belief:
     """As if every row's rewards were those of all steps; its sums stay what they are."""

@@ -47,11 +47,6 @@ class Belief(NamedTuple):
     pooled_moves: BoolArray
     pooled_gains: BoolArray
 
-    @property
-    def alone(self) -> BoolArray:
-        """``bool[L, S, A]``; `plan_kernels.stands_alone` is the same of one row."""
-        return ~(self.pooled_moves | self.pooled_gains)
-
 
 def believed(evidence: Evidence, pooled: Pooled) -> Belief:
     """The model of the evidence, with the rows in ``pooled`` summed over steps."""

@@ -29,11 +29,11 @@ A round:
    A row of which anything is pooled errs alike at every step: standard deviations add up along a
    route, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
    the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
-   the next state on.
+   the next state on. Actions of a state are compared with width·sd of their own, since what
+   follows them is much the same.
    ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
    where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come. Rows that
-   stand alone have 1.125 of it.
+   caution for rows seen less, and none for the sake of users who will not come.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
    holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
@@ -63,7 +63,6 @@ from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     AHEAD,
     AHEAD_CONFIDENCE,
-    ALONE,
     SCARCE,
     FlowSettings,
     users_per_unit,
@@ -171,7 +170,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
-        return np.where(belief.alone, ALONE * width, width)
+        return width
 
     def _next_request(self) -> Request:
         belief, left = self._belief(), self._left

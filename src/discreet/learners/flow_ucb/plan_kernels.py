@@ -204,7 +204,7 @@ def estimate(
 
 @kernel
 def stands_alone(belief: Belief, place: tuple[int, int, int]) -> bool:
-    """`Belief.alone` of one row."""
+    """Whether nothing of a row is pooled (`Belief`)."""
     return not (belief.pooled_moves[place] or belief.pooled_gains[place])
 
 
@@ -220,11 +220,31 @@ def bonus_share(error: float, later: float) -> float:
     return float(np.sqrt(error) / (np.sqrt(error + later) + np.sqrt(later)))
 
 
+class Valued(NamedTuple):
+    """What an action is worth, optimistically.
+
+    Attributes:
+        compared: by which it is compared with other actions of its state.
+        value: what those before it may hope for.
+        bonus: the part of the value that is not known.
+        share: of width·sd that is in the bonus.
+        unsure: expected sum of squared errors of rows that stand alone, from here on.
+    """
+
+    compared: float
+    value: float
+    bonus: float
+    share: float
+    unsure: float
+
+
 @kernel
-def valued(
-    row: RowEstimate, later: float, alone: bool, width: float, ceiling: float
-) -> tuple[float, float, float, float]:
-    """Optimistic value of a row, its bonus, the share of width·sd that this is, and what is unsure.
+def valued(row: RowEstimate, later: float, alone: bool, width: float, ceiling: float) -> Valued:
+    """An action's worth by its row.
+
+    What follows is much the same whichever action is taken, and hardly counts in the difference of
+    two: actions are compared with the whole of their own errors, or the better of two that are both
+    unsure would be left for good where much is unsure behind them.
 
     Args:
         row: its estimate.
@@ -234,11 +254,13 @@ def valued(
         ceiling: no action is worth more; one that is not known is worth that much.
     """
     if np.isinf(row.error):
-        return ceiling, ceiling, 1.0, 0.0
+        return Valued(ceiling, ceiling, ceiling, 1.0, 0.0)
     share = bonus_share(row.error, later) if alone else 1.0
     unsure = later + row.error if alone else later
-    bonus = width * share * np.sqrt(row.error)
-    return min(row.reward + row.mean + bonus, ceiling), bonus, share, unsure
+    whole, known = width * np.sqrt(row.error), row.reward + row.mean
+    bonus = share * whole
+    compared, value = min(known + whole, ceiling), min(known + bonus, ceiling)
+    return Valued(compared, value, min(bonus, ceiling), share, unsure)
 
 
 @kernel
@@ -279,23 +301,24 @@ def optimistic(
         ceiling = 1.0 + np.max(following)
         for s in range(states):
             best, luck = -1.0, -1.0
+            values[h, s] = 0.0
             for a in range(choices):
                 place, later = (layer, s, a), 0.0
                 row = estimate(belief, rows, place, following, around, remaining, centre)
                 if layers > 1 and number[place] >= 0:  # one layer: all pooled, or nothing follows
                     later = mean_after(rows, number[place], unsure[h + 1])
                 alone, wide = stands_alone(belief, place), width[place] if explore else 0.0
-                q, bonus, share, unsure_here = valued(row, later, alone, wide, ceiling)
-                if not explore and np.isinf(row.error):
-                    q = 0.0
-                if preferred(q, best, tie[h, s, a], luck):
-                    best, luck = max(q, best), tie[h, s, a]
-                    actions[h, s], out.bonus[h, s] = a, min(bonus, ceiling)
+                worth = valued(row, later, alone, wide, ceiling)
+                shunned = not explore and np.isinf(row.error)
+                compared, value = (0.0, 0.0) if shunned else (worth.compared, worth.value)
+                values[h, s] = max(values[h, s], value)
+                if preferred(compared, best, tie[h, s, a], luck):
+                    best, luck = max(compared, best), tie[h, s, a]
+                    actions[h, s], out.bonus[h, s] = a, worth.bonus
                     moments[h, s, NEXT_VARIANCE] = row.next_variance
                     moments[h, s, DEVIATION] = row.deviation
-                    moments[h, s, REWARD], moments[h, s, SHARE] = row.reward, share
-                    unsure[h, s] = unsure_here
-            values[h, s] = best
+                    moments[h, s, REWARD], moments[h, s, SHARE] = row.reward, worth.share
+                    unsure[h, s] = worth.unsure
 
 
 @kernel

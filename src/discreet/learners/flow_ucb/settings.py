@@ -60,13 +60,6 @@ AHEAD_CONFIDENCE = 0.8
 0.7, 0.85 and 1."""
 
 
-ALONE = 1.125
-"""Times the width of a row that stands alone, whose bonuses are smaller since errors add up as
-squares. Measured under central privacy as 0.8, 0.9 and 1 of the usual confidence (here 0.9/0.8).
-With 1, a lock whose action changes would cost more than in the first generation; with 0.8 more runs
-keep a policy that is not the best. Elsewhere it is the same factor, and was not varied."""
-
-
 def usual_confidence(plenty: float) -> float:
     """Cautious where users are many: caution is dear at first and cheap later.
 
