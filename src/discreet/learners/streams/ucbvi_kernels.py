@@ -156,14 +156,15 @@ def estimate(
 ) -> None:
     """``model[:, g]`` = P[0..S-1], r and the bonus that needs no values, N, factor of the rest.
 
-    All that does not depend on the step is computed here, once for all steps of pooled counts.
-    What stands where N is at most MINIMUM is never used.
+    Of groups ``first`` to before ``last`` (all of them, where rows are signed). All that does not
+    depend on the step is computed here, once for all steps of pooled counts. What stands
+    where N is at most MINIMUM is never used.
     """
     states = visits.shape[1]
     if row[_MODEL] == 0.0:
         _valid_model(transitions, visits, rewards, row[_ERROR], model, first, last, room)
     else:
-        _signed_model(row, transitions, visits, rewards, model, first, last)
+        _signed_model(row, transitions, visits, rewards, model)
     root, shift, linear, square = row[_ROOT], row[_SHIFT], row[_LINEAR], row[_SQUARE]
     variance = row[_VARIANCE]
     table = model.reshape(model.shape[0], visits.size)
@@ -177,17 +178,11 @@ def estimate(
 
 @inlined
 def _signed_model(
-    row: Floats,
-    transitions: Floats,
-    visits: Floats,
-    rewards: Floats,
-    model: Floats,
-    first: int,
-    last: int,
+    row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
 ) -> None:
-    """Plain ratios of noisy counts: model = P, r, N."""
-    _, states, choices = visits.shape
-    for g in range(first, last):
+    """Plain ratios of noisy counts: model = P, r, N, of all groups: none is ever left out."""
+    groups, states, choices = visits.shape
+    for g in range(groups):
         for s in range(states):
             for a in range(choices):
                 x, n = s * choices + a, visits[g, s, a]
