@@ -199,3 +199,49 @@ def test_evaluation_is_of_the_policy_not_of_the_best_action():
     found = optimise(counts, always, 0.0)
     np.testing.assert_array_equal(found.values[:-1], found.memory[0, ..., 1])
     np.testing.assert_array_equal(found.memory[1], always)
+
+
+UNSEEN = {"correction": 1e-300, "near": 1.0}
+"""A correction that no sum can show: with one, every row is made valid."""
+
+
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("clip", [0, 1])
+@pytest.mark.parametrize("remaining", [0, 1])
+@pytest.mark.parametrize("groups", [1, 8])
+def test_what_is_at_its_cap_without_its_rows_is_there_with_them(groups, remaining, clip, moves):
+    """Bit for bit, from where all rows count to where none does."""
+    shortcuts = []
+    for seed, scale in enumerate(np.geomspace(0.1, 200, 60)):
+        counts = random_counts(seed, groups, noise=8.0)
+        memory = np.full((1 + moves, 8, STATES, CHOICES), 8.0)
+        memory[0] -= np.random.default_rng(seed).random((8, STATES, CHOICES)) if clip else 0.0
+        memory[1:] = 1 / CHOICES
+        factors = {"error": 12.0, "remaining": remaining, "clip": clip, "rate": 0.1, "seed": seed}
+        factors |= {"root": scale, "linear": 5 * scale, "variance": 0.3 * scale}
+        found = run(counts, horizon=8, start=memory, **factors)
+        plain = run(counts, horizon=8, start=memory, **factors, **UNSEEN)
+        for one, other in zip(found[:3], plain[:3], strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(found.values, plain.values)
+        shortcuts.append((found.model[..., STATES + 1] == 0.0).all(axis=(1, 2)).mean())
+        assert (plain.model[..., STATES + 1] > 0.0).all()
+    assert min(shortcuts) == 0.0
+    assert max(shortcuts) == 1.0
+
+
+@pytest.mark.parametrize("visits", [-20.0, -3.0, 2.0])
+@pytest.mark.parametrize("above", [-1e-6, -1e-12, -1e-15, 0.0, 1e-15, 1e-12, 1e-8, 1e-6])
+def test_just_below_the_cap_is_not_at_the_cap(visits, above):
+    """One pair with the most visits that its row can be made to have, a bonus next to the cap."""
+    error, counts = 12.0, np.full((1, STATES, 1, STATES), 50.0)
+    n = error / 2 + max(0.0, visits + error / 4)
+    cells = np.full((1, STATES, 1), visits)
+    factors = {"error": error, "remaining": 1, "linear": n * (1 + above)}
+    belief = (counts, cells, 0.0 * cells)
+    found, plain = run(belief, **factors), run(belief, **factors, **UNSEEN)
+    np.testing.assert_array_equal(found.memory, plain.memory)
+    if above < -1e-9:
+        assert (found.memory[0, -1] < 1.0).all()
+    if above > 1e-9:
+        assert (found.memory[0, -1] == 1.0).all()

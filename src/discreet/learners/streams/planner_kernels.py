@@ -20,7 +20,7 @@ TIE = 1e-12
 """Values closer than this are equal up to rounding: integer noise makes such ties common."""
 
 
-ROWS = 6
+ROWS = 7
 """Of a model, beside the S rows of probabilities."""
 
 
