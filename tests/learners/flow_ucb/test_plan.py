@@ -87,6 +87,71 @@ def test_errors_of_single_steps_add_up_as_squares_and_those_of_a_pooled_row_as_t
         assert route.values[0, 0] == pytest.approx(0.25 * horizon + expected)
 
 
+def unsure_steps(errors, pooled=()):
+    """One state, one action: step h pays 0.25 with sd ``errors[h]``; some are pooled."""
+    belief = belief_of([100.0], [0.25], [0.0], len(errors))
+    belief.gains[..., VISITS], belief.gains[..., TOTAL] = 100.0, 25.0
+    belief.gains[..., 0, 0, NOISE] = (100 * np.array(errors)) ** 2
+    belief.pooled_gains[list(pooled)] = True
+    return belief
+
+
+def bonuses(belief):
+    width = np.ones(belief.number.shape)
+    return planner(1, len(width)).optimistic(belief, width, np.zeros_like(width)).bonus.ravel()
+
+
+def test_what_is_unsure_is_carried_through_a_pooled_step():
+    # The pooled step counts whole and adds nothing to the squares; what lies behind it stays.
+    found = bonuses(unsure_steps([0.3, 0.1, 0.4], pooled=[1]))
+    np.testing.assert_allclose(found, [0.5 - 0.4, 0.1, 0.4])
+
+
+@pytest.mark.parametrize("which", ["pooled_moves", "pooled_gains"])
+def test_a_row_of_which_anything_is_pooled_does_not_stand_alone(which):
+    belief = unsure_steps([0.3, 0.4])
+    getattr(belief, which)[0] = True
+    np.testing.assert_allclose(bonuses(belief), [0.3, 0.4])
+
+
+def test_behind_an_unknown_row_nothing_is_unsure_that_counts():
+    # The unknown step is worth the ceiling, whatever follows; the error before it counts whole.
+    belief = unsure_steps([0.3, 0.1, 0.4])
+    belief.gains[1, ..., VISITS] = 0.0
+    np.testing.assert_allclose(bonuses(belief)[[0, 2]], [0.3, 0.4])
+
+
+def test_what_is_unsure_is_the_mean_over_next_states():
+    # Step 0 leads to state 0 or 1 alike; one is unsure by 0.3, the other by 0.1: U = 0.05.
+    evidence = Evidence.empty(2, 2, 1)
+    evidence.number[:] = np.arange(4).reshape(2, 2, 1)
+    evidence.transitions[:] = 50.0
+    evidence.moves[..., VISITS] = evidence.gains[..., VISITS] = 100.0
+    evidence.gains[..., NOISE] = np.array([[20.0, 20.0], [30.0, 10.0]])[..., None] ** 2
+    evidence.gains[..., TOTAL] = 25.0
+    nothing = np.zeros((2, 1), bool)
+    belief, ones = believed(evidence, Pooled(nothing, nothing)), np.ones((2, 2, 1))
+    belief.moves[..., VISITS] = 1e9  # where the step leads is known
+    route = Planner(Shape(2, 1, 2), np.array([1.0, 0.0]), 0.0).optimistic(belief, ones, 0 * ones)
+    assert route.bonus[0, 0] == pytest.approx((0.04 + 0.05) ** 0.5 - 0.05**0.5, rel=1e-6)
+
+
+def test_actions_are_compared_with_the_whole_of_their_own_errors():
+    # Two actions lead to the same future, which is very unsure. Action 0 pays 0.5 for certain,
+    # action 1 pays 0.3, give or take 0.3: it may be the better one, however unsure the rest is.
+    belief = belief_of([1e12, 100.0], [0.5, 0.3], [0.0, 0.0])
+    belief.gains[0, 0, 1, NOISE] = 30.0**2
+    belief.gains[1, ..., VISITS], belief.gains[1, ..., TOTAL] = 100.0, 0.0
+    belief.gains[1, ..., NOISE] = 90.0**2
+    width, tie = np.ones((2, 1, 2)), np.zeros((2, 1, 2))
+    route = planner(2).optimistic(belief, width, tie)
+    assert route.actions[0, 0] == 1
+    # What is hoped for before it is by squares, and the better of both: 0.5 and nothing more.
+    added = (0.09 + 0.81) ** 0.5 - 0.9
+    assert route.values[0, 0] == pytest.approx(0.9 + max(0.5, 0.3 + added))
+    assert route.bonus[0, 0] == pytest.approx(added)
+
+
 def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
     # Of two steps the second is known: all that is unsure is the first, and counts whole.
     belief = belief_of([1e12], [0.25], [0.0])

@@ -33,7 +33,6 @@ def river(relabel):
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = np.arange(2)
     learner._told = 300
     width = learner._width(belief)
@@ -42,16 +41,6 @@ def test_width_is_for_rows_seen_less_and_for_users_who_come():
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(31))
     learner._told = 900
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
-
-
-def test_a_row_that_stands_alone_has_more_width():
-    learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
-    learner._told, belief = 300, learner._belief()
-    belief.pooled_gains[:], belief.pooled_moves[:] = False, False
-    belief.pooled_gains[0, 0, 0] = belief.pooled_moves[0, 1, 1] = True
-    width, one = learner._width(belief), 4 * math.log(301)
-    assert width[0, 0, 0] == width[0, 1, 1] == pytest.approx(one)
-    assert width[0, 0, 1] == width[1, 0, 0] == pytest.approx(1.125 * one)
 
 
 def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
@@ -67,7 +56,6 @@ def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
 def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, ahead):
     learner = learner_of(river(0), trust, confidence=2.0, episodes=10**6)
     belief = learner._belief()
-    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
     learner._told = 300
     expected = 4 * math.log(1 + ahead * 30)
@@ -89,7 +77,6 @@ def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step()
     # transitions that hardly anybody did: the last step releases none.
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    belief.pooled_gains[:] = True  # no row stands alone: the plain width
     belief.gains[..., VISITS], belief.moves[..., VISITS] = 300.0, 10.0
     learner._told = 300
     width = learner._width(belief)
