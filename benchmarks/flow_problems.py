@@ -7,7 +7,9 @@ the same kinds, with other sizes and parameters, and some of its members were lo
   users per unit, and the follow-up of own rewards);
 * single traces of CliffWalking-20, LowerBound and OddTransition showed what was wrong, a lost run
   of Lock that few rows may not be odd, a run of Treatment without privacy that caution was missing;
-  the remedies were chosen on families.
+  the remedies were chosen on families;
+* that Lock and CliffWalking-20 were behind was known when families of their kinds were made
+  (``step-lock``, ``long-cliff``).
 
 Every problem is made anew for each run: actions are relabelled, and the random families draw
 another member. `LARGE` ones are left out unless they are asked for.
