@@ -5,6 +5,7 @@ the same kinds, with other sizes and parameters, and some of its members were lo
 
 * RiverSwim-4x6 is fitted: two choices were made with it in view (the confidence between 1e4 and 1e6
   users per unit, and the follow-up of own rewards);
+* OddReward showed that a check came late (a share was raised then, which families allowed);
 * single traces of CliffWalking-20, LowerBound and OddTransition showed what was wrong, a lost run
   of Lock that few rows may not be odd, a run of Treatment without privacy that caution was missing;
   the remedies were chosen on families;

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import discreet
 from benchmarks.flow_problems import problem
+from discreet.errors import InvalidInputError
 from discreet.mdp import TabularMDP, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.privacy.trust import TrustModel
@@ -31,7 +32,7 @@ LENGTHS = tuple(round(10 ** (quarter / 4)) for quarter in range(10, 34))
 
 @dataclass(frozen=True)
 class Task:
-    """One run: of ``uniform-etc`` with all its lengths up to half of ``episodes``."""
+    """One run: of ``uniform-etc`` with all its lengths up to ``episodes``."""
 
     problem: str
     trust: str
@@ -102,7 +103,7 @@ def _common(task: Task, episodes: int) -> dict:
 def _uniform_etc(task: Task, mdp: TabularMDP, meter: RegretMeter, uniform: float) -> list[Row]:
     rows = []
     for length in LENGTHS:
-        if 2 * length > task.episodes:
+        if length > task.episodes:
             break
         began = time.perf_counter()
         how = {"exploration": "uniform", "length": length}
@@ -138,12 +139,18 @@ def tasks(
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file; a line that was cut off while it was written is not one."""
+    """The rows of a file, none if there is none yet; a line that was cut off is not one."""
     if not path.exists():
         return []
     kinds = {item.name: item.type for item in fields(Row)}
     with path.open(newline="") as file:
-        lines = [line for line in csv.DictReader(file) if None not in line.values()]
+        reader = csv.DictReader(file)
+        if reader.fieldnames != list(kinds):
+            raise InvalidInputError(
+                f"Expected a file of rows that begins with {','.join(kinds)}, got {path} with "
+                f"{','.join(reader.fieldnames or ['nothing'])}; nothing was written to it."
+            )
+        lines = [line for line in reader if None not in line.values()]
     return [Row(**{name: kinds[name](value) for name, value in line.items()}) for line in lines]
 
 
@@ -154,7 +161,7 @@ def missing(wanted: list[Task], rows: list[Row]) -> list[Task]:
     def key(task: Task) -> tuple:
         if task.learner != "uniform-etc":
             return astuple(task)
-        longest = max(length for length in LENGTHS if 2 * length <= task.episodes)
+        longest = max((length for length in LENGTHS if length <= task.episodes), default=0)
         return (*astuple(task)[:4], longest, task.seed, task.run)
 
     return [task for task in wanted if key(task) not in done]

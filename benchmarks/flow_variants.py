@@ -229,15 +229,28 @@ def _register(name: str, summary: str, trusts: tuple[str, ...], **how: Any) -> N
     )
 
 
+STANDING = "flow-ucb-first", "uniform-etc"
+"""Names that stand for more than a learner of the roster (`benchmarks.flow_rows`)."""
+
+
 def known(learner: str) -> str:
     """The name, once it can be run: registers ``flow-ucb:NAME=VALUE``; ValueError if it cannot."""
-    if learner.partition(":")[0] != "flow-ucb" or learner in learner_names():
+    if learner in (*learner_names(), *STANDING):
         return learner
-    name, _, value = learner.removeprefix("flow-ucb:").partition("=")
-    if name in FlowSettings.__dataclass_fields__ and name not in ("pooling", "mixing"):
-        kind = _with_setting(name, float(value))
-    else:
-        kind = _with_constant(name, value, _modules_with(name))
+    part, _, rest = learner.partition(":")
+    if part != "flow-ucb" or not rest:
+        raise ValueError(
+            f"Expected a learner of the roster, {' or '.join(STANDING)}, or flow-ucb:PART (parts: "
+            f"{', '.join((PLAIN, *VARIANTS))}), got {learner!r}."
+        )
+    name, _, value = rest.partition("=")
+    is_setting = name in FlowSettings.__dataclass_fields__ and name not in ("pooling", "mixing")
+    modules = [] if is_setting else _modules_with(name)
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"Expected a number after {name}=, got {value!r}.") from None
+    kind = _with_setting(name, number) if is_setting else _with_constant(name, value, modules)
     _register(learner.removeprefix("flow-ucb:"), f"{name} is {value}", EVERYBODY, make=kind)
     return learner
 

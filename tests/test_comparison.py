@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.errors import InvalidInputError
+
 ROOT = Path(__file__).parents[1]
 
 FIRST = """
@@ -122,6 +124,47 @@ def test_tables_and_locks_say_what_the_rows_say(comparison, capsys):
     assert "| Lock | 5.050% | 1.000% |" in shown
 
 
+def test_the_goal_is_a_point_and_a_lower_end(comparison, capsys):
+    _, rows, tools = comparison
+    ratio = tools.ratio(np.array([1.0]), np.array([1.0]))
+    assert tools.within(ratio._replace(value=1.15, low=1.1))
+    assert not tools.within(ratio._replace(value=1.16, low=1.0))
+    assert not tools.within(ratio._replace(value=1.12, low=1.11))
+    told = [row(rows, "flow-ucb", 1000, 0, 50.0), row(rows, "flow-ucb-first", 1000, 0, 40.0)]
+    tools.print_table(told, "flow-ucb", "flow-ucb-first")
+    assert "Within the goal: 0 of 1; above it: ['Lock central 1 1e+03']" in capsys.readouterr().out
+
+
+def test_a_file_that_is_none_of_rows_is_left_alone(comparison, tmp_path):
+    _, rows, _ = comparison
+    path = tmp_path / "other.csv"
+    path.write_text("hello\n")
+    with pytest.raises(InvalidInputError, match=r"begins with problem,trust.*hello"):
+        list(rows.run_all(rows.tasks(["Lock"], ["none"], [1.0], ["etc"], [1000], 7, 1), path, 1))
+    assert path.read_text() == "hello\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["table", "missing.csv"],
+        ["run", "x.csv", "--learners", "never-pooled"],
+        ["run", "x.csv", "--learners", "flow-ucb:shrink=foo"],
+        ["run", "x.csv", "--runs", "0"],
+        ["run", "x.csv", "--jobs", "0"],
+        ["run", "x.csv", "--seed", "-4"],
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_in_a_sentence(
+    comparison, monkeypatch, capsys, words
+):
+    _, _, tools = comparison
+    monkeypatch.setattr(sys, "argv", ["flow_environments", *words])
+    with pytest.raises(SystemExit) as ended:
+        tools.main()
+    assert ended.value.code == 2 and "Expected" in capsys.readouterr().err
+
+
 def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
     _, rows, _ = comparison
     path = tmp_path / "rows.csv"
@@ -134,7 +177,7 @@ def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
     assert list(rows.run_all(wanted, path, 1)) == []
     told = rows.read_rows(path)
     assert {one.learner for one in told} == {"etc", "uniform-etc"}
-    assert [one.episodes for one in told if one.learner == "uniform-etc"] == [316, 562, 1000]
+    assert [one.episodes for one in told if one.learner == "uniform-etc"] == [316, 562, 1000, 1778]
     for one in told:
         assert 0 <= one.last <= 2 * one.uniform and one.epsilon == float("inf")
 

@@ -1,6 +1,7 @@
 """Errors: one tree, suggestions, and sentences that survive KeyError's quoting."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -19,6 +20,20 @@ def test_every_error_can_be_caught_by_one_name():
     raised = [c for c in CLASSES if c is not errors.DiscreetWarning]
     assert all(issubclass(c, DiscreetError) for c in raised)
     assert sorted(c.__name__ for c in CLASSES) == sorted(errors.__all__)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidInputError("Expected users > 0, got 0."),
+        MissingExtraError("ray", "ray"),
+        UnknownNameError("learner", "flow-ubc", ["flow-ucb", "etc"]),
+        UnknownNameError("experiment", "price", ["price-of-trust"], begin=["price-of-trust"]),
+    ],
+)
+def test_an_error_of_a_worker_process_says_what_it_said_there(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error) and str(copy) == str(error)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS, problem
 from benchmarks.flow_rows import read_rows, trust_model
-from benchmarks.flow_variants import PLAIN, VARIANTS, known
+from benchmarks.flow_variants import PLAIN, VARIANTS
 
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
 from discreet.learners.learn import public_facts
-from tools.flow_environments import TRUSTS, Cell, by_cell, regrets, run
+from tools.flow_environments import TRUSTS, Cell, add_numbers, by_cell, learner, regrets, run
 
 SHIPPED = "flow-ucb"
 LEARNERS = [SHIPPED, *(f"flow-ucb:{name}" for name in (PLAIN, *VARIANTS)), "flow-ucb-first"]
@@ -81,14 +81,6 @@ def print_scarcity(options: argparse.Namespace) -> None:
             print(f"| {name}, {trust.name} | " + " | ".join(cells) + " |")
 
 
-def learner(name: str) -> str:
-    """One that can be run."""
-    try:
-        return name if name in LEARNERS else known(name)
-    except ValueError as wrong:
-        raise argparse.ArgumentTypeError(str(wrong)) from None
-
-
 def main(about: str | None, problems: list[str], more: list[str]) -> None:
     """Read the command; ``more`` problems are run only if they are asked for."""
     parser = argparse.ArgumentParser(
@@ -101,14 +93,14 @@ def main(about: str | None, problems: list[str], more: list[str]) -> None:
     parser.add_argument("--trusts", nargs="+", default=["central"], choices=TRUSTS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e7])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
+    add_numbers(parser, runs=10)
     options = parser.parse_args()
     if options.command == "scarcity":
         print_scarcity(options)
     elif options.file is None:
         parser.error(f"Expected the file of rows to {options.command}, got none.")
+    elif options.command == "table" and not options.file.exists():
+        parser.error(f"Expected a file of rows, got {options.file}, which is not there.")
     elif options.command == "table":
         print_table(options.file)
     else:

@@ -17,12 +17,14 @@ import argparse
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS
 from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
+from benchmarks.flow_variants import known
 
 from discreet.study.knowledge import Estimate
 
@@ -90,6 +92,11 @@ def shown(found: Estimate) -> str:
     return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
+def within(found: Estimate) -> bool:
+    """The goal of a cell: at most 1.1 of the better rival, as far as its runs can tell."""
+    return found.value <= 1.15 and found.low <= 1.1
+
+
 def print_table(rows: list[Row], learner: str, old: str) -> None:
     """Means, shares of the uniform policy's regret, ratios; then their geometric means."""
     ours, theirs = by_cell(rows, learner), by_cell(rows, old)
@@ -98,6 +105,8 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
         f"hindsight (n) | new/old | new/better | runs | batches, most |\n{'|---' * 12}|"
     )
     points: dict[tuple, list[float]] = defaultdict(list)
+    above: list[str] = []
+    compared = 0
     for cell, runs in ours.items():
         keys = sorted(runs)
         new = regrets(runs, keys)
@@ -105,7 +114,12 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
         first = regrets(before, keys) if all(key in before for key in keys) else None
         etc = hindsight(rows, cell, keys)
         rivals = [x for x in (first, etc[1] if etc else None) if x is not None]
-        better = shown(ratio(new, min(rivals, key=np.mean))) if rivals else ""
+        better = ""
+        if rivals:
+            found_ratio = ratio(new, min(rivals, key=np.mean))
+            better, compared = shown(found_ratio), compared + 1
+            if not within(found_ratio):
+                above.append(f"{cell.problem} {cell.trust} {cell.epsilon:g} {cell.episodes:.0e}")
         if first is not None:
             points[cell[1:]].append(float(new.mean() / first.mean()))
         uniform = np.mean([run.uniform for run in runs.values()]) * cell.episodes
@@ -117,6 +131,7 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
             f"| {'' if first is None else shown(ratio(new, first))} | {better} | {len(keys)} "
             f"| {max(run.batches for run in runs.values())} |"
         )
+    print(f"\nWithin the goal: {compared - len(above)} of {compared}; above it: {above or 'none'}")
     print(f"\n| trust, eps | K | geometric mean of {learner}/{old} | problems |\n|---|---|---|---|")
     for (trust, epsilon, episodes), found in sorted(points.items()):
         mean = np.exp(np.mean(np.log(found)))
@@ -177,6 +192,32 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
+def learner(name: str) -> str:
+    """One that can be run."""
+    try:
+        return known(name)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from None
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A whole number from ``least`` on, of the command line."""
+
+    def whole(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"Expected a whole number >= {least}, got {text!r}.")
+        return int(text)
+
+    return whole
+
+
+def add_numbers(parser: argparse.ArgumentParser, runs: int) -> None:
+    """Seed, runs and processes, as all tools of flow-ucb take them."""
+    parser.add_argument("--seed", type=at_least(0), default=0, help="of all runs (0)")
+    parser.add_argument("--runs", type=at_least(1), default=runs, help=f"per cell ({runs})")
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="processes (1)")
+
+
 def main() -> None:
     """Read the command."""
     parser = argparse.ArgumentParser(
@@ -190,14 +231,14 @@ def main() -> None:
     parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=TRUSTS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e6, 1e7])
-    parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), type=learner)
+    add_numbers(parser, runs=20)
     parser.add_argument("--old", default="flow-ucb-first", help="what `table` divides by")
     options = parser.parse_args()
     if options.command == "run":
         run(options)
+    elif not options.file.exists():
+        parser.error(f"Expected a file of rows, got {options.file}, which is not there.")
     elif options.command == "table":
         print_table(read_rows(options.file), options.learners[0], options.old)
     elif options.command == "shares":

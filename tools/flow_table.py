@@ -15,6 +15,7 @@ import numpy as np
 
 import discreet
 from discreet.privacy.trust import TrustModel
+from tools.flow_environments import at_least
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ def final_regrets(learner: str, case: Case, episodes: float, seed: int, runs: in
 def main() -> None:
     """Print one line per row and size."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seed", type=at_least(0), default=0)
+    parser.add_argument("--runs", type=at_least(2), default=20, help="two or more: sd is of them")
     parser.add_argument("--learner", default="flow-ucb")
-    parser.add_argument("--rows", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--rows", nargs="+", default=list(CASES), choices=list(CASES))
     options = parser.parse_args()
     print(f"{'row':<24}{'K':>8}{'mean':>12}{'sd':>10}{'max':>12}")
     for name in options.rows:

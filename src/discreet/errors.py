@@ -57,10 +57,15 @@ class MissingExtraError(DiscreetError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
+        self._given = package, extra
         super().__init__(
             f"{package!r} is not installed; it belongs to the extra {extra!r}: "
             f"pip install 'discreet[{extra}]'."
         )
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Made again from what was given: errors of worker processes come as copies."""
+        return type(self), self._given
 
 
 class UnknownNameError(DiscreetError, KeyError):
@@ -78,7 +83,12 @@ class UnknownNameError(DiscreetError, KeyError):
         if begin:
             hint = f"did you mean {' or '.join(map(repr, begin))}?"
         self.message = f"Unknown {kind} {name!r}; {hint}"
+        self._given = kind, name, tuple(names)
         super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, tuple[str, ...]], dict[str, str]]:
+        """Made again from what was given: errors of worker processes come as copies."""
+        return type(self), self._given, {"message": self.message}
 
     def __str__(self) -> str:
         """The plain sentence (KeyError would quote it)."""
