@@ -127,7 +127,7 @@ def inlined(function: _Function) -> _Function:
     """Compile a helper into its callers: a call would cost more than what it does.
 
     Not cached on its own: a helper that is loaded from the cache is called, not inlined. It makes
-    no arrays.
+    no arrays, and one that hands back views has borrowed callers only (`BORROWED`).
     """
     compile_ = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True, **BORROWED)
     compiled: _Function = compile_(function)
