@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.learners.streams.planner_kernels import ROWS
 from discreet.learners.streams.psrl_kernels import (
+    _finish,
     first_memory,
     fresh_words,
     model_draws,
@@ -73,6 +75,27 @@ def test_the_model_is_the_reference_draw_by_draw(seed, groups, row):
     model, means = drawn(row, counts, rng)
     np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-11)
     np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-11)
+
+
+@pytest.mark.parametrize("prior", [1e-300, 1e-3, 1e305])
+def test_extreme_priors_leave_the_rewards_alone(prior):
+    """Gammas of a tiny prior may all be zero, and then p is no number, here as in the reference."""
+    counts = random_counts(0, HORIZON, scale=0.0)
+    rng = ModelDraws(np.random.default_rng(0), counts[1].shape)
+    rng._rng = np.random.default_rng(0)
+    found = run((prior, 0.0), counts)
+    with np.errstate(invalid="ignore"):
+        model, means = drawn((prior, 0.0), counts, rng)
+    np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-11)
+    np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-301, 1.0, 1e305])
+def test_gammas_of_any_size_become_probabilities(scale):
+    model = np.zeros((2 + ROWS, 1, 1))
+    model[:5, 0, 0] = 3 * scale, 1 * scale, 2.0, 0.25, 8.0  # gammas, tau, mu, b/lambda
+    _finish(model, np.array([0.0, 0.0, 0.0, 1.5]), 2)
+    np.testing.assert_allclose(model[:4, 0, 0], [0.75, 0.25, 0.25 + 1.5 * 2, 0.0], rtol=1e-12)
 
 
 @pytest.fixture(scope="module", params=[(1.0, 0.0), (0.3, 25.0), (1.0, 1e9)], ids=str)

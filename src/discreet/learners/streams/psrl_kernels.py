@@ -144,25 +144,6 @@ def _settle(shape: float, normal: float, uniform: float, rng: np.random.Generato
 
 
 @inlined
-def _finish(model: Floats, normals: Floats, states: int) -> None:
-    """Gammas and the law of the rewards become p, then r, then nothing that steps ahead add."""
-    groups, pairs = model.shape[1:]
-    last = (states + 1) * groups * pairs
-    for g in range(groups):
-        for x in range(pairs):
-            total = 0.0
-            for t in range(states):
-                total += model[t, g, x]
-            tau = model[states, g, x]
-            both = 1.0 / (total * tau)  # one division for two reciprocals
-            for t in range(states):
-                model[t, g, x] *= both * tau
-            spread = np.sqrt(model[states + 2, g, x] * (both * total))
-            model[states, g, x] = model[states + 1, g, x] + normals[last + g * pairs + x] * spread
-            model[states + 1, g, x] = 0.0
-
-
-@inlined
 def _draw_gammas(
     model: Floats, normals: Floats, uniforms: Floats, states: int, rng: np.random.Generator
 ) -> None:
@@ -175,6 +156,32 @@ def _draw_gammas(
                     if model[k, g, x] < 0.0:
                         i = (k * groups + g) * pairs + x
                         model[k, g, x] = _settle(-model[k, g, x], normals[i], uniforms[i], rng)
+
+
+@inlined
+def _finish(model: Floats, normals: Floats, states: int) -> None:
+    """Gammas and the law of the rewards become p, then r, then nothing that steps ahead add."""
+    groups, pairs = model.shape[1:]
+    reward_normals = (states + 1) * groups * pairs
+    for g in range(groups):
+        for x in range(pairs):
+            total = 0.0
+            for t in range(states):
+                total += model[t, g, x]
+            tau = model[states, g, x]
+            product = total * tau
+            if 1e-300 < product < 1e300:
+                inverse_both = 1.0 / product  # one division for two reciprocals
+                for t in range(states):
+                    model[t, g, x] *= inverse_both * tau
+                spread = np.sqrt(model[states + 2, g, x] * (inverse_both * total))
+            else:  # gammas of a very small (or huge) prior: their reciprocal is no number
+                for t in range(states):
+                    model[t, g, x] /= total
+                spread = np.sqrt(model[states + 2, g, x] / tau)
+            normal = normals[reward_normals + g * pairs + x]
+            model[states, g, x] = model[states + 1, g, x] + normal * spread
+            model[states + 1, g, x] = 0.0
 
 
 @planner
