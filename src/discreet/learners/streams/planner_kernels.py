@@ -67,8 +67,8 @@ def check_memory(
     Raises:
         InvalidInputError: the planner would read or write past the end of ``memory``.
     """
-    kept = _KEPT.get(planner, lambda pairs, states: 0)
-    least = math.prod(q) + kept(groups * q[1] * q[2], q[1])
+    kept = _KEPT.get(planner)
+    least = math.prod(q) + (kept(groups * q[1] * q[2], q[1]) if kept else 0)
     if memory.shape[1:] != q or memory.size < least:
         raise InvalidInputError(
             f"The planner {planner.__name__} needs a memory [M, H, S, A] with (H, S, A) = {q} and "
