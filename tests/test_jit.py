@@ -1,15 +1,22 @@
 """Compiled functions: cached, without fast mathematics, dividing as NumPy does."""
 
+import importlib
+import inspect
 import io
+import pkgutil
+import re
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 from numba.core import caching
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
-from discreet._jit import _FirstCompilation, inlined, kernel
+import discreet
+from discreet._jit import BORROWED, _FirstCompilation, inlined, kernel
 from discreet.errors import DiscreetError
 
 
@@ -34,21 +41,73 @@ def test_kernels_are_cached_and_inlined_helpers_are_not():
     assert type(inlined(twice)._cache).__name__ == "NullCache"
 
 
-def zeros_like_it(x):
-    return np.zeros(x.size)
+def lesser_first(x, y):
+    kept = x
+    for i in range(y.size):
+        if kept[0] > y[i]:
+            kept, y = y, kept
+    return kept[0]
 
 
-def first_of_row(x):
-    row = x[0]
-    return row[0]
+def first_of_zeros(x):
+    zeros = np.zeros(x.size)
+    return zeros[0]
 
 
+def counts_references(helper):
+    assert helper(np.array([2.0, 5.0]), np.array([1.0, 4.0])) == 1.0
+    return any("NRT_incref" in code for code in helper.inspect_llvm().values())
+
+
+@pytest.mark.skipif(not BORROWED, reason="this numba always counts references")
 def test_an_inlined_helper_counts_no_references_and_makes_no_arrays():
-    helper = inlined(first_of_row)
-    assert helper(np.ones((2, 2))) == 1.0
-    assert not any("NRT_incref" in code for code in helper.inspect_llvm().values())
-    with pytest.raises(TypingError, match="returning of array"):
-        inlined(zeros_like_it)(np.ones(3))
+    assert counts_references(numba.njit(forceinline=True)(lesser_first))
+    assert not counts_references(inlined(lesser_first))
+    with pytest.raises(TypingError, match="zeros"):
+        inlined(first_of_zeros)(np.ones(3))
+
+
+SCALARS = {"None", "float", "int", "bool", "np.uint64"}
+
+
+def kernels():
+    """All compiled functions of the library."""
+    for module in pkgutil.walk_packages(discreet.__path__, "discreet."):
+        if module.name.endswith("kernels"):
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Dispatcher) and value.py_func.__module__ == module.name:
+                    yield value
+
+
+def borrows(function):
+    return isinstance(function, Dispatcher) and function.targetoptions.get("_nrt") is False
+
+
+def hands_back_arrays(function):
+    """Read from its annotation: anything but numbers and tuples of them."""
+    result = inspect.get_annotations(function.py_func)["return"]
+    name = result if isinstance(result, str) else inspect.formatannotation(result)
+    name = name.replace("numpy.", "np.")
+    return not set(re.findall(r"[\w.]+", name)) <= {*SCALARS, "tuple"}
+
+
+def called(function):
+    """Compiled functions that it has by a global name."""
+    names = function.__code__.co_names
+    return {id(function.__globals__.get(name)) for name in names}
+
+
+@pytest.mark.skipif(not BORROWED, reason="this numba always counts references")
+def test_only_borrowed_code_calls_what_hands_back_borrowed_arrays():
+    """Code that counts references would release them without having taken them."""
+    everything = list(kernels())
+    views = {id(f): f.__name__ for f in everything if borrows(f) and hands_back_arrays(f)}
+    assert "some_generators" in views.values()  # the search finds what there is
+    modules = {sys.modules[f.__module__] for f in everything}
+    plain = [f for m in modules for f in vars(m).values() if inspect.isfunction(f)]
+    callers = [(f, f.py_func) for f in everything] + [(f, f) for f in plain]
+    wrong = [f.__name__ for f, source in callers if called(source) & set(views) and not borrows(f)]
+    assert wrong == []
 
 
 def test_a_kernel_may_call_an_inlined_helper():

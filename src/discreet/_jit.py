@@ -61,10 +61,18 @@ finally:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 BORROWED: dict[str, Any] = {"_nrt": False} if hasattr(options.DefaultOptions, "_nrt") else {}
-"""For code that makes no arrays and only uses those of its caller, who keeps them alive.
+"""Option of code that makes no arrays and only uses those of its caller, who keeps them alive.
 
-Otherwise numba counts a reference whenever one is handed on, as threads must: that was half of the
-time of an episode at S=A=H=2. Code with this option that makes an array does not compile.
+Otherwise numba counts references to an array, atomically, so that threads may share it, whenever it
+is handed on: that was half of the time of an episode at S=A=H=2. With this option, code that makes
+an array does not compile.
+
+A view may be handed on inside borrowed code, never back to Python or to code that counts
+references: there it would be released without having been taken. And a generator that Python hands
+to borrowed code is never let go: code that counts references stands between, as in
+`privacy.streams.kernels.run_block`.
+
+A private option of numba: where it is missing, references are counted and results are the same.
 """
 
 
@@ -119,7 +127,7 @@ def inlined(function: _Function) -> _Function:
     """Compile a helper into its callers: a call would cost more than what it does.
 
     Not cached on its own: a helper that is loaded from the cache is called, not inlined. It makes
-    no arrays.
+    no arrays, and one that hands back views has borrowed callers only (`BORROWED`).
     """
     compile_ = numba.njit(forceinline=True, error_model="numpy", no_cfunc_wrapper=True, **BORROWED)
     compiled: _Function = compile_(function)

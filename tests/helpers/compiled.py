@@ -67,14 +67,16 @@ def effective(row, counts, s, a):
 class ModelDraws:
     """A generator for the reference of posterior sampling: the numbers of the compiled models.
 
-    A gamma by the exact test of Marsaglia and Tsang, without the quick one before it.
+    A gamma by the exact test of Marsaglia and Tsang, without the quick one before it. ``visits`` is
+    the shape [G, S, A]; what is not drawn ahead comes from ``others``, if not from ``rng``.
     """
 
-    def __init__(self, rng, visits):
-        self._rng, self._visits = rng, visits  # shape [G, S, A]
+    def __init__(self, rng, visits, others=None):
+        self._visits = visits
         self._words = fresh_words(rng)
         self._numbers = self._endless()
-        self.random = rng.random
+        self._others = others or rng
+        self.random = self._others.random
 
     def _endless(self):
         pairs, states = math.prod(self._visits), self._visits[1]
@@ -96,7 +98,7 @@ class ModelDraws:
             z = normal / (3 * math.sqrt(d))
             if z > -1 and math.log1p(-uniform) < 3 * d * (math.log1p(z) - z + z**2 / 2 - z**3 / 3):
                 return d * (1 + z) ** 3
-        return self._rng.standard_gamma(shape)
+        return self._others.standard_gamma(shape)
 
     def standard_normal(self):
         return next(self._numbers)

@@ -201,7 +201,10 @@ class StreamLearner(ABC):
         return np.zeros((len(users), 0))
 
     def memory(self) -> Floats:
-        """``[M, H, S, A]``: what the planner keeps, before the first episode."""
+        """``[M, H, S, A]``: what the planner keeps, before the first episode.
+
+        Called once per compiled run: it may draw from ``rng``.
+        """
         return np.zeros((1, *self.problem.shape.visits))
 
     def error_bounds(self, times: Ints, failure: float) -> Floats:

@@ -1,11 +1,13 @@
 """Every stream learner: the compiled run walks through the policies of the printed algorithm."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInputError
 from discreet.learners.streams.ldp_obi import LdpObi
 from discreet.learners.streams.loop import (
     CompiledRun,
@@ -101,6 +103,45 @@ def test_blocks_do_not_change_the_run(monkeypatch):
     monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * 200 * 7)
     pieces = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
     np.testing.assert_allclose(pieces.regret.values, whole.regret.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "trust"), [(LdpObi, LAPLACE), (LdpPsrl, LAPLACE), (PrivateUcbPo, TREE)], ids=name_of
+)
+def test_blocks_let_go_of_the_learners_generator_and_memory(monkeypatch, kind, trust):
+    monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * 200)
+    mdp = RiverSwim(states=3, horizon=4)
+    learner = make_learner(kind, mdp, trust, 60, np.random.default_rng(0), {})
+    memory = learner.memory()
+    monkeypatch.setattr(learner, "memory", lambda: memory)
+    references = [
+        (sys.getrefcount(learner.rng), sys.getrefcount(memory))
+        for _ in CompiledRun(mdp, learner, RunSeeds(0)).blocks()
+    ]
+    assert len(references) > 3
+    assert len(set(references)) == 1
+
+
+class Forgetful(LdpPsrl):
+    """One that keeps Q alone, where its planner also keeps random numbers."""
+
+    def memory(self):
+        return super().memory()[:1]
+
+
+class Misshapen(LdpObi):
+    """One whose Q has a step too few."""
+
+    def memory(self):
+        return np.zeros((2, 3, 3, 2))
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Misshapen])
+def test_a_memory_that_is_too_small_for_the_planner_is_refused(kind):
+    mdp = RiverSwim(states=3, horizon=4)
+    learner = make_learner(kind, mdp, LAPLACE, 10, np.random.default_rng(0), {})
+    with pytest.raises(InvalidInputError, match=r"\(H, S, A\) = \(4, 3, 2\) and at least \d+ numb"):
+        next(CompiledRun(mdp, learner, RunSeeds(0)).blocks())
 
 
 def test_result_says_what_was_used():

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.learners.streams.planner_kernels import ROWS
 from discreet.learners.streams.psrl_kernels import (
+    _finish,
     first_memory,
     fresh_words,
-    model_draws,
     sampled_values,
 )
 from helpers.compiled import ModelDraws, effective, planned, random_counts
@@ -17,14 +18,19 @@ HORIZON, STATES, CHOICES = 3, 3, 2
 
 def memory_of(visits, seed, horizon=HORIZON):
     """What a run begins with."""
-    draws = model_draws(visits.size, visits.shape[1])
     words = fresh_words(np.random.default_rng(seed))
-    return first_memory((horizon, *visits.shape[1:]), draws, words)
+    return first_memory((horizon, *visits.shape[1:]), visits.size, words)
 
 
 def run(row, counts, seed=0, horizon=HORIZON):
     memory = memory_of(counts[1], seed, horizon)
     return planned(sampled_values, row, counts, memory=memory, seed=seed)
+
+
+def draws_of(visits, seed):
+    """The numbers of `run`, where memory and `planned` begin a generator each."""
+    words, others = np.random.default_rng(seed), np.random.default_rng(seed)
+    return ModelDraws(words, visits.shape, others)
 
 
 def models(row, counts, count, seed=0):
@@ -67,12 +73,31 @@ def drawn_reward(n, total, rng):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_model_is_the_reference_draw_by_draw(seed, groups, row):
     counts = random_counts(seed, groups, noise=8.0)
-    rng = ModelDraws(np.random.default_rng(seed), counts[1].shape)
-    rng._rng = np.random.default_rng(seed)  # `planned` begins a generator of its own
+    rng = draws_of(counts[1], seed)
     found = run(row, counts, seed=seed)
     model, means = drawn(row, counts, rng)
     np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-11)
     np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-11)
+
+
+@pytest.mark.parametrize("prior", [1e-300, 1e-3, 1e305])
+def test_extreme_priors_leave_the_rewards_alone(prior):
+    """Gammas of a tiny prior may all be zero, and then p is no number, here as in the reference."""
+    counts = random_counts(0, HORIZON, scale=0.0)
+    rng = draws_of(counts[1], 0)
+    found = run((prior, 0.0), counts)
+    with np.errstate(invalid="ignore"):
+        model, means = drawn((prior, 0.0), counts, rng)
+    np.testing.assert_allclose(found.model[..., STATES], means, rtol=1e-11)
+    np.testing.assert_allclose(found.model[..., :STATES], model, rtol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-301, 1.0, 1e305])
+def test_gammas_of_any_size_become_probabilities(scale):
+    model = np.zeros((2 + ROWS, 1, 1))
+    model[:5, 0, 0] = 3 * scale, 1 * scale, 2.0, 0.25, 8.0  # gammas, tau, mu, b/lambda
+    _finish(model, np.array([0.0, 0.0, 0.0, 1.5]), 2)
+    np.testing.assert_allclose(model[:4, 0, 0], [0.75, 0.25, 0.25 + 1.5 * 2, 0.0], rtol=1e-12)
 
 
 @pytest.fixture(scope="module", params=[(1.0, 0.0), (0.3, 25.0), (1.0, 1e9)], ids=str)
@@ -108,8 +133,8 @@ def test_rewards_are_students(posterior):
         assert stats.kstest(made[:, 0, s, a, STATES], law.cdf).pvalue > 1e-8
 
 
-def test_all_draws_of_all_models_are_independent(posterior):
-    """Of one model, and from one model to the next, where numbers are drawn anew, too."""
+def test_draws_of_a_model_and_of_the_next_are_uncorrelated(posterior):
+    """Ranks of one probability and the reward of every pair; where numbers are drawn anew, too."""
     _, _, made = posterior
     flat = made[..., [0, STATES]].reshape(len(made), -1)
     ranks = stats.rankdata(np.hstack([flat[:-1], flat[1:]]), axis=0)

@@ -1,6 +1,7 @@
-"""What a posterior is drawn from, for many runs in lockstep: one draw from each of many generators.
+"""What a posterior is drawn from: one draw from each of many generators.
 
-All loops vectorise. Laws are exact up to rounding (formulas to 1e-14, words of 52 bits):
+Generators are those of many runs in lockstep, or of one run that draws ahead (`psrl_kernels`). All
+loops vectorise. Laws are exact up to rounding (formulas to 1e-14, words of 52 bits):
 
 * normals two by two (Box and Muller, 1958). The angle is drawn in (-pi/4, pi/4); two more bits turn
   it by a multiple of pi/2;

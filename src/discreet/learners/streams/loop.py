@@ -131,17 +131,21 @@ class CompiledRun:
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
-        from discreet.learners.streams.planner_kernels import ROWS, Pointer
+        from discreet.learners.streams.planner_kernels import ROWS, Pointer, check_memory
         from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
 
         learner, shape = self.learner, self.learner.problem.shape
         groups, states, choices = self.stream.public.visits.shape
         model = np.zeros((states + ROWS, groups, states * choices))
-        scratch = Scratch(learner.memory(), model, np.zeros((shape.horizon + 1, shape.states)))
+        compiled, memory = learner.planner(), learner.memory()
+        if compiled is None:
+            raise UnsupportedError(f"{learner.name} has no compiled planner.")
+        check_memory(compiled, memory, shape.visits, groups)
+        scratch = Scratch(memory, model, np.zeros((shape.horizon + 1, shape.states)))
         policy = NextPolicy(
             self._actions, self._probabilities, np.full_like(self._actions, -1), np.array([np.nan])
         )
-        planner = Pointer(learner.planner())
+        planner = Pointer(compiled)
         rows = _Coefficients(learner)
         for first, count, users in self.stream.blocks():
             values = np.zeros(count)

@@ -1,5 +1,6 @@
 """What the compiled planners of stream learners share: their signature, greedy actions, ties."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from numba import types
 
 from discreet._jit import BORROWED, inlined
 from discreet._types import Floats, Ints
+from discreet.errors import InvalidInputError
 from discreet.privacy.streams.kernels import (
     FLOATS_4,
     GENERATOR,
@@ -24,7 +26,12 @@ ROWS = 7
 """Of a model, beside the S rows of probabilities."""
 
 
-def planner(function: Callable[..., None]) -> Callable[..., None]:
+_KEPT: dict[Callable[..., None], Callable[[int, int], int]] = {}
+
+
+def planner(
+    function: Callable[..., None], kept: Callable[[int, int], int] | None = None
+) -> Callable[..., None]:
     """Compile a planner: from the released counts to the next policy.
 
     Its arguments, all changed in place where they are outputs or scratch:
@@ -39,10 +46,35 @@ def planner(function: Callable[..., None]) -> Callable[..., None]:
     - ``rng``: ties and draws of the learner.
 
     It makes no arrays (see `_jit.BORROWED`): room is what ``model`` and ``values`` are for.
+
+    Args:
+        function: the planner.
+        kept: numbers that it needs in its memory after the first Q, for that many pairs (g, s, a)
+            and states; none.
     """
     made = numba.njit(PLANNER, cache=True, fastmath=False, error_model="numpy", **BORROWED)
     compiled: Callable[..., None] = made(function)
+    if kept is not None:
+        _KEPT[compiled] = kept
     return compiled
+
+
+def check_memory(
+    planner: Callable[..., None], memory: Floats, q: tuple[int, int, int], groups: int
+) -> None:
+    """Compiled code does not look where its arrays end.
+
+    Raises:
+        InvalidInputError: the planner would read or write past the end of ``memory``.
+    """
+    kept = _KEPT.get(planner)
+    least = math.prod(q) + (kept(groups * q[1] * q[2], q[1]) if kept else 0)
+    if memory.shape[1:] != q or memory.size < least:
+        raise InvalidInputError(
+            f"The planner {planner.__name__} needs a memory [M, H, S, A] with (H, S, A) = {q} and "
+            f"at least {least} numbers, got one of shape {memory.shape}: memory() of its learner "
+            f"has to make it."
+        )
 
 
 class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc, unused-ignore]

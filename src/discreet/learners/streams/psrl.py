@@ -142,7 +142,7 @@ class Psrl(LaneLearner):
         return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in times])
 
     def planner(self) -> Callable[..., None] | None:
-        """The compiled form of `next_policy`."""
+        """`next_policy`, compiled: the same law, other random numbers (`psrl_kernels`)."""
         from discreet.learners.streams.psrl_kernels import sampled_values
 
         return sampled_values
@@ -159,13 +159,12 @@ class Psrl(LaneLearner):
         )
 
     def memory(self) -> Floats:
-        """Scratch for Q, and what the compiled models are made of."""
-        from discreet.learners.streams.psrl_kernels import first_memory, fresh_words, model_draws
+        """Scratch for Q, and what the compiled models are made of; its seeds come from ``rng``."""
+        from discreet.learners.streams.psrl_kernels import first_memory, fresh_words
 
         shape = self.problem.shape
         pairs = (1 if self.plan.stationary else shape.horizon) * shape.states * shape.actions
-        draws = model_draws(pairs, shape.states)
-        return first_memory(shape.visits, draws, fresh_words(self.rng))
+        return first_memory(shape.visits, pairs, fresh_words(self.rng))
 
 
 class LdpPsrl(Psrl):

@@ -13,6 +13,9 @@ fourteen at shape 1, and all but one in 300 at shape 10. For shapes up to 1/3 no
 and all begins anew.
 """
 
+import math
+from functools import partial
+
 import numpy as np
 
 from discreet._jit import inlined
@@ -21,11 +24,12 @@ from discreet.learners.streams.lane_draws_kernels import draw_normals, some_gene
 from discreet.learners.streams.planner_kernels import backward_induction, break_ties, planner
 from discreet.privacy.streams.lane_kernels import draw_uniforms, fused_kernel
 
+_SIDE = 64
+"""Generators side by side of each of three kinds: radii and turns (a normal each), uniforms."""
 AHEAD = 64
-"""Models whose random numbers are drawn at a time."""
-_LANES = 64
-"""Generators of each of three kinds, side by side: of two normals together, and of a uniform."""
-_WORDS = 4 * 3 * _LANES
+"""Models whose random numbers are drawn at a time; a multiple of `_SIDE`, so that vectors are full.
+"""
+_WORDS = 4 * 3 * _SIDE
 
 
 def model_draws(pairs: int, states: int) -> tuple[int, int]:
@@ -38,12 +42,24 @@ def model_draws(pairs: int, states: int) -> tuple[int, int]:
     return normals + normals % 2, pairs * (states + 1)
 
 
-def first_memory(q: tuple[int, int, int], draws: tuple[int, int], words: WordArray) -> Floats:
-    """Room for Q ``[H, S, A]``; then models left, generators, normals and uniforms: none yet."""
-    size = q[0] * q[1] * q[2]
-    rows = -(-(1 + _WORDS + AHEAD * sum(draws)) // size)
+def memory_parts(memory: Floats, draws: tuple[int, int]) -> tuple[Floats, Floats, Floats, Floats]:
+    """After Q: how many models are left, the generators' words, and normals and uniforms ahead."""
+    kept = memory.reshape(memory.size)[memory.size // memory.shape[0] :]
+    first, second = 1 + _WORDS, 1 + _WORDS + AHEAD * draws[0]
+    last = second + AHEAD * draws[1]
+    return kept[:1], kept[1:first], kept[first:second], kept[second:last]
+
+
+def numbers_kept(pairs: int, states: int) -> int:
+    """The length of all `memory_parts`."""
+    return 1 + _WORDS + AHEAD * sum(model_draws(pairs, states))
+
+
+def first_memory(q: tuple[int, int, int], pairs: int, words: WordArray) -> Floats:
+    """Room for Q ``[H, S, A]`` and `memory_parts`; no model is left."""
+    rows = -(-numbers_kept(pairs, q[1]) // math.prod(q))
     memory = np.zeros((1 + rows, *q))
-    memory.reshape(-1)[size + 1 : size + 1 + _WORDS] = words.view(np.float64)
+    memory_parts(memory, model_draws(pairs, q[1]))[1][:] = words.view(np.float64)
     return memory
 
 
@@ -52,33 +68,33 @@ def fresh_words(rng: np.random.Generator) -> WordArray:
     return rng.integers(0, 1 << 64, _WORDS, np.uint64)
 
 
+_model_draws, _memory_parts = inlined(model_draws), inlined(memory_parts)
+
+
 @fused_kernel
 def draw_ahead(words: WordArray, normals: Floats, uniforms: Floats) -> None:
-    """Normals, a multiple of 128, and uniforms, a multiple of 64."""
-    state = words.reshape(4, 3 * _LANES)
-    radii, turns = some_generators(state, 0, _LANES), some_generators(state, _LANES, _LANES)
-    for start in range(0, normals.size, 2 * _LANES):
-        middle = start + _LANES
-        draw_normals(radii, turns, normals[start:middle], normals[middle : middle + _LANES])
-    u0, u1, u2, u3 = some_generators(state, 2 * _LANES, _LANES)
-    for start in range(0, uniforms.size, _LANES):
-        draw_uniforms(u0, u1, u2, u3, uniforms[start : start + _LANES])
+    """Normals, a multiple of 2·`_SIDE`, and uniforms, a multiple of `_SIDE`."""
+    state = words.reshape(4, 3 * _SIDE)
+    radii, turns = some_generators(state, 0, _SIDE), some_generators(state, _SIDE, _SIDE)
+    for start in range(0, normals.size, 2 * _SIDE):
+        middle = start + _SIDE
+        draw_normals(radii, turns, normals[start:middle], normals[middle : middle + _SIDE])
+    u0, u1, u2, u3 = some_generators(state, 2 * _SIDE, _SIDE)
+    for start in range(0, uniforms.size, _SIDE):
+        draw_uniforms(u0, u1, u2, u3, uniforms[start : start + _SIDE])
 
 
 @inlined
 def _next_draws(memory: Floats, pairs: int, states: int) -> tuple[Floats, Floats]:
     """The normals and uniforms of the next model."""
-    gammas = pairs * (states + 1)
-    each = gammas + pairs
-    each += each % 2
-    kept = memory.reshape(memory.size)[memory.size // memory.shape[0] :]
-    normals = kept[1 + _WORDS : 1 + _WORDS + AHEAD * each]
-    uniforms = kept[1 + _WORDS + AHEAD * each : 1 + _WORDS + AHEAD * (each + gammas)]
-    if kept[0] == 0.0:
-        draw_ahead(kept[1 : 1 + _WORDS].view(np.uint64), normals, uniforms)
-        kept[0] = AHEAD
-    kept[0] -= 1.0
-    i = int(kept[0])
+    draws = _model_draws(pairs, states)
+    left, words, normals, uniforms = _memory_parts(memory, draws)
+    if left[0] == 0.0:
+        draw_ahead(words.view(np.uint64), normals, uniforms)
+        left[0] = AHEAD
+    left[0] -= 1.0
+    i = int(left[0])
+    each, gammas = draws
     return normals[i * each : (i + 1) * each], uniforms[i * gammas : (i + 1) * gammas]
 
 
@@ -144,25 +160,6 @@ def _settle(shape: float, normal: float, uniform: float, rng: np.random.Generato
 
 
 @inlined
-def _finish(model: Floats, normals: Floats, states: int) -> None:
-    """Gammas and the law of the rewards become p, then r, then nothing that steps ahead add."""
-    groups, pairs = model.shape[1:]
-    last = (states + 1) * groups * pairs
-    for g in range(groups):
-        for x in range(pairs):
-            total = 0.0
-            for t in range(states):
-                total += model[t, g, x]
-            tau = model[states, g, x]
-            both = 1.0 / (total * tau)  # one division for two reciprocals
-            for t in range(states):
-                model[t, g, x] *= both * tau
-            spread = np.sqrt(model[states + 2, g, x] * (both * total))
-            model[states, g, x] = model[states + 1, g, x] + normals[last + g * pairs + x] * spread
-            model[states + 1, g, x] = 0.0
-
-
-@inlined
 def _draw_gammas(
     model: Floats, normals: Floats, uniforms: Floats, states: int, rng: np.random.Generator
 ) -> None:
@@ -177,7 +174,33 @@ def _draw_gammas(
                         model[k, g, x] = _settle(-model[k, g, x], normals[i], uniforms[i], rng)
 
 
-@planner
+@inlined
+def _finish(model: Floats, normals: Floats, states: int) -> None:
+    """Gammas and the law of the rewards become p, then r, then nothing that steps ahead add."""
+    groups, pairs = model.shape[1:]
+    reward_normals = (states + 1) * groups * pairs
+    for g in range(groups):
+        for x in range(pairs):
+            total = 0.0
+            for t in range(states):
+                total += model[t, g, x]
+            tau = model[states, g, x]
+            product = total * tau
+            if 1e-300 < product < 1e300:
+                inverse_both = 1.0 / product  # one division for two reciprocals
+                for t in range(states):
+                    model[t, g, x] *= inverse_both * tau
+                spread = np.sqrt(model[states + 2, g, x] * (inverse_both * total))
+            else:  # gammas of a very small (or huge) prior: their reciprocal is no number
+                for t in range(states):
+                    model[t, g, x] /= total
+                spread = np.sqrt(model[states + 2, g, x] / tau)
+            normal = normals[reward_normals + g * pairs + x]
+            model[states, g, x] = model[states + 1, g, x] + normal * spread
+            model[states + 1, g, x] = 0.0
+
+
+@partial(planner, kept=numbers_kept)
 def sampled_values(
     row: Floats,
     transitions: Floats,

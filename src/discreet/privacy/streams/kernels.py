@@ -5,8 +5,9 @@
 are passed as first-class functions: the loop is compiled once, whatever the learner.
 
 Arrays that belong together travel together, up to the loop, which takes the tuples apart once: what
-it calls, planners too, has the arrays as parameters. Nothing here makes an array or counts a
-reference to one (`_jit.BORROWED`).
+it calls, planners too, has the arrays as parameters. (Kept from when a tuple cost references on
+every call; not measured again.) Nothing here makes an array, and the loop counts no references
+(`_jit.BORROWED`).
 ``G`` is H, or 1 for counters pooled over steps.
 """
 
@@ -283,7 +284,7 @@ _LOOP = types.void(
 
 
 @numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy", **BORROWED)
-def run_block(
+def _run_borrowed(
     planner: Callable[..., None],
     coefficients: FloatArray,
     users: Users,
@@ -293,11 +294,7 @@ def run_block(
     out: FloatArray,
     rng: np.random.Generator,
 ) -> None:
-    """Plan, value, play and release, ``len(out)`` times.
-
-    ``coefficients[i]`` goes to the planner before user i of the block; ``out[i]`` becomes the exact
-    value of the policy she plays. ``rng`` is the learner's: ties, and actions of its policy.
-    """
+    """`run_block`, with what its caller keeps alive."""
     model, raw_counters, public_counters, randomness, chances = users
     cumulative, transitions, means, start, initial = model
     raw, raw_transitions, raw_visits, raw_rewards = raw_counters
@@ -341,3 +338,25 @@ def run_block(
                 _add(seen_transitions, seen_visits, seen_rewards, place, 1.0, 1.0, bit)
             s = t
         _publish(raw, public, noise, centres, scale, i)
+
+
+@numba.njit(_LOOP, cache=True, fastmath=False, error_model="numpy")
+def run_block(
+    planner: Callable[..., None],
+    coefficients: FloatArray,
+    users: Users,
+    scratch: Scratch,
+    policy: NextPolicy,
+    stochastic: bool,
+    out: FloatArray,
+    rng: np.random.Generator,
+) -> None:
+    """Plan, value, play and release, ``len(out)`` times.
+
+    ``coefficients[i]`` goes to the planner before user i of the block; ``out[i]`` becomes the exact
+    value of the policy she plays. ``rng`` is the learner's: ties, and actions of its policy.
+
+    References are counted here, once per block: borrowed code never lets go of a generator that
+    Python hands to it.
+    """
+    _run_borrowed(planner, coefficients, users, scratch, policy, stochastic, out, rng)
