@@ -14,6 +14,8 @@ import os
 import pkgutil
 import sys
 
+from discreet.errors import UnknownNameError
+
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
@@ -21,11 +23,18 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
 def run_all(quick: bool, only: str = "") -> list[dict]:
     """The rows of all modules ``bench_*`` whose name contains ``only``; says which is running."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name.startswith("bench_"))
-    parts = [importlib.import_module(f".{name}", __name__) for name in names if only in name]
+    asked = [name for name in names if only in name]
+    if not asked:
+        known = [name.removeprefix("bench_") for name in names]
+        raise UnknownNameError("benchmark", only, known)
+    parts = [importlib.import_module(f".{name}", __name__) for name in asked]
     running = [part for part in parts if hasattr(part, "run")]
     rows = []
     for done, part in enumerate(running, start=1):
         name = part.__name__.rpartition("bench_")[2]
         print(f"{name} ({done} of {len(running)}) ...", file=sys.stderr, flush=True)
-        rows += part.run(quick)
+        found = part.run(quick)
+        if not found:
+            print(f"{name}: its peer is not installed (make bench-peers)", file=sys.stderr)
+        rows += found
     return rows

@@ -4,6 +4,7 @@ import argparse
 import json
 
 from benchmarks import run_all
+from discreet.errors import UnknownNameError
 
 
 def main() -> None:
@@ -13,7 +14,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     options = parser.parse_args()
-    rows = run_all(options.quick, options.only)
+    try:
+        rows = run_all(options.quick, options.only)
+    except UnknownNameError as wrong:
+        parser.error(str(wrong))
     if options.json:
         print(json.dumps({"results": rows}, indent=2))
         return
