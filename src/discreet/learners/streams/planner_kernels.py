@@ -71,7 +71,7 @@ def check_memory(
     least = math.prod(q) + (kept(groups * q[1] * q[2], q[1]) if kept else 0)
     if memory.shape[1:] != q or memory.size < least:
         raise InvalidInputError(
-            f"The planner {planner.__name__} needs a memory [M, H, S, A] with (H, S, A) = {q} and "
+            f"This planner needs a memory [M, H, S, A] with (H, S, A) = {q} and "
             f"at least {least} numbers, got one of shape {memory.shape}: memory() of its learner "
             f"has to make it."
         )
