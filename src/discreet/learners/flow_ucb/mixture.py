@@ -1,10 +1,9 @@
 """Several routes in one batch of flow-ucb, where users or batches are scarce.
 
 Noise is paid once per batch. Where a batch is a large part of all users it holds up to three
-routes, and where it has a least size, up to ten: each is sized for
-what it teaches, its expected counts are added to the belief, and the next route is made of that.
-Their users play one stochastic policy whose flow in the model is the mixture of the routes' flows,
-weighted by their users.
+routes, and where it has a least size, up to ten: each is sized for what it teaches, its expected
+counts are added to the belief, and the next route is made of that. Their users play one stochastic
+policy whose flow in the model is the mixture of the routes' flows, weighted by their users.
 """
 
 from collections.abc import Callable, Sequence

@@ -173,7 +173,7 @@ def add_expected(belief: Belief, terms: ReleaseTerms, route: Route) -> None:
             row = belief.gains[h if layers > 1 else 0, s, a]
             sums[1, TOTAL] = sums[1, VISITS] * mean_reward(row)
             for k in range(layers):
-                here = layers == 1 or k == h
+                here = k == h
                 for i in range(COLUMNS):  # slices would be compiled for seconds
                     if here or belief.pooled_moves[k, s, a]:
                         belief.moves[k, s, a, i] += sums[0, i]
