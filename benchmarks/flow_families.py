@@ -97,6 +97,21 @@ def small_gaps(seed: int) -> TabularMDP:
     return _made(moves, rewards, int(rng.integers(4, 7)), rng)
 
 
+def rare_door(seed: int) -> TabularMDP:
+    """Doors that open the more rarely the more their rooms pay."""
+    rng = np.random.default_rng([105, seed])
+    doors, horizon = int(rng.integers(3, 5)), int(rng.integers(12, 16))
+    opens = np.geomspace(rng.uniform(0.3, 0.6), rng.uniform(0.015, 0.03), doors)
+    pays = np.geomspace(rng.uniform(0.05, 0.1), 1.0, doors)
+    moves, rewards = np.zeros((doors + 1, doors, doors + 1)), np.zeros((doors + 1, doors))
+    for door in range(doors):
+        moves[0, door, 0], moves[0, door, door + 1] = 1 - opens[door], opens[door]
+        moves[door + 1, :, 0] = 1.0
+        moves[door + 1, 0] = np.eye(doors + 1)[door + 1]
+        rewards[door + 1, 0] = pays[door]
+    return _made(moves, rewards, horizon, rng)
+
+
 def queue(seed: int) -> TabularMDP:
     """A queue served slowly and free, or fast at a price."""
     rng = np.random.default_rng([7, seed])
@@ -156,6 +171,18 @@ def odd_reward(seed: int) -> TabularMDP:
     s, a = int(rng.integers(1, states)), int(rng.integers(actions))
     rewards[:, s, a] = 0.0
     rewards[int(rng.integers(2, horizon)), s, a] = 1.0
+    return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
+
+
+def faint_reward(seed: int) -> TabularMDP:
+    """Stationary but for one reward, which is hardly better than what others pay there."""
+    rng = np.random.default_rng([14, seed])
+    states, actions, horizon = 4, 3, 6
+    moves = rng.dirichlet(np.full(states, 0.5), (states, actions))
+    rewards = np.repeat(rng.uniform(0, 0.3, (1, states, actions)), horizon, axis=0)
+    s, a = int(rng.integers(1, states)), int(rng.integers(actions))
+    rewards[:, s, a] = 0.0
+    rewards[int(rng.integers(2, horizon)), s, a] = rewards[0, s].max() + rng.uniform(0.1, 0.4)
     return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
 
 
@@ -303,10 +330,12 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "lock": lock,
     "many-actions": many_actions,
     "small-gaps": small_gaps,
+    "rare-door": rare_door,
     "queue": queue,
     "rooms": rooms,
     "decoy": decoy,
     "odd-reward": odd_reward,
+    "faint-reward": faint_reward,
     "odd-transition": odd_transition,
     "cliff": cliff,
     "long-cliff": long_cliff,

@@ -36,12 +36,12 @@ def evidence_of(*, seen=0.0, pays=0.0, leads=None):
     return evidence
 
 
-def checked(evidence, users=MANY, gains=True):
+def checked(evidence, users=MANY, gains=True, hide=True):
     rows = np.ones((2, 2), bool)
-    belief = believed(evidence, Pooled(rows, rows & gains))
+    belief = believed(evidence, Pooled(rows, rows & gains), users)
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
-    return belief, check.checked(evidence, belief, users, (60.0, 60.0))
+    return belief, check.checked(evidence, belief, (60.0, 60.0), hide=hide)
 
 
 def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
@@ -53,6 +53,14 @@ def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
     assert found.pooled_gains.sum() == found.pooled_gains.size - 1
 
 
+def test_nothing_is_hidden_from_those_who_do_not_explore():
+    """The last users would shun an action that is known from other steps, and teach nobody."""
+    belief, found = checked(evidence_of(), hide=False)
+    assert found is belief
+    _, found = checked(evidence_of(seen=1000.0, pays=0.9), hide=False)
+    assert found.gains[ODD][TOTAL] / found.gains[ODD][VISITS] == pytest.approx(0.9)
+
+
 def test_nothing_is_hidden_before_a_look_is_cheap():
     belief, found = checked(evidence_of(), users=1000)
     assert found is belief
@@ -61,10 +69,11 @@ def test_nothing_is_hidden_before_a_look_is_cheap():
 @pytest.mark.parametrize("users", [0, MANY])
 def test_nothing_is_checked_before_the_first_batch_or_without_pooling(users):
     evidence, nothing = evidence_of(), np.zeros((2, 2), bool)
-    belief = believed(evidence, Pooled(nothing, nothing) if users else Pooled(~nothing, ~nothing))
+    pooled = Pooled(nothing, nothing) if users else Pooled(~nothing, ~nothing)
+    belief = believed(evidence, pooled, users)
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
-    assert check.checked(evidence, belief, users, (60.0, 60.0)) is belief
+    assert check.checked(evidence, belief, (60.0, 60.0), hide=True) is belief
 
 
 def test_an_own_reward_that_agrees_stays_pooled():
@@ -76,6 +85,14 @@ def test_an_own_reward_that_is_higher_is_used():
     _, found = checked(evidence_of(seen=1000.0, pays=0.9))
     assert found.gains[ODD][TOTAL] / found.gains[ODD][VISITS] == pytest.approx(0.9)
     assert found.pooled_moves[ODD]
+
+
+@pytest.mark.parametrize(("pays", "used"), [(0.30, False), (0.45, True), (0.55, True)])
+def test_an_own_reward_is_followed_up_only_if_the_action_could_be_the_best(pays, used):
+    # The other action pays 0.5, and with 100 visits an own reward is known to 0.094: 0.45 may be
+    # more than 0.5, 0.3 cannot, however far it is above the pooled reward.
+    _, found = checked(evidence_of(seen=100.0, pays=pays))
+    assert (found.gains[ODD][VISITS] == 100.0) == used
 
 
 def test_a_lower_own_reward_is_left_to_the_gate():

@@ -27,7 +27,7 @@ def families(monkeypatch):
 class GateAlone(FlowUCB):
     """Without the own-step check."""
 
-    def _checked(self, belief):
+    def _checked(self, belief, exploring):
         return belief
 
 

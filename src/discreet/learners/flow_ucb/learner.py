@@ -53,16 +53,16 @@ from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
+from discreet.learners.flow_ucb.batch_counts import batch_counts
 from discreet.learners.flow_ucb.belief import Belief, believed
-from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
+from discreet.learners.flow_ucb.evidence import Evidence, Observed, counted_visits
 from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
 from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
 from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
-from discreet.learners.flow_ucb.plan import Planner
+from discreet.learners.flow_ucb.plan import Planner, Route
 from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     AHEAD,
-    AHEAD_CONFIDENCE,
     SCARCE,
     FlowSettings,
     users_per_unit,
@@ -71,7 +71,6 @@ from discreet.learners.flow_ucb.settings import (
 from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -89,8 +88,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings["stationary"] = problem.stationary
         if self.chosen.confidence is None:
-            usual = usual_confidence(self._plenty)
-            self.settings["confidence"] = usual * AHEAD_CONFIDENCE**self._noise.renewed
+            self.settings["confidence"] = usual_confidence(self._plenty)
         self._ahead = AHEAD**self._noise.renewed
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
@@ -110,14 +108,14 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return Batch(self._request.policy, self._request.users)
 
     def tell(self, counts: PrivateCounts) -> None:
-        """Project onto consistent flows, then add with each row's credit."""
+        """Count what was released of the batch, then add it with each row's credit."""
         request = self._request or self._next_request()
         rows = np.nonzero(counts.played)
         chosen = request.policy.distribution(self.problem.shape)[rows]
-        flow, visits = self._flow(counts, chosen)
+        transitions, visits = self._counts(counts, chosen, request.occupancy)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         expected = counts.users * request.occupancy[rows[:2]] * chosen
-        batch = Observed(rows, flow, visits, rewards, expected)
+        batch = Observed(rows, transitions, visits, rewards, expected)
         # Nobody begins outside the declared starts: what was counted there is noise.
         begun = (rows[0] > 0) | self.problem.start[rows[1]]
         noise = (counts.noise_variance[name] for name in self.statistics)
@@ -127,8 +125,10 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._batches += 1
         self._request = None
 
-    def _flow(self, counts: PrivateCounts, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return released_flow(counts, self.problem.start, chosen)
+    def _counts(
+        self, counts: PrivateCounts, chosen: FloatArray, occupancy: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return batch_counts(counts, self.problem.start, chosen, occupancy)
 
     @property
     def _ease(self) -> float:
@@ -141,22 +141,24 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model; actions that are not known are shunned."""
-        nobody = np.zeros(self.problem.shape.visits)
-        return DeterministicPolicy(self._planner.greedy(self._belief(), nobody).actions)
+        return DeterministicPolicy(self._greedy(np.zeros(self.problem.shape.visits)).actions)
 
-    def _belief(self) -> Belief:
+    def _greedy(self, tie: FloatArray) -> Route:
+        return self._planner.greedy(self._belief(exploring=False), tie)
+
+    def _belief(self, *, exploring: bool = True) -> Belief:
         """The evidence, pooled where the gate and the own-step check allow it."""
         evidence = self._evidence
         if self.problem.stationary:
-            return believed(evidence, everything_pooled(evidence))
+            return believed(evidence, everything_pooled(evidence), self._told)
         if self.settings["pooling"] == "never" or not self._told:
-            return believed(evidence, nothing_pooled(evidence))
-        belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
-        return self._checked(belief)
+            return believed(evidence, nothing_pooled(evidence), self._told)
+        pooled = pooled_rows(evidence, self._told, self._planner.doubted)
+        return self._checked(believed(evidence, pooled, self._told), exploring)
 
-    def _checked(self, belief: Belief) -> Belief:
+    def _checked(self, belief: Belief, exploring: bool) -> Belief:
         noise = self._noise(max(1.0, CHECKING * self._told))
-        return self._check.checked(self._evidence, belief, self._told, noise)
+        return self._check.checked(self._evidence, belief, noise, hide=exploring)
 
     def _width(self, belief: Belief) -> FloatArray:
         """Standard deviations per row: more for rows seen less, fewer when few users are left.
@@ -164,9 +166,10 @@ class FlowUCB(FlowLearner[FlowSettings]):
         A row was seen as often as the rarer of its reward and its transitions; only its reward
         matters at the last step.
         """
-        visits = np.minimum(belief.gains[..., VISITS], belief.moves[..., VISITS])
+        rewarded = counted_visits(belief.gains)
+        visits = np.minimum(rewarded, counted_visits(belief.moves))
         if len(visits) > 1:
-            visits[-1] = belief.gains[-1, ..., VISITS]
+            visits[-1] = rewarded[-1]
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
@@ -190,9 +193,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
         fewest = self.plan.least_users
         users = sizing.rounded(min(max(needed, least, fewest), left), left)
         if left - users < max(users * sizing.ENDING, fewest):  # the last batch teaches nobody
-            parts, users = [Part(self._planner.greedy(belief, tie), left)], left
+            parts, users = [Part(self._greedy(tie), left)], left
         elif self.settings["mixing"] and needed < least:
-            parts.append(Part(self._planner.greedy(belief, tie), users - needed))
+            parts.append(Part(self._greedy(tie), users - needed))
         batch = mixed(parts, self.problem.shape.actions)
         return Request(batch.policy, users, batch.occupancy)
 
