@@ -100,8 +100,8 @@ def small_gaps(seed: int) -> TabularMDP:
 def rare_door(seed: int) -> TabularMDP:
     """Doors that open the more rarely the more their rooms pay."""
     rng = np.random.default_rng([105, seed])
-    doors, horizon = int(rng.integers(3, 5)), int(rng.integers(12, 16))
-    opens = np.geomspace(rng.uniform(0.3, 0.6), rng.uniform(0.015, 0.03), doors)
+    doors, horizon = int(rng.integers(3, 6)), int(rng.integers(12, 19))
+    opens = np.geomspace(rng.uniform(0.3, 0.6), rng.uniform(0.008, 0.03), doors)
     pays = np.geomspace(rng.uniform(0.05, 0.1), 1.0, doors)
     moves, rewards = np.zeros((doors + 1, doors, doors + 1)), np.zeros((doors + 1, doors))
     for door in range(doors):

@@ -21,14 +21,14 @@ from discreet._seeds import RunSeeds
 from discreet.learners import flow_ucb
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import BIAS, SAMPLING, VISITS
+from discreet.learners.flow_ucb.evidence import BIAS, VISITS
 from discreet.learners.flow_ucb.learner import FlowUCB
-from discreet.learners.flow_ucb.settings import FlowSettings
+from discreet.learners.flow_ucb.settings import FlowSettings, usual_confidence
 from discreet.learners.learn import learn_in_batches, public_facts
 from discreet.learners.registry import LearnerSpec, learner_names, register
 from discreet.learners.result import Result
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.postprocess.flow import consistent_flow, released_flow
+from discreet.privacy.postprocess.flow import consistent_flow
 from discreet.privacy.postprocess.looks import Looks, inflow_visits
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
@@ -61,17 +61,9 @@ class RewardWidth(FlowUCB):
     """A row counts as seen as often as its reward was, however rare its transitions are."""
 
     def _width(self, belief: Belief) -> np.ndarray:
-        return super()._width(belief._replace(moves=belief.gains))
-
-
-class WeightedWidth(FlowUCB):
-    """Visits count by their weight in the evidence, however little noise leaves of them."""
-
-    def _width(self, belief: Belief) -> np.ndarray:
-        moves, gains = belief.moves.copy(), belief.gains.copy()
-        for sums in (moves, gains):
-            sums[..., SAMPLING] = sums[..., VISITS]
-        return super()._width(belief._replace(moves=moves, gains=gains))
+        moves = belief.moves.copy()
+        moves[..., VISITS] = np.inf
+        return super()._width(belief._replace(moves=moves))
 
 
 class AddedUp(FlowUCB):
@@ -91,11 +83,12 @@ def _all_pooled(belief: Belief) -> Belief:
 
 
 class SoFar(FlowUCB):
-    """Caution for as many users as there were so far, however noise is paid."""
+    """Caution for as many users as there were so far, however noise is paid, and all of it."""
 
     def begin(self) -> None:
-        """As ever, but for the width."""
+        """As ever, but for the confidence and the width."""
         super().begin()
+        self.settings["confidence"] = usual_confidence(self._plenty)
         self._ahead = 1.0
 
 
@@ -116,7 +109,7 @@ class Uncharted(FlowUCB):
 
 
 class NoLean(FlowUCB):
-    """All noise is taken to average out over batches."""
+    """The bias of the projection is not paid for."""
 
     def tell(self, counts: PrivateCounts) -> None:
         """As ever, without the sums of w·sigma."""
@@ -124,21 +117,10 @@ class NoLean(FlowUCB):
         self._evidence.moves[..., BIAS] = 0.0
 
 
-class FlowCounts(FlowUCB):
-    """Transitions of the flow, like visits: none is negative, and they lean."""
-
-    def _counts(
-        self, counts: PrivateCounts, chosen: np.ndarray, occupancy: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return released_flow(counts, self.problem.start, chosen)
-
-
 class NoFlow(FlowUCB):
     """Noisy counts as they are; visits are their sums, and what flows into the last step."""
 
-    def _counts(
-        self, counts: PrivateCounts, chosen: np.ndarray, occupancy: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _flow(self, counts: PrivateCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         transitions = np.asarray(counts.row_transitions, np.float64)
         rows = np.nonzero(counts.played)
         return transitions, inflow_visits(transitions, rows, self.problem.shape.horizon)
@@ -147,11 +129,9 @@ class NoFlow(FlowUCB):
 class SignedFlow(FlowUCB):
     """Flow equations, but negative counts allowed."""
 
-    def _counts(
-        self, counts: PrivateCounts, chosen: np.ndarray, occupancy: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _flow(self, counts: PrivateCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if counts.noise_variance["transitions"] == 0:
-            return super()._counts(counts, chosen, occupancy)
+            return super()._flow(counts, chosen)
         flow = consistent_flow(
             np.asarray(counts.row_transitions, np.float64),
             users=counts.users,
@@ -210,13 +190,11 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "no-own-step-check": NoOwnStepCheck,
     "first-width": FirstWidth,
     "reward-width": RewardWidth,
-    "weighted-width": WeightedWidth,
     "added-up": AddedUp,
     "so-far": SoFar,
     "one-plan": OnePlan,
     "uncharted": Uncharted,
     "no-lean": NoLean,
-    "flow-counts": FlowCounts,
     "no-flow": NoFlow,
     "signed-flow": SignedFlow,
     "no-credit": NoCredit,

@@ -24,7 +24,7 @@ def test_sums_are_over_steps_exactly_where_they_are_shared(seed):
     pooled = Pooled(
         np.array([[True, False], [False, True]]), np.array([[False, False], [False, True]])
     )
-    belief = believed(evidence, pooled, 0)
+    belief = believed(evidence, pooled)
     for h in range(3):
         for s in range(2):
             for a in range(2):
@@ -48,13 +48,13 @@ def test_the_lean_grows_with_batches_where_noise_averages_out():
     evidence = Evidence.empty(1, 1, 1)
     evidence.moves[0, 0, 0, NOISE], evidence.moves[0, 0, 0, BIAS] = 100.0, 100.0
     pooled = Pooled(np.zeros((1, 1), bool), np.zeros((1, 1), bool))
-    assert believed(evidence, pooled, 0).moves[0, 0, 0, NOISE] == pytest.approx(100 + 400)
+    assert believed(evidence, pooled).moves[0, 0, 0, NOISE] == pytest.approx(100 + 400)
 
 
 def test_evidence_is_left_as_it_is():
     evidence = evidence_of(0)
     before = [array.copy() for array in evidence]
     everything = np.ones((2, 2), bool)
-    believed(evidence, Pooled(everything, everything), 0)
+    believed(evidence, Pooled(everything, everything))
     for one, other in zip(before, evidence, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.evidence import (
-    COLUMNS,
-    SAMPLING,
-    TOTAL,
-    VISITS,
-    Evidence,
-    counted_visits,
-)
+from discreet.learners.flow_ucb.evidence import TOTAL, VISITS, Evidence
 
 pytestmark = pytest.mark.core
 
@@ -39,12 +32,3 @@ def test_plain_values_and_back():
 def test_nothing_and_back():
     nothing = Evidence.empty(1, 2, 3)
     assert len(Evidence.from_dict(nothing.to_dict()).filled) == 0
-
-
-def test_weighted_visits_count_by_what_they_vary():
-    sums = np.zeros((3, COLUMNS))
-    sums[0, [VISITS, SAMPLING]] = 0.1 * 80, 0.1**2 * 80  # a batch of 80 with the weight 0.1
-    sums[1, [VISITS, SAMPLING]] = 100 + 0.5 * 100, 100 + 0.5**2 * 100
-    np.testing.assert_allclose(counted_visits(sums), [80.0, 150**2 / 125, 0.0])
-    sums[0, VISITS] = -1.0  # noise below zero is no visit
-    assert counted_visits(sums)[0] == 0.0

@@ -31,8 +31,6 @@ def test_visits_are_of_those_who_stayed(trust):
     assert USERS - stayed[np.nonzero(played)[0] == 1].sum() == gone.sum() > 500
     release = learner.plan.release(counts, sampler=SimulationSampler(rng), played=played)
     rows = np.nonzero(played)
-    _, visits = learner._counts(
-        release, policy.distribution(mdp.shape)[rows], learner._request.occupancy
-    )
+    _, visits = learner._flow(release, policy.distribution(mdp.shape)[rows])
     deviation = np.sqrt(release.noise_variance["transitions"])
     np.testing.assert_allclose(visits, stayed, atol=8 * deviation + 1e-9)

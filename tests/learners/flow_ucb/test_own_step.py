@@ -38,10 +38,10 @@ def evidence_of(*, seen=0.0, pays=0.0, leads=None):
 
 def checked(evidence, users=MANY, gains=True, hide=True):
     rows = np.ones((2, 2), bool)
-    belief = believed(evidence, Pooled(rows, rows & gains), users)
+    belief = believed(evidence, Pooled(rows, rows & gains))
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
-    return belief, check.checked(evidence, belief, (60.0, 60.0), hide=hide)
+    return belief, check.checked(evidence, belief, users, (60.0, 60.0), hide=hide)
 
 
 def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
@@ -69,11 +69,10 @@ def test_nothing_is_hidden_before_a_look_is_cheap():
 @pytest.mark.parametrize("users", [0, MANY])
 def test_nothing_is_checked_before_the_first_batch_or_without_pooling(users):
     evidence, nothing = evidence_of(), np.zeros((2, 2), bool)
-    pooled = Pooled(nothing, nothing) if users else Pooled(~nothing, ~nothing)
-    belief = believed(evidence, pooled, users)
+    belief = believed(evidence, Pooled(nothing, nothing) if users else Pooled(~nothing, ~nothing))
     planner = Planner(Shape(2, 2, STEPS), np.array([1.0, 0.0]), 0.5)
     check = OwnStepCheck(planner, np.ones(STEPS))
-    assert check.checked(evidence, belief, (60.0, 60.0), hide=True) is belief
+    assert check.checked(evidence, belief, users, (60.0, 60.0), hide=True) is belief
 
 
 def test_an_own_reward_that_agrees_stays_pooled():
@@ -87,12 +86,14 @@ def test_an_own_reward_that_is_higher_is_used():
     assert found.pooled_moves[ODD]
 
 
-@pytest.mark.parametrize(("pays", "used"), [(0.30, False), (0.45, True), (0.55, True)])
-def test_an_own_reward_is_followed_up_only_if_the_action_could_be_the_best(pays, used):
-    # The other action pays 0.5, and with 100 visits an own reward is known to 0.094: 0.45 may be
-    # more than 0.5, 0.3 cannot, however far it is above the pooled reward.
-    _, found = checked(evidence_of(seen=100.0, pays=pays))
-    assert (found.gains[ODD][VISITS] == 100.0) == used
+@pytest.mark.parametrize(
+    ("seen", "pays", "used"),
+    [(1000.0, 0.005, False), (1000.0, 0.01, True), (25.0, 0.05, True)],
+)
+def test_any_excess_is_followed_up_unless_the_own_reward_is_known_well(seen, pays, used):
+    # 1,000 visits show a reward to 0.013, 25 of them to 0.35. The pooled one is about zero.
+    _, found = checked(evidence_of(seen=seen, pays=pays))
+    assert (found.gains[ODD][VISITS] == seen) == used
 
 
 def test_a_lower_own_reward_is_left_to_the_gate():

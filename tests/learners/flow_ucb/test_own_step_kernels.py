@@ -50,7 +50,7 @@ def two_steps(own_reward, own_move):
 
 def verdict(evidence, *, moves=True, gains=True, surprise=3.0):
     rows = np.ones((2, 1), bool)
-    belief = believed(evidence, Pooled(rows & moves, rows & gains), 1)
+    belief = believed(evidence, Pooled(rows & moves, rows & gains))
     found = np.zeros((2, 2, 1), np.int64)
     due = np.full((2, 2), np.inf)
     due[0, 0] = surprise

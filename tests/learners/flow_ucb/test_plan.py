@@ -18,7 +18,7 @@ def belief_of(visits, rewards, doubt, horizon=2, pooled=False):
         sums[..., VISITS], sums[..., DOUBT] = visits, doubt
     evidence.gains[..., TOTAL] = np.array(visits) * np.array(rewards)
     rows = np.full((1, len(visits)), pooled)
-    return believed(evidence, Pooled(rows, rows), 0)
+    return believed(evidence, Pooled(rows, rows))
 
 
 def planner(actions, horizon=2):
@@ -130,7 +130,7 @@ def test_what_is_unsure_is_the_mean_over_next_states():
     evidence.gains[..., NOISE] = np.array([[20.0, 20.0], [30.0, 10.0]])[..., None] ** 2
     evidence.gains[..., TOTAL] = 25.0
     nothing = np.zeros((2, 1), bool)
-    belief, ones = believed(evidence, Pooled(nothing, nothing), 0), np.ones((2, 2, 1))
+    belief, ones = believed(evidence, Pooled(nothing, nothing)), np.ones((2, 2, 1))
     belief.moves[..., VISITS] = 1e9  # where the step leads is known
     route = Planner(Shape(2, 1, 2), np.array([1.0, 0.0]), 0.0).optimistic(belief, ones, 0 * ones)
     assert route.bonus[0, 0] == pytest.approx((0.04 + 0.05) ** 0.5 - 0.05**0.5, rel=1e-6)

@@ -10,31 +10,26 @@ from discreet.learners.flow_ucb import plan_kernels as kernels
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
-spread, sparse = kernels.spread.py_func, kernels.sparse.py_func
+spread, sparse, middle = (
+    kernels.spread.py_func,
+    kernels.sparse.py_func,
+    kernels.middle.py_func,
+)
 state_occupancy = kernels.state_occupancy.py_func
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_spread_is_mean_and_variance(seed):
+def test_the_spread_is_mean_variance_and_deviations(seed):
     rng = np.random.default_rng(seed)
     rows, values = rng.dirichlet(np.ones(4), 3), rng.random(4)
     rows[1] = [0.0, 0.25, 0.0, 0.75]
+    plain, around = middle(values)
     for i, p in enumerate(rows):
         mean, variance = spread(sparse(rows), i, values)
         assert mean == pytest.approx(p @ values)
         assert variance == pytest.approx(p @ (values - p @ values) ** 2)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_both_sides_of_any_mean(seed, offset):
-    values = offset + np.random.default_rng(seed).integers(0, 5, 7).astype(float)
-    order = kernels.ranked(values)
-    for mean in (*values, values.mean(), values.min() - 1, values.max() + 1):
-        below, above = kernels.sides(order, mean)
-        squares = (values - mean) ** 2
-        assert below == pytest.approx(squares[values <= mean].sum(), abs=1e-9)
-        assert above == pytest.approx(squares[values > mean].sum(), abs=1e-9)
+        deviation = around + 4 * (mean - plain) ** 2
+        assert deviation == pytest.approx(((values - p @ values) ** 2).sum())
 
 
 def test_rows_without_their_zeros():
@@ -43,45 +38,31 @@ def test_rows_without_their_zeros():
     assert found.columns.tolist() == [1, 2, 0] and found.entries.tolist() == [0.5, 0.5, 1.0]
 
 
-def deviation_of(p, noise, values, hope):
+def test_noise_is_small_where_the_projection_left_no_count():
+    # 100 visits, noise of sd 20: counts of 0, 10, 20 and 70 keep 0.15, 0.5, all and all of it.
+    p, values = np.array([0.0, 0.1, 0.2, 0.7]), np.array([3.0, 2.0, 1.0, 0.0])
     move = np.zeros(COLUMNS)
-    move[VISITS], move[NOISE] = 100.0, noise
-    order = kernels.ranked(values)
-    return kernels.noisy_deviation.py_func(
-        sparse(p[None]), 0, move, values, float(p @ values), hope, order
+    move[VISITS], move[NOISE] = 100.0, 400.0
+    mean = p @ values
+    squares = (values - mean) ** 2
+    found = kernels.noisy_deviation.py_func(
+        sparse(p[None]), 0, move, values, mean, float(squares.sum())
     )
-
-
-def test_noise_is_small_where_the_model_has_no_count():
-    # 100 visits, noise of sd 20: counts of 0, 10, 20 and 70 keep 0.3, 0.5, all and all of it.
-    p, values = np.array([0.0, 0.1, 0.2, 0.7]), np.array([-1.0, 2.0, 1.0, 0.5])
-    squares = (values - p @ values) ** 2
-    found = deviation_of(p, 400.0, values, hope=0.3)
-    assert found == pytest.approx(np.array([0.3, 0.5, 1.0, 1.0]) @ squares)
-    counted = deviation_of(p, 0.0, values, hope=0.3)  # what is counted is counted
-    assert counted == pytest.approx(np.array([0.3, 1.0, 1.0, 1.0]) @ squares)
-
-
-def test_hope_is_for_better_states_alone():
-    # Nobody was seen in the first two states; the first is worse than the mean, the second better.
-    p, values = np.array([0.0, 0.0, 1.0]), np.array([0.0, 3.0, 1.0])
-    assert deviation_of(p, 400.0, values, hope=0.3) == pytest.approx(0.3 * 1 + 0.3 * 4)
-    assert deviation_of(p, 400.0, values, hope=0.8) == pytest.approx(0.3 * 1 + 0.8 * 4)
-
-
-def test_hope_grows_with_the_users_for_every_visit_of_a_row():
-    move = np.zeros(COLUMNS)
-    move[VISITS], move[SAMPLING] = 5.0, 0.25  # weighted: as good as 100 visits
-    found = [kernels.hoped(move, 100.0 * ratio) for ratio in (0, 1, 10, 100, 1e3, 1e4, 1e9)]
-    assert found == pytest.approx([0.3, 0.3, 0.3, 0.6, 0.9, 1.0, 1.0])
-    assert kernels.hoped(np.zeros(COLUMNS), 100.0) == 1.0
+    assert found == pytest.approx(np.array([0.15, 0.5, 1.0, 1.0]) @ squares)
+    move[NOISE] = 0.0  # what is counted is counted
+    whole = kernels.noisy_deviation.py_func(
+        sparse(p[None]), 0, move, values, mean, float(squares.sum())
+    )
+    assert whole == pytest.approx(np.array([0.15, 1.0, 1.0, 1.0]) @ squares)
 
 
 def test_noise_leaves_some_doubt_where_nobody_was_seen():
     # Everybody went to state 0. What the noise may hide of the others still counts, or a row that
     # was seen a few times would be as certain as one seen for ever.
     p, values = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert deviation_of(p, 400.0, values, hope=0.3) > 0.2
+    move = np.zeros(COLUMNS)
+    move[VISITS], move[NOISE] = 100.0, 400.0
+    assert kernels.noisy_deviation.py_func(sparse(p[None]), 0, move, values, 0.0, 1.0) > 0.1
 
 
 def test_variances_by_hand():
@@ -136,7 +117,7 @@ def test_nobody_comes_out_of_a_row_that_is_not_known(unknown):
     number, sums = np.arange(12).reshape(2, 3, 2), np.zeros((2, 3, 2, 5))
     sums[..., VISITS], sums[..., DOUBT] = 11.0, 100.0
     pooled = np.zeros((2, 3, 2), bool)
-    belief = Belief(number, rng.dirichlet(np.ones(3), 12), sums, sums.copy(), pooled, pooled, 0.0)
+    belief = Belief(number, rng.dirichlet(np.ones(3), 12), sums, sums.copy(), pooled, pooled)
     actions, initial = rng.integers(0, 2, (2, 3)), rng.dirichlet(np.ones(3))
     known, charted = np.zeros((2, 3)), np.zeros((2, 3))
     state_occupancy(number, belief.probabilities, actions, initial, known)
@@ -186,7 +167,7 @@ def test_where_noise_alone_leads_nobody_comes():
     pooled = np.zeros((1, 1, 3), bool)
 
     def certain(chance):
-        belief = Belief(number, np.full((2, 1), chance), moves, moves, pooled, pooled, 0.0)
+        belief = Belief(number, np.full((2, 1), chance), moves, moves, pooled, pooled)
         out = np.full((1, 1, 3, 1), 9.0)
         kernels.certain_moves.py_func(belief, out)
         return out[0, 0, :, 0].tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.evidence import SAMPLING, VISITS
+from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
@@ -18,12 +18,6 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
 
 CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
-
-
-def seen(belief, gains, moves=None):
-    """So many visits, all of the same weight."""
-    for sums, visits in ((belief.gains, gains), (belief.moves, gains if moves is None else moves)):
-        sums[..., VISITS] = sums[..., SAMPLING] = visits
 
 
 def learner_of(mdp, trust=CENTRAL, episodes=10**9, **settings):
@@ -39,11 +33,11 @@ def river(relabel):
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    seen(belief, np.arange(2))
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = np.arange(2)
     learner._told = 300
     width = learner._width(belief)
     assert width[0, 0, 0] == width[0, 0, 1] == pytest.approx(4 * math.log(301))
-    seen(belief, 10.0)
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(31))
     learner._told = 900
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
@@ -62,7 +56,7 @@ def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
 def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, ahead):
     learner = learner_of(river(0), trust, confidence=2.0, episodes=10**6)
     belief = learner._belief()
-    seen(belief, 10.0)
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
     learner._told = 300
     expected = 4 * math.log(1 + ahead * 30)
     assert learner._width(belief)[0, 0, 0] == pytest.approx(expected, rel=1e-3)
@@ -70,10 +64,11 @@ def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, 
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
 
 
-@pytest.mark.parametrize("trust", [CENTRAL, discreet.Local(1)])
-def test_the_usual_confidence_can_be_changed(trust):
+@pytest.mark.parametrize(("trust", "share"), [(CENTRAL, 0.8), (discreet.Local(1), 1)])
+def test_the_usual_confidence_is_less_where_widths_are_larger_from_the_start(trust, share):
     learner = learner_of(river(0), trust)
-    assert learner.settings["confidence"] == usual_confidence(learner._plenty)
+    usual = share * usual_confidence(learner._plenty)
+    assert learner.settings["confidence"] == pytest.approx(usual, rel=1e-3)
     assert learner_of(river(0), trust, confidence=0.3).settings["confidence"] == 0.3
 
 
@@ -82,7 +77,7 @@ def test_width_is_by_the_rarer_of_rewards_and_transitions_but_at_the_last_step()
     # transitions that hardly anybody did: the last step releases none.
     learner = learner_of(river(0), discreet.NoPrivacy(), confidence=2.0, episodes=1000)
     belief = learner._belief()
-    seen(belief, 300.0, 10.0)
+    belief.gains[..., VISITS], belief.moves[..., VISITS] = 300.0, 10.0
     learner._told = 300
     width = learner._width(belief)
     assert width[:-1] == pytest.approx(4 * math.log(31))

@@ -36,7 +36,7 @@ def test_users_per_unit_of_noise_and_row():
 def test_caution_grows_with_the_users():
     found = [usual_confidence(plenty) for plenty in (1.0, 10.0, 100.0, 1e3, 1e4, 1e6, 1e7, 1e9)]
     assert found == sorted(found)
-    assert found[0] == found[1] == 0.05
-    assert found[3] == pytest.approx(0.095)
+    assert found[0] == found[1] == 0.035
+    assert found[3] == pytest.approx(0.08)
     assert found[-3] == pytest.approx(0.12)
     assert found[-2] == found[-1] == pytest.approx(0.2)

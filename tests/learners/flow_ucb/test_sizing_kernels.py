@@ -55,7 +55,7 @@ def belief_of(pooled_moves, pooled_gains, seed=0):
         sums[..., NOISE], sums[..., DOUBT] = 30.0, 20.0
     evidence.gains[..., TOTAL] = evidence.gains[..., VISITS] * rng.random((3, 2, 2))
     rows = np.ones((2, 2), bool)
-    return believed(evidence, Pooled(rows & pooled_moves, rows & pooled_gains), 0)
+    return believed(evidence, Pooled(rows & pooled_moves, rows & pooled_gains))
 
 
 @pytest.mark.parametrize("pooled_moves", [False, True])

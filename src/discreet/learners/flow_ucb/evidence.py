@@ -119,13 +119,6 @@ class Evidence(NamedTuple):
         return evidence
 
 
-def counted_visits(sums: FloatArray) -> FloatArray:
-    """Of weighted visits N = sum w·n with M = sum w²·n, as many as N²/M count; none without any."""
-    visits, sampling = sums[..., VISITS], sums[..., SAMPLING]
-    squares = np.square(np.maximum(visits, 0.0))
-    return np.divide(squares, sampling, out=np.zeros_like(squares), where=sampling > 0)
-
-
 def _columns(
     weight: FloatArray, visits: FloatArray, varied: FloatArray, noise: float, doubt: FloatArray
 ) -> FloatArray:

@@ -53,9 +53,8 @@ from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
-from discreet.learners.flow_ucb.batch_counts import batch_counts
 from discreet.learners.flow_ucb.belief import Belief, believed
-from discreet.learners.flow_ucb.evidence import Evidence, Observed, counted_visits
+from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
 from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
 from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
 from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
@@ -63,6 +62,7 @@ from discreet.learners.flow_ucb.plan import Planner, Route
 from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     AHEAD,
+    AHEAD_CONFIDENCE,
     SCARCE,
     FlowSettings,
     users_per_unit,
@@ -71,6 +71,7 @@ from discreet.learners.flow_ucb.settings import (
 from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import DeterministicPolicy
+from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -88,7 +89,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings["stationary"] = problem.stationary
         if self.chosen.confidence is None:
-            self.settings["confidence"] = usual_confidence(self._plenty)
+            usual = usual_confidence(self._plenty)
+            self.settings["confidence"] = usual * AHEAD_CONFIDENCE**self._noise.renewed
         self._ahead = AHEAD**self._noise.renewed
         shape = problem.shape
         layers = 1 if problem.stationary else shape.horizon
@@ -108,14 +110,14 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return Batch(self._request.policy, self._request.users)
 
     def tell(self, counts: PrivateCounts) -> None:
-        """Count what was released of the batch, then add it with each row's credit."""
+        """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
         rows = np.nonzero(counts.played)
         chosen = request.policy.distribution(self.problem.shape)[rows]
-        transitions, visits = self._counts(counts, chosen, request.occupancy)
+        flow, visits = self._flow(counts, chosen)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         expected = counts.users * request.occupancy[rows[:2]] * chosen
-        batch = Observed(rows, transitions, visits, rewards, expected)
+        batch = Observed(rows, flow, visits, rewards, expected)
         # Nobody begins outside the declared starts: what was counted there is noise.
         begun = (rows[0] > 0) | self.problem.start[rows[1]]
         noise = (counts.noise_variance[name] for name in self.statistics)
@@ -125,10 +127,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         self._batches += 1
         self._request = None
 
-    def _counts(
-        self, counts: PrivateCounts, chosen: FloatArray, occupancy: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        return batch_counts(counts, self.problem.start, chosen, occupancy)
+    def _flow(self, counts: PrivateCounts, chosen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return released_flow(counts, self.problem.start, chosen)
 
     @property
     def _ease(self) -> float:
@@ -150,15 +150,15 @@ class FlowUCB(FlowLearner[FlowSettings]):
         """The evidence, pooled where the gate and the own-step check allow it."""
         evidence = self._evidence
         if self.problem.stationary:
-            return believed(evidence, everything_pooled(evidence), self._told)
+            return believed(evidence, everything_pooled(evidence))
         if self.settings["pooling"] == "never" or not self._told:
-            return believed(evidence, nothing_pooled(evidence), self._told)
-        pooled = pooled_rows(evidence, self._told, self._planner.doubted)
-        return self._checked(believed(evidence, pooled, self._told), exploring)
+            return believed(evidence, nothing_pooled(evidence))
+        belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
+        return self._checked(belief, exploring)
 
     def _checked(self, belief: Belief, exploring: bool) -> Belief:
         noise = self._noise(max(1.0, CHECKING * self._told))
-        return self._check.checked(self._evidence, belief, noise, hide=exploring)
+        return self._check.checked(self._evidence, belief, self._told, noise, hide=exploring)
 
     def _width(self, belief: Belief) -> FloatArray:
         """Standard deviations per row: more for rows seen less, fewer when few users are left.
@@ -166,10 +166,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
         A row was seen as often as the rarer of its reward and its transitions; only its reward
         matters at the last step.
         """
-        rewarded = counted_visits(belief.gains)
-        visits = np.minimum(rewarded, counted_visits(belief.moves))
+        visits = np.minimum(belief.gains[..., VISITS], belief.moves[..., VISITS])
         if len(visits) > 1:
-            visits[-1] = rewarded[-1]
+            visits[-1] = belief.gains[-1, ..., VISITS]
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))

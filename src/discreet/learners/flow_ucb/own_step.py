@@ -14,12 +14,10 @@ the greedy value, all that checking can cost. Where it is due,
 
 - a pooled reward counts as never seen until this step's own is known (its noise is below half of
   its visits, and it was visited twice): the reward's own sums with no visits, and a batch that
-  makes it known (`sizing`); only those who explore are told so, the greedy policy takes the pooled
-  one for what it is;
+  makes it known (`sizing`); those who do not explore take the pooled one for what it is;
 - an own reward that exceeds the pooled one by its standard deviation is used instead; on the greedy
   route by anything at all, once checking is ten times cheaper than it has to be (10·need <=
-  3e-3·t·occupancy); both only if the action could be the best one then, were its reward another
-  standard deviation higher: what cannot matter is not followed up;
+  3e-3·t·occupancy), or by half of that once it is known to 0.2;
 - own transitions that lead to more than the pooled ones, by two standard deviations, likewise.
 
 The largest chances take H²·S³·A/2 multiplications: above `CHANCE_WORK` only the greedy route's
@@ -61,22 +59,29 @@ class OwnStepCheck:
         self.factors = factors
 
     def checked(
-        self, evidence: Evidence, belief: Belief, noise: tuple[float, float], *, hide: bool
+        self,
+        evidence: Evidence,
+        belief: Belief,
+        users: int,
+        noise: tuple[float, float],
+        *,
+        hide: bool,
     ) -> Belief:
         """The belief, with own-step evidence where it is due.
 
         Args:
             evidence: of every step.
             belief: which pools some of it.
+            users: who told it.
             noise: of a batch that checks.
             hide: pooled rewards that have to be checked count as never seen.
         """
-        if not belief.users or not (belief.pooled_gains.any() or belief.pooled_moves.any()):
+        if not users or not (belief.pooled_gains.any() or belief.pooled_moves.any()):
             return belief
         from discreet.learners.flow_ucb import own_step_kernels
 
         route = self.planner.greedy(belief, np.zeros(self.planner.shape.visits))
-        surprise = self._surprise(belief, route, noise)
+        surprise = self._surprise(belief, route, users, noise)
         verdict = np.zeros(evidence.number.shape, np.int64)
         own_step_kernels.examine(
             evidence, belief, surprise, route.values, self.planner.doubted, TIGHT, verdict
@@ -85,15 +90,17 @@ class OwnStepCheck:
             verdict[verdict == HIDDEN] = 0
         return _with_own(evidence, belief, verdict)
 
-    def _surprise(self, belief: Belief, route: Route, noise: tuple[float, float]) -> FloatArray:
+    def _surprise(
+        self, belief: Belief, route: Route, users: int, noise: tuple[float, float]
+    ) -> FloatArray:
         """``[H, S]``: the excess of an own reward that is followed up; infinite where not due."""
         need = visits_to_see(noise, self.factors, self.planner.doubted)[:, None]
-        cheap = CHECKING * belief.users * route.occupancy
+        cheap = CHECKING * users * route.occupancy
         due = need <= cheap
         if self.planner.chance_work <= CHANCE_WORK:
             chances = self.planner.largest_chances(belief)
             cost = need * self.planner.value(route)
-            due |= (cost <= CHECKING * belief.users * chances) & (chances > LEAST_CHANCE)
+            due |= (cost <= CHECKING * users * chances) & (chances > LEAST_CHANCE)
         return np.where(LATER * need <= cheap, 0.0, np.where(due, SURPRISE, np.inf))
 
 
