@@ -186,6 +186,19 @@ def faint_reward(seed: int) -> TabularMDP:
     return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
 
 
+def odd_pair(seed: int) -> TabularMDP:
+    """Two odd rewards, one after the other, that are worth leaving for together, neither alone."""
+    rng = np.random.default_rng([15, seed])
+    horizon = int(rng.integers(6, 9))
+    first, sure = int(rng.integers(1, horizon - 1)), rng.uniform(0.7, 0.9)
+    moves, rewards = np.zeros((2, 2, 2)), np.zeros((horizon, 2, 2))
+    moves[0, 0, 0] = moves[0, 1, 1] = 1.0
+    moves[1, :, 0] = 1.0
+    rewards[:, 0, 0] = sure
+    rewards[first, 0, 1] = rewards[first + 1, 1, 1] = 1.0
+    return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
+
+
 def odd_transition(seed: int) -> TabularMDP:
     """Stationary but for one row: at one step it leads to a state that pays until the end."""
     rng = np.random.default_rng([11, seed])
@@ -336,6 +349,7 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "decoy": decoy,
     "odd-reward": odd_reward,
     "faint-reward": faint_reward,
+    "odd-pair": odd_pair,
     "odd-transition": odd_transition,
     "cliff": cliff,
     "long-cliff": long_cliff,

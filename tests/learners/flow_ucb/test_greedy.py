@@ -1,11 +1,14 @@
 """The greedy policy of flow-ucb: the model's best, without a draw and without unknown actions."""
 
 import numpy as np
+import pytest
 
 from discreet._seeds import RunSeeds
+from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.learn import make_batch_learner, public_facts, run_batches
 from discreet.learners.registry import get_learner
 from discreet.mdp import evaluate, make, plan
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.trust import NoPrivacy
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
@@ -26,3 +29,48 @@ def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
     np.testing.assert_array_equal(first.actions, again.actions)
     assert learner.rng.bit_generator.state == before
     assert evaluate(RIVER, first) > 0.98 * plan(RIVER).value
+
+
+def hiding(episodes):
+    """A learner that knows RiverSwim, and hides all of it from those who explore."""
+    seeds = RunSeeds(1)
+    learner = make_batch_learner(
+        get_learner("flow-ucb"),
+        public_facts(RIVER, 20_000),
+        NoPrivacy(),
+        seeds.generator("policy"),
+        {},
+    )
+    run_batches(RIVER, learner, seeds)
+    known = learner._belief(exploring=False)
+
+    def checked(belief, exploring):
+        gains = known.gains.copy()
+        gains[..., VISITS] *= not exploring
+        return known._replace(gains=gains)
+
+    learner._checked = checked
+    learner.problem = public_facts(RIVER, episodes)
+    return learner
+
+
+def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
+    learner, best = hiding(20_000), plan(RIVER).value
+    assert evaluate(RIVER, learner.greedy()) > 0.98 * best
+    explorers = learner._planner.greedy(learner._belief(), np.zeros(RIVER.shape.visits))
+    assert not np.array_equal(explorers.actions, learner.greedy().actions)
+
+
+@pytest.mark.parametrize(("episodes", "batches"), [(20_001, 0), (10**7, 290)])
+def test_neither_the_last_batch_nor_what_fills_a_batch_shuns_what_is_hidden(episodes, batches):
+    learner = hiding(episodes)
+    learner._batches = batches
+    asked, as_ever = [], learner._greedy
+    learner._greedy = lambda tie: asked.append(as_ever(tie)) or asked[-1]
+    taken = learner._next_request().policy.distribution(RIVER.shape)
+    (route,) = asked
+    assert evaluate(RIVER, DeterministicPolicy(route.actions)) > 0.98 * plan(RIVER).value
+    chance = np.take_along_axis(taken, route.actions[..., None], axis=-1)
+    assert (chance[route.occupancy > 0] > 0).all()
+    if not batches:
+        assert (chance == 1).all()

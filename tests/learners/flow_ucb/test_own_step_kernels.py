@@ -71,6 +71,16 @@ def test_a_higher_own_reward_is_used_and_higher_own_moves_besides():
     assert verdict(two_steps(0.5, 0.9)) == 3
 
 
+@pytest.mark.parametrize(
+    ("own", "surprise", "used"),
+    [(0.512, 3.0, 0), (0.512, 1.0, 2), (0.5025, 0.0, 0), (0.506, 0.0, 2), (0.506, 1.0, 0)],
+)
+def test_an_own_reward_that_is_known_well_has_to_be_higher_by_half_a_deviation(own, surprise, used):
+    # It is known to 0.0032, and half of the pooled reward: it exceeds that by half of what it does
+    # 0.5, by 1.9, 0.4 and 0.95 standard deviations.
+    assert verdict(two_steps(own, 0.5), surprise=surprise) == used
+
+
 def test_no_look_is_taken_where_none_is_due_or_nothing_is_pooled():
     better = two_steps(0.9, 0.9)
     assert verdict(better, surprise=np.inf) == 0

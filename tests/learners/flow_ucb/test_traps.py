@@ -58,6 +58,12 @@ def test_a_hidden_transition_is_found(families, seed):
     assert share(FlowUCB, families["odd-transition"], seed) < 0.05
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_two_hidden_rewards_that_need_each_other_are_found(families, seed):
+    # Followed up only if their own action could be the best one, neither would ever be.
+    assert share(FlowUCB, families["odd-pair"], seed) < 0.05
+
+
 @pytest.mark.parametrize("family", ["lock", "decoy", "rooms", "cliff", "needle"])
 @pytest.mark.parametrize("seed", [0, 3])
 def test_other_traps_hold_nobody_for_long(families, family, seed):
