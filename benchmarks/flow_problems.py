@@ -3,8 +3,10 @@
 Rules and constants were chosen on other problems (`benchmarks.flow_families`), but the list holds
 the same kinds, with other sizes and parameters, and some of its members were looked at:
 
-* RiverSwim-4x6 is fitted: two choices were made with it in view (the confidence between 1e4 and 1e6
-  users per unit, and the follow-up of own rewards);
+* RiverSwim-4x6 is fitted: three choices were made with it in view (the confidence between 1e4 and
+  1e6 users per unit, and twice the follow-up of own rewards);
+* runs of SixArms that never found its rarest door showed what the family ``rare-door`` is made of,
+  and forms of flow-ucb that were not kept were run on it;
 * OddReward showed that a check came late (a share was raised then, which families allowed);
 * single traces of CliffWalking-20, LowerBound and OddTransition showed what was wrong, a lost run
   of Lock that few rows may not be odd, a run of Treatment without privacy that caution was missing;
