@@ -23,7 +23,17 @@ from benchmarks.flow_variants import PLAIN, VARIANTS
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
 from discreet.learners.learn import public_facts
-from tools.flow_environments import TRUSTS, Cell, add_numbers, by_cell, learner, regrets, run
+from tools.flow_environments import (
+    TRUSTS,
+    Cell,
+    add_numbers,
+    by_cell,
+    learner,
+    positive,
+    regrets,
+    run,
+    users,
+)
 
 SHIPPED = "flow-ucb"
 LEARNERS = [SHIPPED, *(f"flow-ucb:{name}" for name in (PLAIN, *VARIANTS)), "flow-ucb-first"]
@@ -64,7 +74,7 @@ def _summary(ratios: dict[Cell, float], same: int) -> str:
 
 def print_scarcity(options: argparse.Namespace) -> None:
     """Users per unit of noise and row, by problem and number of users."""
-    sizes = [int(size) for size in options.episodes]
+    sizes = options.episodes
     print("| users per unit | " + " | ".join(f"K={size:.0e}" for size in sizes) + " |")
     print("|---" * (len(sizes) + 1) + "|")
     for name in options.problems:
@@ -91,16 +101,16 @@ def main(about: str | None, problems: list[str], more: list[str]) -> None:
     parser.add_argument("--problems", nargs="+", default=problems, choices=[*problems, *more])
     parser.add_argument("--learners", nargs="+", type=learner, default=LEARNERS)
     parser.add_argument("--trusts", nargs="+", default=["central"], choices=TRUSTS)
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
-    parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e7])
+    parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])
+    parser.add_argument("--episodes", nargs="+", type=users, default=[10**5, 10**7])
     add_numbers(parser, runs=10)
     options = parser.parse_args()
     if options.command == "scarcity":
         print_scarcity(options)
     elif options.file is None:
         parser.error(f"Expected the file of rows to {options.command}, got none.")
-    elif options.command == "table" and not options.file.exists():
-        parser.error(f"Expected a file of rows, got {options.file}, which is not there.")
+    elif options.command == "table" and not options.file.is_file():
+        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
     elif options.command == "table":
         print_table(options.file)
     else:

@@ -14,6 +14,7 @@ chosen; they are relabelled or drawn anew in every run.
 """
 
 import argparse
+import math
 import sys
 import time
 from collections import defaultdict
@@ -117,8 +118,10 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
         better = ""
         if rivals:
             found_ratio = ratio(new, min(rivals, key=np.mean))
-            better, compared = shown(found_ratio), compared + 1
-            if not within(found_ratio):
+            better = shown(found_ratio)
+            both = len(rivals) == 2  # the better of one says nothing about the goal
+            compared += both
+            if both and not within(found_ratio):
                 above.append(f"{cell.problem} {cell.trust} {cell.epsilon:g} {cell.episodes:.0e}")
         if first is not None:
             points[cell[1:]].append(float(new.mean() / first.mean()))
@@ -177,7 +180,7 @@ def run(options: argparse.Namespace) -> None:
         options.trusts,
         options.epsilons,
         options.learners,
-        [int(size) for size in options.episodes],
+        options.episodes,
         options.seed,
         options.runs,
     )
@@ -211,6 +214,28 @@ def at_least(least: int) -> Callable[[str], int]:
     return whole
 
 
+def users(text: str) -> int:
+    """A number of users, of the command line: 1e5 or 100000."""
+    try:
+        number = int(float(text))
+    except (ValueError, OverflowError):
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"Expected a number of users >= 1, got {text!r}.")
+    return number
+
+
+def positive(text: str) -> float:
+    """A finite number above zero, of the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"Expected a finite number > 0, got {text!r}.")
+    return number
+
+
 def add_numbers(parser: argparse.ArgumentParser, runs: int) -> None:
     """Seed, runs and processes, as all tools of flow-ucb take them."""
     parser.add_argument("--seed", type=at_least(0), default=0, help="of all runs (0)")
@@ -229,16 +254,18 @@ def main() -> None:
         "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
     )
     parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=TRUSTS)
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
-    parser.add_argument("--episodes", nargs="+", type=float, default=[1e5, 1e6, 1e7])
+    parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])
+    parser.add_argument("--episodes", nargs="+", type=users, default=[10**5, 10**6, 10**7])
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), type=learner)
     add_numbers(parser, runs=20)
-    parser.add_argument("--old", default="flow-ucb-first", help="what `table` divides by")
+    parser.add_argument(
+        "--old", default="flow-ucb-first", type=learner, help="what `table` divides by"
+    )
     options = parser.parse_args()
     if options.command == "run":
         run(options)
-    elif not options.file.exists():
-        parser.error(f"Expected a file of rows, got {options.file}, which is not there.")
+    elif not options.file.is_file():
+        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
     elif options.command == "table":
         print_table(read_rows(options.file), options.learners[0], options.old)
     elif options.command == "shares":
