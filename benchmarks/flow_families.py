@@ -4,8 +4,8 @@ Every family is a function of one seed: sizes, dynamics, rewards and the names o
 from it. Traps are among them: a step that differs where few go, locks, decoys.
 
 These are other problems than the reported ones (`benchmarks.flow_problems`), but not of other
-kinds: chains, locks, small gaps, many actions, one odd reward, one odd transition, cliffs, trees of
-arms and a course of treatments are on both sides, with other sizes and parameters. What holds for
+kinds: chains, locks, small gaps, many actions, one odd reward, one odd transition, cliffs, rare doors,
+trees of arms and a course of treatments are on both sides, with other sizes and parameters. What holds for
 both is no evidence about a kind that is in neither. ``python -m tools.flow_families`` runs them.
 """
 
@@ -165,24 +165,26 @@ def decoy(seed: int) -> TabularMDP:
 def odd_reward(seed: int) -> TabularMDP:
     """Stationary but for one reward: one where all other steps pay nothing, off the usual way."""
     rng = np.random.default_rng([10, seed])
-    states, actions, horizon = 4, 3, 6
-    moves = rng.dirichlet(np.full(states, 0.5), (states, actions))
-    rewards = np.repeat(rng.uniform(0, 0.4, (1, states, actions)), horizon, axis=0)
-    s, a = int(rng.integers(1, states)), int(rng.integers(actions))
-    rewards[:, s, a] = 0.0
-    rewards[int(rng.integers(2, horizon)), s, a] = 1.0
-    return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
+    return _with_an_odd_reward(rng, 0.4, lambda others: 1.0)
 
 
 def faint_reward(seed: int) -> TabularMDP:
-    """Stationary but for one reward, which is hardly better than what others pay there."""
+    """Stationary but for one reward, better by 0.1 to 0.4 than the state's other actions."""
     rng = np.random.default_rng([14, seed])
+    return _with_an_odd_reward(rng, 0.3, lambda others: others + rng.uniform(0.1, 0.4))
+
+
+def _with_an_odd_reward(
+    rng: np.random.Generator, most: float, pays: Callable[[float], float]
+) -> TabularMDP:
+    """One action pays at one step alone; ``pays`` is given the best of its state's others."""
     states, actions, horizon = 4, 3, 6
     moves = rng.dirichlet(np.full(states, 0.5), (states, actions))
-    rewards = np.repeat(rng.uniform(0, 0.3, (1, states, actions)), horizon, axis=0)
+    rewards = np.repeat(rng.uniform(0, most, (1, states, actions)), horizon, axis=0)
     s, a = int(rng.integers(1, states)), int(rng.integers(actions))
     rewards[:, s, a] = 0.0
-    rewards[int(rng.integers(2, horizon)), s, a] = rewards[0, s].max() + rng.uniform(0.1, 0.4)
+    odd = pays(rewards[0, s].max())
+    rewards[int(rng.integers(2, horizon)), s, a] = odd
     return _made(np.repeat(moves[None], horizon, axis=0), rewards, horizon, rng)
 
 

@@ -44,7 +44,7 @@ class NeverPooled(FlowUCB):
 class NoOwnStepCheck(FlowUCB):
     """The gate alone decides what is pooled."""
 
-    def _checked(self, belief: Belief, exploring: bool) -> Belief:
+    def _checked(self, belief: Belief, *, exploring: bool) -> Belief:
         return belief
 
 

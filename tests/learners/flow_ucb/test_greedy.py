@@ -14,7 +14,8 @@ from discreet.privacy.trust import NoPrivacy
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
 
 
-def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
+def experienced():
+    """A learner that 20,000 users have told all about RiverSwim."""
     seeds = RunSeeds(1)
     learner = make_batch_learner(
         get_learner("flow-ucb"),
@@ -24,6 +25,11 @@ def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
         {},
     )
     run_batches(RIVER, learner, seeds)
+    return learner
+
+
+def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
+    learner = experienced()
     before = learner.rng.bit_generator.state
     first, again = learner.greedy(), learner.greedy()
     np.testing.assert_array_equal(first.actions, again.actions)
@@ -33,18 +39,10 @@ def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
 
 def hiding(episodes):
     """A learner that knows RiverSwim, and hides all of it from those who explore."""
-    seeds = RunSeeds(1)
-    learner = make_batch_learner(
-        get_learner("flow-ucb"),
-        public_facts(RIVER, 20_000),
-        NoPrivacy(),
-        seeds.generator("policy"),
-        {},
-    )
-    run_batches(RIVER, learner, seeds)
+    learner = experienced()
     known = learner._belief(exploring=False)
 
-    def checked(belief, exploring):
+    def checked(belief, *, exploring):
         gains = known.gains.copy()
         gains[..., VISITS] *= not exploring
         return known._replace(gains=gains)
@@ -61,7 +59,9 @@ def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
     assert not np.array_equal(explorers.actions, learner.greedy().actions)
 
 
-@pytest.mark.parametrize(("episodes", "batches"), [(20_001, 0), (10**7, 200)])
+@pytest.mark.parametrize(
+    ("episodes", "batches"), [(20_001, 0), (10**7, 200)], ids=["last", "filled"]
+)
 def test_neither_the_last_batch_nor_what_fills_a_batch_shuns_what_is_hidden(episodes, batches):
     learner = hiding(episodes)
     learner._batches = batches

@@ -76,8 +76,8 @@ def test_a_higher_own_reward_is_used_and_higher_own_moves_besides():
     [(0.512, 3.0, 0), (0.512, 1.0, 2), (0.5025, 0.0, 0), (0.506, 0.0, 2), (0.506, 1.0, 0)],
 )
 def test_an_own_reward_that_is_known_well_has_to_be_higher_by_half_a_deviation(own, surprise, used):
-    # It is known to 0.0032, and half of the pooled reward: it exceeds that by half of what it does
-    # 0.5, by 1.9, 0.4 and 0.95 standard deviations.
+    # The own reward is known to 0.0032. It makes up half of the pooled one, which is (0.5 + own)/2:
+    # 0.512, 0.5025 and 0.506 exceed that by 1.9, 0.4 and 0.95 standard deviations.
     assert verdict(two_steps(own, 0.5), surprise=surprise) == used
 
 

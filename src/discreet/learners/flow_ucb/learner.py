@@ -144,21 +144,25 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return DeterministicPolicy(self._greedy(np.zeros(self.problem.shape.visits)).actions)
 
     def _greedy(self, tie: FloatArray) -> Route:
+        """For users who are not sent to find out: what other steps say is the best that is known."""
         return self._planner.greedy(self._belief(exploring=False), tie)
 
     def _belief(self, *, exploring: bool = True) -> Belief:
-        """The evidence, pooled where the gate and the own-step check allow it."""
+        """The evidence, pooled where the gate and the own-step check allow it.
+
+        While ``exploring``, what has to be checked counts as never seen.
+        """
         evidence = self._evidence
         if self.problem.stationary:
             return believed(evidence, everything_pooled(evidence))
         if self.settings["pooling"] == "never" or not self._told:
             return believed(evidence, nothing_pooled(evidence))
         belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
-        return self._checked(belief, exploring)
+        return self._checked(belief, exploring=exploring)
 
-    def _checked(self, belief: Belief, exploring: bool) -> Belief:
+    def _checked(self, belief: Belief, *, exploring: bool) -> Belief:
         noise = self._noise(max(1.0, CHECKING * self._told))
-        return self._check.checked(self._evidence, belief, self._told, noise, hide=exploring)
+        return self._check.checked(self._evidence, belief, self._told, noise, exploring=exploring)
 
     def _width(self, belief: Belief) -> FloatArray:
         """Standard deviations per row: more for rows seen less, fewer when few users are left.

@@ -15,9 +15,10 @@ the greedy value, all that checking can cost. Where it is due,
 - a pooled reward counts as never seen until this step's own is known (its noise is below half of
   its visits, and it was visited twice): the reward's own sums with no visits, and a batch that
   makes it known (`sizing`); those who do not explore take the pooled one for what it is;
-- an own reward that exceeds the pooled one by its standard deviation is used instead; on the greedy
-  route by anything at all, once checking is ten times cheaper than it has to be (10·need <=
-  3e-3·t·occupancy), or by half a standard deviation once it is known to 0.2;
+- an own reward that exceeds the pooled one by its standard deviation is used instead. On the
+  greedy route, once checking is ten times cheaper than it has to be (10·need <=
+  3e-3·t·occupancy), any excess is enough while the own reward is hardly known, and half a standard
+  deviation once it is known to 0.2;
 - once the own reward is known, own transitions that lead to more than the pooled ones by two
   standard deviations are used instead, and the own reward with them.
 
@@ -43,7 +44,8 @@ SURPRISE = 1.0
 """Standard deviations by which an own reward has to exceed the pooled one. Inherited; measured:
 alone, it misses a single odd reward now and then, hence `LATER`."""
 LATER = 10.0
-"""On the greedy route any excess of an own reward is followed up once checking is so much cheaper.
+"""On the greedy route any excess of an own reward is followed up once checking is so much cheaper
+(of one that is known well: `own_step_kernels.SHARP_SURPRISE`).
 Measured, with RiverSwim in view."""
 CHANCE_WORK = 5e7
 """Multiplications: a limit of time, not of statistics."""
@@ -66,7 +68,7 @@ class OwnStepCheck:
         users: int,
         noise: tuple[float, float],
         *,
-        hide: bool,
+        exploring: bool,
     ) -> Belief:
         """The belief, with own-step evidence where it is due.
 
@@ -75,7 +77,8 @@ class OwnStepCheck:
             belief: which pools some of it.
             users: who told it.
             noise: of a batch that checks.
-            hide: pooled rewards that have to be checked count as never seen.
+            exploring: pooled rewards that have to be checked count as never seen; to users who are
+                not sent to find out, they are what is known.
         """
         if not users or not (belief.pooled_gains.any() or belief.pooled_moves.any()):
             return belief
@@ -87,7 +90,7 @@ class OwnStepCheck:
         own_step_kernels.examine(
             evidence, belief, surprise, route.values, self.planner.doubted, TIGHT, verdict
         )
-        if not hide:
+        if not exploring:
             verdict[verdict == HIDDEN] = 0
         return _with_own(evidence, belief, verdict)
 
