@@ -4,9 +4,10 @@ Every family is a function of one seed: sizes, dynamics, rewards and the names o
 from it. Traps are among them: a step that differs where few go, locks, decoys.
 
 These are other problems than the reported ones (`benchmarks.flow_problems`), but not of other
-kinds: chains, locks, small gaps, many actions, one odd reward, one odd transition, cliffs, rare doors,
-trees of arms and a course of treatments are on both sides, with other sizes and parameters. What holds for
-both is no evidence about a kind that is in neither. ``python -m tools.flow_families`` runs them.
+kinds: chains, locks, small gaps, many actions, one odd reward, one odd transition, cliffs, rare
+doors, trees of arms and a course of treatments are on both sides, with other sizes and parameters.
+What holds for both is no evidence about a kind that is in neither. ``python -m
+tools.flow_families`` runs them.
 """
 
 from collections.abc import Callable

@@ -144,7 +144,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return DeterministicPolicy(self._greedy(np.zeros(self.problem.shape.visits)).actions)
 
     def _greedy(self, tie: FloatArray) -> Route:
-        """For users who are not sent to find out: what other steps say is the best that is known."""
+        """For users who are not sent to find out: what other steps say is what is known."""
         return self._planner.greedy(self._belief(exploring=False), tie)
 
     def _belief(self, *, exploring: bool = True) -> Belief:
