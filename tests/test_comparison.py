@@ -132,6 +132,9 @@ def test_the_goal_is_a_point_and_a_lower_end(comparison, capsys):
     assert not tools.within(ratio._replace(value=1.12, low=1.11))
     told = [row(rows, "flow-ucb", 1000, 0, 50.0), row(rows, "flow-ucb-first", 1000, 0, 40.0)]
     tools.print_table(told, "flow-ucb", "flow-ucb-first")
+    assert "Within the goal: 0 of 0; above it: none" in capsys.readouterr().out  # one rival
+    told.append(row(rows, "uniform-etc", 100, 0, 100.0))
+    tools.print_table(told, "flow-ucb", "flow-ucb-first")
     assert "Within the goal: 0 of 1; above it: ['Lock central 1 1e+03']" in capsys.readouterr().out
 
 
