@@ -104,6 +104,21 @@ def rare_door(seed: int) -> TabularMDP:
     doors, horizon = int(rng.integers(3, 6)), int(rng.integers(12, 19))
     opens = np.geomspace(rng.uniform(0.3, 0.6), rng.uniform(0.008, 0.03), doors)
     pays = np.geomspace(rng.uniform(0.05, 0.1), 1.0, doors)
+    return _doors(opens, pays, horizon, rng)
+
+
+def rarest_door(seed: int) -> TabularMDP:
+    """More doors, the best of which opens once in a hundred times: noise hides it."""
+    rng = np.random.default_rng([905, seed])
+    doors, horizon = int(rng.integers(4, 8)), int(rng.integers(15, 24))
+    opens = np.geomspace(rng.uniform(0.4, 1.0), rng.uniform(0.006, 0.015), doors)
+    pays = np.geomspace(rng.uniform(0.01, 0.05), 1.0, doors)
+    return _doors(opens, pays, horizon, rng)
+
+
+def _doors(opens: Floats, pays: Floats, horizon: int, rng: np.random.Generator) -> TabularMDP:
+    """One action per door; in a room one action stays and is paid, all others lead out."""
+    doors = len(opens)
     moves, rewards = np.zeros((doors + 1, doors, doors + 1)), np.zeros((doors + 1, doors))
     for door in range(doors):
         moves[0, door, 0], moves[0, door, door + 1] = 1 - opens[door], opens[door]
@@ -347,6 +362,7 @@ FAMILIES: dict[str, Callable[[int], TabularMDP]] = {
     "many-actions": many_actions,
     "small-gaps": small_gaps,
     "rare-door": rare_door,
+    "rarest-door": rarest_door,
     "queue": queue,
     "rooms": rooms,
     "decoy": decoy,

@@ -72,9 +72,7 @@ class AddedUp(FlowUCB):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         planner = self._planner.optimistic
-        self._planner.optimistic = lambda belief, width, tie: planner(
-            _all_pooled(belief), width, tie
-        )
+        self._planner.optimistic = lambda belief, *how: planner(_all_pooled(belief), *how)
 
 
 def _all_pooled(belief: Belief) -> Belief:
@@ -95,9 +93,7 @@ class SoFar(FlowUCB):
 class OnePlan(FlowUCB):
     """One route per batch, however scarce users are; batches of a least size may have more."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self._plenty = math.inf
+    _scarce = False
 
 
 class Uncharted(FlowUCB):
@@ -108,8 +104,14 @@ class Uncharted(FlowUCB):
         self._planner.charted = lambda belief, plan: plan
 
 
+class NoHiding(FlowUCB):
+    """Noise is not taken to hide ways to states in which nobody was seen."""
+
+    _hiding = 0.0
+
+
 class NoLean(FlowUCB):
-    """The bias of the projection is not paid for."""
+    """The bias of the projection is not paid for: it neither leans nor hides."""
 
     def tell(self, counts: PrivateCounts) -> None:
         """As ever, without the sums of w·sigma."""
@@ -194,6 +196,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "so-far": SoFar,
     "one-plan": OnePlan,
     "uncharted": Uncharted,
+    "no-hiding": NoHiding,
     "no-lean": NoLean,
     "no-flow": NoFlow,
     "signed-flow": SignedFlow,
@@ -250,6 +253,8 @@ def known(learner: str) -> str:
         number = float(value)
     except ValueError:
         raise ValueError(f"Expected a number after {name}=, got {value!r}.") from None
+    if is_setting:
+        FlowSettings(**{name: number}).check()
     kind = _with_setting(name, number) if is_setting else _with_constant(name, value, modules)
     _register(learner.removeprefix("flow-ucb:"), f"{name} is {value}", EVERYBODY, make=kind)
     return learner

@@ -20,6 +20,7 @@ from benchmarks.flow_problems import LARGE, PROBLEMS, problem
 from benchmarks.flow_rows import read_rows, trust_model
 from benchmarks.flow_variants import PLAIN, VARIANTS
 
+from discreet.errors import InvalidInputError
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
 from discreet.learners.learn import public_facts
@@ -99,21 +100,38 @@ def main(about: str | None, problems: list[str], more: list[str]) -> None:
     parser.add_argument("command", choices=["run", "table", "scarcity"])
     parser.add_argument("file", type=Path, nargs="?", help="of rows, one per run")
     parser.add_argument("--problems", nargs="+", default=problems, choices=[*problems, *more])
-    parser.add_argument("--learners", nargs="+", type=learner, default=LEARNERS)
+    parser.add_argument("--learners", nargs="+", type=learner, help="to run (all that can be)")
     parser.add_argument("--trusts", nargs="+", default=["central"], choices=TRUSTS)
     parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=users, default=[10**5, 10**7])
     add_numbers(parser, runs=10)
     options = parser.parse_args()
+    if options.command != "scarcity" and options.file is None:
+        parser.error(f"Expected the file of rows to {options.command}, got none.")
+    if options.command == "table" and not options.file.is_file():
+        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
+    try:
+        follow(options)
+    except InvalidInputError as wrong:
+        parser.error(str(wrong))
+
+
+def follow(options: argparse.Namespace) -> None:
+    """Run, or print what is in the file."""
     if options.command == "scarcity":
         print_scarcity(options)
-    elif options.file is None:
-        parser.error(f"Expected the file of rows to {options.command}, got none.")
-    elif options.command == "table" and not options.file.is_file():
-        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
     elif options.command == "table":
         print_table(options.file)
     else:
+        central_only = f"flow-ucb:{PLAIN}"
+        elsewhere = options.trusts != ["central"]
+        if options.learners is None:
+            options.learners = [one for one in LEARNERS if not elsewhere or one != central_only]
+        elif elsewhere and central_only in options.learners:
+            raise InvalidInputError(
+                f"Expected --trusts central with {central_only}, which has no other mechanism, got "
+                f"{' '.join(options.trusts)}."
+            )
         run(options)
 
 

@@ -27,6 +27,7 @@ from benchmarks.flow_problems import LARGE, PROBLEMS
 from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
 from benchmarks.flow_variants import known
 
+from discreet.errors import InvalidInputError
 from discreet.study.knowledge import Estimate
 
 LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
@@ -217,12 +218,12 @@ def at_least(least: int) -> Callable[[str], int]:
 def users(text: str) -> int:
     """A number of users, of the command line: 1e5 or 100000."""
     try:
-        number = int(float(text))
-    except (ValueError, OverflowError):
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"Expected a number of users >= 1, got {text!r}.")
-    return number
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number < math.inf or number != int(number):
+        raise argparse.ArgumentTypeError(f"Expected a whole number of users >= 1, got {text!r}.")
+    return int(number)
 
 
 def positive(text: str) -> float:
@@ -251,9 +252,17 @@ def main() -> None:
     parser.add_argument("command", choices=["run", "table", "shares", "locks"])
     parser.add_argument("file", type=Path)
     parser.add_argument(
-        "--problems", nargs="+", default=list(PROBLEMS), choices=[*PROBLEMS, *LARGE]
+        "--problems",
+        nargs="+",
+        choices=[*PROBLEMS, *LARGE],
+        help="to run (all but the large ones), or to show (all in the file)",
     )
-    parser.add_argument("--trusts", nargs="+", default=["central", "shuffle"], choices=TRUSTS)
+    parser.add_argument(
+        "--trusts",
+        nargs="+",
+        choices=TRUSTS,
+        help="to run (central, shuffle), or to show (all in the file)",
+    )
     parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])
     parser.add_argument("--episodes", nargs="+", type=users, default=[10**5, 10**6, 10**7])
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), type=learner)
@@ -262,16 +271,34 @@ def main() -> None:
         "--old", default="flow-ucb-first", type=learner, help="what `table` divides by"
     )
     options = parser.parse_args()
-    if options.command == "run":
-        run(options)
-    elif not options.file.is_file():
+    if options.command != "run" and not options.file.is_file():
         parser.error(f"Expected a file of rows, got {options.file}, which is none.")
-    elif options.command == "table":
-        print_table(read_rows(options.file), options.learners[0], options.old)
+    try:
+        follow(options)
+    except InvalidInputError as wrong:
+        parser.error(str(wrong))
+
+
+def follow(options: argparse.Namespace) -> None:
+    """Run, or show what is in the file."""
+    if options.command == "run":
+        options.problems = options.problems or list(PROBLEMS)
+        options.trusts = options.trusts or ["central", "shuffle"]
+        run(options)
+        return
+    rows = [row for row in read_rows(options.file) if shows(options, row)]
+    if options.command == "table":
+        print_table(rows, options.learners[0], options.old)
     elif options.command == "shares":
-        print_shares(read_rows(options.file), options.learners[0])
+        print_shares(rows, options.learners[0])
     else:
-        print_locks(read_rows(options.file), options.learners)
+        print_locks(rows, options.learners)
+
+
+def shows(options: argparse.Namespace, row: Row) -> bool:
+    """Whether a row was asked for."""
+    named = options.problems is None or row.problem in options.problems
+    return named and (options.trusts is None or row.trust in options.trusts)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.belief import LEAN, Pooled, believed
+from discreet.learners.flow_ucb.belief import LEAN, Pooled, believed, unseen_states
 from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
 
 
@@ -58,3 +58,22 @@ def test_evidence_is_left_as_it_is():
     believed(evidence, Pooled(everything, everything))
     for one, other in zip(before, evidence, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def seen_belief(moves, gains, lean):
+    """One step and one state per number; two actions, the second of which nobody tried."""
+    evidence = Evidence.empty(1, len(moves), 2)
+    evidence.moves[0, :, 0, VISITS], evidence.gains[0, :, 0, VISITS] = moves, gains
+    evidence.moves[0, :, 0, BIAS] = lean
+    none = np.zeros((len(moves), 2), bool)
+    return believed(evidence, Pooled(none, none))
+
+
+def test_visits_that_projected_noise_explains_show_nobody():
+    # A lean of 40: up to 40 visits say nothing, 80 are somebody, by transitions or by rewards.
+    belief = seen_belief([0.0, 40.0, 60.0, 80.0, 10.0], [0.0, 0.0, 0.0, 0.0, 80.0], 40.0)
+    assert unseen_states(belief)[0] == pytest.approx([1.0, 1.0, 0.5, 0.0, 0.0])
+
+
+def test_without_noise_anybody_is_seen():
+    assert unseen_states(seen_belief([0.0, 1.0], [0.0, 0.0], 0.0))[0].tolist() == [1.0, 0.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.flow_ucb.belief import Pooled, believed
-from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.evidence import BIAS, DOUBT, NOISE, TOTAL, VISITS, Evidence
 from discreet.learners.flow_ucb.plan import SHARE, Planner
 from discreet.mdp.shape import Shape
 
@@ -174,3 +174,33 @@ def test_reach_takes_work_that_is_known_before():
         [1.0],
         [1.0],
     ]
+
+
+def door_belief(seen):
+    """Action 1 of state 0 was seen to stay; state 1 was visited ``seen`` times, state 0 always."""
+    evidence = Evidence.empty(3, 2, 2)
+    evidence.number[:] = np.arange(12).reshape(3, 2, 2)
+    evidence.transitions[:] = np.tile([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], (3, 1))
+    for sums in (evidence.moves, evidence.gains):
+        sums[:, 0, :, VISITS], sums[:, 1, :, VISITS] = 1e6, seen
+        sums[:, 1, :, DOUBT] = 1e4
+    evidence.moves[..., NOISE], evidence.moves[..., BIAS] = 1e4, 1e2
+    none = np.zeros((2, 2), bool)
+    return believed(evidence, Pooled(none, none))
+
+
+def test_a_way_that_noise_may_hide_is_a_bonus_only_to_where_nobody_was_seen():
+    door, tie = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0), np.zeros((3, 2, 2))
+    width = np.ones_like(tie)
+
+    def hoped(seen, hiding):
+        return door.optimistic(door_belief(seen), width, tie, hiding).values[0, 0]
+
+    assert hoped(seen=50.0, hiding=1.0) > hoped(seen=50.0, hiding=0.5) > hoped(50.0, 0.0)
+    assert hoped(seen=1e6, hiding=1.0) == hoped(seen=1e6, hiding=0.0)
+
+
+def test_users_who_are_not_sent_to_find_out_follow_no_hidden_way():
+    # The greedy route is made of what is known: what noise hides changes nothing in it.
+    door, tie = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0), np.zeros((3, 2, 2))
+    assert not door.greedy(door_belief(50.0), tie).bonus[:, 0].any()

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.learners.flow_ucb import plan_kernels as kernels
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
+from discreet.learners.flow_ucb.evidence import BIAS, COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
 spread, sparse, middle = (
     kernels.spread.py_func,
@@ -63,6 +63,27 @@ def test_noise_leaves_some_doubt_where_nobody_was_seen():
     move = np.zeros(COLUMNS)
     move[VISITS], move[NOISE] = 100.0, 400.0
     assert kernels.noisy_deviation.py_func(sparse(p[None]), 0, move, values, 0.0, 1.0) > 0.1
+
+
+def test_the_best_state_that_nobody_was_seen_in():
+    values = np.array([3.0, 5.0, 4.0])
+    best = kernels.best_unseen.py_func
+    assert best(np.zeros(3), values) == 0.0
+    assert best(np.array([1.0, 0.0, 0.0]), values) == 3.0
+    assert best(np.array([1.0, 0.9, 1.0]), values) == 4.5
+
+
+def test_what_noise_hides_is_a_way_to_something_better():
+    # Ten batches of sd 3 may have lost 30 users on a way to 5 from a mean of 1: (30·4)².
+    move = np.zeros(COLUMNS)
+    move[NOISE], move[BIAS] = 90.0, 30.0
+    lost = kernels.hidden_deviation.py_func
+    assert 90 * lost(move, 1.0, kernels.Hidden(1.0, 5.0)) == pytest.approx(120**2)
+    assert 90 * lost(move, 1.0, kernels.Hidden(0.5, 5.0)) == pytest.approx(60**2)
+    assert lost(move, 5.0, kernels.Hidden(1.0, 5.0)) == 0.0
+    assert lost(move, 6.0, kernels.Hidden(1.0, 5.0)) == 0.0
+    move[NOISE] = 0.0
+    assert lost(move, 1.0, kernels.Hidden(1.0, 5.0)) == 0.0
 
 
 def test_variances_by_hand():

@@ -5,7 +5,12 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
-from discreet.learners.flow_ucb.settings import FlowSettings, users_per_unit, usual_confidence
+from discreet.learners.flow_ucb.settings import (
+    FlowSettings,
+    hiding,
+    users_per_unit,
+    usual_confidence,
+)
 from discreet.mdp.shape import Shape
 
 pytestmark = pytest.mark.core
@@ -40,3 +45,8 @@ def test_caution_grows_with_the_users():
     assert found[3] == pytest.approx(0.08)
     assert found[-3] == pytest.approx(0.12)
     assert found[-2] == found[-1] == pytest.approx(0.2)
+
+
+def test_noise_hides_ways_once_there_were_users_to_find_them():
+    found = [hiding(plenty) for plenty in (0.0, 1.0, 10.0, 10**1.5, 100.0, 1e6)]
+    assert found == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0, 1.0])

@@ -24,6 +24,12 @@ def families(monkeypatch):
     return FAMILIES
 
 
+class NothingHides(FlowUCB):
+    """Noise is not taken to hide rare ways."""
+
+    _hiding = 0.0
+
+
 class GateAlone(FlowUCB):
     """Without the own-step check."""
 
@@ -31,17 +37,17 @@ class GateAlone(FlowUCB):
         return belief
 
 
-def share(kind, make, seed):
+def share(kind, make, seed, users=USERS):
     """Regret as a share of the uniform policy's."""
     mdp, seeds = make(seed), RunSeeds(7, seed)
     plan = CENTRAL.calibrate(
         mdp.shape, rhythm="batch", statistics=kind.statistics, last_transitions=False
     )
-    learner = kind(public_facts(mdp, USERS), plan, seeds.generator("policy"))
+    learner = kind(public_facts(mdp, users), plan, seeds.generator("policy"))
     outcome = run_batches(mdp, learner, seeds)
     assert len(outcome.batches) <= 300
     uniform = RegretMeter(mdp).regret(uniform_policy(mdp.shape))
-    return outcome.regret.values[-1] / (USERS * uniform)
+    return outcome.regret.values[-1] / (users * uniform)
 
 
 @pytest.mark.parametrize("seed", [3, 4])
@@ -63,6 +69,14 @@ def test_two_hidden_rewards_that_need_each_other_are_found(families, seed):
     # An own reward must be followed up even if its action alone could not be the best one.
     assert share(FlowUCB, families["odd-pair"], seed) < 0.01
     assert share(GateAlone, families["odd-pair"], seed) > 0.1
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_rare_door_is_found_because_noise_may_hide_it(families, seed):
+    # One in a hundred gets through: every batch loses most of them in the noise that is projected.
+    door, users = families["rarest-door"], 30_000_000
+    assert share(FlowUCB, door, seed, users) < 0.02
+    assert share(NothingHides, door, seed, users) > 0.05
 
 
 @pytest.mark.parametrize("family", ["lock", "decoy", "rooms", "cliff", "needle"])

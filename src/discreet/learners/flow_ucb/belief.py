@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.learners.flow_ucb.evidence import BIAS, NOISE, Evidence
+from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
 
 LEAN = 0.2
 """The projection onto counts that are not negative leans one way, batch after batch: this share of
@@ -34,7 +34,7 @@ class Belief(NamedTuple):
     Attributes:
         number: ``[L, S, A]``, the row of ``probabilities`` that belongs there, -1 for none.
         probabilities: ``[R, S]``, where rows lead.
-        moves: ``[L, S, A, 5]``, the sums behind them.
+        moves: ``[L, S, A, 5]``, the sums behind them; their noise holds the lean.
         gains: ``[L, S, A, 5]``, sums of rewards.
         pooled_moves: ``bool[L, S, A]``, whose sums are those of all steps.
         pooled_gains: likewise.
@@ -73,6 +73,18 @@ def believed(evidence: Evidence, pooled: Pooled) -> Belief:
         np.broadcast_to(pooled.moves, number.shape).copy(),
         np.broadcast_to(pooled.gains, number.shape).copy(),
     )
+
+
+def unseen_states(belief: Belief) -> FloatArray:
+    """``[L, S]``: 1 for states in which nobody was seen, 0 for those in which somebody was.
+
+    Projected noise looks like visits, up to a standard deviation of a counter in every batch: that
+    much, the sum of w·sigma, says nothing, and twice as much of any action is somebody.
+    """
+    visits = np.maximum(belief.moves[..., VISITS], belief.gains[..., VISITS])
+    seen = visits / np.maximum(belief.moves[..., BIAS], 1e-9)
+    unseen: FloatArray = np.clip(2.0 - seen.max(axis=-1), 0.0, 1.0)
+    return unseen
 
 
 def _summed(sums: FloatArray, pooled: BoolArray) -> FloatArray:

@@ -24,7 +24,9 @@ A round:
    seen a few times.
    Counts that are not negative look like visits even where nobody came, so only the visits above
    their own noise are certain, and a row without certain visits counts as never played. Projected
-   noise leans one way: F holds (0.2·sum w·sigma)² besides. Where reports show only some of the
+   noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: a row may lead,
+   sum w·sigma times more often than it shows, to the best of the states in which nobody was seen,
+   which adds (sum w·sigma·(V(s') - P·V))² to the first bracket (`settings.hiding`). Where reports show only some of the
    visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
    A row of which anything is pooled errs alike at every step: standard deviations add up along a
    route, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
@@ -65,6 +67,7 @@ from discreet.learners.flow_ucb.settings import (
     AHEAD_CONFIDENCE,
     SCARCE,
     FlowSettings,
+    hiding,
     users_per_unit,
     usual_confidence,
 )
@@ -136,6 +139,14 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return float(self.settings["ease"] * (1 + self.plan.visit_variance))
 
     @property
+    def _hiding(self) -> float:
+        return hiding(self._plenty * self._told / self.problem.episodes)
+
+    @property
+    def _scarce(self) -> bool:
+        return self._plenty < SCARCE
+
+    @property
     def _left(self) -> int:
         return self.problem.episodes - self._told
 
@@ -189,7 +200,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         least = sizing.least_users(self._told, self.problem.episodes, self._batches)
         parts = [size(belief, most)]
         if self.settings["mixing"]:
-            room = most if self._plenty < SCARCE else min(least, most)
+            room = most if self._scarce else min(least, most)
             most_routes = MANY_ROUTES if least > 1 else FEW_ROUTES
             parts = several(belief, parts[0], room, most_routes, size, self._expecting)
         needed = sum(part.users for part in parts)
@@ -233,7 +244,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         from discreet.learners.flow_ucb import sizing_kernels
 
         width, planner = self._width(belief), self._planner
-        route = planner.optimistic(belief, width, tie)
+        route = planner.optimistic(belief, width, tie, self._hiding)
         if not self._told:
             return Part(route, sizing.smallest(self._shows_a_reward, most))
         charted = planner.charted(belief, route)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._types import FloatArray, IntArray
-from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.belief import Belief, unseen_states
 from discreet.mdp.shape import Shape
 
 MOMENTS = 4
@@ -67,19 +67,32 @@ class Planner:
         """
         return max(self.centre, 1 - self.centre) ** 2
 
-    def optimistic(self, belief: Belief, width: FloatArray, tie: FloatArray) -> Route:
-        """The route of the largest value, with ``width`` standard deviations per row."""
-        return self._made(belief, width, tie, explore=True)
+    def optimistic(
+        self, belief: Belief, width: FloatArray, tie: FloatArray, hiding: float = 0.0
+    ) -> Route:
+        """The route of the largest value, with ``width`` standard deviations per row.
+
+        Args:
+            belief: what is known.
+            width: of every row.
+            tie: breaks ties.
+            hiding: share of a standard deviation of noise that may hide, in every batch, a way to
+                a state in which nobody was seen.
+        """
+        return self._made(belief, width, tie, hiding, explore=True)
 
     def greedy(self, belief: Belief, tie: FloatArray) -> Route:
         """The best policy of the model; actions that are not known are shunned."""
-        return self._made(belief, np.zeros(belief.number.shape), tie, explore=False)
+        return self._made(belief, np.zeros(belief.number.shape), tie, 0.0, explore=False)
 
-    def _made(self, belief: Belief, width: FloatArray, tie: FloatArray, *, explore: bool) -> Route:
+    def _made(
+        self, belief: Belief, width: FloatArray, tie: FloatArray, hiding: float, *, explore: bool
+    ) -> Route:
         from discreet.learners.flow_ucb import plan_kernels
 
         route = Route.empty(self.shape.horizon, self.shape.states)
-        plan_kernels.optimistic(belief, width, explore, self.centre, tie, route)
+        unseen = unseen_states(belief)
+        plan_kernels.optimistic(belief, width, unseen, hiding, explore, self.centre, tie, route)
         plan_kernels.state_occupancy(
             belief.number, belief.probabilities, route.actions, self.initial, route.occupancy
         )

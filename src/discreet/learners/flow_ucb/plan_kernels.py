@@ -11,7 +11,7 @@ import numpy as np
 from discreet._jit import kernel
 from discreet._types import FloatArray, Int32Array, IntArray
 from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners.flow_ucb.evidence import BIAS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
 from discreet.learners.flow_ucb.plan import DEVIATION, NEXT_VARIANCE, REWARD, SHARE, Route
 
 TIE = 1e-9
@@ -110,6 +110,45 @@ def noisy_deviation(
     return deviation
 
 
+class Hidden(NamedTuple):
+    """What noise may have hidden behind every row of a step.
+
+    Attributes:
+        share: of a standard deviation, lost of a rare way in every batch.
+        value: of the best state that such a way may lead to.
+    """
+
+    share: float
+    value: float
+
+
+@kernel
+def best_unseen(unseen: FloatArray, following: FloatArray) -> float:
+    """The largest next value among states in which nobody was seen."""
+    best = 0.0
+    for j in range(following.size):
+        best = max(best, unseen[j] * following[j])
+    return best
+
+
+@kernel
+def hidden_deviation(move: FloatArray, mean: float, hidden: Hidden) -> float:
+    """The squared deviation of a place to which a row may lead unseen, in units of its noise.
+
+    Consistent counts that are not negative attenuate a rare way: of as many as noise hides, up to a
+    standard deviation is lost in every batch, and all batches err alike. So the row may have led
+    there share·(sum of w·sigma) times more than it shows.
+
+    Args:
+        move: sums of the row.
+        mean: of its next value.
+        hidden: behind the rows of this step.
+    """
+    if hidden.value <= mean or move[NOISE] <= 0.0:
+        return 0.0
+    return float((hidden.share * move[BIAS] * (hidden.value - mean)) ** 2 / move[NOISE])
+
+
 @kernel
 def move_variance(
     visits: float,
@@ -153,7 +192,7 @@ class RowEstimate(NamedTuple):
         reward: mean.
         mean: of the next value.
         next_variance: of the next value.
-        deviation: squared deviations of the next value, as far as noise reaches.
+        deviation: squared deviations of the next value, as far as noise reaches or hides.
         error: variance of the estimate, sd² in `learner`; infinite: not known.
     """
 
@@ -171,6 +210,7 @@ def estimate(
     place: tuple[int, int, int],
     following: FloatArray,
     around: tuple[float, float],
+    hidden: Hidden,
     remaining: int,
     centre: float,
 ) -> RowEstimate:
@@ -190,6 +230,7 @@ def estimate(
             mean, variance = spread(rows, i, following)
             everywhere = around[1] + following.size * (mean - around[0]) ** 2
             deviation = noisy_deviation(rows, i, move, following, mean, everywhere)
+            deviation += hidden_deviation(move, mean, hidden)
         error += move_variance(
             move[VISITS],
             move[SAMPLING],
@@ -279,7 +320,14 @@ def preferred(value: float, best: float, tie: float, luck: float) -> bool:
 
 @kernel
 def optimistic(
-    belief: Belief, width: FloatArray, explore: bool, centre: float, tie: FloatArray, out: Route
+    belief: Belief,
+    width: FloatArray,
+    unseen: FloatArray,
+    hiding: float,
+    explore: bool,
+    centre: float,
+    tie: FloatArray,
+    out: Route,
 ) -> None:
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
@@ -299,12 +347,15 @@ def optimistic(
         layer = h if layers > 1 else 0
         following, around, remaining = values[h + 1], middle(values[h + 1]), horizon - h
         ceiling = 1.0 + np.max(following)
+        hidden = Hidden(hiding, 0.0)
+        if remaining > 1:
+            hidden = Hidden(hiding, best_unseen(unseen[min(h + 1, layers - 1)], following))
         for s in range(states):
             best, luck = -1.0, -1.0
             values[h, s] = 0.0
             for a in range(choices):
                 place, later = (layer, s, a), 0.0
-                row = estimate(belief, rows, place, following, around, remaining, centre)
+                row = estimate(belief, rows, place, following, around, hidden, remaining, centre)
                 if layers > 1 and number[place] >= 0:  # one layer: all pooled, or nothing follows
                     later = mean_after(rows, number[place], unsure[h + 1])
                 alone, wide = stands_alone(belief, place), width[place] if explore else 0.0
