@@ -25,9 +25,10 @@ A round:
    Counts that are not negative look like visits even where nobody came, so only the visits above
    their own noise are certain, and a row without certain visits counts as never played. Projected
    noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: a row may lead,
-   sum w·sigma times more often than it shows, to the best of the states in which nobody was seen,
-   which adds (sum w·sigma·(V(s') - P·V))² to the first bracket (`settings.hiding`). Where reports show only some of the
-   visits (one step per user), each visit carries more variance (`BatchPlan.visit_variance`).
+   up to sum w·sigma times more often than it shows, to the best of the states in which nobody was
+   seen, which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
+   (`settings.hiding`). Where reports show only some of the visits (one step per user), each visit
+   carries more variance (`BatchPlan.visit_variance`).
    A row of which anything is pooled errs alike at every step: standard deviations add up along a
    route, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
    the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
