@@ -143,15 +143,23 @@ def read_rows(path: Path) -> list[Row]:
     if not path.exists():
         return []
     kinds = {item.name: item.type for item in fields(Row)}
-    with path.open(newline="") as file:
-        reader = csv.DictReader(file)
-        if reader.fieldnames != list(kinds):
-            raise InvalidInputError(
-                f"Expected a file of rows that begins with {','.join(kinds)}, got {path} with "
-                f"{','.join(reader.fieldnames or ['nothing'])}; nothing was written to it."
-            )
-        lines = [line for line in reader if None not in line.values()]
-    return [Row(**{name: kinds[name](value) for name, value in line.items()}) for line in lines]
+    if not path.is_file():
+        raise InvalidInputError(f"Expected a file of rows, got {path}, which is none.")
+    try:
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            if reader.fieldnames != list(kinds):
+                raise InvalidInputError(
+                    f"Expected a file of rows that begins with {','.join(kinds)}, got {path} with "
+                    f"{','.join(reader.fieldnames or ['nothing'])}; nothing was written to it."
+                )
+            lines = [line for line in reader if None not in line.values()]
+        return [Row(**{name: kinds[name](line[name]) for name in line}) for line in lines]
+    except (ValueError, KeyError) as wrong:
+        raise InvalidInputError(
+            f"Expected a file of rows, got {path}, which holds something else ({wrong}); nothing "
+            "was written to it."
+        ) from None
 
 
 def missing(wanted: list[Task], rows: list[Row]) -> list[Task]:

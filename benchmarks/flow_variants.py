@@ -110,6 +110,12 @@ class NoHiding(FlowUCB):
     _hiding = 0.0
 
 
+class NoCloseCalls(FlowUCB):
+    """No more caution about what is almost as good as the best."""
+
+    _closer = 0.0
+
+
 class NoLean(FlowUCB):
     """The bias of the projection is not paid for: it neither leans nor hides."""
 
@@ -197,6 +203,7 @@ VARIANTS: dict[str, type[FlowUCB]] = {
     "one-plan": OnePlan,
     "uncharted": Uncharted,
     "no-hiding": NoHiding,
+    "no-close-calls": NoCloseCalls,
     "no-lean": NoLean,
     "no-flow": NoFlow,
     "signed-flow": SignedFlow,
@@ -252,7 +259,9 @@ def known(learner: str) -> str:
     try:
         number = float(value)
     except ValueError:
-        raise ValueError(f"Expected a number after {name}=, got {value!r}.") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"Expected a finite number after {name}=, got {value!r}.")
     if is_setting:
         FlowSettings(**{name: number}).check()
     kind = _with_setting(name, number) if is_setting else _with_constant(name, value, modules)

@@ -123,15 +123,9 @@ def follow(options: argparse.Namespace) -> None:
     elif options.command == "table":
         print_table(options.file)
     else:
-        central_only = f"flow-ucb:{PLAIN}"
-        elsewhere = options.trusts != ["central"]
         if options.learners is None:
-            options.learners = [one for one in LEARNERS if not elsewhere or one != central_only]
-        elif elsewhere and central_only in options.learners:
-            raise InvalidInputError(
-                f"Expected --trusts central with {central_only}, which has no other mechanism, got "
-                f"{' '.join(options.trusts)}."
-            )
+            without = set() if options.trusts == ["central"] else {f"flow-ucb:{PLAIN}"}
+            options.learners = [one for one in LEARNERS if one not in without]
         run(options)
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS
 from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
-from benchmarks.flow_variants import known
+from benchmarks.flow_variants import PLAIN, known
 
 from discreet.errors import InvalidInputError
 from discreet.study.knowledge import Estimate
@@ -165,8 +165,10 @@ def print_locks(rows: list[Row], learners: list[str]) -> None:
     print("|---" * 7 + "|")
     for learner in (name for name in learners if name != "uniform-etc"):
         for cell, runs in by_cell(rows, learner).items():
-            shares = np.array([run.last / run.uniform for run in runs.values()])
-            spent = np.mean([run.regret / run.uniform / cell.episodes for run in runs.values()])
+            shares = np.array([run.last / (run.uniform or 1) for run in runs.values()])
+            spent = np.mean(
+                [run.regret / (run.uniform or 1) / cell.episodes for run in runs.values()]
+            )
             print(
                 f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
                 f"| {learner} | {(shares > LOCKED).sum()} of {len(shares)} "
@@ -176,6 +178,12 @@ def print_locks(rows: list[Row], learners: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fill the file, with a line of progress for every task."""
+    central_only = f"flow-ucb:{PLAIN}"
+    if central_only in options.learners and set(options.trusts) != {"central"}:
+        raise InvalidInputError(
+            f"Expected --trusts central with {central_only}, which has no other mechanism, got "
+            f"{' '.join(options.trusts)}."
+        )
     wanted = tasks(
         options.problems,
         options.trusts,
@@ -287,6 +295,8 @@ def follow(options: argparse.Namespace) -> None:
         run(options)
         return
     rows = [row for row in read_rows(options.file) if shows(options, row)]
+    if not rows:
+        raise InvalidInputError(f"Expected rows that were asked for, got none in {options.file}.")
     if options.command == "table":
         print_table(rows, options.learners[0], options.old)
     elif options.command == "shares":

@@ -60,20 +60,35 @@ def test_evidence_is_left_as_it_is():
         np.testing.assert_array_equal(one, other)
 
 
-def seen_belief(moves, gains, lean):
-    """One step and one state per number; two actions, the second of which nobody tried."""
-    evidence = Evidence.empty(1, len(moves), 2)
-    evidence.moves[0, :, 0, VISITS], evidence.gains[0, :, 0, VISITS] = moves, gains
-    evidence.moves[0, :, 0, BIAS] = lean
-    none = np.zeros((len(moves), 2), bool)
+def seen_belief(moves, lean, states=2):
+    """Two steps; state 0 had so many visits by one of two actions; the last step shows rewards."""
+    evidence = Evidence.empty(2, states, 2)
+    evidence.moves[0, 0, 0, VISITS], evidence.moves[0, 0, 0, BIAS] = moves, lean
+    none = np.zeros((states, 2), bool)
     return believed(evidence, Pooled(none, none))
 
 
-def test_visits_that_projected_noise_explains_show_nobody():
-    # A lean of 40: up to 40 visits say nothing, 80 are somebody, by transitions or by rewards.
-    belief = seen_belief([0.0, 40.0, 60.0, 80.0, 10.0], [0.0, 0.0, 0.0, 0.0, 80.0], 40.0)
-    assert unseen_states(belief)[0] == pytest.approx([1.0, 1.0, 0.5, 0.0, 0.0])
+@pytest.mark.parametrize(("visits", "expected"), [(0, 1), (40, 1), (60, 0.5), (80, 0), (1e9, 0)])
+def test_visits_that_projected_noise_explains_show_nobody(visits, expected):
+    assert unseen_states(seen_belief(visits, 40.0))[0, 0] == pytest.approx(expected)
+
+
+def test_noise_explains_more_visits_where_more_counters_lead():
+    # Ten counters keep 0.4 standard deviations of nothing each, in the mean: four times the lean.
+    found = [unseen_states(seen_belief(x, 40.0, states=10))[0, 0] for x in (150, 240, 330)]
+    assert found == pytest.approx([1.0, 2 - 240 / (40 * 10 * 0.39894), 0.0], abs=1e-4)
+
+
+def test_the_last_step_is_seen_by_its_rewards_unless_its_transitions_are_pooled():
+    evidence = Evidence.empty(2, 2, 1)
+    evidence.moves[0, :, 0, BIAS] = 40.0
+    evidence.moves[0, 1, 0, VISITS] = evidence.gains[1, 0, 0, VISITS] = 100.0
+    none = np.zeros((2, 1), bool)
+    alone = unseen_states(believed(evidence, Pooled(none, none)))
+    assert alone.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    pooled = unseen_states(believed(evidence, Pooled(~none, none)))
+    assert pooled.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
 def test_without_noise_anybody_is_seen():
-    assert unseen_states(seen_belief([0.0, 1.0], [0.0, 0.0], 0.0))[0].tolist() == [1.0, 0.0]
+    assert unseen_states(seen_belief(1.0, 0.0))[0].tolist() == [0.0, 1.0]

@@ -176,31 +176,53 @@ def test_reach_takes_work_that_is_known_before():
     ]
 
 
-def door_belief(seen):
-    """Action 1 of state 0 was seen to stay; state 1 was visited ``seen`` times, state 0 always."""
+def door_belief(seen, at=(0, 1, 2)):
+    """Action 1 of state 0 was seen to stay; state 1 had ``seen`` visits at some steps, or many."""
     evidence = Evidence.empty(3, 2, 2)
     evidence.number[:] = np.arange(12).reshape(3, 2, 2)
     evidence.transitions[:] = np.tile([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], (3, 1))
     for sums in (evidence.moves, evidence.gains):
-        sums[:, 0, :, VISITS], sums[:, 1, :, VISITS] = 1e6, seen
-        sums[:, 1, :, DOUBT] = 1e4
+        sums[..., VISITS] = 1e6
+        sums[at, 1, :, VISITS], sums[at, 1, :, DOUBT] = seen, 1e4
     evidence.moves[..., NOISE], evidence.moves[..., BIAS] = 1e4, 1e2
     none = np.zeros((2, 2), bool)
     return believed(evidence, Pooled(none, none))
 
 
+DOOR = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0)
+
+
+def hoped(seen, hiding, **where):
+    tie = np.zeros((3, 2, 2))
+    return DOOR.optimistic(door_belief(seen, **where), np.ones_like(tie), tie, hiding)
+
+
 def test_a_way_that_noise_may_hide_is_a_bonus_only_to_where_nobody_was_seen():
-    door, tie = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0), np.zeros((3, 2, 2))
-    width = np.ones_like(tie)
-
-    def hoped(seen, hiding):
-        return door.optimistic(door_belief(seen), width, tie, hiding).values[0, 0]
-
-    assert hoped(seen=50.0, hiding=1.0) > hoped(seen=50.0, hiding=0.5) > hoped(50.0, 0.0)
-    assert hoped(seen=1e6, hiding=1.0) == hoped(seen=1e6, hiding=0.0)
+    values = [hoped(50.0, hiding).values[0, 0] for hiding in (0.0, 0.5, 1.0)]
+    assert values == sorted(values) and len(set(values)) == 3
+    assert hoped(1e6, 1.0).values[0, 0] == hoped(1e6, 0.0).values[0, 0]
 
 
-def test_users_who_are_not_sent_to_find_out_follow_no_hidden_way():
-    # The greedy route is made of what is known: what noise hides changes nothing in it.
-    door, tie = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0), np.zeros((3, 2, 2))
-    assert not door.greedy(door_belief(50.0), tie).bonus[:, 0].any()
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_hidden_way_leads_to_the_step_at_which_nobody_was_seen(step):
+    more = hoped(50.0, 1.0, at=(step,)).bonus[:, 0] > hoped(50.0, 0.0, at=(step,)).bonus[:, 0]
+    assert more.tolist() == [h == step - 1 for h in range(3)]
+
+
+def test_close_calls_are_close_to_the_best_and_no_others():
+    # At the last step actions pay 0.8, 0.7, 0.4 and 0.8; a tenth is far where that is said.
+    belief = belief_of([1e12] * 4, [0.8, 0.7, 0.4, 0.8], [0.0] * 4)
+    last = planner(4).closeness(belief, 0.25)[1, 0]
+    assert last == pytest.approx([1.0, 0.5, 0.0, 1.0])
+    first = planner(4).closeness(belief, 0.25)[0, 0]  # 1.6, 1.5, 1.2 and 1.6 of two steps
+    assert first == pytest.approx([1.0, 0.75, 0.0, 1.0])
+    assert planner(4).closeness(belief, 0.1)[1, 0] == pytest.approx([1.0, 0.0, 0.0, 1.0])
+
+
+def test_nothing_is_far_where_nothing_is_known():
+    evidence = Evidence.empty(2, 1, 2)
+    none = np.zeros((1, 2), bool)
+    assert planner(2).closeness(believed(evidence, Pooled(none, none)), 0.3).tolist() == [
+        [[1.0, 1.0]],
+        [[1.0, 1.0]],
+    ]

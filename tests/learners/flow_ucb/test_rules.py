@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.evidence import VISITS
+from discreet.learners.flow_ucb.evidence import TOTAL, VISITS
 from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
@@ -53,7 +53,7 @@ def test_what_was_declared_stationary_is_pooled_from_the_first_user_on():
     ("trust", "ahead"),
     [(CENTRAL, 100), (discreet.Shuffle(1, 1e-6), 100), (discreet.Local(1), 1)],
 )
-def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, ahead):
+def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(monkeypatch, trust, ahead):
     learner = learner_of(river(0), trust, confidence=2.0, episodes=10**6)
     belief = learner._belief()
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
@@ -61,7 +61,26 @@ def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(trust, 
     expected = 4 * math.log(1 + ahead * 30)
     assert learner._width(belief)[0, 0, 0] == pytest.approx(expected, rel=1e-3)
     learner._told = 10**6 - 100  # nobody else will come
+    monkeypatch.setattr(type(learner), "_closer", 0.0)
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
+
+
+@pytest.mark.parametrize(
+    ("trust", "more"),
+    [(CENTRAL, 1.0), (discreet.Shuffle(1, 1e-6), 1.0), (discreet.Local(1), 0.0)],
+)
+def test_close_calls_are_twice_as_wide_late_where_batches_pay_their_noise_anew(
+    monkeypatch, trust, more
+):
+    learner = learner_of(river(0), trust, confidence=2.0, episodes=10**9)
+    belief = learner._belief()
+    belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
+    belief.gains[..., 0, TOTAL], belief.gains[..., 1, TOTAL] = 10.0, 1.0  # one pays all, one little
+    learner._told = 10**9 // 2
+    found = learner._width(belief)[0, 0]
+    monkeypatch.setattr(type(learner), "_closer", 0.0)
+    usual = learner._width(belief)[0, 0]
+    assert found / usual == pytest.approx([1.0 + more, 1.0], rel=1e-3)
 
 
 @pytest.mark.parametrize(("trust", "share"), [(CENTRAL, 0.8), (discreet.Local(1), 1)])

@@ -7,6 +7,7 @@ from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
 from discreet.learners.flow_ucb.settings import (
     FlowSettings,
+    close_caution,
     hiding,
     users_per_unit,
     usual_confidence,
@@ -50,3 +51,8 @@ def test_caution_grows_with_the_users():
 def test_noise_hides_ways_once_there_were_users_to_find_them():
     found = [hiding(plenty) for plenty in (0.0, 1.0, 10.0, 10**1.5, 100.0, 1e6)]
     assert found == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0, 1.0])
+
+
+def test_close_calls_are_looked_at_again_late():
+    found = [close_caution(plenty) for plenty in (0.0, 1e3, 10**3.5, 1e4, 1e9)]
+    assert found == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])

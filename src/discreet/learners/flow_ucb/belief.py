@@ -1,5 +1,6 @@
 """What flow-ucb believes: evidence with steps pooled where they may be, and a model of it."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,9 @@ LEAN = 0.2
 """The projection onto counts that are not negative leans one way, batch after batch: this share of
 a standard deviation does not average out. Inherited from the rule set that was the start; what it
 is worth is the variant ``no-lean`` of the ablation."""
+
+POSITIVE = 1 / math.sqrt(2 * math.pi)
+"""Mean of the positive part of a normal variable, in standard deviations."""
 
 
 class Pooled(NamedTuple):
@@ -78,12 +82,20 @@ def believed(evidence: Evidence, pooled: Pooled) -> Belief:
 def unseen_states(belief: Belief) -> FloatArray:
     """``[L, S]``: 1 for states in which nobody was seen, 0 for those in which somebody was.
 
-    Projected noise looks like visits, up to a standard deviation of a counter in every batch: that
-    much, the sum of w·sigma, says nothing, and twice as much of any action is somebody.
+    Projected noise looks like visits: of each of the S counters that lead to a state, the positive
+    part stays, `POSITIVE` standard deviations in the mean. That much in every batch says nothing,
+    and twice as much of any action is somebody. Where the transitions of the last step are its own,
+    they were not released: what counts is how often its rewards were seen, and the noise of the
+    step before.
     """
-    visits = np.maximum(belief.moves[..., VISITS], belief.gains[..., VISITS])
-    seen = visits / np.maximum(belief.moves[..., BIAS], 1e-9)
-    unseen: FloatArray = np.clip(2.0 - seen.max(axis=-1), 0.0, 1.0)
+    nothing = max(1.0, POSITIVE * belief.number.shape[1]) * belief.moves[..., BIAS]
+    visits = belief.moves[..., VISITS].copy()
+    if len(visits) > 1:
+        alone = ~belief.pooled_moves[-1]
+        visits[-1, alone] = belief.gains[-1, alone, VISITS]
+        nothing[-1, alone] = nothing[-2, alone]
+    seen = (visits / np.maximum(nothing, 1e-9)).max(axis=-1)
+    unseen: FloatArray = np.clip(2.0 - seen, 0.0, 1.0)
     return unseen
 
 

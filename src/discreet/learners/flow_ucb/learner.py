@@ -36,7 +36,9 @@ A round:
    follows them is much the same.
    ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
    where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come.
+   caution for rows seen less, and none for the sake of users who will not come. Late, actions that
+   are almost as good as the best have up to twice that width (`settings.close_caution`): to look
+   again costs every user little, and what is lost by a wrong choice is lost by all who come.
 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
    holds several routes (`mixture`).
 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
@@ -66,8 +68,10 @@ from discreet.learners.flow_ucb.request import Request
 from discreet.learners.flow_ucb.settings import (
     AHEAD,
     AHEAD_CONFIDENCE,
+    CLOSE,
     SCARCE,
     FlowSettings,
+    close_caution,
     hiding,
     users_per_unit,
     usual_confidence,
@@ -141,7 +145,16 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
     @property
     def _hiding(self) -> float:
-        return hiding(self._plenty * self._told / self.problem.episodes)
+        return hiding(self._plenty_so_far)
+
+    @property
+    def _closer(self) -> float:
+        """How much wider close calls are; splitting a batch must cost noise to ask for it."""
+        return close_caution(self._plenty_so_far) * self._noise.renewed
+
+    @property
+    def _plenty_so_far(self) -> float:
+        return self._plenty * self._told / self.problem.episodes
 
     @property
     def _scarce(self) -> bool:
@@ -188,6 +201,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
+        if self._closer:
+            width *= 1 + self._closer * self._planner.closeness(belief, CLOSE)
         return width
 
     def _next_request(self) -> Request:

@@ -6,6 +6,7 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief, unseen_states
+from discreet.learners.flow_ucb.evidence import TOTAL, VISITS
 from discreet.mdp.shape import Shape
 
 MOMENTS = 4
@@ -109,6 +110,25 @@ class Planner:
     def value(self, route: Route) -> float:
         """Of a route, by its own account."""
         return float(self.initial @ route.values[0])
+
+    def closeness(self, belief: Belief, within: float) -> FloatArray:
+        """``[L, S, A]``: 1 for the best actions of the model, 0 for those that are far worse.
+
+        Args:
+            belief: what is known.
+            within: the share of a state's value by which an action is worse that is far.
+        """
+        values = self.greedy(belief, np.zeros(self.shape.visits)).values
+        best = values[:-1, :, None]
+        visits, total = belief.gains[..., VISITS], belief.gains[..., TOTAL]
+        reward = np.clip(total / np.where(visits > 0, visits, np.inf), 0.0, 1.0)
+        known = np.broadcast_to(reward, self.shape.visits).copy()
+        numbers = np.broadcast_to(belief.number, self.shape.visits)
+        for h in range(self.shape.horizon - 1):
+            following = np.append(belief.probabilities @ values[h + 1], 0.0)  # -1: no row, nothing
+            known[h] += following[numbers[h]]
+        close = np.clip(1 - (best - known) / np.maximum(within * best, 1e-12), 0.0, 1.0)
+        return np.asarray(close if len(belief.number) > 1 else close.max(axis=0, keepdims=True))
 
     def largest_chances(self, belief: Belief) -> FloatArray:
         """``[H, S]``: the largest chance of every state at every step, over all policies.

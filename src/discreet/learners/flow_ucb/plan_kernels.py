@@ -135,9 +135,11 @@ def best_unseen(unseen: FloatArray, following: FloatArray) -> float:
 def hidden_deviation(move: FloatArray, mean: float, hidden: Hidden) -> float:
     """The squared deviation of a place to which a row may lead unseen, in units of its noise.
 
-    Consistent counts that are not negative attenuate a rare way: of as many as noise hides, up to a
-    standard deviation is lost in every batch, and all batches err alike. So the row may have led
-    there share·(sum of w·sigma) times more than it shows.
+    Consistent counts that are not negative give to counters of nothing and take from the others. A
+    way to a state where few come loses, in every batch alike, 0.3 to 0.7 standard deviations with
+    three to five states, one with ten, 1.4 to 1.8 with twenty to forty, about half of that where
+    who comes stays, and nothing with two (measured; a count below that loses most of itself). So
+    the row may have led there share·(sum of w·sigma) times more than it shows.
 
     Args:
         move: sums of the row.
