@@ -3,10 +3,11 @@
 Rules and constants were chosen on other problems (`benchmarks.flow_families`), but the list holds
 the same kinds, with other sizes and parameters, and some of its members were looked at:
 
-* RiverSwim-4x6 is fitted: three choices were made with it in view (the confidence between 1e4 and
-  1e6 users per unit, and twice the follow-up of own rewards);
-* runs of SixArms that never found its rarest door showed what the family ``rare-door`` is made of,
-  and forms of flow-ucb that were not kept were run on it;
+* RiverSwim-4x6 is fitted: five choices were made with it in view (the confidence between 1e4 and
+  1e6 users per unit, twice the follow-up of own rewards, hidden ways, close calls);
+* runs of SixArms that never found its rarest door showed what ``rare-door`` and ``rarest-door`` are
+  made of, and forms of the rule about hidden ways were run on it;
+* one run of SmallGaps that locked in showed that close calls were left too soon;
 * OddReward showed that a check came late (a share was raised then, which families allowed);
 * single traces of CliffWalking-20, LowerBound and OddTransition showed what was wrong, a lost run
   of Lock that few rows may not be odd, a run of Treatment without privacy that caution was missing;
