@@ -142,24 +142,22 @@ def read_rows(path: Path) -> list[Row]:
     """The rows of a file, none if there is none yet; a line that was cut off is not one."""
     if not path.exists():
         return []
-    kinds = {item.name: item.type for item in fields(Row)}
     if not path.is_file():
-        raise InvalidInputError(f"Expected a file of rows, got {path}, which is none.")
+        raise InvalidInputError(f"Expected a file of rows, got {path}, which is no file.")
+    kinds = {item.name: item.type for item in fields(Row)}
     try:
         with path.open(newline="") as file:
             reader = csv.DictReader(file)
-            if reader.fieldnames != list(kinds):
-                raise InvalidInputError(
-                    f"Expected a file of rows that begins with {','.join(kinds)}, got {path} with "
-                    f"{','.join(reader.fieldnames or ['nothing'])}; nothing was written to it."
-                )
-            lines = [line for line in reader if None not in line.values()]
-        return [Row(**{name: kinds[name](line[name]) for name in line}) for line in lines]
-    except (ValueError, KeyError) as wrong:
-        raise InvalidInputError(
-            f"Expected a file of rows, got {path}, which holds something else ({wrong}); nothing "
-            "was written to it."
-        ) from None
+            names, lines = reader.fieldnames or ["nothing"], list(reader)
+        if names == list(kinds):
+            whole = [line for line in lines if None not in line.values()]
+            return [Row(**{name: kinds[name](line[name]) for name in line}) for line in whole]
+        wrong = f"it begins with {','.join(names)}"
+    except (ValueError, KeyError, csv.Error) as error:
+        wrong = str(error)
+    raise InvalidInputError(
+        f"Expected a file of rows that begins with {','.join(kinds)}, got {path}: {wrong}."
+    )
 
 
 def missing(wanted: list[Task], rows: list[Row]) -> list[Task]:

@@ -60,10 +60,8 @@ class FirstWidth(FlowUCB):
 class RewardWidth(FlowUCB):
     """A row counts as seen as often as its reward was, however rare its transitions are."""
 
-    def _width(self, belief: Belief) -> np.ndarray:
-        moves = belief.moves.copy()
-        moves[..., VISITS] = np.inf
-        return super()._width(belief._replace(moves=moves))
+    def _seen(self, belief: Belief) -> np.ndarray:
+        return belief.gains[..., VISITS]
 
 
 class AddedUp(FlowUCB):
@@ -113,7 +111,7 @@ class NoHiding(FlowUCB):
 class NoCloseCalls(FlowUCB):
     """No more caution about what is almost as good as the best."""
 
-    _closer = 0.0
+    _close_caution = 0.0
 
 
 class NoLean(FlowUCB):
@@ -264,7 +262,7 @@ def known(learner: str) -> str:
         raise ValueError(f"Expected a finite number after {name}=, got {value!r}.")
     if is_setting:
         FlowSettings(**{name: number}).check()
-    kind = _with_setting(name, number) if is_setting else _with_constant(name, value, modules)
+    kind = _with_setting(name, number) if is_setting else _with_constant(name, number, modules)
     _register(learner.removeprefix("flow-ucb:"), f"{name} is {value}", EVERYBODY, make=kind)
     return learner
 
@@ -288,10 +286,14 @@ def _with_setting(name: str, value: float) -> type[FlowUCB]:
     return Changed
 
 
-def _with_constant(name: str, value: str, modules: list[ModuleType]) -> type[FlowUCB]:
+def _with_constant(name: str, number: float, modules: list[ModuleType]) -> type[FlowUCB]:
     """Reads another value while it thinks; other learners of the process read the usual one."""
     usual = getattr(modules[0], name)
-    other = type(usual)(value)
+    if not isinstance(usual, int | float):
+        raise ValueError(f"Expected a constant that is a number, got {name}.")
+    other = type(usual)(number)
+    if other != number:
+        raise ValueError(f"Expected a whole number after {name}=, got {number:g}.")
 
     @contextlib.contextmanager
     def changed() -> Iterator[None]:

@@ -142,9 +142,21 @@ def test_a_file_that_is_none_of_rows_is_left_alone(comparison, tmp_path):
     _, rows, _ = comparison
     path = tmp_path / "other.csv"
     path.write_text("hello\n")
-    with pytest.raises(InvalidInputError, match=r"begins with problem,trust.*hello"):
+    with pytest.raises(InvalidInputError, match=r"begins with problem,trust.*hello") as wrong:
         list(rows.run_all(rows.tasks(["Lock"], ["none"], [1.0], ["etc"], [1000], 7, 1), path, 1))
-    assert path.read_text() == "hello\n"
+    assert path.read_text() == "hello\n" and str(wrong.value).count("Expected") == 1
+
+
+def test_rows_of_something_else_are_refused(comparison, tmp_path):
+    from dataclasses import fields
+
+    _, rows, _ = comparison
+    path, head = tmp_path / "rows.csv", ",".join(item.name for item in fields(rows.Row))
+    cells = "Lock,none,inf,etc,1000,7,0,1.0,1.0,0.0,2,0.1"
+    for line in (cells.replace("1000", "abc"), f"{cells},1"):
+        path.write_text(f"{head}\n{line}\n")
+        with pytest.raises(InvalidInputError, match="Expected a file of rows"):
+            rows.read_rows(path)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +167,8 @@ def test_a_file_that_is_none_of_rows_is_left_alone(comparison, tmp_path):
         ["run", "x.csv", "--learners", "flow-ucb:shrink=foo"],
         ["run", "x.csv", "--learners", "flow-ucb:shrink=7"],
         ["run", "x.csv", "--learners", "flow-ucb:HIDING=nan"],
+        ["run", "x.csv", "--learners", "flow-ucb:FEW_ROUTES=1.5"],
+        ["run", "x.csv", "--learners", "flow-ucb:SPECS=1"],
         ["run", "x.csv", "--trusts", "shuffle", "--learners", "flow-ucb:plain-rewards"],
         ["run", str(ROOT / "docs")],
         ["run", "x.csv", "--episodes", "1.5"],
@@ -199,7 +213,14 @@ def test_an_ablation_runs_a_part_only_where_it_has_a_mechanism(comparison, monke
     monkeypatch.setattr(sys, "argv", ["flow_ablation", *words])
     with pytest.raises(SystemExit) as ended:
         flow_ablation.main(None, ["Lock"], [])
-    assert ended.value.code == 2 and "--trusts central" in capsys.readouterr().err
+    assert ended.value.code == 2 and "--trusts out of central" in capsys.readouterr().err
+    run = []
+    monkeypatch.setattr(flow_ablation, "run", run.append)
+    for trust in ("shuffle", "central"):
+        monkeypatch.setattr(sys, "argv", ["flow_ablation", "run", "x.csv", "--trusts", trust])
+        flow_ablation.main(None, ["Lock"], [])
+    shuffled, central = (options.learners for options in run)
+    assert set(central) - set(shuffled) == {"flow-ucb:plain-rewards"}
 
 
 def test_a_file_of_rows_is_filled_up_and_never_twice(comparison, tmp_path):
@@ -241,8 +262,19 @@ def test_every_variant_of_the_ablation_runs_and_is_one():
     found = json.loads(done.stdout)
     shipped = found.pop("flow-ucb")
     same = [name for name, regret in found.items() if regret == shipped]
+    # Their rules begin with more users than these.
     late = {f"flow-ucb:{part}" for part in ("no-own-step-check", "no-hiding", "no-close-calls")}
     assert len(found) == 19 and set(same) <= late
+
+
+@pytest.mark.parametrize("name", ["no-hiding", "no-close-calls", "one-plan", "reward-width"])
+def test_a_variant_takes_out_what_the_learner_has(comparison, name):
+    from benchmarks.flow_variants import VARIANTS
+
+    from discreet.learners.flow_ucb.learner import FlowUCB
+
+    taken = {part for part in vars(VARIANTS[name]) if part.startswith("_") and part[1] != "_"}
+    assert taken - {"_abc_impl"} and all(hasattr(FlowUCB, part) for part in taken)
 
 
 CHANGED = """

@@ -33,6 +33,7 @@ from tools.flow_environments import (
     positive,
     regrets,
     run,
+    usable,
     users,
 )
 
@@ -124,8 +125,7 @@ def follow(options: argparse.Namespace) -> None:
         print_table(options.file)
     else:
         if options.learners is None:
-            without = set() if options.trusts == ["central"] else {f"flow-ucb:{PLAIN}"}
-            options.learners = [one for one in LEARNERS if one not in without]
+            options.learners = [one for one in LEARNERS if usable(one, options.trusts)]
         run(options)
 
 

@@ -25,9 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS
 from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
-from benchmarks.flow_variants import PLAIN, known
+from benchmarks.flow_variants import STANDING, known
 
 from discreet.errors import InvalidInputError
+from discreet.learners.registry import get_learner
 from discreet.study.knowledge import Estimate
 
 LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
@@ -165,10 +166,8 @@ def print_locks(rows: list[Row], learners: list[str]) -> None:
     print("|---" * 7 + "|")
     for learner in (name for name in learners if name != "uniform-etc"):
         for cell, runs in by_cell(rows, learner).items():
-            shares = np.array([run.last / (run.uniform or 1) for run in runs.values()])
-            spent = np.mean(
-                [run.regret / (run.uniform or 1) / cell.episodes for run in runs.values()]
-            )
+            shares = np.array([run.last / run.uniform for run in runs.values()])
+            spent = np.mean([run.regret / run.uniform / cell.episodes for run in runs.values()])
             print(
                 f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
                 f"| {learner} | {(shares > LOCKED).sum()} of {len(shares)} "
@@ -176,14 +175,19 @@ def print_locks(rows: list[Row], learners: list[str]) -> None:
             )
 
 
+def usable(learner: str, trusts: list[str]) -> bool:
+    """Whether a learner has a mechanism for all these promises."""
+    return learner in STANDING or set(trusts) <= set(get_learner(learner).trusts)
+
+
 def run(options: argparse.Namespace) -> None:
     """Fill the file, with a line of progress for every task."""
-    central_only = f"flow-ucb:{PLAIN}"
-    if central_only in options.learners and set(options.trusts) != {"central"}:
-        raise InvalidInputError(
-            f"Expected --trusts central with {central_only}, which has no other mechanism, got "
-            f"{' '.join(options.trusts)}."
-        )
+    for name in options.learners:
+        if not usable(name, options.trusts):
+            raise InvalidInputError(
+                f"Expected --trusts out of {', '.join(get_learner(name).trusts)} with {name}, got "
+                f"{' '.join(options.trusts)}."
+            )
     wanted = tasks(
         options.problems,
         options.trusts,

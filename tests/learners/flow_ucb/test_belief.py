@@ -86,9 +86,19 @@ def test_the_last_step_is_seen_by_its_rewards_unless_its_transitions_are_pooled(
     none = np.zeros((2, 1), bool)
     alone = unseen_states(believed(evidence, Pooled(none, none)))
     assert alone.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    evidence.moves[0, 0, 0, BIAS] = 60.0  # by the noise of the step before
+    assert unseen_states(believed(evidence, Pooled(none, none)))[1, 0] == pytest.approx(1 / 3)
+    evidence.moves[0, 0, 0, BIAS] = 40.0
     pooled = unseen_states(believed(evidence, Pooled(~none, none)))
     assert pooled.tolist() == [[1.0, 0.0], [1.0, 0.0]]
 
 
 def test_without_noise_anybody_is_seen():
     assert unseen_states(seen_belief(1.0, 0.0))[0].tolist() == [0.0, 1.0]
+
+
+def test_of_a_declared_problem_the_visits_of_all_steps_count():
+    evidence = Evidence.empty(1, 2, 1)
+    evidence.moves[0, :, 0, VISITS], evidence.moves[0, :, 0, BIAS] = [100.0, 10.0], 40.0
+    everything = np.ones((2, 1), bool)
+    assert unseen_states(believed(evidence, Pooled(everything, everything))).tolist() == [[0, 1]]

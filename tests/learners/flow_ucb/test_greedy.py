@@ -37,8 +37,8 @@ def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
     assert evaluate(RIVER, first) > 0.98 * plan(RIVER).value
 
 
-def hiding(episodes):
-    """A learner that knows RiverSwim, and hides all of it from those who explore."""
+def unchecked(episodes):
+    """A learner that knows RiverSwim, and has all of it checked by those who explore."""
     learner = experienced()
     known = learner._belief(exploring=False)
 
@@ -53,7 +53,7 @@ def hiding(episodes):
 
 
 def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
-    learner, best = hiding(20_000), plan(RIVER).value
+    learner, best = unchecked(20_000), plan(RIVER).value
     assert evaluate(RIVER, learner.greedy()) > 0.98 * best
     explorers = learner._planner.greedy(learner._belief(), np.zeros(RIVER.shape.visits))
     assert not np.array_equal(explorers.actions, learner.greedy().actions)
@@ -62,8 +62,8 @@ def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
 @pytest.mark.parametrize(
     ("episodes", "batches"), [(20_001, 0), (10**7, 200)], ids=["last", "filled"]
 )
-def test_neither_the_last_batch_nor_what_fills_a_batch_shuns_what_is_hidden(episodes, batches):
-    learner = hiding(episodes)
+def test_neither_the_last_batch_nor_what_fills_a_batch_shuns_what_is_unchecked(episodes, batches):
+    learner = unchecked(episodes)
     learner._batches = batches
     sized = learner._sized
     learner._sized = lambda *how: sized(*how)._replace(users=1)  # the rest fills the batch

@@ -1,4 +1,4 @@
-"""The own-step check: when it is due, what is hidden, what a step's own counts overrule."""
+"""The own-step check: when it is due, what is unchecked, what a step's own counts overrule."""
 
 import numpy as np
 import pytest

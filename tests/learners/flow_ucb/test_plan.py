@@ -177,10 +177,11 @@ def test_reach_takes_work_that_is_known_before():
 
 
 def door_belief(seen, at=(0, 1, 2)):
-    """Action 1 of state 0 was seen to stay; state 1 had ``seen`` visits at some steps, or many."""
+    """Both states stay; state 1 had ``seen`` visits at steps ``at``, and many at others."""
     evidence = Evidence.empty(3, 2, 2)
     evidence.number[:] = np.arange(12).reshape(3, 2, 2)
-    evidence.transitions[:] = np.tile([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], (3, 1))
+    stay = np.tile([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], (3, 1))
+    evidence.transitions[:] = 1e6 * stay
     for sums in (evidence.moves, evidence.gains):
         sums[..., VISITS] = 1e6
         sums[at, 1, :, VISITS], sums[at, 1, :, DOUBT] = seen, 1e4
@@ -226,3 +227,16 @@ def test_nothing_is_far_where_nothing_is_known():
         [[1.0, 1.0]],
         [[1.0, 1.0]],
     ]
+
+
+def test_of_a_declared_problem_an_action_is_as_close_as_at_its_closest_step():
+    # One layer: 0.8 and 0.4 of one step are far apart, 1.6 and 1.2 of two are closer.
+    evidence = Evidence.empty(1, 1, 2)
+    evidence.number[:] = [[[0, 1]]]
+    evidence.transitions[:] = 1e12
+    for sums in (evidence.moves, evidence.gains):
+        sums[..., VISITS] = 1e12
+    evidence.gains[..., TOTAL] = [0.8e12, 0.4e12]
+    everything = np.ones((1, 2), bool)
+    found = planner(2).closeness(believed(evidence, Pooled(everything, everything)), 0.5)
+    assert found.shape == (1, 1, 2) and found[0, 0] == pytest.approx([1.0, 0.5])

@@ -61,13 +61,13 @@ def test_caution_is_for_users_to_come_where_batches_pay_their_noise_anew(monkeyp
     expected = 4 * math.log(1 + ahead * 30)
     assert learner._width(belief)[0, 0, 0] == pytest.approx(expected, rel=1e-3)
     learner._told = 10**6 - 100  # nobody else will come
-    monkeypatch.setattr(type(learner), "_closer", 0.0)
+    monkeypatch.setattr(type(learner), "_close_caution", 0.0)
     assert learner._width(belief)[0, 0, 0] == pytest.approx(4 * math.log(11))
 
 
 @pytest.mark.parametrize(
     ("trust", "more"),
-    [(CENTRAL, 1.0), (discreet.Shuffle(1, 1e-6), 1.0), (discreet.Local(1), 0.0)],
+    [(CENTRAL, 1.0), (discreet.Shuffle(1, 1e-6), 1.0), (discreet.NoPrivacy(), 0.0)],
 )
 def test_close_calls_are_twice_as_wide_late_where_batches_pay_their_noise_anew(
     monkeypatch, trust, more
@@ -75,12 +75,19 @@ def test_close_calls_are_twice_as_wide_late_where_batches_pay_their_noise_anew(
     learner = learner_of(river(0), trust, confidence=2.0, episodes=10**9)
     belief = learner._belief()
     belief.gains[..., VISITS] = belief.moves[..., VISITS] = 10.0
-    belief.gains[..., 0, TOTAL], belief.gains[..., 1, TOTAL] = 10.0, 1.0  # one pays all, one little
+    belief.gains[..., 0, TOTAL], belief.gains[..., 1, TOTAL] = 10.0, 8.5  # 0.15 is half of CLOSE
     learner._told = 10**9 // 2
-    found = learner._width(belief)[0, 0]
-    monkeypatch.setattr(type(learner), "_closer", 0.0)
-    usual = learner._width(belief)[0, 0]
-    assert found / usual == pytest.approx([1.0 + more, 1.0], rel=1e-3)
+    found = learner._width(belief)[-1, 0]
+    monkeypatch.setattr(type(learner), "_close_caution", 0.0)
+    usual = learner._width(belief)[-1, 0]
+    assert found / usual == pytest.approx([1.0 + more, 1.0 + more / 2], rel=1e-3)
+
+
+def test_what_noise_hides_and_close_calls_are_by_the_users_so_far():
+    learner = learner_of(river(0), CENTRAL, episodes=10**9)
+    assert learner._hiding == learner._close_caution == 0.0
+    learner._told = 10**9
+    assert learner._hiding == 1.0 and learner._close_caution == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("trust", "share"), [(CENTRAL, 0.8), (discreet.Local(1), 1)])

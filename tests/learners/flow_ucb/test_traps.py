@@ -74,7 +74,7 @@ def test_two_hidden_rewards_that_need_each_other_are_found(families, seed):
 @pytest.mark.parametrize("seed", [0, 15])
 def test_a_rare_door_is_found_because_noise_may_hide_it(families, seed):
     # One in a hundred gets through: projected noise takes most of them away, batch after batch. Of
-    # the first twenty members these two are lost without the rule, and no other is lost with it.
+    # the first twenty members these two are lost without the rule, and none because of it.
     door, users = families["rarest-door"], 100_000_000
     assert share(FlowUCB, door, seed, users) < 0.01
     assert share(NothingHides, door, seed, users) > 0.02

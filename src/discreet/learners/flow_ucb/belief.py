@@ -15,6 +15,8 @@ is worth is the variant ``no-lean`` of the ablation."""
 
 POSITIVE = 1 / math.sqrt(2 * math.pi)
 """Mean of the positive part of a normal variable, in standard deviations."""
+SEEN = 2.0
+"""Times the visits that projected noise explains from which somebody was seen. Not varied."""
 
 
 class Pooled(NamedTuple):
@@ -38,7 +40,8 @@ class Belief(NamedTuple):
     Attributes:
         number: ``[L, S, A]``, the row of ``probabilities`` that belongs there, -1 for none.
         probabilities: ``[R, S]``, where rows lead.
-        moves: ``[L, S, A, 5]``, the sums behind them; their noise holds the lean.
+        moves: ``[L, S, A, 5]``, the sums behind them; their noise holds the lean, but
+            for a step's own rows (`own_step`).
         gains: ``[L, S, A, 5]``, sums of rewards.
         pooled_moves: ``bool[L, S, A]``, whose sums are those of all steps.
         pooled_gains: likewise.
@@ -80,22 +83,22 @@ def believed(evidence: Evidence, pooled: Pooled) -> Belief:
 
 
 def unseen_states(belief: Belief) -> FloatArray:
-    """``[L, S]``: 1 for states in which nobody was seen, 0 for those in which somebody was.
+    """``[L, S]``: 1 where visits are no more than projected noise explains, 0 from `SEEN` times on.
 
-    Projected noise looks like visits: of each of the S counters that lead to a state, the positive
-    part stays, `POSITIVE` standard deviations in the mean. That much in every batch says nothing,
-    and twice as much of any action is somebody. Where the transitions of the last step are its own,
-    they were not released: what counts is how often its rewards were seen, and the noise of the
-    step before.
+    Linear between, and by the action that was seen most. Projected noise looks like visits: of each
+    of the S counters that lead to a state the positive part stays, `POSITIVE` standard deviations
+    in the mean, and at least one is allowed for. Where the transitions of the last step are its
+    own, they may not have been released: what counts is how often its rewards were seen, against
+    the noise of the same action one step before.
     """
     nothing = max(1.0, POSITIVE * belief.number.shape[1]) * belief.moves[..., BIAS]
     visits = belief.moves[..., VISITS].copy()
     if len(visits) > 1:
-        alone = ~belief.pooled_moves[-1]
-        visits[-1, alone] = belief.gains[-1, alone, VISITS]
-        nothing[-1, alone] = nothing[-2, alone]
+        own = ~belief.pooled_moves[-1]
+        visits[-1, own] = belief.gains[-1, own, VISITS]
+        nothing[-1, own] = nothing[-2, own]
     seen = (visits / np.maximum(nothing, 1e-9)).max(axis=-1)
-    unseen: FloatArray = np.clip(2.0 - seen, 0.0, 1.0)
+    unseen: FloatArray = np.clip(SEEN - seen, 0.0, 1.0)
     return unseen
 
 

@@ -24,9 +24,9 @@ A round:
    seen a few times.
    Counts that are not negative look like visits even where nobody came, so only the visits above
    their own noise are certain, and a row without certain visits counts as never played. Projected
-   noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: a row may lead,
-   up to sum w·sigma times more often than it shows, to the best of the states in which nobody was
-   seen, which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
+   noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: up to sum of
+   w·sigma visits of a row may have led, unseen, to the best of the states in which nobody was seen,
+   which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
    (`settings.hiding`). Where reports show only some of the visits (one step per user), each visit
    carries more variance (`BatchPlan.visit_variance`).
    A row of which anything is pooled errs alike at every step: standard deviations add up along a
@@ -145,15 +145,17 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
     @property
     def _hiding(self) -> float:
+        """Standard deviations of noise that may hide a way, by now."""
         return hiding(self._plenty_so_far)
 
     @property
-    def _closer(self) -> float:
-        """How much wider close calls are; splitting a batch must cost noise to ask for it."""
+    def _close_caution(self) -> float:
+        """How much wider close calls are; not at all where coming back costs no noise anew."""
         return close_caution(self._plenty_so_far) * self._noise.renewed
 
     @property
     def _plenty_so_far(self) -> float:
+        """`users_per_unit` of the users so far, by the noise of a batch of all."""
         return self._plenty * self._told / self.problem.episodes
 
     @property
@@ -190,20 +192,23 @@ class FlowUCB(FlowLearner[FlowSettings]):
         return self._check.checked(self._evidence, belief, self._told, noise, exploring=exploring)
 
     def _width(self, belief: Belief) -> FloatArray:
-        """Standard deviations per row: more for rows seen less, fewer when few users are left.
-
-        A row was seen as often as the rarer of its reward and its transitions; only its reward
-        matters at the last step.
-        """
-        visits = np.minimum(belief.gains[..., VISITS], belief.moves[..., VISITS])
-        if len(visits) > 1:
-            visits[-1] = belief.gains[-1, ..., VISITS]
+        """Standard deviations per row: more for rows seen less, fewer when few users are left."""
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
-        width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(visits, 1.0))
-        if self._closer:
-            width *= 1 + self._closer * self._planner.closeness(belief, CLOSE)
+        width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(self._seen(belief), 1.0))
+        if self._close_caution:
+            width *= 1 + self._close_caution * self._planner.closeness(belief, CLOSE)
         return width
+
+    def _seen(self, belief: Belief) -> FloatArray:
+        """Visits of a row: the rarer of those that show its reward and its transitions.
+
+        At the last step only its reward matters.
+        """
+        visits: FloatArray = np.minimum(belief.gains[..., VISITS], belief.moves[..., VISITS])
+        if len(visits) > 1:
+            visits[-1] = belief.gains[-1, ..., VISITS]
+        return visits
 
     def _next_request(self) -> Request:
         belief, left = self._belief(), self._left

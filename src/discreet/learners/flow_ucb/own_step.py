@@ -50,7 +50,7 @@ Measured, with RiverSwim in view."""
 CHANCE_WORK = 5e7
 """Multiplications: a limit of time, not of statistics."""
 
-HIDDEN, OWN_GAINS, OWN_ROW = 1, 2, 3
+UNCHECKED, OWN_GAINS, OWN_ROW = 1, 2, 3
 """Verdicts: the pooled reward counts as never seen; the own reward; own reward and transitions."""
 
 
@@ -91,7 +91,7 @@ class OwnStepCheck:
             evidence, belief, surprise, route.values, self.planner.doubted, TIGHT, verdict
         )
         if not exploring:
-            verdict[verdict == HIDDEN] = 0
+            verdict[verdict == UNCHECKED] = 0
         return _with_own(evidence, belief, verdict)
 
     def _surprise(
@@ -112,10 +112,10 @@ def _with_own(evidence: Evidence, belief: Belief, verdict: IntArray) -> Belief:
     """The belief after the verdicts."""
     if not verdict.any():
         return belief
-    hidden, own, rows = verdict == HIDDEN, verdict >= OWN_GAINS, verdict == OWN_ROW
-    gains = np.where((hidden | own)[..., None], evidence.gains, belief.gains)
-    gains[hidden, VISITS] = 0.0
-    belief = belief._replace(gains=gains, pooled_gains=belief.pooled_gains & ~(hidden | own))
+    unchecked, own, rows = verdict == UNCHECKED, verdict >= OWN_GAINS, verdict == OWN_ROW
+    gains = np.where((unchecked | own)[..., None], evidence.gains, belief.gains)
+    gains[unchecked, VISITS] = 0.0
+    belief = belief._replace(gains=gains, pooled_gains=belief.pooled_gains & ~(unchecked | own))
     return _with_own_rows(evidence, belief, rows) if rows.any() else belief
 
 

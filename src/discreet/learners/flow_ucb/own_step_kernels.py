@@ -7,7 +7,7 @@ from discreet._types import FloatArray, IntArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.belief_kernels import row_model
 from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, VISITS, Evidence
-from discreet.learners.flow_ucb.own_step import HIDDEN, OWN_GAINS, OWN_ROW
+from discreet.learners.flow_ucb.own_step import OWN_GAINS, OWN_ROW, UNCHECKED
 from discreet.learners.flow_ucb.plan_kernels import TIE, mean_reward
 
 LARGEST_VARIANCE = 0.5
@@ -64,7 +64,7 @@ def examine(
     tight: float,
     verdict: IntArray,
 ) -> None:
-    """``verdict[h, s, a]``: `HIDDEN`, `OWN_GAINS` or `OWN_ROW`; zero where nothing changes.
+    """``verdict[h, s, a]``: `UNCHECKED`, `OWN_GAINS` or `OWN_ROW`; zero where nothing changes.
 
     ``surprise[h, s]`` is by how many standard deviations an own reward has to exceed the pooled one
     to be used instead, at least `SHARP_SURPRISE` where it is known to `SHARP`; infinite where
@@ -83,7 +83,7 @@ def examine(
                     continue
                 gains = evidence.gains[h, s, a]
                 if not reward_known(gains, doubted, tight):
-                    verdict[h, s, a] = HIDDEN if pooled_gains else 0
+                    verdict[h, s, a] = UNCHECKED if pooled_gains else 0
                     continue
                 own, pooled = mean_reward(gains), mean_reward(belief.gains[h, s, a])
                 square = gains[NOISE] + doubted * gains[DOUBT] + USUAL_VARIANCE * gains[SAMPLING]

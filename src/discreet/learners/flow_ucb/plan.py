@@ -12,8 +12,8 @@ from discreet.mdp.shape import Shape
 MOMENTS = 4
 NEXT_VARIANCE, DEVIATION, REWARD, SHARE = range(MOMENTS)
 """Of the row that a route takes: the variance of the next value and its squared deviations, as far
-as noise reaches; the mean reward; and the share of width·sd that is its bonus, 1 where anything of
-it is pooled, less where it stands alone before others that are unsure."""
+as noise reaches or hides; the mean reward; and the share of width·sd that is its bonus, 1 where
+anything of it is pooled, less where it stands alone before others that are unsure."""
 
 
 class Route(NamedTuple):
@@ -92,7 +92,7 @@ class Planner:
         from discreet.learners.flow_ucb import plan_kernels
 
         route = Route.empty(self.shape.horizon, self.shape.states)
-        unseen = unseen_states(belief)
+        unseen = unseen_states(belief) if hiding else np.zeros(belief.number.shape[:2])
         plan_kernels.optimistic(belief, width, unseen, hiding, explore, self.centre, tie, route)
         plan_kernels.state_occupancy(
             belief.number, belief.probabilities, route.actions, self.initial, route.occupancy
@@ -112,15 +112,16 @@ class Planner:
         return float(self.initial @ route.values[0])
 
     def closeness(self, belief: Belief, within: float) -> FloatArray:
-        """``[L, S, A]``: 1 for the best actions of the model, 0 for those that are far worse.
+        """``[L, S, A]``: how close actions come to the best of their state, by the model.
 
-        Args:
-            belief: what is known.
-            within: the share of a state's value by which an action is worse that is far.
+        1 for the best, 0 for those worse by the share ``within`` of the state's value, linear
+        between. An action of which nothing is known has 0, where others have a value: its bonus
+        needs no help.
         """
         values = self.greedy(belief, np.zeros(self.shape.visits)).values
         best = values[:-1, :, None]
         visits, total = belief.gains[..., VISITS], belief.gains[..., TOTAL]
+        # `plan_kernels.mean_reward` of all rows.
         reward = np.clip(total / np.where(visits > 0, visits, np.inf), 0.0, 1.0)
         known = np.broadcast_to(reward, self.shape.visits).copy()
         numbers = np.broadcast_to(belief.number, self.shape.visits)

@@ -139,7 +139,7 @@ def hidden_deviation(move: FloatArray, mean: float, hidden: Hidden) -> float:
     way to a state where few come loses, in every batch alike, 0.3 to 0.7 standard deviations with
     three to five states, one with ten, 1.4 to 1.8 with twenty to forty, about half of that where
     who comes stays, and nothing with two (measured; a count below that loses most of itself). So
-    the row may have led there share·(sum of w·sigma) times more than it shows.
+    share·(sum of w·sigma) visits of the row may have led there without being counted.
 
     Args:
         move: sums of the row.
@@ -349,9 +349,7 @@ def optimistic(
         layer = h if layers > 1 else 0
         following, around, remaining = values[h + 1], middle(values[h + 1]), horizon - h
         ceiling = 1.0 + np.max(following)
-        hidden = Hidden(hiding, 0.0)
-        if remaining > 1:
-            hidden = Hidden(hiding, best_unseen(unseen[min(h + 1, layers - 1)], following))
+        hidden = Hidden(hiding, best_unseen(unseen[min(h + 1, layers - 1)], following))
         for s in range(states):
             best, luck = -1.0, -1.0
             values[h, s] = 0.0

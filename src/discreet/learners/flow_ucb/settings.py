@@ -98,11 +98,13 @@ def hiding(plenty: float) -> float:
 
 CLOSE = 0.3
 """Share of the value of a state by which an action may be worse to be a close call. Measured: 0.15
-and 0.3; without it, more caution costs a tenth of the regret where actions differ by much."""
+and 0.3; the same caution for all actions costs RiverSwim 5 to 16%."""
 
 
 def close_caution(plenty: float) -> float:
-    """How much wider close calls are: not at all up to 1e3 users per unit so far, twice from 1e4.
+    """What is added to the width of close calls, as a part of it.
+
+    Nothing up to 1e3 users per unit so far, as much again from 1e4 on.
 
     To look again at what is almost as good costs every user little. Measured: 0.25, 0.5 and 1, from
     1e2 and from 1e3 users per unit on.

@@ -100,8 +100,8 @@ def uncertainty_after(
 
     Values, moments and the share of the bonus stay those of before the batch.
 
-    A reward that is hidden (`own_step`) stays so until it is known: a check is as large as it needs
-    to be, and does not come back.
+    A reward that is unchecked (`own_step`) stays so until it is known: a check is as large as it
+    needs to be, and does not come back.
 
     No bonus is above the steps that remain, H - h. `plan_kernels.optimistic` caps at 1 + max V,
     which is tighter, and the goal is a share of bonuses under that cap. V after the batch is not
@@ -145,8 +145,8 @@ def uncertainty_after(
                     moments[h, s, DEVIATION],
                     remaining,
                 )
-            hidden = belief.number[layer, s, a] >= 0 and belief.gains[layer, s, a, VISITS] == 0.0
-            if hidden and not reward_known(gain, doubted, TIGHT):
+            unchecked = belief.number[layer, s, a] >= 0 and belief.gains[layer, s, a, VISITS] == 0.0
+            if unchecked and not reward_known(gain, doubted, TIGHT):
                 square = np.inf
             extra = remaining
             if not np.isinf(square):
