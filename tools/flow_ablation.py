@@ -100,7 +100,14 @@ def main(about: str | None, problems: list[str], more: list[str]) -> None:
     )
     parser.add_argument("command", choices=["run", "table", "scarcity"])
     parser.add_argument("file", type=Path, nargs="?", help="of rows, one per run")
-    parser.add_argument("--problems", nargs="+", default=problems, choices=[*problems, *more])
+    parser.add_argument(
+        "--problems",
+        nargs="+",
+        default=problems,
+        choices=[*problems, *more],
+        metavar="NAME",
+        help=f"of {', '.join([*problems, *more])} (all that are usual)",
+    )
     parser.add_argument("--learners", nargs="+", type=learner, help="to run (all that can be)")
     parser.add_argument("--trusts", nargs="+", default=["central"], choices=TRUSTS)
     parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])

@@ -267,7 +267,9 @@ def main() -> None:
         "--problems",
         nargs="+",
         choices=[*PROBLEMS, *LARGE],
-        help="to run (all but the large ones), or to show (all in the file)",
+        metavar="NAME",
+        help=f"of {', '.join([*PROBLEMS, *LARGE])}; to run (all but the large ones), or to show "
+        "(all in the file)",
     )
     parser.add_argument(
         "--trusts",
@@ -275,9 +277,21 @@ def main() -> None:
         choices=TRUSTS,
         help="to run (central, shuffle), or to show (all in the file)",
     )
-    parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0])
-    parser.add_argument("--episodes", nargs="+", type=users, default=[10**5, 10**6, 10**7])
-    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), type=learner)
+    parser.add_argument("--epsilons", nargs="+", type=positive, default=[1.0], help="to run (1)")
+    parser.add_argument(
+        "--episodes",
+        nargs="+",
+        type=users,
+        default=[10**5, 10**6, 10**7],
+        help="users, to run (1e5 1e6 1e7)",
+    )
+    parser.add_argument(
+        "--learners",
+        nargs="+",
+        default=list(LEARNERS),
+        type=learner,
+        help=f"to run or, the first, to show ({' '.join(LEARNERS)})",
+    )
     add_numbers(parser, runs=20)
     parser.add_argument(
         "--old", default="flow-ucb-first", type=learner, help="what `table` divides by"

@@ -1,7 +1,7 @@
 """The study of flow-ucb's constants: other values, and parts taken out, on families of problems.
 
-    python -m tools.flow_families run constants.csv --learners flow-ucb flow-ucb:shrink=0.8 \
-        flow-ucb:ODD_ROWS=0.25 --problems chain dense rooms --episodes 1e5 1e6 --runs 6 --seed 7000
+    python -m tools.flow_families run constants.csv --problems chain rooms --runs 6 --seed 7000
+    python -m tools.flow_families run constants.csv --learners flow-ucb flow-ucb:shrink=0.8
     python -m tools.flow_families table constants.csv
 
 The families (`benchmarks.flow_families`) are for choosing; the tables of the documentation are of
