@@ -101,24 +101,34 @@ def small_gaps(seed: int) -> TabularMDP:
 def rare_door(seed: int) -> TabularMDP:
     """Doors that open the more rarely the more their rooms pay."""
     rng = np.random.default_rng([105, seed])
-    doors, horizon = int(rng.integers(3, 6)), int(rng.integers(12, 19))
-    opens = np.geomspace(rng.uniform(0.3, 0.6), rng.uniform(0.008, 0.03), doors)
-    pays = np.geomspace(rng.uniform(0.05, 0.1), 1.0, doors)
-    return _doors(opens, pays, horizon, rng)
+    return _doors(rng, (3, 6), (12, 19), (0.3, 0.6), (0.008, 0.03), (0.05, 0.1))
 
 
 def rarest_door(seed: int) -> TabularMDP:
     """More doors, the best of which opens once in a hundred times: noise hides it."""
     rng = np.random.default_rng([905, seed])
-    doors, horizon = int(rng.integers(4, 8)), int(rng.integers(15, 24))
-    opens = np.geomspace(rng.uniform(0.4, 1.0), rng.uniform(0.006, 0.015), doors)
-    pays = np.geomspace(rng.uniform(0.01, 0.05), 1.0, doors)
-    return _doors(opens, pays, horizon, rng)
+    return _doors(rng, (4, 8), (15, 24), (0.4, 1.0), (0.006, 0.015), (0.01, 0.05))
 
 
-def _doors(opens: Floats, pays: Floats, horizon: int, rng: np.random.Generator) -> TabularMDP:
-    """One action per door; in a room one action stays and is paid, all others lead out."""
-    doors = len(opens)
+Range = tuple[float, float]
+
+
+def _doors(
+    rng: np.random.Generator,
+    number: tuple[int, int],
+    steps: tuple[int, int],
+    often: Range,
+    rarely: Range,
+    little: Range,
+) -> TabularMDP:
+    """One action per door; in a room one action stays and is paid, all others lead out.
+
+    Drawn are the number of doors, the horizon, how often the first and the last door open, and what
+    the first room pays; the last one pays 1.
+    """
+    doors, horizon = int(rng.integers(*number)), int(rng.integers(*steps))
+    opens = np.geomspace(rng.uniform(*often), rng.uniform(*rarely), doors)
+    pays = np.geomspace(rng.uniform(*little), 1.0, doors)
     moves, rewards = np.zeros((doors + 1, doors, doors + 1)), np.zeros((doors + 1, doors))
     for door in range(doors):
         moves[0, door, 0], moves[0, door, door + 1] = 1 - opens[door], opens[door]

@@ -20,7 +20,6 @@ from benchmarks.flow_problems import LARGE, PROBLEMS, problem
 from benchmarks.flow_rows import read_rows, trust_model
 from benchmarks.flow_variants import PLAIN, VARIANTS
 
-from discreet.errors import InvalidInputError
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
 from discreet.learners.learn import public_facts
@@ -30,6 +29,7 @@ from tools.flow_environments import (
     add_numbers,
     by_cell,
     learner,
+    obey,
     positive,
     regrets,
     run,
@@ -116,12 +116,7 @@ def main(about: str | None, problems: list[str], more: list[str]) -> None:
     options = parser.parse_args()
     if options.command != "scarcity" and options.file is None:
         parser.error(f"Expected the file of rows to {options.command}, got none.")
-    if options.command == "table" and not options.file.is_file():
-        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
-    try:
-        follow(options)
-    except InvalidInputError as wrong:
-        parser.error(str(wrong))
+    obey(parser, options, follow)
 
 
 def follow(options: argparse.Namespace) -> None:

@@ -296,8 +296,16 @@ def main() -> None:
     parser.add_argument(
         "--old", default="flow-ucb-first", type=learner, help="what `table` divides by"
     )
-    options = parser.parse_args()
-    if options.command != "run" and not options.file.is_file():
+    obey(parser, parser.parse_args(), follow)
+
+
+def obey(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    follow: Callable[[argparse.Namespace], None],
+) -> None:
+    """Follow a command; what cannot be read or run is refused in a sentence."""
+    if options.command in ("table", "shares", "locks") and not options.file.is_file():
         parser.error(f"Expected a file of rows, got {options.file}, which is none.")
     try:
         follow(options)

@@ -196,8 +196,9 @@ class FlowUCB(FlowLearner[FlowSettings]):
         confidence = float(self.settings["confidence"])
         users = min(self._ahead * self._told, self._left)
         width: FloatArray = 2 * confidence * np.log1p(users / np.maximum(self._seen(belief), 1.0))
-        if self._close_caution:
-            width *= 1 + self._close_caution * self._planner.closeness(belief, CLOSE)
+        more = self._close_caution
+        if more:
+            width *= 1 + more * self._planner.closeness(belief, CLOSE)
         return width
 
     def _seen(self, belief: Belief) -> FloatArray:
