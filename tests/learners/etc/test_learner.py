@@ -5,6 +5,7 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
+from discreet.errors import InvalidInputError
 from discreet.learners.learn import make_batch_learner, public_facts, run_batches
 from discreet.learners.registry import get_learner
 from discreet.mdp.planning import RegretMeter
@@ -43,13 +44,20 @@ def test_rounds_double_and_the_rest_commits():
     assert one.settings == {"exploration": "designed", "length": 1000, "rounds": 3}
 
 
-@pytest.mark.parametrize("episodes", [3, 9, 1000])
-@pytest.mark.parametrize("length", [None, 2, 7])
+@pytest.mark.parametrize(
+    ("episodes", "length"), [(3, None), (3, 2), (3, 3), (9, None), (9, 7), (1000, None), (1000, 7)]
+)
 def test_no_batch_is_too_small_to_be_released(episodes, length):
     one = learner(episodes, Shuffle(2, 1e-6, honest=0.5), length=length)
     batches = run_batches(MDP, one, RunSeeds(0, 0)).batches
     assert sum(batches) == episodes
     assert min(batches) >= one.plan.least_users == 2
+
+
+def test_more_explorers_than_users_are_refused():
+    with pytest.raises(InvalidInputError, match="length <= 100, got length=101"):
+        learner(100, length=101)
+    assert learner(100, length=100).settings["length"] == 100
 
 
 def test_uniform_exploration_is_one_batch():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import discreet
+from discreet.errors import InvalidInputError
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.learn import make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
@@ -41,18 +42,27 @@ def play(mdp, learner, rounds, seed):
 
 
 @pytest.mark.core
+def test_declared_stationarity_and_no_pooling_contradict_each_other():
+    with pytest.raises(InvalidInputError, match="pooling='never'; leave one of the two out"):
+        learner_of(river(0), 1000, stationary=True, pooling="never")
+    learner_of(river(0), 1000, pooling="never")
+
+
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("trust", "episodes", "stationary", "bar"),
     [
-        (CENTRAL, 200_000, False, 8_000),
-        (CENTRAL, 200_000_000, False, 15_000),
-        (CENTRAL, 200_000_000, True, 3_000),
-        (discreet.Central(epsilon=0.1, delta=1e-6), 200_000_000, True, 20_000),
-        (None, 200_000, False, 800),
+        (CENTRAL, 200_000, False, 2_000),
+        (CENTRAL, 200_000_000, False, 3_500),
+        (CENTRAL, 200_000_000, True, 1_600),
+        (discreet.Central(epsilon=0.1, delta=1e-6), 200_000_000, True, 14_000),
+        (None, 200_000, False, 110),
     ],
 )
 def test_regret_is_a_small_part_of_the_uniform_policys(trust, episodes, stationary, bar):
-    # The uniform policy loses 0.444 per user: 88,839 at K = 2e5, 88,839,000 at K = 2e8.
+    # The uniform policy loses 0.444 per user: 88,839 at K = 2e5, 88,839,000 at K = 2e8. Bars are a
+    # quarter to a half above the worst of 20 other runs; the first generation has 2,700 to 2,900 in
+    # the first case, 4,400 to 4,500 in the second and 171 in the last.
     regrets = [
         discreet.learn(
             river(run),

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.core
     [
         {"confidence": 0.0},
         {"shrink": 1.5},
+        {"shrink": 1.0},
         {"ease": -1.0},
         {"shrink": float("nan")},
         {"pooling": "always"},

@@ -68,6 +68,9 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         if self.chosen.exploration == "designed":
             check_size(problem)
         length = self.chosen.length or exploration_users(problem, plan)
+        _validate.at_most(
+            problem.episodes, "episodes counts all users, explorers included", length=length
+        )
         if problem.episodes - length < plan.least_users:  # too few to be released on their own
             length = problem.episodes
         self._ends = _round_ends(length, self._rounds(), plan.least_users)

@@ -56,6 +56,7 @@ import numpy as np
 
 from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
+from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
@@ -93,6 +94,11 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def begin(self) -> None:
         """Nothing is known; the usual confidence follows from the users and the noise."""
         problem, plan = self.problem, self.plan
+        if problem.stationary and self.chosen.pooling == "never":
+            raise InvalidInputError(
+                "Expected pooling='gated' where stationary=True declares that all steps are "
+                "alike, got pooling='never'; leave one of the two out."
+            )
         self._noise = sizing.Noise(plan)
         self._plenty = users_per_unit(problem, self._noise(problem.episodes)[0])
         self.settings["stationary"] = problem.stationary

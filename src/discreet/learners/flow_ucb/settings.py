@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from discreet import _validate
+from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
 from discreet.learners.settings import OwnSettings
 
@@ -32,13 +33,17 @@ class FlowSettings(OwnSettings):
     mixing: bool = True
 
     def check(self) -> None:
-        """All positive, and a batch leaves less than there was."""
+        """All positive, and a batch leaves less unknown than there was."""
         super().check()
         if self.confidence is not None:
             _validate.positive(confidence=self.confidence)
         _validate.truth(mixing=self.mixing)
         _validate.positive(shrink=self.shrink, ease=self.ease)
-        _validate.probability(shrink=self.shrink)
+        if self.shrink >= 1:
+            raise InvalidInputError(
+                f"Expected shrink < 1, got shrink={self.shrink!r}: a batch that may leave all that "
+                "is unknown teaches nothing."
+            )
 
 
 SCARCE = 30.0
