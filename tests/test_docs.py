@@ -23,6 +23,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WITH_CODE = [page for page in PAGES if "\n```python\n" in page.read_text("utf-8")]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_link_has_a_text(page):
+    # The site would fill in a title; whoever reads the file itself would see nothing.
+    assert "[](" not in page.read_text("utf-8")
+
+
 def run_command(line, monkeypatch):
     monkeypatch.setattr(sys, "argv", shlex.split(line))
     with pytest.raises(SystemExit) as ended:
