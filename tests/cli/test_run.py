@@ -209,6 +209,20 @@ def test_a_dry_run_says_what_it_takes_and_leaves_nothing(discreet, here):
     assert not (here / "results").exists()
 
 
+def test_a_dry_run_of_what_has_been_run_says_so(discreet, here):
+    assert discreet("run", "tiny.toml", "--json")[0] == 0
+    code, out, _ = discreet("run", "tiny.toml", "--dry-run")
+    assert (code, out) == (0, "No runs: results/tiny has them all.\n")
+    code, out, _ = discreet("run", "tiny.toml", "--dry-run", "--json")
+    assert json.loads(out) == {
+        "output": "results/tiny",
+        "runs": 0,
+        "seconds": 0,
+        "bytes": 0,
+        "problems": [],
+    }
+
+
 def test_environments_from_elsewhere(discreet, here):
     import numpy as np
 

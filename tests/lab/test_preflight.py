@@ -20,6 +20,7 @@ CENTRAL = {"model": "central", "epsilon": [1.0], "delta": 1e-6}
         ("psrl", {"plots": ["regert"]}, "did you mean 'regret'"),
         ({"name": "ucbvi", "settings": {"bonuses": 1}}, {}, "Unknown setting"),
         ({"name": "flow-ucb", "settings": {"nothing": 1}}, {}, "nothing"),
+        ({"name": "flow-ucb", "settings": {"stationary": "yes"}}, {}, "True or False"),
         ({"name": "private-uc-o-reps", "settings": {"losses": "none"}}, {}, "losses"),
         ("psrl", {"episodes": [10**16]}, r"episodes <= 1e\+15"),
         ("psrl", {"environment": {"parameters": {"states": 0}}}, "states=0"),

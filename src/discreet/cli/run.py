@@ -193,11 +193,14 @@ def _announce(
 
     check(chosen, engine=workers.engine)
     left = missing(chosen, folder)
-    if not left:
+    if not left and not alone:
         return
     expected = forecast(left, jobs=workers.processes)
     if as_json:
         echo_json({"output": str(folder), **asdict(expected)})
+        return
+    if not left:
+        say(f"No runs: {folder} has them all.")
         return
     for problem in expected.problems:
         warn(f"Note: a rehearsal with few users failed: {problem}")

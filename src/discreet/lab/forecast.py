@@ -56,6 +56,8 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
 
     Every kind of task is rehearsed, until the patience for rehearsals is over.
     """
+    if not tasks:
+        return Forecast(0, 0.0, 0.0)
     deadline = time.monotonic() + _PATIENCE
     ordered = sorted((task.cell for task in tasks), key=lambda cell: cell.episodes)
     largest = {_kind(cell): cell for cell in ordered}

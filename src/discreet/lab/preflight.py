@@ -82,7 +82,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
         learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
     elif spec.rhythm == "batch":
         stationary = settings.pop("stationary", False)
-        problem = public_facts(mdp, cell.episodes, stationary=stationary is True)
+        problem = public_facts(mdp, cell.episodes, stationary=stationary)
         try:
             make_batch_learner(spec, problem, cell.trust, rng, settings)
         except TypeError as error:

@@ -139,9 +139,7 @@ def _learn(
         from discreet.learners.streams.loop import run_stream
 
         return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
-    stationary = settings.pop("stationary", False)
-    _validate.truth(stationary=stationary)
-    problem = public_facts(mdp, episodes, stationary=stationary)
+    problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
     batch_learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), settings)
     return learn_in_batches(spec.name, mdp, batch_learner, seeds)
 
@@ -234,6 +232,7 @@ class BatchOutcome:
 
 def public_facts(mdp: TabularMDP, episodes: int, *, stationary: bool = False) -> Problem:
     """What a learner may know of ``mdp`` in advance: its size and where episodes can start."""
+    _validate.truth(stationary=stationary)
     return Problem(shape=mdp.shape, episodes=episodes, start=mdp.initial > 0, stationary=stationary)
 
 

@@ -41,7 +41,12 @@ def test_rounds_double_and_the_rest_commits():
     outcome = run_batches(MDP, one, RunSeeds(0, 0))
     assert outcome.batches == [250, 250, 500, 19_000]
     assert isinstance(outcome.policy, DeterministicPolicy)
-    assert one.settings == {"exploration": "designed", "length": 1000, "rounds": 3}
+    assert one.settings == {
+        "exploration": "designed",
+        "length": 1000,
+        "rounds": 3,
+        "stationary": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,7 @@ def test_uniform_exploration_is_one_batch():
     first = one.ask()
     assert np.array_equal(first.policy.probabilities, uniform_policy(MDP.shape).probabilities)
     assert run_batches(MDP, one, RunSeeds(0, 0)).batches == [1000, 19_000]
+    assert one.settings["rounds"] == 1
 
 
 def test_later_rounds_are_designed():

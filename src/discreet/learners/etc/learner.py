@@ -74,7 +74,11 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         if problem.episodes - length < plan.least_users:  # too few to be released on their own
             length = problem.episodes
         self._ends = _round_ends(length, self._rounds(), plan.least_users)
-        self.settings["length"] = self._ends[-1]
+        self.settings |= {
+            "length": self._ends[-1],
+            "rounds": self._rounds(),
+            "stationary": problem.stationary,
+        }
         self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
         self._seed = int(self.rng.integers(2**62))
         self._told = 0
