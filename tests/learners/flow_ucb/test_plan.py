@@ -29,8 +29,7 @@ def values_of(route):
     return route.values.ravel().tolist()
 
 
-@pytest.mark.parametrize("horizon", [2])
-def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy(horizon):
+def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy():
     # Action 0 pays 0.25 and is well known; action 1 pays 1 on visits that noise explains.
     unknown = belief_of([1e12, 10.0], [0.25, 1.0], [0.0, 100.0])
     width, tie = np.ones((2, 1, 2)), np.zeros((2, 1, 2))

@@ -11,23 +11,10 @@ from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
-from discreet.learners.learn import make_batch_learner, public_facts
-from discreet.learners.registry import get_learner
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
-
-CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
-
-
-def learner_of(mdp, trust=CENTRAL, episodes=10**9, **settings):
-    problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
-    rng = np.random.default_rng(0)
-    return make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, settings)
-
-
-def river(relabel):
-    return make("RiverSwim", states=4, horizon=6, relabel=relabel)
+from helpers.flow_ucb import CENTRAL, learner_of, river
 
 
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
@@ -205,9 +192,7 @@ def test_a_few_unlucky_visits_without_noise_do_not_lock_in():
 
 @pytest.mark.parametrize("mechanism", ["auto", "one-step"])
 def test_an_epsilon_of_nearly_nothing_divides_by_nothing(mechanism):
-    import discreet
-
-    mdp = discreet.make("RiverSwim", states=3, horizon=3)
+    mdp = make("RiverSwim", states=3, horizon=3)
     trust = discreet.Local(1e-9, mechanism=mechanism)
     result = discreet.learn(mdp, learner="flow-ucb", trust=trust, episodes=100)
     assert np.isfinite(result.final_regret)
