@@ -143,7 +143,7 @@ def test_limits_grow_with_the_users():
     assert many[1, 0]
 
 
-def test_nothing_is_shared_where_nothing_may_be():
+def test_nothing_is_pooled_where_nothing_may_be():
     pooled = nothing_pooled(Evidence.empty(3, 2, 4))
     assert pooled.moves.shape == pooled.gains.shape == (2, 4)
     assert not (pooled.moves | pooled.gains).any()

@@ -45,7 +45,7 @@ def unchecked(episodes):
     return learner
 
 
-def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
+def test_what_is_unchecked_is_unknown_to_explorers_alone():
     learner, best = unchecked(20_000), plan(RIVER).value
     assert evaluate(RIVER, learner.greedy()) > 0.98 * best
     explorers = learner._planner.greedy(learner._belief(), np.zeros(RIVER.shape.visits))

@@ -44,7 +44,7 @@ def checked(evidence, users=MANY, gains=True, exploring=True):
     return belief, check.checked(evidence, belief, users, (60.0, 60.0), exploring=exploring)
 
 
-def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
+def test_a_pooled_reward_is_unchecked_where_a_check_is_cheap_and_nobody_was_there():
     belief, found = checked(evidence_of())
     assert belief.gains[ODD][VISITS] > 0
     assert found.gains[ODD][VISITS] == 0
@@ -53,7 +53,7 @@ def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
     assert found.pooled_gains.sum() == found.pooled_gains.size - 1
 
 
-def test_nothing_is_hidden_from_those_who_do_not_explore():
+def test_nothing_is_unchecked_for_those_who_do_not_explore():
     """They would shun an action that is known from other steps, and are not there to check it."""
     belief, found = checked(evidence_of(), exploring=False)
     assert found is belief
@@ -61,7 +61,7 @@ def test_nothing_is_hidden_from_those_who_do_not_explore():
     assert found.gains[ODD][TOTAL] / found.gains[ODD][VISITS] == pytest.approx(0.9)
 
 
-def test_nothing_is_hidden_before_a_look_is_cheap():
+def test_nothing_is_unchecked_before_a_check_is_cheap():
     belief, found = checked(evidence_of(), users=1000)
     assert found is belief
 

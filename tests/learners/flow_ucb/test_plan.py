@@ -166,7 +166,7 @@ def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
     np.testing.assert_allclose(route.moments[..., SHARE].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
 
 
-def test_reach_takes_work_that_is_known_before():
+def test_the_work_of_largest_chances_is_known_before():
     assert Planner(Shape(716, 25, 20), np.ones(716) / 716, 0.5).chance_work > 1e12
     assert planner(2).chance_work == 4.0
     assert planner(2).largest_chances(belief_of([9.0, 9.0], [0, 0], [0, 0])).tolist() == [

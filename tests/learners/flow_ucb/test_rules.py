@@ -152,7 +152,8 @@ def test_what_a_route_does_not_need_of_a_least_size_is_greedy_unless_routes_are_
 
 @pytest.mark.parametrize("trust", [CENTRAL, discreet.NoPrivacy()])
 def test_what_was_counted_outside_the_declared_starts_is_no_evidence(trust):
-    # The study declares one start, and is told of rows of the first step in all states.
+    # One start is declared, and rows of the first step in all states are told. Their noise has no
+    # credit anyway, since nobody is expected there; counts without noise would count in full.
     mdp = river(0)
     learner, rng = learner_of(mdp, trust), np.random.default_rng(3)
     policy = learner.ask().policy
