@@ -1,4 +1,4 @@
-"""What flow-ucb believes: sums over steps where shared, and the lean of projected noise."""
+"""What flow-ucb believes: sums over steps where pooled, and the lean of projected noise."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def evidence_of(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sums_are_over_steps_exactly_where_they_are_shared(seed):
+def test_sums_are_over_steps_exactly_where_they_are_pooled(seed):
     evidence = evidence_of(seed)
     pooled = Pooled(
         np.array([[True, False], [False, True]]), np.array([[False, False], [False, True]])

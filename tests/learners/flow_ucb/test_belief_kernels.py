@@ -39,7 +39,7 @@ def test_consistent_counts_are_their_own_model_and_unvisited_rows_lead_anywhere(
     np.testing.assert_allclose(found, 1 / 3)
 
 
-def test_a_shared_row_has_one_number_for_all_steps_and_others_their_own():
+def test_a_pooled_row_has_one_number_for_all_steps_and_others_their_own():
     number = np.array([[[4, -1]], [[-1, 2]], [[0, 1]]])
     out = np.empty_like(number)
     assert kernels.numbered(number, np.array([[True, False]]), out) == 3
@@ -49,13 +49,13 @@ def test_a_shared_row_has_one_number_for_all_steps_and_others_their_own():
     assert kernels.numbered(nobody, np.array([[True]]), nobody.copy()) == 0
 
 
-def test_the_model_of_a_shared_row_is_that_of_all_its_counts():
+def test_the_model_of_a_pooled_row_is_that_of_all_its_counts():
     number = np.array([[[0, 2]], [[1, 3]]])
     counts = np.array([[3.0, 1.0], [1.0, 3.0], [6.0, 2.0], [0.0, 4.0]])
     moves = np.zeros((2, 1, 2, COLUMNS))
     moves[..., VISITS] = counts.sum(axis=1)[number]
-    shared, places = np.array([[True, False]]), np.empty_like(number)
-    found = np.empty((kernels.numbered(number, shared, places), 2))
-    kernels.models(number, counts, moves, shared, places, found)
+    pooled, places = np.array([[True, False]]), np.empty_like(number)
+    found = np.empty((kernels.numbered(number, pooled, places), 2))
+    kernels.models(number, counts, moves, pooled, places, found)
     np.testing.assert_allclose(found[places[:, 0, 0]], [[0.5, 0.5]] * 2)
     np.testing.assert_allclose(found[places[:, 0, 1]], [[0.75, 0.25], [0.0, 1.0]])

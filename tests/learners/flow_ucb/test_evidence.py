@@ -10,10 +10,10 @@ pytestmark = pytest.mark.core
 
 def test_rows_get_their_places_in_the_order_in_which_they_are_filled():
     evidence = Evidence.empty(2, 3, 2)
-    rows = (np.array([1, 0]), np.array([2, 0]), np.array([0, 1]))
-    assert evidence.places(rows, np.array([True, False])).tolist() == [0, -1]
-    assert evidence.places(rows, np.array([True, True])).tolist() == [0, 1]
-    assert len(evidence.filled) == 2
+    rows = (np.array([1, 0, 1]), np.array([2, 0, 0]), np.array([0, 1, 1]))
+    assert evidence.places(rows, np.array([True, False, True])).tolist() == [1, -1, 0]
+    assert evidence.places(rows, np.array([True, True, True])).tolist() == [1, 2, 0]
+    assert len(evidence.filled) == 3
 
 
 def test_plain_values_and_back():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from discreet.learners.flow_ucb import evidence as columns
 from discreet.learners.flow_ucb.evidence import Evidence
@@ -75,6 +76,50 @@ def test_of_fewer_than_ten_rows_none_may_be_odd():
     assert not pooled.moves.any()
 
 
+def swinging(which, swing):
+    """Shares of a half that go up and down from step to step, each known to 0.1.
+
+    ``swing[S, A]`` says by how much, of two states and six steps; NaN: nobody was there.
+    """
+    up = np.array([1.0, -1.0] * 3)[:, None, None]
+    evidence = Evidence.empty(6, *swing.shape)
+    evidence.number[:] = np.arange(evidence.number.size).reshape(evidence.number.shape)
+    for sums in (evidence.moves, evidence.gains):
+        sums[..., columns.VISITS], sums[..., columns.NOISE] = 1000.0 * ~np.isnan(swing), 100.0**2
+    by = 1000 * np.nan_to_num(up * swing)
+    evidence.transitions[:], evidence.gains[..., columns.TOTAL] = 500.0, 500.0
+    if which == "gains":
+        evidence.gains[..., columns.TOTAL] += by
+    else:
+        evidence.transitions[:] += np.stack([by, -by], axis=-1).reshape(-1, 2)
+    return evidence
+
+
+@pytest.mark.parametrize(("deviations", "passes"), [(1.9, True), (2.1, False)])
+@pytest.mark.parametrize("which", ["moves", "gains"])
+def test_rows_that_are_not_odd_end_the_pooling_together_from_two_deviations_on(
+    which, deviations, passes
+):
+    # Twelve rows of six steps; of transitions, both next states are compared.
+    components = 2 if which == "moves" else 1
+    square = stats.chi2.isf(stats.norm.sf(deviations), 12 * 5 * components)
+    swing = np.full((2, 6), 0.1 * np.sqrt(square / (12 * 6 * components)))
+    pooled = getattr(pooled_rows(swinging(which, swing), 10_000, 0.25), which)
+    assert pooled.all() if passes else not pooled.any()
+
+
+@pytest.mark.parametrize(("odd", "passes"), [(2, True), (3, False)])
+@pytest.mark.parametrize("which", ["moves", "gains"])
+def test_a_tenth_of_the_rows_may_be_odd_of_those_that_somebody_saw(which, odd, passes):
+    # Forty rows, of which twenty were seen.
+    swing = np.zeros((2, 20))
+    swing[:, 10:] = np.nan
+    swing[0, :odd] = 0.4
+    pooled = getattr(pooled_rows(swinging(which, swing), 10_000, 0.25), which)
+    assert pooled.any() == passes
+    assert not pooled[0, :odd].any()
+
+
 def test_odd_rewards_leave_transitions_pooled():
     moves, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)
@@ -98,7 +143,7 @@ def test_limits_grow_with_the_users():
     assert many[1, 0]
 
 
-def test_nothing_is_shared_where_nothing_may_be():
+def test_nothing_is_pooled_where_nothing_may_be():
     pooled = nothing_pooled(Evidence.empty(3, 2, 4))
     assert pooled.moves.shape == pooled.gains.shape == (2, 4)
     assert not (pooled.moves | pooled.gains).any()

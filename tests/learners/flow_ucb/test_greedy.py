@@ -5,26 +5,19 @@ import pytest
 
 from discreet._seeds import RunSeeds
 from discreet.learners.flow_ucb.evidence import VISITS
-from discreet.learners.learn import make_batch_learner, public_facts, run_batches
-from discreet.learners.registry import get_learner
+from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import evaluate, make, plan
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.trust import NoPrivacy
+from helpers.flow_ucb import learner_of
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)
 
 
 def experienced():
     """A learner that 20,000 users have told all about RiverSwim."""
-    seeds = RunSeeds(1)
-    learner = make_batch_learner(
-        get_learner("flow-ucb"),
-        public_facts(RIVER, 20_000),
-        NoPrivacy(),
-        seeds.generator("policy"),
-        {},
-    )
-    run_batches(RIVER, learner, seeds)
+    learner = learner_of(RIVER, NoPrivacy(), episodes=20_000)
+    run_batches(RIVER, learner, RunSeeds(1))
     return learner
 
 
@@ -52,7 +45,7 @@ def unchecked(episodes):
     return learner
 
 
-def test_what_has_to_be_checked_is_hidden_from_explorers_alone():
+def test_what_is_unchecked_is_unknown_to_explorers_alone():
     learner, best = unchecked(20_000), plan(RIVER).value
     assert evaluate(RIVER, learner.greedy()) > 0.98 * best
     explorers = learner._planner.greedy(learner._belief(), np.zeros(RIVER.shape.visits))

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.learn import make_batch_learner, public_facts
-from discreet.learners.registry import get_learner
 from discreet.mdp import RandomMDP
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.sampling.samplers import SimulationSampler
+from helpers.flow_ucb import learner_of
 
 USERS = 20_000
 
@@ -17,10 +16,9 @@ USERS = 20_000
 @pytest.mark.parametrize("trust", [discreet.Central(1, 1e-6), discreet.NoPrivacy()])
 def test_visits_are_of_those_who_stayed(trust):
     mdp, rng = RandomMDP(states=3, actions=2, horizon=4, seed=1), np.random.default_rng(0)
-    problem = public_facts(mdp, 10 * USERS)
-    learner = make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, {})
+    learner = learner_of(mdp, trust, episodes=10 * USERS)
     policy = learner.ask().policy
-    played = policy.played(mdp.shape, problem.start)
+    played = policy.played(mdp.shape, learner.problem.start)
     data = sample_trajectories(mdp, policy, USERS, rng)
     actions = data.actions.copy()
     busiest = np.bincount(data.states[:, 1]).argmax()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
+from discreet.learners.flow_ucb.mixture import Part, mixed, several
 from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
@@ -75,8 +75,3 @@ def test_routes_are_added_until_there_are_enough_or_no_users_left():
     assert [p.users for p in several("b", first, 60, 3, size, expect)] == [40, 20]
     assert several("b", first, 30, 3, size, expect) == [first]
     assert several("b", first, 1000, 1, size, expect) == [first]
-
-
-def test_batches_that_have_to_be_large_hold_many_routes():
-    # Three would not do for a cliff of forty states (docs/learners/flow-ucb.md).
-    assert (FEW_ROUTES, MANY_ROUTES) == (3, 10)

@@ -44,7 +44,7 @@ def checked(evidence, users=MANY, gains=True, exploring=True):
     return belief, check.checked(evidence, belief, users, (60.0, 60.0), exploring=exploring)
 
 
-def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
+def test_a_pooled_reward_is_unchecked_where_a_check_is_cheap_and_nobody_was_there():
     belief, found = checked(evidence_of())
     assert belief.gains[ODD][VISITS] > 0
     assert found.gains[ODD][VISITS] == 0
@@ -53,7 +53,7 @@ def test_a_pooled_reward_is_hidden_where_a_look_is_cheap_and_nobody_looked():
     assert found.pooled_gains.sum() == found.pooled_gains.size - 1
 
 
-def test_nothing_is_hidden_from_those_who_do_not_explore():
+def test_nothing_is_unchecked_for_those_who_do_not_explore():
     """They would shun an action that is known from other steps, and are not there to check it."""
     belief, found = checked(evidence_of(), exploring=False)
     assert found is belief
@@ -61,9 +61,45 @@ def test_nothing_is_hidden_from_those_who_do_not_explore():
     assert found.gains[ODD][TOTAL] / found.gains[ODD][VISITS] == pytest.approx(0.9)
 
 
-def test_nothing_is_hidden_before_a_look_is_cheap():
+def test_nothing_is_unchecked_before_a_check_is_cheap():
     belief, found = checked(evidence_of(), users=1000)
     assert found is belief
+
+
+def is_due(evidence, users):
+    """Whether the pooled reward of `ODD`, where nobody has been, counts as never seen.
+
+    To see a reward above its noise takes 2·sqrt(60 + 60/4) = 17.3 visits here.
+    """
+    _, found = checked(evidence, users)
+    return found.gains[ODD][VISITS] == 0
+
+
+@pytest.mark.parametrize(("users", "due"), [(11_500, False), (11_600, True)])
+def test_three_in_a_thousand_of_those_who_come_by_may_check(users, due):
+    # Half of all users are there at this step: 17.25 of 11,500, and 17.4 of 11,600.
+    assert is_due(evidence_of(), users) == due
+
+
+def off_the_route(leads):
+    """The greedy route stays in state 0; action 1 ``leads`` from there to state 1."""
+    evidence = evidence_of()
+    evidence.transitions[evidence.number[:, :, 0]] = 1e5 * np.eye(2)
+    evidence.transitions[evidence.number[:, 0, 1]] = 1e5 * np.array([1 - leads, leads])
+    return evidence
+
+
+@pytest.mark.parametrize(("users", "due"), [(15_300, False), (15_500, True)])
+def test_off_the_route_a_check_costs_the_whole_value(users, due):
+    # Three in four can be there by the third step, and may lose the 4·0.5 of the greedy route: 17.3
+    # of them cost 34.6. That is 3e-3·0.75 of 15,396 users.
+    assert is_due(off_the_route(0.5), users) == due
+
+
+@pytest.mark.parametrize(("leads", "due"), [(0.0048, False), (0.0052, True)])
+def test_nobody_is_sent_where_fewer_than_one_in_a_hundred_can_come(leads, due):
+    # In two steps 0.00958 or 0.0104 of all users can come: eight times as many as a check takes.
+    assert is_due(off_the_route(leads), MANY) == due
 
 
 @pytest.mark.parametrize("users", [0, MANY])
@@ -96,6 +132,17 @@ def test_any_excess_is_followed_up_unless_the_own_reward_is_known_well(seen, pay
     assert (found.gains[ODD][VISITS] == seen) == used
 
 
+@pytest.mark.parametrize(
+    ("users", "pays", "used"),
+    [(115_000, 0.21, False), (115_000, 0.235, True), (116_000, 0.05, True), (115_000, 0.05, False)],
+)
+def test_an_excess_within_its_deviation_is_followed_up_ten_times_later(users, pays, used):
+    # Forty visits show a reward to 0.222. From 11,547 users on a check is due here, and from
+    # 115,470 on any excess will do.
+    _, found = checked(evidence_of(seen=40.0, pays=pays), users)
+    assert (found.gains[ODD][VISITS] == 40.0) == used
+
+
 def test_a_lower_own_reward_is_left_to_the_gate():
     _, found = checked(_poorer())
     assert found.pooled_gains[2, 1, 0]
@@ -123,11 +170,8 @@ def test_own_transitions_that_lead_to_more_are_used():
 
 
 def test_large_problems_check_along_the_greedy_route_only(monkeypatch):
-    evidence = evidence_of()
-    stay = evidence.number[:, :, 0]  # the greedy route stays where it is, in the other state
-    evidence.transitions[stay] = 1e5 * np.eye(2)
-    _, near = checked(evidence)
-    assert near.gains[ODD][VISITS] == 0  # due by its largest chance
+    evidence = off_the_route(0.5)
+    assert is_due(evidence, MANY)  # by its largest chance
     monkeypatch.setattr(own_step, "CHANCE_WORK", 0.0)
-    belief, far = checked(evidence)
-    assert far is belief
+    belief, found = checked(evidence)
+    assert found is belief

@@ -81,14 +81,14 @@ def test_an_own_reward_that_is_known_well_has_to_be_higher_by_half_a_deviation(o
     assert verdict(two_steps(own, 0.5), surprise=surprise) == used
 
 
-def test_no_look_is_taken_where_none_is_due_or_nothing_is_pooled():
+def test_nothing_is_checked_where_nothing_is_due_or_pooled():
     better = two_steps(0.9, 0.9)
     assert verdict(better, surprise=np.inf) == 0
     assert verdict(better, moves=False, gains=False) == 0
     assert verdict(better, moves=False) == 2
 
 
-def test_an_own_reward_that_is_not_known_hides_the_pooled_one():
+def test_a_pooled_reward_is_unchecked_while_the_own_one_is_not_known():
     unseen = two_steps(0.5, 0.5)
     unseen.gains[0, 0, 0] = gains(1.0, noise=1.0)
     assert verdict(unseen) == 1

@@ -29,8 +29,7 @@ def values_of(route):
     return route.values.ravel().tolist()
 
 
-@pytest.mark.parametrize("horizon", [2])
-def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy(horizon):
+def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy():
     # Action 0 pays 0.25 and is well known; action 1 pays 1 on visits that noise explains.
     unknown = belief_of([1e12, 10.0], [0.25, 1.0], [0.0, 100.0])
     width, tie = np.ones((2, 1, 2)), np.zeros((2, 1, 2))
@@ -167,7 +166,7 @@ def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
     np.testing.assert_allclose(route.moments[..., SHARE].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
 
 
-def test_reach_takes_work_that_is_known_before():
+def test_the_work_of_largest_chances_is_known_before():
     assert Planner(Shape(716, 25, 20), np.ones(716) / 716, 0.5).chance_work > 1e12
     assert planner(2).chance_work == 4.0
     assert planner(2).largest_chances(belief_of([9.0, 9.0], [0, 0], [0, 0])).tolist() == [

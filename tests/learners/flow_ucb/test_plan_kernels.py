@@ -166,7 +166,7 @@ def test_renamed_actions_give_the_same_occupancies():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_largest_reach_is_that_of_the_best_of_all_policies(seed):
+def test_the_largest_chance_is_that_of_the_best_of_all_policies(seed):
     rng = np.random.default_rng(seed)
     number = np.arange(12).reshape(3, 2, 2)
     probabilities, initial = rng.dirichlet(np.ones(2), 12), np.array([0.3, 0.7])

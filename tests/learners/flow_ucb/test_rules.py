@@ -7,27 +7,18 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import TOTAL, VISITS
-from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES
+from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part
+from discreet.learners.flow_ucb.plan import Route
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
 from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
-from discreet.learners.learn import make_batch_learner, public_facts
-from discreet.learners.registry import get_learner
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape
-
-CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
-
-
-def learner_of(mdp, trust=CENTRAL, episodes=10**9, **settings):
-    problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))
-    rng = np.random.default_rng(0)
-    return make_batch_learner(get_learner("flow-ucb"), problem, trust, rng, settings)
-
-
-def river(relabel):
-    return make("RiverSwim", states=4, horizon=6, relabel=relabel)
+from discreet.mdp.simulation import sample_counts
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.sampling.samplers import SimulationSampler
+from helpers.flow_ucb import CENTRAL, learner_of, river
 
 
 def test_width_is_for_rows_seen_less_and_for_users_who_come():
@@ -129,6 +120,60 @@ def test_a_batch_that_has_to_be_large_holds_many_routes(monkeypatch, episodes, f
     assert sum(part.users for part in sized[few:]) < request.users
 
 
+def requested(told, batches=0, users=200, **settings):
+    """The next request, of 1,000 users in all: routes take action 0, but the greedy one action 1.
+
+    Each of the others needs so many ``users``.
+    """
+    learner = learner_of(river(0), episodes=1000, **settings)
+    learner._told, learner._batches = told, batches
+    zeros, ones = Route.empty(6, 4), Route.empty(6, 4)
+    ones.actions[:] = 1
+    learner._sized = lambda belief, tie, most: Part(zeros, users)
+    learner._greedy = lambda tie: ones
+    return learner._next_request()
+
+
+@pytest.mark.parametrize(("left", "last"), [(299, True), (300, False)])
+def test_users_who_are_fewer_than_half_a_batch_join_it_and_nobody_explores(left, last):
+    request = requested(1000 - left, mixing=False)
+    assert request.users == (left if last else 200)
+    assert (request.policy.actions == last).all()
+
+
+@pytest.mark.parametrize("mixing", [True, False])
+def test_what_a_route_does_not_need_of_a_least_size_is_greedy_unless_routes_are_not_mixed(mixing):
+    # Ten batches for the other half: each grows by 2^(1/10), the first from 500 by 36.
+    request = requested(500, batches=280, users=1, mixing=mixing)
+    assert request.users == 36
+    greedy = request.policy.distribution(Shape(4, 2, 6))[..., 1]
+    np.testing.assert_allclose(greedy, (36 - MANY_ROUTES) / 36 if mixing else 0.0)
+
+
+@pytest.mark.parametrize("trust", [CENTRAL, discreet.NoPrivacy()])
+def test_what_was_counted_outside_the_declared_starts_is_no_evidence(trust):
+    # One start is declared, and rows of the first step in all states are told. Their noise has no
+    # credit anyway, since nobody is expected there; counts without noise would count in full.
+    mdp = river(0)
+    learner, rng = learner_of(mdp, trust), np.random.default_rng(3)
+    policy = learner.ask().policy
+    anywhere = TabularMDP(
+        transitions=mdp.transitions, rewards=mdp.rewards, horizon=6, initial=[0.25] * 4
+    )
+    counts = sample_counts(anywhere, policy, 1000, rng)
+    release = learner.plan.release(
+        counts, sampler=SimulationSampler(rng), played=policy.played(mdp.shape)
+    )
+    outside = ~learner.problem.start
+    assert release.transitions[0, outside].any() and release.rewards[0, outside].any()
+    learner.tell(release)
+    evidence = learner._evidence
+    for sums in (evidence.moves, evidence.gains):
+        assert sums[0, ~outside].any() and sums[1:, outside].any()
+        assert not sums[0, outside].any()
+    assert (evidence.number[0, outside] == -1).all()
+
+
 def test_credit_by_hand():
     learner = learner_of(river(0))
     np.testing.assert_allclose(credit(np.array([0.0, 1000.0]), 100.0, learner._ease), [0.0, 0.5])
@@ -205,9 +250,7 @@ def test_a_few_unlucky_visits_without_noise_do_not_lock_in():
 
 @pytest.mark.parametrize("mechanism", ["auto", "one-step"])
 def test_an_epsilon_of_nearly_nothing_divides_by_nothing(mechanism):
-    import discreet
-
-    mdp = discreet.make("RiverSwim", states=3, horizon=3)
+    mdp = make("RiverSwim", states=3, horizon=3)
     trust = discreet.Local(1e-9, mechanism=mechanism)
     result = discreet.learn(mdp, learner="flow-ucb", trust=trust, episodes=100)
     assert np.isfinite(result.final_regret)

@@ -16,7 +16,7 @@ def noise_of(trust):
     return plan, sizing.Noise(plan)
 
 
-def test_a_goal_is_a_part_of_what_is_unknown_or_of_half_the_promise():
+def test_a_goal_is_a_part_of_what_is_unknown_or_of_half_the_value():
     assert sizing.goal(1.0, 4.0, 0.7, 0.0) == pytest.approx(0.7)
     assert sizing.goal(8.0, 4.0, 0.7, 0.0) == pytest.approx(0.7 * 2)
     assert sizing.goal(8.0, 4.0, 0.7, 1.0) == pytest.approx(math.sqrt(0.7) * 8)

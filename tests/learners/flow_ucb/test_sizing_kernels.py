@@ -97,7 +97,7 @@ def test_more_users_leave_less():
     assert left[0] <= (route.occupancy * route.bonus).sum()
 
 
-def test_a_hidden_reward_stays_unknown_until_the_check_makes_it_known():
+def test_an_unchecked_reward_stays_unknown_until_the_check_makes_it_known():
     # Noise of 10 and no doubt at the first step: known from 2·sqrt(10) = 6.3 visits on. Fewer would
     # bound the reward by more than what it can be, and the check would come back.
     belief, planner = belief_of(True, True), Planner(SHAPE, INITIAL, 0.5)
