@@ -107,7 +107,7 @@ def test_a_token_is_of_one_batch_and_one_policy(tmp_path, monkeypatch):
 def test_what_cannot_be_issued_again(tmp_path):
     study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
     head = study.head
-    with pytest.raises(StudyError, match="takes at most"):
+    with pytest.raises(StudyError, match="takes 2 to"):
         study.reissue(study.batch_size + 1)
     with pytest.raises(InvalidInputError, match="returning to be one of"):
         study.reissue(returning="everybody")
@@ -117,6 +117,22 @@ def test_what_cannot_be_issued_again(tmp_path):
     with pytest.raises(StudyError, match="no batch to open again"):
         stream.reissue()
     assert (study.head, stream.batches) == (head, 0)
+
+
+@pytest.mark.parametrize("learner", ["etc", "flow-ucb"])
+def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner):
+    # Nobody is ever left alone in a batch: a report hides among others.
+    study = begin(tmp_path / "study.db", SHUFFLE, learner=learner, episodes=60)
+    while not study.finished:
+        assert study.batch_size >= study._course.fewest == 2
+        if study.batch_size > 2:
+            study.reissue(study.batch_size - 1)
+        advance(study, study.batches)
+    assert study.users == 59
+    with pytest.raises(StudyError, match="all its 59 users but 1, fewer than any batch"):
+        study.ask()
+    with pytest.raises(StudyError, match="takes 2 to"):
+        begin(tmp_path / "other.db", SHUFFLE, learner=learner, episodes=60).reissue(1)
 
 
 def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):

@@ -48,6 +48,11 @@ class Course(ABC):
     def plan(self) -> BatchPlan | StreamPlan:
         """The calibrated release."""
 
+    @property
+    def fewest(self) -> int:
+        """Users of the smallest release."""
+        return 1
+
     @abstractmethod
     def ask(self) -> Batch:
         """The next policy, and for how many users; the same until they have been told."""
@@ -103,6 +108,11 @@ class BatchCourse(Course):
     def plan(self) -> BatchPlan:
         """The calibrated release of one batch."""
         return self.learner.plan
+
+    @property
+    def fewest(self) -> int:
+        """Users of the smallest batch that can be released."""
+        return self.plan.least_users
 
     def ask(self) -> Batch:
         """The learner's next batch."""

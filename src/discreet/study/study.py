@@ -253,8 +253,8 @@ class Study:
 
     @property
     def finished(self) -> bool:
-        """True when all episodes have been told, or the study was closed."""
-        return self._tail.closed or self.users >= self.episodes
+        """True when the users who are left are fewer than any release has, or it was closed."""
+        return self._tail.closed or self.episodes - self.users < self._course.fewest
 
     @property
     def guarantee(self) -> Guarantee:
@@ -408,8 +408,9 @@ class Study:
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)
-        if wanted > asked:
-            raise StudyError(f"This batch takes at most {asked} users, got users={wanted}.")
+        fewest = self._course.fewest
+        if not fewest <= wanted <= asked:
+            raise StudyError(f"This batch takes {fewest} to {asked} users, got users={wanted}.")
         with self._changing() as change:
             issue = self._issue
             more = int(returning == "seen")
@@ -518,9 +519,11 @@ class Study:
         """What the learner asks for."""
         if self.finished:
             how = "was closed after" if self._tail.closed else "has counted all its"
+            few = self.episodes - self.users
+            last = f" but {few}, fewer than any batch" * (few > 0 and not self._tail.closed)
             raise StudyError(
-                f"This study {how} {self.users} users; there is nothing more to ask or to tell, "
-                f"its policy and value can be read."
+                f"This study {how} {self.users} users{last}; there is nothing more to ask or to "
+                f"tell, its policy and value can be read."
             )
         return self._course.ask()
 

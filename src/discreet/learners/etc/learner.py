@@ -6,7 +6,8 @@ known gap, or with n ~ K^(2/3), the textbook analysis of explore-then-commit app
 privacy).
 
 1. *Explore* with n users (`exploration.exploration_users`: from public facts, or ``length``), in
-   ``rounds`` batches, each as large as all before it together. The first plays every action with
+   ``rounds`` batches, each as large as all before it together; who does not come is not replaced,
+   since another batch would pay its noise anew. The first plays every action with
    the same probability; the others play the policy whose visits cover, in the model so far, every
    (step, state, action) that some policy can visit more often than noise pretends
    (`exploration.designed_policy`). With ``exploration="uniform"`` all n users are one batch of
@@ -18,6 +19,7 @@ steps if the problem is declared stationary.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
@@ -67,21 +69,22 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         problem, plan = self.problem, self.plan
         if self.chosen.exploration == "designed":
             check_size(problem)
-        length = self.chosen.length or exploration_users(problem, plan)
+        length = int(self.chosen.length or exploration_users(problem, plan))
         _validate.at_most(
             problem.episodes, "episodes counts all users, explorers included", length=length
         )
         if problem.episodes - length < plan.least_users:  # too few to be released on their own
             length = problem.episodes
-        self._ends = _round_ends(length, self._rounds(), plan.least_users)
+        self._sizes = _round_sizes(length, self._rounds(), plan.least_users)
         self.settings |= {
-            "length": self._ends[-1],
+            "length": length,
             "rounds": self._rounds(),
             "stationary": problem.stationary,
         }
         self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
         self._seed = int(self.rng.integers(2**62))
         self._told = 0
+        self._batches = 0
         self._pending: Batch | None = None
 
     def ask(self) -> Batch:
@@ -97,6 +100,7 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
             start, per_visit = self.problem.start, self.plan.visit_variance
             self._model.add(counts, policy, start, per_visit)
         self._told += counts.users
+        self._batches += 1
         self._pending = None
 
     def greedy(self) -> DeterministicPolicy:
@@ -105,15 +109,15 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         return self._model.greedy(self.problem.shape.horizon, luck)
 
     def _next(self) -> Batch:
-        for position, end in enumerate(self._ends):
-            if self._told < end:
-                return Batch(self._explore(position, end), end - self._told)
+        if self._batches < len(self._sizes):
+            users = self._sizes[self._batches]
+            return Batch(self._explore(users), users)
         return Batch(self.greedy(), self.problem.episodes - self._told)
 
-    def _explore(self, position: int, end: int) -> StochasticPolicy:
-        """The policy of a round of exploration."""
-        problem, users = self.problem, end - self._told
-        if position == 0:
+    def _explore(self, users: int) -> StochasticPolicy:
+        """The policy of the next round of exploration."""
+        problem = self.problem
+        if self._batches == 0:
             return uniform_policy(problem.shape)
         noise = self.plan.noise_variance(users)["transitions"]
         return designed_policy(
@@ -121,7 +125,7 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
             self._model.probabilities(problem.shape.horizon),
             problem.start / problem.start.sum(),
             min(1.0, np.sqrt(1.0 + noise * problem.shape.states / 2) / users),
-            np.random.default_rng((self._seed, position)),
+            np.random.default_rng((self._seed, self._batches)),
         )
 
     def _rounds(self) -> int:
@@ -129,29 +133,36 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
 
     def state(self) -> dict[str, Plain]:
         """Progress and evidence; what is pending follows from them."""
-        return {"told": self._told, "seed": self._seed, "model": self._model.to_dict()}
+        return {
+            "told": self._told,
+            "batches": self._batches,
+            "seed": self._seed,
+            "model": self._model.to_dict(),
+        }
 
     def restore(self, state: JsonObject) -> None:
         """Resume from `state` of a learner with the same problem and settings."""
         self._told, self._seed = int(state["told"]), int(state["seed"])
+        ended = sum(end <= self._told for end in accumulate(self._sizes))
+        self._batches = int(state.get("batches", ended))  # older states do not say
         self._model = ExploredModel.from_dict(state["model"])
         self._pending = None
 
 
-def _round_ends(length: int, rounds: int, least: int = 1) -> list[int]:
-    """Users told by the end of each round, each round as large as all before it.
+def _round_sizes(length: int, rounds: int, least: int = 1) -> list[int]:
+    """Users of each round, each round as large as all before it.
 
-    >>> _round_ends(1000, 3)
-    [250, 500, 1000]
-    >>> _round_ends(7, 3, least=2)
-    [3, 7]
+    >>> _round_sizes(1000, 3)
+    [250, 250, 500]
+    >>> _round_sizes(7, 3, least=2)
+    [3, 4]
     """
     ends = [length]
     for earlier in range(1, rounds):
         end = length >> earlier
         if least <= end <= ends[0] - least:
             ends.insert(0, end)
-    return ends
+    return [end - before for before, end in pairwise([0, *ends])]
 
 
 _PAPER = "textbook; the design is policy elimination's (001, equation 3)"
