@@ -5,8 +5,8 @@ the benchmarks there; without them, rows that need them are left out or say what
 
 Files ``flow_*`` are about regret, not speed: what flow-ucb is measured on (`flow_problems`), what
 its constants were chosen on (`flow_families`), parts of it changed (`flow_variants`), its first
-generation (`flow_ucb_first`) and files of runs (`flow_rows`). Their commands are `tools.flow_table`
-(RiverSwim), `flow_environments` (all problems), `flow_ablation` and `flow_families`.
+generation (`flow_ucb_first`) and files of runs (`flow_rows`). Their commands are
+`tools.flow_environments` (all problems), `flow_ablation` and `flow_families`.
 """
 
 import importlib

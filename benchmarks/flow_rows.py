@@ -144,20 +144,28 @@ def read_rows(path: Path) -> list[Row]:
         return []
     if not path.is_file():
         raise InvalidInputError(f"Expected a file of rows, got {path}, which is no file.")
-    kinds = {item.name: item.type for item in fields(Row)}
+    head = [item.name for item in fields(Row)]
     try:
-        with path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            names, lines = reader.fieldnames or ["nothing"], list(reader)
-        if names == list(kinds):
-            whole = [line for line in lines if None not in line.values()]
-            return [Row(**{name: kinds[name](line[name]) for name in line}) for line in whole]
-        wrong = f"it begins with {','.join(names)}"
-    except (ValueError, KeyError, csv.Error) as error:
-        wrong = str(error)
-    raise InvalidInputError(
-        f"Expected a file of rows that begins with {','.join(kinds)}, got {path}: {wrong}."
-    )
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        text = "no text"
+    names, *lines = csv.reader(text.splitlines() or ["nothing"])
+    if names != head:
+        raise InvalidInputError(
+            f"Expected a file of rows that begins with {','.join(head)}, got {path}: it begins "
+            f"with {','.join(names):.60}."
+        )
+    kinds, rows = [item.type for item in fields(Row)], []
+    for number, cells in enumerate(lines, 2):
+        if len(cells) < len(head) or "" in cells:
+            continue
+        try:
+            rows.append(Row(*(kind(cell) for kind, cell in zip(kinds, cells, strict=True))))
+        except ValueError as error:
+            raise InvalidInputError(
+                f"Expected a row in every line, got line {number} of {path}: {error}."
+            ) from None
+    return rows
 
 
 def missing(wanted: list[Task], rows: list[Row]) -> list[Task]:

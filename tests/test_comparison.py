@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -75,9 +76,10 @@ def test_the_list_of_problems_is_fixed(comparison):
         assert not (same and np.array_equal(one.rewards, other.rewards)), name
 
 
-def row(rows, learner, episodes, run, regret, last=0.0):
-    key = ("Lock", "central", 1.0, learner, episodes, 0, run)
-    return rows.Row(*key, regret=regret, uniform=1.0, last=last, batches=2, seconds=0.0)
+def row(rows, learner, episodes, run, regret, last=0.0, **other):
+    key = {"problem": "Lock", "trust": "central", "epsilon": 1.0, "learner": learner}
+    key |= {"episodes": episodes, "seed": 0, "run": run, "uniform": 1.0} | other
+    return rows.Row(**key, regret=regret, last=last, batches=2, seconds=0.0)
 
 
 def test_hindsight_takes_one_length_for_all_runs(comparison):
@@ -110,18 +112,40 @@ def test_tables_and_locks_say_what_the_rows_say(comparison, capsys):
     told += [row(rows, "uniform-etc", 100, run, 100.0, 0.0) for run in range(2)]
     tools.print_table(told, "flow-ucb", "flow-ucb-first")
     shown = capsys.readouterr().out
-    line = (
-        "| Lock | central, 1 | 1e+03 | 1,000 | 50 | 5.05% | 101 | 100 (1e+02) | 0.50 [0.50, 0.50]"
-    )
-    assert line in shown and "| central, 1 | 1e+03 | 0.500 | 1 |" in shown
+    line = "| Lock | 1e3 | 50 | 5.05% | 101 | 100 (1e2) | 0.50 [0.50, 0.50] | "
+    assert "Central, eps=1:" in shown and line in shown
+    assert "| promise | K=1e3 |\n|---|---|\n| central, eps=1 | 0.500 (1) |" in shown
     tools.print_locks(told, ["flow-ucb", "uniform-etc"])
     shown = capsys.readouterr().out
-    assert "| flow-ucb | 1 of 2 | 2.000% | 5.0500% |" in shown and "uniform-etc" not in shown
+    assert "Flow-ucb, K=1e3:" in shown and "uniform-etc" not in shown
+    assert "| Lock | central, eps=1 | 1 of 2 | 2.000% | 5.0500% | 2 |" in shown
     told.append(row(rows, "flow-ucb", 10_000, 0, 100.0))
     tools.print_shares(told, "flow-ucb")
     shown = capsys.readouterr().out
-    assert "central, 1:" in shown and "| problem | K=1e+03 | K=1e+04 |" in shown
-    assert "| Lock | 5.050% | 1.000% |" in shown
+    assert "Central, eps=1:" in shown and "| problem | K=1e3 | K=1e4 |" in shown
+    assert "| Lock | 5.1% | 1% |" in shown
+    tools.print_means(told, "flow-ucb")
+    shown = capsys.readouterr().out
+    assert "Lock:" in shown and "| central, eps=1 | 50 ± 1 (51) | 100 |" in shown
+
+
+def test_promises_have_tables_of_their_own_in_the_order_of_the_page(comparison, capsys):
+    _, rows, tools = comparison
+    told = [
+        row(rows, "flow-ucb", 1000, 0, 50.0, trust=trust, epsilon=epsilon)
+        for trust, epsilon in (("shuffle", 0.3), ("central", 0.3), ("shuffle", 1.0), ("none", inf))
+    ]
+    tools.print_table(told, "flow-ucb", "flow-ucb-first")
+    shown = capsys.readouterr().out
+    titles = [line for line in shown.splitlines() if line.endswith("eps=1:") or "rivacy:" in line]
+    assert titles == ["No privacy:", "Shuffle, eps=1:"]
+    assert shown.index("Central, eps=0.3:") < shown.index("Shuffle, eps=0.3:")
+
+
+def test_where_nothing_can_be_lost_nobody_is_locked_in(comparison, capsys):
+    _, rows, tools = comparison
+    tools.print_locks([row(rows, "flow-ucb", 1000, 0, 0.0, uniform=0.0)], ["flow-ucb"])
+    assert capsys.readouterr().out == ""
 
 
 def test_the_goal_is_a_point_and_a_lower_end(comparison, capsys):
@@ -132,10 +156,12 @@ def test_the_goal_is_a_point_and_a_lower_end(comparison, capsys):
     assert not tools.within(ratio._replace(value=1.12, low=1.11))
     told = [row(rows, "flow-ucb", 1000, 0, 50.0), row(rows, "flow-ucb-first", 1000, 0, 40.0)]
     tools.print_table(told, "flow-ucb", "flow-ucb-first")
-    assert "Within the goal: 0 of 0; above it: none" in capsys.readouterr().out  # one rival
+    assert "Within the goal: 0 of 0 cells with both rivals\n\n" in capsys.readouterr().out
     told.append(row(rows, "uniform-etc", 100, 0, 100.0))
     tools.print_table(told, "flow-ucb", "flow-ucb-first")
-    assert "Within the goal: 0 of 1; above it: ['Lock central 1 1e+03']" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Within the goal: 0 of 1 cells with both rivals" in shown
+    assert "Above it: Lock (central, eps=1, K=1e3)" in shown
 
 
 def test_a_file_that_is_none_of_rows_is_left_alone(comparison, tmp_path):
@@ -154,9 +180,20 @@ def test_rows_of_something_else_are_refused(comparison, tmp_path):
     path, head = tmp_path / "rows.csv", ",".join(item.name for item in fields(rows.Row))
     cells = "Lock,none,inf,etc,1000,7,0,1.0,1.0,0.0,2,0.1"
     for line in (cells.replace("1000", "abc"), f"{cells},1"):
-        path.write_text(f"{head}\n{line}\n")
-        with pytest.raises(InvalidInputError, match="Expected a file of rows"):
+        path.write_text(f"{head}\n{cells}\n{line}\n")
+        with pytest.raises(InvalidInputError, match="line 3 of "):
             rows.read_rows(path)
+
+
+def test_a_line_that_was_cut_off_is_no_row(comparison, tmp_path):
+    from dataclasses import fields
+
+    _, rows, _ = comparison
+    path, head = tmp_path / "rows.csv", ",".join(item.name for item in fields(rows.Row))
+    cells = "Lock,none,inf,etc,1000,7,0,1.0,1.0,0.0,2,"
+    for cut in (cells, cells[:-1], cells[:20]):
+        path.write_text(f"{head}\n{cut}\n{cells}0.1\n{cut}")
+        assert len(rows.read_rows(path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -177,6 +214,8 @@ def test_rows_of_something_else_are_refused(comparison, tmp_path):
         ["run", "x.csv", "--runs", "0"],
         ["run", "x.csv", "--jobs", "0"],
         ["run", "x.csv", "--seed", "-4"],
+        ["run", "x.csv", "--epsilons", "1e-300"],
+        ["run", "/dev/null/x.csv", "--problems", "Lock", "--runs", "1"],
     ],
 )
 def test_a_command_that_cannot_be_run_is_refused_in_a_sentence(
@@ -186,7 +225,8 @@ def test_a_command_that_cannot_be_run_is_refused_in_a_sentence(
     monkeypatch.setattr(sys, "argv", ["flow_environments", *words])
     with pytest.raises(SystemExit) as ended:
         tools.main()
-    assert ended.value.code == 2 and "Expected" in capsys.readouterr().err
+    assert ended.value.code == 2 and "error: " in capsys.readouterr().err
+    assert not Path("x.csv").exists()
 
 
 def test_what_is_shown_is_what_was_asked_for(comparison, monkeypatch, tmp_path, capsys):
@@ -200,10 +240,15 @@ def test_what_is_shown_is_what_was_asked_for(comparison, monkeypatch, tmp_path, 
             sys, "argv", ["flow_environments", "locks", str(path), "--learners", "etc", *words]
         )
         tools.main()
-        return [line.split("|")[1:3] for line in capsys.readouterr().out.splitlines()[2:]]
+        lines = capsys.readouterr().out.splitlines()
+        return [line.split("|")[1:3] for line in lines if line.startswith("| L")]
 
     assert len(shown()) == 4
-    assert shown("--problems", "Lock", "--trusts", "central") == [[" Lock ", " central, 1 "]]
+    assert shown("--problems", "Lock", "--trusts", "central") == [[" Lock ", " central, eps=1 "]]
+    monkeypatch.setattr(sys, "argv", ["flow_environments", "means", str(path)])
+    with pytest.raises(SystemExit):
+        tools.main()
+    assert "Expected rows of flow-ucb that were asked for" in capsys.readouterr().err
 
 
 def test_an_ablation_runs_a_part_only_where_it_has_a_mechanism(comparison, monkeypatch, capsys):
@@ -315,11 +360,14 @@ def test_an_ablation_says_where_a_variant_is_no_variant(comparison, tmp_path, ca
     told = [row(rows, "flow-ucb", 1000, run, 50.0 + run) for run in range(2)]
     told += [row(rows, "flow-ucb:one-plan", 1000, run, 50.0 + run) for run in range(2)]
     told += [row(rows, "flow-ucb:no-lean", 1000, run, 101.0) for run in range(2)]
+    told += [row(rows, "uniform-etc", 1000, run, 1000.0) for run in range(2)]
     with (tmp_path / "rows.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([item.name for item in fields(rows.Row)])
         writer.writerows(astuple(one) for one in told)
     flow_ablation.print_table(tmp_path / "rows.csv")
     shown = capsys.readouterr().out
-    assert "| flow-ucb:one-plan | 1.00 (1.00, Lock; the same runs in 1 of 1) |" in shown
-    assert "| flow-ucb:no-lean | 2.00 (2.00, Lock) |" in shown
+    assert "uniform-etc" not in shown
+    assert "| `one-plan`: one route per batch, however scarce users are" in shown
+    assert "| 1.00 (1.00, Lock; the same runs in 1 of 1) |" in shown
+    assert "it neither leans nor hides | 2.00 (2.00, Lock) |" in shown

@@ -23,7 +23,8 @@ from benchmarks.flow_variants import PLAIN, VARIANTS
 from discreet.learners.flow_ucb.learner import FlowUCB
 from discreet.learners.flow_ucb.settings import SCARCE, users_per_unit
 from discreet.learners.learn import public_facts
-from tools.flow_environments import (
+from discreet.learners.registry import get_learner
+from tools._flow import (
     TRUSTS,
     Cell,
     add_numbers,
@@ -33,6 +34,7 @@ from tools.flow_environments import (
     positive,
     regrets,
     run,
+    short,
     usable,
     users,
 )
@@ -47,10 +49,14 @@ def print_table(path: Path) -> None:
     shipped = by_cell(rows, SHIPPED)
     sizes = sorted({cell.episodes for cell in shipped})
     print(
-        "| regret over that of flow-ucb | " + " | ".join(f"K={k:.0e} (worst)" for k in sizes) + " |"
+        "| regret over that of flow-ucb | "
+        + " | ".join(f"K={short(size)} (worst)" for size in sizes)
+        + " |"
     )
     print("|---" * (len(sizes) + 1) + "|")
-    for name in dict.fromkeys(row.learner for row in rows if row.learner != SHIPPED):
+    # A row of uniform-etc is what exploring alone costs.
+    names = dict.fromkeys(row.learner for row in rows)
+    for name in (one for one in names if one not in (SHIPPED, "uniform-etc")):
         found: dict[int, dict[Cell, float]] = {size: {} for size in sizes}
         same: dict[int, int] = dict.fromkeys(sizes, 0)
         for cell, runs in by_cell(rows, name).items():
@@ -60,7 +66,16 @@ def print_table(path: Path) -> None:
                 found[cell.episodes][cell] = ours.mean() / usual.mean()
                 same[cell.episodes] += np.array_equal(ours, usual)
         cells = (_summary(found[size], same[size]) for size in sizes)
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        print(f"| {_described(name)} | " + " | ".join(cells) + " |")
+
+
+def _described(name: str) -> str:
+    """A variant with what it does; another learner by its name."""
+    part = name.removeprefix("flow-ucb:")
+    if part == name:
+        return name
+    about = get_learner(name).summary.removesuffix(".")
+    return f"`{part}`: {about[:1].lower()}{about[1:]}"
 
 
 def _summary(ratios: dict[Cell, float], same: int) -> str:
@@ -77,7 +92,7 @@ def _summary(ratios: dict[Cell, float], same: int) -> str:
 def print_scarcity(options: argparse.Namespace) -> None:
     """Users per unit of noise and row, by problem and number of users."""
     sizes = options.episodes
-    print("| users per unit | " + " | ".join(f"K={size:.0e}" for size in sizes) + " |")
+    print("| users per unit | " + " | ".join(f"K={short(size)}" for size in sizes) + " |")
     print("|---" * (len(sizes) + 1) + "|")
     for name in options.problems:
         mdp = problem(name, options.seed)

@@ -2,65 +2,108 @@
 
     python -m tools.flow_environments run rows.csv --trusts central shuffle --runs 20 --jobs 2
     python -m tools.flow_environments table rows.csv
+    python -m tools.flow_environments means rows.csv
     python -m tools.flow_environments shares rows.csv
     python -m tools.flow_environments locks rows.csv
 
-``run`` appends one row per run to a file as it ends, and goes on where it stopped. ``table`` prints
-means, paired ratios with 95% intervals and the number of batches; ``shares`` what remains of the
-uniform policy's regret, one column per number of users; ``locks`` counts the runs whose
+``run`` appends one row per run to a file as it ends, and goes on where it stopped. The others print
+tables as the page has them: ``table`` mean regrets, paired ratios with 95% intervals and the number
+of batches; ``means`` mean regret ± standard deviation (the largest), ``shares`` what remains of the
+uniform policy's regret, both with one column per number of users; ``locks`` counts the runs whose
 last tenth of users loses more than 1% of the uniform policy's regret. Problems are fixed in
 `benchmarks.flow_problems`, which says what of them was in view when rules and constants were
 chosen; they are relabelled or drawn anew in every run.
 """
 
 import argparse
-import math
-import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS
-from benchmarks.flow_rows import Row, missing, read_rows, run_all, tasks
-from benchmarks.flow_variants import STANDING, known
+from benchmarks.flow_rows import Row, read_rows
 
 from discreet.errors import InvalidInputError
-from discreet.learners.registry import get_learner
 from discreet.study.knowledge import Estimate
+from tools._flow import (
+    TRUSTS,
+    Cell,
+    add_numbers,
+    by_cell,
+    learner,
+    obey,
+    positive,
+    regrets,
+    run,
+    short,
+    users,
+)
 
 LEARNERS = ("flow-ucb", "flow-ucb-first", "uniform-etc", "etc")
-TRUSTS = ("none", "central", "shuffle", "local")
 LOCKED = 0.01
 """Share of the uniform policy's regret per user that the last users may lose."""
 DRAWS = 4000
 """Bootstrap samples of runs behind an interval."""
 
 
-class Cell(NamedTuple):
-    """What is compared: one problem under one promise with one number of users."""
+class Comparison(NamedTuple):
+    """One cell: regrets of the same runs, of whoever was run there.
 
-    problem: str
-    trust: str
-    epsilon: float
-    episodes: int
+    Attributes:
+        cell: what is compared.
+        new: ``[n]``, of the learner.
+        old: ``[n]``, of what it is divided by, if all these runs were made.
+        length: of the random exploration that hindsight picks, if it was run.
+        hindsight: ``[n]``, its regrets.
+        uniform: of the uniformly random policy, the mean of the runs.
+        batches: the most of a run.
+    """
+
+    cell: Cell
+    new: np.ndarray
+    old: np.ndarray | None
+    length: int
+    hindsight: np.ndarray | None
+    uniform: float
+    batches: int
+
+    @property
+    def rivals(self) -> list[np.ndarray]:
+        """Regrets of those who were run."""
+        return [one for one in (self.old, self.hindsight) if one is not None]
+
+    @property
+    def over_better(self) -> Estimate | None:
+        """The ratio to the rival of the smaller mean, if there is one."""
+        return ratio(self.new, min(self.rivals, key=np.mean)) if self.rivals else None
+
+    @property
+    def judged(self) -> bool:
+        """Whether both rivals were run: the better of one says nothing about the goal."""
+        return len(self.rivals) == 2
 
 
-def by_cell(rows: list[Row], learner: str) -> dict[Cell, dict[tuple[int, int], Row]]:
-    """The runs of one learner in each cell, by seed and run."""
-    cells: dict[Cell, dict[tuple[int, int], Row]] = defaultdict(dict)
-    for row in rows:
-        if row.learner == learner:
-            cell = Cell(row.problem, row.trust, row.epsilon, row.episodes)
-            cells[cell][row.seed, row.run] = row
-    return dict(cells)
-
-
-def regrets(runs: dict[tuple[int, int], Row], keys: list[tuple[int, int]]) -> np.ndarray:
-    """Regret of each run, in the order of ``keys``."""
-    return np.array([runs[key].regret for key in keys])
+def compared(rows: list[Row], learner: str, old: str) -> list[Comparison]:
+    """Every cell of the learner, with the rivals that have all of its runs."""
+    theirs, found = by_cell(rows, old), []
+    for cell, runs in by_cell(rows, learner).items():
+        keys, before = sorted(runs), theirs.get(cell, {})
+        length, picked = hindsight(rows, cell, keys) or (0, None)
+        found.append(
+            Comparison(
+                cell,
+                regrets(runs, keys),
+                regrets(before, keys) if all(key in before for key in keys) else None,
+                length,
+                picked,
+                float(np.mean([one.uniform for one in runs.values()]) * cell.episodes),
+                max(one.batches for one in runs.values()),
+            )
+        )
+    return found
 
 
 def hindsight(
@@ -90,9 +133,9 @@ def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
     return Estimate(float(ours.mean() / theirs.mean()), float(low), float(high))
 
 
-def shown(found: Estimate) -> str:
+def shown(found: Estimate | None) -> str:
     """As a cell of a table says it."""
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    return "" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def within(found: Estimate) -> bool:
@@ -100,160 +143,131 @@ def within(found: Estimate) -> bool:
     return found.value <= 1.15 and found.low <= 1.1
 
 
+def print_lines(title: str, head: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
+    """A table under its title."""
+    head = list(head)
+    print(f"\n{title[:1].upper()}{title[1:]}:\n\n| {' | '.join(head)} |\n{'|---' * len(head)}|")
+    for line in lines:
+        print(f"| {' | '.join(line)} |")
+
+
 def print_table(rows: list[Row], learner: str, old: str) -> None:
-    """Means, shares of the uniform policy's regret, ratios; then their geometric means."""
-    ours, theirs = by_cell(rows, learner), by_cell(rows, old)
-    print(
-        f"| problem | trust, eps | K | uniform | {learner} | share | {old} | uniform ETC in "
-        f"hindsight (n) | new/old | new/better | runs | batches, most |\n{'|---' * 12}|"
+    """A table per promise; then which cells are within the goal, and geometric means."""
+    found = compared(rows, learner, old)
+    head = ["problem", "K", learner, "share of uniform", old, "hindsight ETC (n)"]
+    head += ["new/old", "new/better", "runs", "batches, most"]
+    for promise, cells in groupby(sorted(found, key=_by_promise), lambda one: one.cell.promise):
+        print_lines(promise, head, map(_line, cells))
+    judged = [one for one in found if one.judged]
+    above = [one.cell for one in judged if not within(one.over_better)]
+    names = [f"{cell.problem} ({cell.promise}, K={short(cell.episodes)})" for cell in above]
+    print(f"\nWithin the goal: {len(judged) - len(above)} of {len(judged)} cells with both rivals")
+    print("\n".join(["Above it: " + ("; ".join(names) or "none")] if judged else []))
+    _print_geometric_means(found, learner, old)
+
+
+def _by_promise(found: Comparison) -> tuple[float, int]:
+    """Larger epsilons first, as the page has them."""
+    return -found.cell.epsilon, TRUSTS.index(found.cell.trust)
+
+
+def _line(found: Comparison) -> list[str]:
+    old, picked = found.old, found.hindsight
+    return [
+        found.cell.problem,
+        short(found.cell.episodes),
+        f"{found.new.mean():,.0f}",
+        f"{found.new.mean() / found.uniform:.2%}",
+        "" if old is None else f"{old.mean():,.0f}",
+        "" if picked is None else f"{picked.mean():,.0f} ({short(found.length)})",
+        "" if old is None else shown(ratio(found.new, old)),
+        shown(found.over_better),
+        str(len(found.new)),
+        str(found.batches),
+    ]
+
+
+def _print_geometric_means(found: list[Comparison], learner: str, old: str) -> None:
+    """Of the ratios of mean regrets over problems, a line per promise."""
+    points: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in sorted(found, key=_by_promise):
+        if one.old is not None:
+            mean = float(one.new.mean() / one.old.mean())
+            points[one.cell.promise][one.cell.episodes].append(mean)
+    cells = {
+        (promise, size): f"{np.exp(np.mean(np.log(ratios))):.3f} ({len(ratios)})"
+        for promise, sizes in points.items()
+        for size, ratios in sizes.items()
+    }
+    if cells:
+        _print_by_size(f"Geometric means of {learner}/{old} (problems)", "promise", cells)
+
+
+def _print_by_size(title: str, first: str, cells: dict[tuple[str, int], str]) -> None:
+    """A line per name, a column per number of users."""
+    sizes = sorted({size for _, size in cells})
+    lines = (
+        [name, *(cells.get((name, size), "") for size in sizes)]
+        for name in dict.fromkeys(name for name, _ in cells)
     )
-    points: dict[tuple, list[float]] = defaultdict(list)
-    above: list[str] = []
-    compared = 0
-    for cell, runs in ours.items():
-        keys = sorted(runs)
-        new = regrets(runs, keys)
-        before = theirs.get(cell, {})
-        first = regrets(before, keys) if all(key in before for key in keys) else None
-        etc = hindsight(rows, cell, keys)
-        rivals = [x for x in (first, etc[1] if etc else None) if x is not None]
-        better = ""
-        if rivals:
-            found_ratio = ratio(new, min(rivals, key=np.mean))
-            better = shown(found_ratio)
-            both = len(rivals) == 2  # the better of one says nothing about the goal
-            compared += both
-            if both and not within(found_ratio):
-                above.append(f"{cell.problem} {cell.trust} {cell.epsilon:g} {cell.episodes:.0e}")
-        if first is not None:
-            points[cell[1:]].append(float(new.mean() / first.mean()))
-        uniform = np.mean([run.uniform for run in runs.values()]) * cell.episodes
-        print(
-            f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
-            f"| {uniform:,.0f} | {new.mean():,.0f} | {new.mean() / uniform:.2%} "
-            f"| {'' if first is None else f'{first.mean():,.0f}'} "
-            f"| {f'{etc[1].mean():,.0f} ({etc[0]:.0e})' if etc else ''} "
-            f"| {'' if first is None else shown(ratio(new, first))} | {better} | {len(keys)} "
-            f"| {max(run.batches for run in runs.values())} |"
-        )
-    print(f"\nWithin the goal: {compared - len(above)} of {compared}; above it: {above or 'none'}")
-    print(f"\n| trust, eps | K | geometric mean of {learner}/{old} | problems |\n|---|---|---|---|")
-    for (trust, epsilon, episodes), found in sorted(points.items()):
-        mean = np.exp(np.mean(np.log(found)))
-        print(f"| {trust}, {epsilon:g} | {episodes:.0e} | {mean:.3f} | {len(found)} |")
+    print_lines(title, [first, *(f"K={short(size)}" for size in sizes)], lines)
+
+
+def print_means(rows: list[Row], learner: str) -> None:
+    """Mean regret ± standard deviation (the largest): a table per problem, a line per promise."""
+    tables: dict[str, dict[tuple[str, int], str]] = defaultdict(dict)
+    for cell, runs in by_cell(rows, learner).items():
+        found = np.array([one.regret for one in runs.values()])
+        spread = f" ± {found.std(ddof=1):,.0f} ({found.max():,.0f})" if len(found) > 1 else ""
+        tables[cell.problem][cell.promise, cell.episodes] = f"{found.mean():,.0f}{spread}"
+    for name, cells in tables.items():
+        _print_by_size(name, "promise", cells)
 
 
 def print_shares(rows: list[Row], learner: str) -> None:
     """What remains of the uniform policy's regret: a table per promise, a line per problem."""
-    shares: dict[tuple[str, float], dict[tuple[str, int], float]] = defaultdict(dict)
+    tables: dict[str, dict[tuple[str, int], str]] = defaultdict(dict)
     for cell, runs in by_cell(rows, learner).items():
-        kept = np.mean([run.regret for run in runs.values()])
-        all_of_it = np.mean([run.uniform for run in runs.values()]) * cell.episodes
-        shares[cell.trust, cell.epsilon][cell.problem, cell.episodes] = float(kept / all_of_it)
-    for (trust, epsilon), found in shares.items():
-        sizes = sorted({size for _, size in found})
-        print(f"\n{trust}, {epsilon:g}:\n")
-        print("| problem | " + " | ".join(f"K={size:.0e}" for size in sizes) + " |")
-        print("|---" * (len(sizes) + 1) + "|")
-        for name in dict.fromkeys(name for name, _ in found):
-            line = (f"{found[name, k]:.3%}" if (name, k) in found else "" for k in sizes)
-            print(f"| {name} | " + " | ".join(line) + " |")
+        kept = np.mean([one.regret for one in runs.values()])
+        all_of_it = np.mean([one.uniform for one in runs.values()]) * cell.episodes
+        tables[cell.promise][cell.problem, cell.episodes] = _percent(float(kept / all_of_it))
+    for promise, cells in tables.items():
+        _print_by_size(promise, "problem", cells)
+
+
+def _percent(share: float) -> str:
+    """Two digits, however small.
+
+    >>> [_percent(share) for share in (0.961, 0.0123, 0.000456)]
+    ['96%', '1.2%', '0.046%']
+    """
+    return f"{float(f'{100 * share:.2g}'):.12g}%"
 
 
 def print_locks(rows: list[Row], learners: list[str]) -> None:
-    """Runs whose last users lose too much, by cell; the largest share; share of all regret."""
-    print("| problem | trust, eps | K | learner | locked in | worst last share | share of regret |")
-    print("|---" * 7 + "|")
-    for learner in (name for name in learners if name != "uniform-etc"):
-        for cell, runs in by_cell(rows, learner).items():
-            shares = np.array([run.last / run.uniform for run in runs.values()])
-            spent = np.mean([run.regret / run.uniform / cell.episodes for run in runs.values()])
-            print(
-                f"| {cell.problem} | {cell.trust}, {cell.epsilon:g} | {cell.episodes:.0e} "
-                f"| {learner} | {(shares > LOCKED).sum()} of {len(shares)} "
-                f"| {shares.max():.3%} | {spent:.4%} |"
+    """Runs whose last users lose too much: a table per learner and number of users."""
+    for name in (one for one in learners if one != "uniform-etc"):
+        tables: dict[int, list[list[str]]] = defaultdict(list)
+        for cell, runs in by_cell(rows, name).items():
+            uniform = np.array([one.uniform for one in runs.values()])
+            if not uniform.all():  # where nothing can be lost nobody is locked in
+                continue
+            lasts = np.array([one.last for one in runs.values()]) / uniform
+            spent = np.mean(np.array([one.regret for one in runs.values()]) / uniform)
+            spent /= cell.episodes
+            tables[cell.episodes].append(
+                [
+                    cell.problem,
+                    cell.promise,
+                    f"{(lasts > LOCKED).sum()} of {len(lasts)}",
+                    f"{lasts.max():.3%}",
+                    f"{spent:.4%}",
+                    str(max(one.batches for one in runs.values())),
+                ]
             )
-
-
-def usable(learner: str, trusts: list[str]) -> bool:
-    """Whether a learner has a mechanism for all these promises."""
-    return learner in STANDING or set(trusts) <= set(get_learner(learner).trusts)
-
-
-def run(options: argparse.Namespace) -> None:
-    """Fill the file, with a line of progress for every task."""
-    for name in options.learners:
-        if not usable(name, options.trusts):
-            raise InvalidInputError(
-                f"Expected --trusts out of {', '.join(get_learner(name).trusts)} with {name}, got "
-                f"{' '.join(options.trusts)}."
-            )
-    wanted = tasks(
-        options.problems,
-        options.trusts,
-        options.epsilons,
-        options.learners,
-        options.episodes,
-        options.seed,
-        options.runs,
-    )
-    count, began = len(missing(wanted, read_rows(options.file))), time.monotonic()
-    print(f"{count} of {len(wanted)} runs to do", file=sys.stderr)
-    for number, (task, rows) in enumerate(run_all(wanted, options.file, options.jobs), 1):
-        minutes = (time.monotonic() - began) / number * (count - number) / 60
-        print(
-            f"{number}/{count}, about {minutes:.0f} min left: {task.problem} {task.trust} "
-            f"{task.learner} K={task.episodes:.0e} run {task.run}: {rows[-1].regret:,.0f}",
-            file=sys.stderr,
-        )
-
-
-def learner(name: str) -> str:
-    """One that can be run."""
-    try:
-        return known(name)
-    except ValueError as wrong:
-        raise argparse.ArgumentTypeError(str(wrong)) from None
-
-
-def at_least(least: int) -> Callable[[str], int]:
-    """A whole number from ``least`` on, of the command line."""
-
-    def whole(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"Expected a whole number >= {least}, got {text!r}.")
-        return int(text)
-
-    return whole
-
-
-def users(text: str) -> int:
-    """A number of users, of the command line: 1e5 or 100000."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 1 <= number < math.inf or number != int(number):
-        raise argparse.ArgumentTypeError(f"Expected a whole number of users >= 1, got {text!r}.")
-    return int(number)
-
-
-def positive(text: str) -> float:
-    """A finite number above zero, of the command line."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"Expected a finite number > 0, got {text!r}.")
-    return number
-
-
-def add_numbers(parser: argparse.ArgumentParser, runs: int) -> None:
-    """Seed, runs and processes, as all tools of flow-ucb take them."""
-    parser.add_argument("--seed", type=at_least(0), default=0, help="of all runs (0)")
-    parser.add_argument("--runs", type=at_least(1), default=runs, help=f"per cell ({runs})")
-    parser.add_argument("--jobs", type=at_least(1), default=1, help="processes (1)")
+        head = ["problem", "promise", "locked in", "worst last share", "share of regret"]
+        for size, lines in tables.items():
+            print_lines(f"{name}, K={short(size)}", [*head, "batches, most"], lines)
 
 
 def main() -> None:
@@ -261,7 +275,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=["run", "table", "shares", "locks"])
+    parser.add_argument("command", choices=["run", "table", "means", "shares", "locks"])
     parser.add_argument("file", type=Path)
     parser.add_argument(
         "--problems",
@@ -299,20 +313,6 @@ def main() -> None:
     obey(parser, parser.parse_args(), follow)
 
 
-def obey(
-    parser: argparse.ArgumentParser,
-    options: argparse.Namespace,
-    follow: Callable[[argparse.Namespace], None],
-) -> None:
-    """Follow a command; what cannot be read or run is refused in a sentence."""
-    if options.command in ("table", "shares", "locks") and not options.file.is_file():
-        parser.error(f"Expected a file of rows, got {options.file}, which is none.")
-    try:
-        follow(options)
-    except InvalidInputError as wrong:
-        parser.error(str(wrong))
-
-
 def follow(options: argparse.Namespace) -> None:
     """Run, or show what is in the file."""
     if options.command == "run":
@@ -321,14 +321,20 @@ def follow(options: argparse.Namespace) -> None:
         run(options)
         return
     rows = [row for row in read_rows(options.file) if shows(options, row)]
-    if not rows:
-        raise InvalidInputError(f"Expected rows that were asked for, got none in {options.file}.")
-    if options.command == "table":
-        print_table(rows, options.learners[0], options.old)
-    elif options.command == "shares":
-        print_shares(rows, options.learners[0])
-    else:
-        print_locks(rows, options.learners)
+    first = options.learners[0]
+    wanted = options.learners if options.command == "locks" else [first]
+    if not any(row.learner in wanted for row in rows):
+        raise InvalidInputError(
+            f"Expected rows of {' or '.join(wanted)} that were asked for, got none in "
+            f"{options.file}."
+        )
+    tables: dict[str, Callable[[], None]] = {
+        "table": lambda: print_table(rows, first, options.old),
+        "means": lambda: print_means(rows, first),
+        "shares": lambda: print_shares(rows, first),
+        "locks": lambda: print_locks(rows, options.learners),
+    }
+    tables[options.command]()
 
 
 def shows(options: argparse.Namespace, row: Row) -> bool:
