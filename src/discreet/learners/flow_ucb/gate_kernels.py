@@ -4,7 +4,7 @@ import numpy as np
 
 from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
-from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
+from discreet.learners.flow_ucb.evidence import COLUMNS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
 
 LEAST_SPREAD = 0.01
 """Of p(1 - p), so that what never happened is not taken for certain. Inherited."""
@@ -98,11 +98,24 @@ def move_scores(
 
 
 @kernel
-def gain_scores(gains: FloatArray, doubted: float, total: int, out: FloatArray) -> None:
+def possible_total(total: float, visits: float, lost: float) -> float:
+    """A sum of rewards, nearer to what its visits could have paid by up to ``lost``."""
+    if total < 0.0:
+        return min(total + lost, 0.0)
+    if total > visits:
+        return max(total - lost, visits)
+    return total
+
+
+@kernel
+def gain_scores(gains: FloatArray, lost: FloatArray, doubted: float, out: FloatArray) -> None:
     """``out[s, a]``: chi-square, degrees of freedom and worst z of rewards.
 
-    ``doubted`` is how much of the variance of visits is in that of rewards; ``total`` the column
-    of their sums.
+    Args:
+        gains: of every step.
+        lost: ``[H, S, A]``, by how much sums may be off because visits are missing behind them.
+        doubted: how much of the variance of visits is in that of rewards.
+        out: to be filled.
     """
     layers, states, actions = gains.shape[:3]
     counts, sums = np.empty((1, layers)), np.empty((COLUMNS, layers))
@@ -111,7 +124,7 @@ def gain_scores(gains: FloatArray, doubted: float, total: int, out: FloatArray) 
         for h in range(layers):
             row = gains[h, s, a]
             if row[VISITS] > np.sqrt(row[DOUBT]):
-                counts[0, steps] = row[total]
+                counts[0, steps] = possible_total(row[TOTAL], row[VISITS], lost[h, s, a])
                 _put(row, steps, sums)
                 sums[NOISE, steps] += doubted * row[DOUBT]
                 steps += 1

@@ -190,7 +190,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
             return believed(evidence, everything_pooled(evidence))
         if self.settings["pooling"] == "never" or not self._told:
             return believed(evidence, nothing_pooled(evidence))
-        belief = believed(evidence, pooled_rows(evidence, self._told, self._planner.doubted))
+        doubted = self._planner.doubted
+        belief = believed(evidence, pooled_rows(evidence, self._told, doubted, self._hiding))
         return self._checked(belief, exploring=exploring)
 
     def _checked(self, belief: Belief, *, exploring: bool) -> Belief:
