@@ -60,11 +60,20 @@ def test_rewards_hold_the_variance_of_their_visits():
     gains[..., VISITS], gains[..., SAMPLING] = 100.0, 100.0
     gains[:, 0, 0, TOTAL] = 40.0, 60.0
     sure, doubtful = np.empty((1, 1, 3)), np.empty((1, 1, 3))
-    kernels.gain_scores(gains, 0.25, TOTAL, sure)
+    nothing = np.zeros((2, 1, 1))
+    kernels.gain_scores(gains, nothing, 0.25, sure)
     gains[..., 3] = 50.0
-    kernels.gain_scores(gains, 0.25, TOTAL, doubtful)
+    kernels.gain_scores(gains, nothing, 0.25, doubtful)
     assert doubtful[0, 0, 2] < sure[0, 0, 2]
     assert doubtful[0, 0, 1] == sure[0, 0, 1] == 1
+
+
+@pytest.mark.parametrize(
+    ("total", "nearer"),
+    [(-3.0, -1.0), (-1.0, 0.0), (4.0, 4.0), (10.0, 10.0), (11.0, 10.0), (13.0, 11.0)],
+)
+def test_a_sum_of_rewards_comes_nearer_to_what_its_visits_could_have_paid(total, nearer):
+    assert kernels.possible_total(total, 10.0, 2.0) == nearer
 
 
 def test_rows_without_a_place_or_without_certain_visits_are_not_compared():
