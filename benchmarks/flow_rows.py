@@ -63,11 +63,11 @@ class Row(Task):
 
 
 def trust_model(name: str, epsilon: float) -> TrustModel:
-    """Of a task: (epsilon, 1e-6), local pure."""
+    """Of a task: (epsilon, 1e-6), local pure; local reports are split unless they are one-step."""
     if name == "none":
         return discreet.NoPrivacy()
-    if name == "local":
-        return discreet.Local(epsilon)
+    if name in ("local", "local-one-step"):
+        return discreet.Local(epsilon, mechanism="auto" if name == "local" else "one-step")
     return {"central": discreet.Central, "shuffle": discreet.Shuffle}[name](epsilon, DELTA)
 
 

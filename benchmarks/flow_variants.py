@@ -103,7 +103,7 @@ class Uncharted(FlowUCB):
 
 
 class NoHiding(FlowUCB):
-    """Noise is not taken to hide ways to states in which nobody was seen."""
+    """Noise is not taken to hide ways to states in which nobody was seen, nor visits."""
 
     _hiding = 0.0
 

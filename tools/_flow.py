@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.learners.registry import get_learner
 from discreet.mdp.shape import Shape
 
-TRUSTS = ("none", "central", "shuffle", "local")
+TRUSTS = ("none", "central", "shuffle", "local", "local-one-step")
 
 
 class Cell(NamedTuple):
@@ -59,7 +59,8 @@ def regrets(runs: dict[tuple[int, int], Row], keys: list[tuple[int, int]]) -> np
 
 def usable(learner: str, trusts: list[str]) -> bool:
     """Whether a learner has a mechanism for all these promises."""
-    return learner in STANDING or set(trusts) <= set(get_learner(learner).trusts)
+    models = {trust.partition("-")[0] for trust in trusts}
+    return learner in STANDING or models <= set(get_learner(learner).trusts)
 
 
 def run(options: argparse.Namespace) -> None:

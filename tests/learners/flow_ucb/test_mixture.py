@@ -30,8 +30,8 @@ def route_of(seed):
 
 def test_one_route_is_played_as_it_is():
     route = route_of(0)
-    found = mixed([Part(route, 10)], 2)
-    assert isinstance(found.policy, DeterministicPolicy)
+    found = mixed([Part(route, 10)], 12, 2)
+    assert isinstance(found.policy, DeterministicPolicy) and found.users == 12
     np.testing.assert_array_equal(found.policy.actions, route.actions)
     np.testing.assert_array_equal(found.occupancy, route.occupancy)
 
@@ -39,7 +39,7 @@ def test_one_route_is_played_as_it_is():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
     parts = [Part(route_of(3 * seed + i), users) for i, users in enumerate((10, 70, 20))]
-    found = mixed(parts, 2)
+    found = mixed(parts, 40, 2)
     assert isinstance(found.policy, StochasticPolicy)
     expected = sum(
         users / 100 * np.eye(2)[route.actions] * route.occupancy[..., None]
@@ -55,7 +55,7 @@ def test_where_no_route_goes_actions_are_mixed_by_users():
     routes[0].actions[2, 1], routes[1].actions[2, 1] = 0, 1
     for route in routes:
         route.occupancy[2, 1] = 0.0
-    found = mixed([Part(routes[0], 30), Part(routes[1], 10)], 2)
+    found = mixed([Part(routes[0], 30), Part(routes[1], 10)], 40, 2)
     np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
 
 

@@ -39,8 +39,8 @@ TOLERANCE = 0.15
 TOLERATED_FROM = 1e4
 """Users up to whom the limits are those of chance. Inherited."""
 ODD_ROWS = 0.1
-"""Share of rows that may be odd in a problem that is stationary else. Measured: a tenth
-and a quarter were compared."""
+"""Share of rows that may be odd in a problem that is stationary else. A tenth and a quarter were
+compared; the figures were not kept."""
 
 
 def nothing_pooled(evidence: Evidence) -> Pooled:

@@ -132,7 +132,8 @@ class FlowUCB(FlowLearner[FlowSettings]):
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
         expected = counts.users * request.occupancy[rows[:2]] * chosen
         batch = Observed(rows, flow, visits, rewards, expected)
-        # Nobody begins outside the declared starts: what was counted there is noise.
+        # Nobody begins outside the declared starts. With noise, rows there have no credit; without
+        # noise every row has, and this is what keeps them out.
         begun = (rows[0] > 0) | self.problem.start[rows[1]]
         noise = (counts.noise_variance[name] for name in self.statistics)
         terms = self._terms(counts.users, *noise, last_transitions=counts.last_transitions)
@@ -239,8 +240,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
             parts, users = [Part(self._greedy(tie), left)], left
         elif self.settings["mixing"] and needed < least:
             parts.append(Part(self._greedy(tie), users - needed))
-        batch = mixed(parts, self.problem.shape.actions)
-        return Request(batch.policy, users, batch.occupancy)
+        return mixed(parts, users, self.problem.shape.actions)
 
     def _terms(
         self, users: float, noise: float, reward_noise: float, *, last_transitions: bool

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._types import FloatArray
 from discreet.learners.flow_ucb.belief import Belief
 from discreet.learners.flow_ucb.plan import Route
+from discreet.learners.flow_ucb.request import Request
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
 FEW_ROUTES = 3
@@ -30,13 +30,6 @@ class Part(NamedTuple):
 
     route: Route
     users: int
-
-
-class Mixed(NamedTuple):
-    """One policy for a whole batch, and the chance of each state ``[H, S]`` in the model."""
-
-    policy: DeterministicPolicy | StochasticPolicy
-    occupancy: FloatArray
 
 
 def several(
@@ -65,22 +58,22 @@ def several(
     return parts
 
 
-def mixed(parts: Sequence[Part], choices: int) -> Mixed:
-    """The policy whose flow in the model is the weighted mean of the parts' flows."""
+def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
+    """A batch of ``users`` whose flow in the model is the weighted mean of the parts' flows."""
     if len(parts) == 1:
         route = parts[0].route
-        return Mixed(DeterministicPolicy(route.actions), route.occupancy)
+        return Request(DeterministicPolicy(route.actions), users, route.occupancy)
     total = sum(part.users for part in parts)
     flow = np.zeros((*parts[0].route.actions.shape, choices))
     elsewhere = np.zeros_like(flow)
-    for route, users in parts:
+    for route, players in parts:
         taken = route.actions[..., None] == np.arange(choices)
-        elsewhere += users / total * taken
-        flow += users / total * taken * route.occupancy[..., None]
+        elsewhere += players / total * taken
+        flow += players / total * taken * route.occupancy[..., None]
     occupancy = flow.sum(axis=-1)
     reached = occupancy > 1e-12
     share = np.where(
         reached[..., None], flow / np.where(reached, occupancy, 1.0)[..., None], elsewhere
     )
     share /= share.sum(axis=-1, keepdims=True)
-    return Mixed(StochasticPolicy(share), occupancy)
+    return Request(StochasticPolicy(share), users, occupancy)

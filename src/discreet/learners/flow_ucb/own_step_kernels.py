@@ -17,7 +17,7 @@ USUAL_VARIANCE = 0.1
 """Per visit, where an own reward is compared with the pooled one. Not varied."""
 SHARP = 0.2
 """Standard deviation down to which an own reward has to be known to count as known well (as known
-at all: `TIGHT`). Measured: 0.05, 0.1 and 0.2."""
+at all: `TIGHT`). Measured: 0.1 and 0.2."""
 SHARP_SURPRISE = 0.5
 """Standard deviations by which one that is known well has to exceed the pooled one at least. An
 excess of a reward that is hardly known may be a large one; of one that is known well, it is noise

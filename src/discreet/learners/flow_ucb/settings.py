@@ -61,8 +61,8 @@ AHEAD = 100.0
 a row again costs another batch's noise, so that what will be needed soon is better learnt now.
 Measured: 1, 10, 30, 100 and all users left."""
 AHEAD_CONFIDENCE = 0.8
-"""What remains of the confidence there, since widths are larger from the start. Measured: 0.55,
-0.7, 0.85 and 1."""
+"""What remains of the confidence there, since widths are larger from the start. Measured: 0.7 and
+0.85; 0.8 lies between."""
 
 
 def usual_confidence(plenty: float) -> float:
@@ -86,11 +86,14 @@ def usual_confidence(plenty: float) -> float:
 
 HIDING = 1.0
 """Standard deviations of noise that may hide, in every batch, a way to a state in which nobody was
-seen: what is lost with ten states (`plan_kernels.hidden_deviation`). Measured: 0.5, 0.7 and 1."""
+seen (`plan_kernels.hidden_deviation`), and visits behind rewards (`gate`): what is lost with ten
+states. Measured for ways: 0.5, 0.7 and 1."""
 
 
 def hiding(plenty: float) -> float:
-    """What noise is taken to hide: nothing up to 10 users per unit so far, all from 100 on.
+    """Standard deviations that noise is taken to hide: none up to 10 users per unit so far.
+
+    All of them from 100 on.
 
     At first nobody was seen anywhere, and there are nearer things to find out. Measured: from the
     start, and from 10 users per unit on.
@@ -111,8 +114,8 @@ def close_caution(plenty: float) -> float:
 
     Nothing up to 1e3 users per unit so far, as much again from 1e4 on.
 
-    To look again at what is almost as good costs every user little. Measured: 0.25, 0.5 and 1, from
-    1e2 and from 1e3 users per unit on.
+    To look again at what is almost as good costs every user little. Measured: 0.5 and 1, from 1e2
+    and from 1e3 users per unit on; of all actions, 0.25 and 0.5.
 
     Args:
         plenty: users so far per unit of row and noise (that of a batch of all users).
