@@ -21,7 +21,9 @@ TRUSTS = {
 }
 
 
-def explored(trust, users=200_000, *, last=False, pooled=False, policy=None, mdp=MDP):
+def explored(
+    trust, users=200_000, *, last=False, pooled=False, policy=None, mdp=MDP, visit_variance=None
+):
     """A model after one batch."""
     policy = policy or uniform_policy(mdp.shape)
     rng = np.random.default_rng(0)
@@ -36,7 +38,9 @@ def explored(trust, users=200_000, *, last=False, pooled=False, policy=None, mdp
         played=policy.played(mdp.shape, start),
     )
     model = ExploredModel.empty(mdp.shape, pooled=pooled)
-    model.add(counts, policy, start, release.visit_variance)
+    if visit_variance is None:
+        visit_variance = release.visit_variance
+    model.add(counts, policy, start, visit_variance)
     return model
 
 
@@ -92,6 +96,16 @@ def test_noise_that_looks_like_visits_is_not_known():
     """Hardly anybody explores: all that is counted is noise."""
     model = explored(Central(0.1, 1e-6), 50)
     assert model.known.mean() < 0.5 and (model.doubt > 0).any()
+
+
+def test_visits_that_are_reported_in_part_are_doubted_by_half_of_their_variance():
+    # No noise besides: n visits of which each carries 6 are known above sqrt(3·n), from 4 on.
+    model = explored(NoPrivacy(), 30, visit_variance=6.0)
+    assert np.allclose(model.doubt, 3 * model.reward_visits)
+    few = (model.reward_visits > 0) & (model.reward_visits < 3)
+    assert few.any() and not model.known[few].any()
+    assert model.known[model.reward_visits > 3].all()
+    assert not explored(NoPrivacy(), 30).doubt.any()
 
 
 def test_a_model_travels_as_plain_values():

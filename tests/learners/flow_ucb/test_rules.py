@@ -120,12 +120,12 @@ def test_a_batch_that_has_to_be_large_holds_many_routes(monkeypatch, episodes, f
     assert sum(part.users for part in sized[few:]) < request.users
 
 
-def requested(told, batches=0, users=200, **settings):
+def requested(told, batches=0, users=200, trust=CENTRAL, **settings):
     """The next request, of 1,000 users in all: routes take action 0, but the greedy one action 1.
 
     Each of the others needs so many ``users``.
     """
-    learner = learner_of(river(0), episodes=1000, **settings)
+    learner = learner_of(river(0), trust, episodes=1000, **settings)
     learner._told, learner._batches = told, batches
     zeros, ones = Route.empty(6, 4), Route.empty(6, 4)
     ones.actions[:] = 1
@@ -138,6 +138,16 @@ def requested(told, batches=0, users=200, **settings):
 def test_users_who_are_fewer_than_half_a_batch_join_it_and_nobody_explores(left, last):
     request = requested(1000 - left, mixing=False)
     assert request.users == (left if last else 200)
+    assert (request.policy.actions == last).all()
+
+
+@pytest.mark.parametrize(("left", "last"), [(7, True), (8, False)])
+def test_users_who_are_too_few_to_be_released_join_the_batch_before_them(left, last):
+    # One honest user in four: no batch is smaller. Three left would be half of it and more.
+    trust = discreet.Shuffle(1, 1e-6, honest=0.3)
+    assert learner_of(river(0), trust).plan.least_users == 4
+    request = requested(1000 - left, users=1, trust=trust, mixing=False)
+    assert request.users == (left if last else 4)
     assert (request.policy.actions == last).all()
 
 

@@ -39,6 +39,25 @@ def test_visit_noise_factors_match_the_projection():
     np.testing.assert_array_equal(without[:3], expected[:3])
 
 
+@pytest.mark.parametrize("starts", [1, 2, 3])
+def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
+    # The projection is linear: its variance is the sum over counters of how far each moves it.
+    start, ending = np.arange(3) < starts, Looks(last_transitions=False)
+    played = np.ones((2, 3, 1), bool)
+    played[0, ~start] = False
+
+    def visits(noisy):
+        flow = consistent_flow(
+            noisy, users=1000, played=played, start=start, signed=True, looks=ending
+        )
+        return flow.visits[-1, :, 0]
+
+    counters = np.eye(18)[: 3 * starts].reshape(-1, 2, 3, 1, 3)
+    moved = np.array([visits(noisy) for noisy in counters]) - visits(np.zeros((2, 3, 1, 3)))
+    factors = visit_noise_factors(3, 2, starts, last_transitions=False)
+    np.testing.assert_allclose((moved**2).sum(axis=0), factors[-1])
+
+
 def test_a_second_look_lowers_the_doubt_by_its_precision():
     # 3 states, 2 of 3 parts free: outflow and inflow have the variance 3 each, the look 2.
     plain, looked = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
