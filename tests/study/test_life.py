@@ -129,10 +129,28 @@ def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner
             study.reissue(study.batch_size - 1)
         advance(study, study.batches)
     assert study.users == 59
-    with pytest.raises(StudyError, match="all its 59 users but 1, fewer than any batch"):
+    with pytest.raises(StudyError, match="has counted 59 of 60 users, and no batch has only 1;"):
         study.ask()
     with pytest.raises(StudyError, match="takes 2 to"):
         begin(tmp_path / "other.db", SHUFFLE, learner=learner, episodes=60).reissue(1)
+    with pytest.raises(InvalidInputError, match="episodes >= 2, the smallest release"):
+        begin(tmp_path / "tiny.db", SHUFFLE, learner=learner, episodes=1)
+    assert not (tmp_path / "tiny.db").exists()
+
+
+def test_a_closed_shuffle_study_says_that_it_was_closed(tmp_path):
+    study = begin(tmp_path / "study.db", SHUFFLE, episodes=60)
+    study.close()
+    with pytest.raises(StudyError, match="was closed after 0 users;"):
+        study.ask()
+
+
+def test_a_stream_takes_its_last_user(tmp_path):
+    study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=2)
+    advance(study, 0, users=1)
+    assert not study.finished
+    advance(study, 1, users=1)
+    assert study.finished
 
 
 def test_a_closed_study_takes_nobody_and_still_answers(tmp_path):

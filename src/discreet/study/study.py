@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._plain import JsonObject, Plain
 from discreet._types import IntArray
-from discreet.errors import DiscreetError, StudyError
+from discreet.errors import DiscreetError, InvalidInputError, StudyError
 from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
@@ -151,6 +151,11 @@ class Study:
         where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
+        if fresh.finished:
+            raise InvalidInputError(
+                f"Expected episodes >= {fresh._course.fewest}, the smallest release of this promise"
+                f", got episodes={fresh.episodes}."
+            )
         fresh._course.ask()
         state = fresh._state()
         event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
@@ -518,12 +523,16 @@ class Study:
     def _learner_batch(self) -> Batch:
         """What the learner asks for."""
         if self.finished:
-            how = "was closed after" if self._tail.closed else "has counted all its"
             few = self.episodes - self.users
-            last = f" but {few}, fewer than any batch" * (few > 0 and not self._tail.closed)
+            how = f"has counted all its {self.users} users"
+            if self._tail.closed:
+                how = f"was closed after {self.users} users"
+            elif few:
+                counted = f"{self.users} of {self.episodes} users"
+                how = f"has counted {counted}, and no batch has only {few}"
             raise StudyError(
-                f"This study {how} {self.users} users{last}; there is nothing more to ask or to "
-                f"tell, its policy and value can be read."
+                f"This study {how}; there is nothing more to ask or to tell, its policy and value "
+                f"can be read."
             )
         return self._course.ask()
 

@@ -151,6 +151,20 @@ def test_users_who_are_too_few_to_be_released_join_the_batch_before_them(left, l
     assert (request.policy.actions == last).all()
 
 
+def test_the_gate_allows_for_what_noise_hides_by_now(monkeypatch):
+    from discreet.learners.flow_ucb import learner as module
+
+    told, usual = [], module.pooled_rows
+
+    def pooled(evidence, users, doubted, hiding):
+        told.append(hiding)
+        return usual(evidence, users, doubted, hiding)
+
+    monkeypatch.setattr(module, "pooled_rows", pooled)
+    discreet.learn(river(0), learner="flow-ucb", trust=CENTRAL, episodes=10**6, seed=0)
+    assert told == sorted(told) and told[0] == 0.0 and told[-1] == 1.0
+
+
 @pytest.mark.parametrize("mixing", [True, False])
 def test_what_a_route_does_not_need_of_a_least_size_is_greedy_unless_routes_are_not_mixed(mixing):
     # Ten batches for the other half: each grows by 2^(1/10), the first from 500 by 36.

@@ -19,7 +19,7 @@ steps if the problem is declared stationary.
 """
 
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -69,7 +69,7 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         problem, plan = self.problem, self.plan
         if self.chosen.exploration == "designed":
             check_size(problem)
-        length = int(self.chosen.length or exploration_users(problem, plan))
+        length = int(self.chosen.length or min(exploration_users(problem, plan), problem.episodes))
         _validate.at_most(
             problem.episodes, "episodes counts all users, explorers included", length=length
         )
@@ -143,8 +143,7 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
     def restore(self, state: JsonObject) -> None:
         """Resume from `state` of a learner with the same problem and settings."""
         self._told, self._seed = int(state["told"]), int(state["seed"])
-        ended = sum(end <= self._told for end in accumulate(self._sizes))
-        self._batches = int(state.get("batches", ended))  # older states do not say
+        self._batches = int(state["batches"])
         self._model = ExploredModel.from_dict(state["model"])
         self._pending = None
 
