@@ -238,10 +238,10 @@ def print_shares(rows: list[Row], learner: str) -> None:
 def _percent(share: float) -> str:
     """Two digits, however small.
 
-    >>> [_percent(share) for share in (0.961, 0.0123, 0.000456)]
-    ['96%', '1.2%', '0.046%']
+    >>> [_percent(share) for share in (0.961, 0.0123, 0.000000456)]
+    ['96%', '1.2%', '0.000046%']
     """
-    return f"{float(f'{100 * share:.2g}'):.12g}%"
+    return f"{np.format_float_positional(float(f'{100 * share:.2g}'), trim='-')}%"
 
 
 def print_locks(rows: list[Row], learners: list[str]) -> None:
