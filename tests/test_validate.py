@@ -96,3 +96,10 @@ def test_exact_is_what_a_person_wrote(decimal):
 def test_exact_keeps_fractions_and_integers():
     assert _validate.exact(Fraction(1, 3)) == Fraction(1, 3)
     assert _validate.exact(7) == 7
+
+
+@pytest.mark.parametrize("value", [2.5, 2.0, True, "2", None])
+def test_an_integer_may_be_anything_but_must_be_whole(value):
+    _validate.integer(n=-3)
+    with pytest.raises(InvalidInputError, match="Expected n to be an integer, got n="):
+        _validate.integer(n=value)

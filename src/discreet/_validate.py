@@ -59,6 +59,13 @@ def delta(**values: object) -> None:
             raise _fail(name, value, f"{name} in [0, 1)")
 
 
+def integer(**values: object) -> None:
+    """Each value is a whole number; 2.0 is none."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise _fail(name, value, f"{name} to be an integer")
+
+
 def count(minimum: int = 1, /, **values: object) -> None:
     """Each value is an integer of at least ``minimum``."""
     for name, value in values.items():

@@ -15,7 +15,6 @@ beyond it in `Settings.check`.
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from discreet import _validate
@@ -121,8 +120,7 @@ def _check_kind(name: str, value: object, kind: Any) -> None:
         if not isinstance(value, bool):
             raise InvalidInputError(f"Expected {name} to be True or False, got {name}={value!r}.")
     elif kind is int:
-        if not isinstance(value, Integral):  # from which number on is for `check` to say
-            raise InvalidInputError(f"Expected {name} to be an integer, got {name}={value!r}.")
+        _validate.integer(**{name: value})  # from which number on is for `check` to say
         _validate.count(0, **{name: value})
     elif kind is float:
         _validate.real(**{name: value})
