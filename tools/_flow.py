@@ -5,7 +5,7 @@ import math
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,10 @@ class Cell(NamedTuple):
         return "no privacy" if self.trust == "none" else f"{self.trust}, eps={self.epsilon:g}"
 
 
+Cells = dict[Cell, dict[tuple[int, int], Row]]
+"""Runs by cell, seed and number."""
+
+
 def short(number: float) -> str:
     """A number of users as tables say it.
 
@@ -42,9 +46,16 @@ def short(number: float) -> str:
     return f"{number:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
-def by_cell(rows: list[Row], learner: str) -> dict[Cell, dict[tuple[int, int], Row]]:
+def print_lines(head: list[str], lines: Iterable[Iterable[str]]) -> None:
+    """A table as pages have it, each line as soon as it is known."""
+    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
+    for line in lines:
+        print(f"| {' | '.join(line)} |")
+
+
+def by_cell(rows: list[Row], learner: str) -> Cells:
     """The runs of one learner in each cell, by seed and run."""
-    cells: dict[Cell, dict[tuple[int, int], Row]] = defaultdict(dict)
+    cells: Cells = defaultdict(dict)
     for row in rows:
         if row.learner == learner:
             cell = Cell(row.problem, row.trust, row.epsilon, row.episodes)

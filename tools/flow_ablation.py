@@ -13,11 +13,12 @@ differ only where users are scarce (below 30 per unit of noise and row), or late
 """
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from benchmarks.flow_problems import LARGE, PROBLEMS, problem
-from benchmarks.flow_rows import read_rows, trust_model
+from benchmarks.flow_rows import Row, read_rows, trust_model
 from benchmarks.flow_variants import PLAIN, VARIANTS
 
 from discreet.learners.flow_ucb.learner import FlowUCB
@@ -27,11 +28,13 @@ from discreet.learners.registry import get_learner
 from tools._flow import (
     TRUSTS,
     Cell,
+    Cells,
     add_numbers,
     by_cell,
     learner,
     obey,
     positive,
+    print_lines,
     regrets,
     run,
     short,
@@ -48,25 +51,27 @@ def print_table(path: Path) -> None:
     rows = read_rows(path)
     shipped = by_cell(rows, SHIPPED)
     sizes = sorted({cell.episodes for cell in shipped})
-    print(
-        "| regret over that of flow-ucb | "
-        + " | ".join(f"K={short(size)} (worst)" for size in sizes)
-        + " |"
-    )
-    print("|---" * (len(sizes) + 1) + "|")
     # A row of uniform-etc is what exploring alone costs.
-    names = dict.fromkeys(row.learner for row in rows)
-    for name in (one for one in names if one not in (SHIPPED, "uniform-etc")):
-        found: dict[int, dict[Cell, float]] = {size: {} for size in sizes}
-        same: dict[int, int] = dict.fromkeys(sizes, 0)
-        for cell, runs in by_cell(rows, name).items():
-            keys = sorted(set(runs) & set(shipped.get(cell, {})))
-            if keys:
-                ours, usual = regrets(runs, keys), regrets(shipped[cell], keys)
-                found[cell.episodes][cell] = ours.mean() / usual.mean()
-                same[cell.episodes] += np.array_equal(ours, usual)
-        cells = (_summary(found[size], same[size]) for size in sizes)
-        print(f"| {_described(name)} | " + " | ".join(cells) + " |")
+    names = dict.fromkeys(
+        row.learner for row in rows if row.learner not in (SHIPPED, "uniform-etc")
+    )
+    head = ["regret over that of flow-ucb", *(f"K={short(size)} (worst)" for size in sizes)]
+    print_lines(
+        head, ([_described(name), *_compared(rows, name, shipped, sizes)] for name in names)
+    )
+
+
+def _compared(rows: list[Row], name: str, shipped: Cells, sizes: list[int]) -> list[str]:
+    """What a variant has of the regret as shipped, by number of users."""
+    found: dict[int, dict[Cell, float]] = {size: {} for size in sizes}
+    same: dict[int, int] = dict.fromkeys(sizes, 0)
+    for cell, runs in by_cell(rows, name).items():
+        keys = sorted(set(runs) & set(shipped.get(cell, {})))
+        if keys:
+            ours, usual = regrets(runs, keys), regrets(shipped[cell], keys)
+            found[cell.episodes][cell] = ours.mean() / usual.mean()
+            same[cell.episodes] += np.array_equal(ours, usual)
+    return [_summary(found[size], same[size]) for size in sizes]
 
 
 def _described(name: str) -> str:
@@ -91,9 +96,11 @@ def _summary(ratios: dict[Cell, float], same: int) -> str:
 
 def print_scarcity(options: argparse.Namespace) -> None:
     """Users per unit of noise and row, by problem and number of users."""
-    sizes = options.episodes
-    print("| users per unit | " + " | ".join(f"K={short(size)}" for size in sizes) + " |")
-    print("|---" * (len(sizes) + 1) + "|")
+    head = ["users per unit", *(f"K={short(size)}" for size in options.episodes)]
+    print_lines(head, _scarcity(options))
+
+
+def _scarcity(options: argparse.Namespace) -> Iterator[list[str]]:
     for name in options.problems:
         mdp = problem(name, options.seed)
         for trust in (trust_model(kind, options.epsilons[0]) for kind in options.trusts):
@@ -102,10 +109,10 @@ def print_scarcity(options: argparse.Namespace) -> None:
             )
             units = [
                 users_per_unit(public_facts(mdp, k), plan.noise_variance(k)["transitions"])
-                for k in sizes
+                for k in options.episodes
             ]
             cells = (f"{unit:.3g}{' (scarce)' * (unit < SCARCE)}" for unit in units)
-            print(f"| {name}, {trust.name} | " + " | ".join(cells) + " |")
+            yield [f"{name}, {trust.name}", *cells]
 
 
 def main(about: str | None, problems: list[str], more: list[str]) -> None:

@@ -36,6 +36,7 @@ from tools._flow import (
     learner,
     obey,
     positive,
+    print_lines,
     regrets,
     run,
     short,
@@ -143,12 +144,10 @@ def within(found: Estimate) -> bool:
     return found.value <= 1.15 and found.low <= 1.1
 
 
-def print_lines(title: str, head: Iterable[str], lines: Iterable[Iterable[str]]) -> None:
+def print_titled(title: str, head: list[str], lines: Iterable[Iterable[str]]) -> None:
     """A table under its title."""
-    head = list(head)
-    print(f"\n{title[:1].upper()}{title[1:]}:\n\n| {' | '.join(head)} |\n{'|---' * len(head)}|")
-    for line in lines:
-        print(f"| {' | '.join(line)} |")
+    print(f"\n{title[:1].upper()}{title[1:]}:\n")
+    print_lines(head, lines)
 
 
 def print_table(rows: list[Row], learner: str, old: str) -> None:
@@ -157,12 +156,13 @@ def print_table(rows: list[Row], learner: str, old: str) -> None:
     head = ["problem", "K", learner, "share of uniform", old, "hindsight ETC (n)"]
     head += ["new/old", "new/better", "runs", "batches, most"]
     for promise, cells in groupby(sorted(found, key=_by_promise), lambda one: one.cell.promise):
-        print_lines(promise, head, map(_line, cells))
+        print_titled(promise, head, map(_line, cells))
     judged = [one for one in found if one.judged]
     above = [one.cell for one in judged if not within(one.over_better)]
     names = [f"{cell.problem} ({cell.promise}, K={short(cell.episodes)})" for cell in above]
     print(f"\nWithin the goal: {len(judged) - len(above)} of {len(judged)} cells with both rivals")
-    print("\n".join(["Above it: " + ("; ".join(names) or "none")] if judged else []))
+    if judged:
+        print(f"Above it: {'; '.join(names) or 'none'}")
     _print_geometric_means(found, learner, old)
 
 
@@ -210,7 +210,7 @@ def _print_by_size(title: str, first: str, cells: dict[tuple[str, int], str]) ->
         [name, *(cells.get((name, size), "") for size in sizes)]
         for name in dict.fromkeys(name for name, _ in cells)
     )
-    print_lines(title, [first, *(f"K={short(size)}" for size in sizes)], lines)
+    print_titled(title, [first, *(f"K={short(size)}" for size in sizes)], lines)
 
 
 def print_means(rows: list[Row], learner: str) -> None:
@@ -267,7 +267,7 @@ def print_locks(rows: list[Row], learners: list[str]) -> None:
             )
         head = ["problem", "promise", "locked in", "worst last share", "share of regret"]
         for size, lines in tables.items():
-            print_lines(f"{name}, K={short(size)}", [*head, "batches, most"], lines)
+            print_titled(f"{name}, K={short(size)}", [*head, "batches, most"], lines)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from numbers import Integral, Rational, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from discreet._plain import Plain
 from discreet.errors import InvalidInputError
@@ -59,17 +59,22 @@ def delta(**values: object) -> None:
             raise _fail(name, value, f"{name} in [0, 1)")
 
 
+def _whole(value: object) -> TypeGuard[int]:
+    """An integer of any kind; True and 2.0 are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def integer(**values: object) -> None:
     """Each value is a whole number; 2.0 is none."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral):
+        if not _whole(value):
             raise _fail(name, value, f"{name} to be an integer")
 
 
 def count(minimum: int = 1, /, **values: object) -> None:
     """Each value is an integer of at least ``minimum``."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        if not _whole(value) or value < minimum:
             raise _fail(name, value, f"{name} to be an integer >= {minimum}")
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray
-from discreet.errors import StudyError, UnsupportedError
+from discreet.errors import InvalidInputError, StudyError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
@@ -183,6 +183,28 @@ def make_course(
         f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
         f"'flow-ucb', for instance."
     )
+
+
+def check_first_release(course: Course) -> None:
+    """Refuse a study that has fewer users than a release."""
+    if course.problem.episodes < course.fewest:
+        raise InvalidInputError(
+            f"Expected episodes >= {course.fewest}, the smallest release of this promise, got "
+            f"episodes={course.problem.episodes}."
+        )
+
+
+def how_it_ended(users: int, episodes: int, *, closed: bool) -> str:
+    """What became of a study of ``episodes`` users that takes nobody any more.
+
+    >>> how_it_ended(59, 60, closed=False)
+    'has counted 59 of 60 users, and no batch has only 1'
+    """
+    if closed:
+        return f"was closed after {users} users"
+    if users < episodes:
+        return f"has counted {users} of {episodes} users, and no batch has only {episodes - users}"
+    return f"has counted all its {users} users"
 
 
 def check_reports_or_episodes(course: Course, data: Data, users: int) -> None:

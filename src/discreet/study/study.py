@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._plain import JsonObject, Plain
 from discreet._types import IntArray
-from discreet.errors import DiscreetError, InvalidInputError, StudyError
+from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
@@ -38,7 +38,12 @@ from discreet.privacy.trust import TrustModel
 from discreet.study import config as configs
 from discreet.study import intake, policy_file, store
 from discreet.study.config import Names, SamplerName
-from discreet.study.courses import check_reports_or_episodes, make_course
+from discreet.study.courses import (
+    check_first_release,
+    check_reports_or_episodes,
+    how_it_ended,
+    make_course,
+)
 from discreet.study.knowledge import Answer, Estimate, Knowledge, of_release
 from discreet.study.ledger import Tail
 from discreet.study.names import digests_of, seen_before
@@ -151,11 +156,7 @@ class Study:
         where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
-        if fresh.finished:
-            raise InvalidInputError(
-                f"Expected episodes >= {fresh._course.fewest}, the smallest release of this promise"
-                f", got episodes={fresh.episodes}."
-            )
+        check_first_release(fresh._course)
         fresh._course.ask()
         state = fresh._state()
         event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
@@ -523,13 +524,7 @@ class Study:
     def _learner_batch(self) -> Batch:
         """What the learner asks for."""
         if self.finished:
-            few = self.episodes - self.users
-            how = f"has counted all its {self.users} users"
-            if self._tail.closed:
-                how = f"was closed after {self.users} users"
-            elif few:
-                counted = f"{self.users} of {self.episodes} users"
-                how = f"has counted {counted}, and no batch has only {few}"
+            how = how_it_ended(self.users, self.episodes, closed=self._tail.closed)
             raise StudyError(
                 f"This study {how}; there is nothing more to ask or to tell, its policy and value "
                 f"can be read."
