@@ -917,13 +917,6 @@ _STUDY = (
         ("test_two_processes_cannot_both_count_one_batch",),
     ),
     Mutant(
-        "open-nodes-without-noise",
-        "the memory of a central stream holds exact sums",
-        "        self.open[level] = self._noise.law.draw(self._sampler, (self._cells,))\n",
-        "        self.open[level] = 0\n",
-        ("test_every_node_carries_noise_from_its_first_moment",),
-    ),
-    Mutant(
         "fewer-users-under-shuffle",
         "reports that hide among n are counted in a smaller batch",
         "        if self._course.fixed and users != most:\n",
@@ -1728,10 +1721,89 @@ _PAPERS = (
     ),
 )
 
+_STORED_TREE = (
+    Mutant(
+        "stored-node-closed-bare",
+        "a node is released with the noise that every copy of the file has seen",
+        "self.closed[level] = before + self.open[level] + law.draw(self._sampler, size)",
+        "self.closed[level] = before + self.open[level]",
+        (
+            "test_one_more_user_in_the_original_and_in_a_copy_meets_different_noise",
+            "test_every_node_has_two_draws_of_its_own",
+        ),
+    ),
+    Mutant(
+        "stored-node-closed-bare-at-64",
+        "nodes that close at users 64, 128, ... get no second draw",
+        "self.open[level] + law.draw(self._sampler, size)",
+        "self.open[level] + law.draw(self._sampler, size) * (self.users % 64 != 0)",
+        ("test_every_node_has_two_draws_of_its_own",),
+    ),
+    Mutant(
+        "stored-node-opened-bare",
+        "nodes hold exact sums while they are open",
+        "self.open[level] = law.draw(self._sampler, size)",
+        "self.open[level] = 0",
+        ("test_every_node_has_two_draws_of_its_own",),
+    ),
+    Mutant(
+        "stored-node-opened-bare-at-64",
+        "nodes that open at users 64, 128, ... hold exact sums",
+        "self.open[level] = law.draw(self._sampler, size)",
+        "self.open[level] = law.draw(self._sampler, size) * (self.users % 64 != 0)",
+        ("test_every_node_has_two_draws_of_its_own",),
+    ),
+    Mutant(
+        "stored-draw-shared",
+        "the draw that closes a node opens the next one, where a copy shows it",
+        "self.open[level] = law.draw(self._sampler, size)",
+        "self.open[level] = self.closed[level] - before - self.open[level]",
+        ("test_every_node_has_two_draws_of_its_own",),
+    ),
+    Mutant(
+        "stored-tree-unsealed",
+        "what is not released yet stands in the file as it is",
+        "StoredTree(self._plan, sampler, seal if sampler.secure else None)",
+        "StoredTree(self._plan, sampler, None)",
+        ("test_what_a_kill_leaves_beside_the_file_takes_no_noise_away",),
+    ),
+    Mutant(
+        "seal-one-nonce",
+        "all writes are encrypted with one nonce: two of them show the users in between",
+        "nonce = secrets.token_bytes(_NONCE)",
+        "nonce = bytes(_NONCE)",
+        ("test_every_write_is_sealed_anew",),
+    ),
+    Mutant(
+        "stream-study-seeded",
+        "a secure stream study draws its noise from a generator that stands in its file",
+        "return SecureSampler() if self._secure else SimulationSampler",
+        "return SecureSampler() if self._secure and self.batches < 0 else SimulationSampler",
+        ("test_one_more_user_in_the_original_and_in_a_copy_meets_different_noise",),
+    ),
+    Mutant(
+        "stream-study-low-bits",
+        "1e-13 of the data is added to what a stream study releases",
+        "values = running.release().astype(np.float64)",
+        "counts = data.counts(plan.shape, np.random.default_rng(0))\n        exact = "
+        "flatten(counts, plan.statistics, stationary=plan.stationary)\n        "
+        "values = running.release().astype(np.float64) + 1e-13 * exact",
+        ("test_a_central_stream_releases_its_closed_nodes_and_nothing_else",),
+    ),
+    Mutant(
+        "stored-tree-understated",
+        "widths and dossiers count one of the two draws of a node",
+        "noise=dataclasses.replace(noise, draws=2)",
+        "noise=dataclasses.replace(noise, draws=1)",
+        ("test_releases_have_the_variance_of_the_plan",),
+    ),
+)
+
 MUTANTS = (
     *_ONE_SHOT,
     *_CENTRED,
     *_STREAMS,
+    *_STORED_TREE,
     *_LOCAL,
     *_SHUFFLE,
     *_CLASSES,

@@ -14,6 +14,7 @@ from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.study import check_study, ledger, names, store
 from discreet.study.check import _small
 from discreet.study.roll import split
+from discreet.study.seal import StudySeal
 from discreet.study.study import Study
 from helpers.studies import sql
 
@@ -338,16 +339,45 @@ class ExactSums(Study):
     """A central stream that keeps what it counted."""
 
     def _release(self, data, users):
-        before = self._course._central.open.copy()
+        nodes = self._course.running
+        before = nodes.open.copy()
         released = super()._release(data, users)
-        self._course._central.closed[0] = (self._course._central.open - before)[-1]
+        nodes.closed[0] = (nodes.open - before)[-1]
         return released
 
 
-def test_exact_sums_of_a_stream(tmp_path):
+class OneDraw(Study):
+    """A node is released with the noise that stood in the file before."""
+
+    def _release(self, data, users):
+        nodes = self._course.running
+        before = nodes.open[-1].copy(), nodes.open[0].copy()
+        released = super()._release(data, users)
+        nodes.closed[0] = before[1] + nodes.open[-1] - before[0]
+        return released
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (ExactSums, "exact sums of the users told so far stand in the file"),
+        (OneDraw, "takes the noise away from those who are counted after it"),
+    ],
+)
+def test_what_a_stream_keeps(tmp_path, kind, found):
     config = config_of(tmp_path / "study.db", trust=discreet.Central(1), learner="dp-ucbvi")
-    (problem,) = check_study(lambda path: ExactSums.begin(path, config)).problems
-    assert "exact sums of the users told so far stand in the file" in problem
+    (problem,) = check_study(lambda path: kind.begin(path, config)).problems
+    assert found in problem
+
+
+def test_a_stream_without_a_seal(tmp_path, monkeypatch):
+    changes = {"trust": discreet.Central(1, 1e-6), "learner": "dp-ucbvi"}
+    config = config_of(tmp_path / "study.db", sampler="secure", **changes)
+    made = lambda path: Study.begin(path, config)  # noqa: E731
+    assert check_study(made).problems == ()
+    monkeypatch.setattr(StudySeal, "close", lambda self, content: content)
+    monkeypatch.setattr(StudySeal, "open", lambda self, sealed: sealed)
+    assert "stands in the file without a seal" in "".join(check_study(made).problems)
 
 
 class RoundsOnlyWhatNeedsIt(Study):

@@ -19,7 +19,7 @@ def made(learner="flow-ucb", trust=None, **settings):
     rng = np.random.default_rng(1)
     sampler = SimulationSampler(np.random.default_rng(2))
     trust = trust or discreet.Central(1, 1e-6)
-    return make_course(learner, PROBLEM, trust, rng, settings, sampler=sampler)
+    return make_course(learner, PROBLEM, trust, rng, settings, sampler=sampler, seal=None)
 
 
 def told(course, seed, users):

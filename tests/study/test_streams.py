@@ -115,7 +115,20 @@ def test_a_stream_that_is_resumed_draws_no_noise_of_its_own(tmp_path, monkeypatc
     advance(study)
     monkeypatch.setattr(SimulationSampler, "discrete_gaussian", lambda *_: 1 / 0)
     again = discreet.resume(study.path)
-    np.testing.assert_array_equal(again._course._central.open, study._course._central.open)
+    np.testing.assert_array_equal(again._course.running.open, study._course.running.open)
+
+
+def test_a_central_stream_releases_its_closed_nodes_and_nothing_else(tmp_path):
+    """Whole numbers, bit for bit: nothing of the data is in what they leave over."""
+    study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=300)
+    for users in (63, 1, 1, 200):
+        advance(study, users, users=users)
+        counts = study._course.counts
+        parts = [counts.transitions, counts.visits, counts.rewards]
+        released = np.concatenate([part.ravel() for part in parts])
+        np.testing.assert_array_equal(released, study._course.running.release())
+        written = discreet.resume(study.path)._course.counts
+        np.testing.assert_array_equal(written.transitions, counts.transitions)
 
 
 def test_streams_that_would_write_exact_sums_are_refused(tmp_path):
@@ -131,11 +144,11 @@ def test_streams_that_would_write_exact_sums_are_refused(tmp_path):
 def test_a_failed_tell_leaves_the_stream_as_it_was(tmp_path, monkeypatch):
     study = begin(tmp_path / "study.db", learner="dp-ucbvi", episodes=40)
     advance(study, 0)
-    before = study._course._central.open.copy()
+    before = study._course.running.open.copy()
     with monkeypatch.context() as broken:
         broken.setattr(study, "_write", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             advance(study, 1)
-    np.testing.assert_array_equal(study._course._central.open, before)
+    np.testing.assert_array_equal(study._course.running.open, before)
     advance(study, 1)
     assert discreet.resume(study.path).users == 2

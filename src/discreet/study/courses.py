@@ -19,6 +19,7 @@ from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.mechanisms.stored_tree import Seal
 from discreet.privacy.plans import BatchPlan, Encoder, StreamPlan, with_counts, with_reports
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts
@@ -52,6 +53,11 @@ class Course(ABC):
     def fewest(self) -> int:
         """Users of the smallest release."""
         return 1
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the file holds something that only the study's key opens."""
+        return False
 
     @abstractmethod
     def ask(self) -> Batch:
@@ -160,6 +166,7 @@ def make_course(
     settings: Mapping[str, object],
     *,
     sampler: Sampler,
+    seal: Seal,
 ) -> Course:
     """The course of a learner of the roster.
 
@@ -170,6 +177,7 @@ def make_course(
         rng: breaks ties.
         settings: the learner's own.
         sampler: of the study; a central stream draws from it before the first user comes.
+        seal: encrypts what a central stream has not released yet.
     """
     spec = get_learner(name)
     check_trust(spec, trust)
@@ -178,7 +186,7 @@ def make_course(
     if spec.make is not None and issubclass(spec.make, StreamLearner):
         from discreet.study.streams import StreamCourse
 
-        return StreamCourse(spec.make, problem, trust, rng, settings, sampler=sampler)
+        return StreamCourse(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
     raise UnsupportedError(
         f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
         f"'flow-ucb', for instance."

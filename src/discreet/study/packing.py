@@ -14,7 +14,7 @@ from discreet.study.ledger import Row, canonical
 
 _LEAST = 8
 """Shorter lists stay in the JSON text."""
-_KINDS = {"int64": "<i8", "float64": "<f8", "bool": "|b1"}
+_KINDS = {"int64": "<i8", "float64": "<f8", "bool": "|b1", "uint8": "|u1"}
 _ARRAY = "$array"
 
 

@@ -10,10 +10,18 @@ OPERATOR = (
 )
 """What a central study assumes of who runs it."""
 COPIES = (
-    "others see at most one copy of the study's file: two of them, or the file and its log after a "
-    "crash, show the exact sums of those counted in between",
+    "without the study's key any number of copies of its file, backups and what a crash leaves "
+    "show no more than the releases; with the key one copy shows no more either, but two show the "
+    "exact sums of those counted in between",
+    "a copy that is restored and goes on is a second study from there on: who is counted in both "
+    "is in two releases",
 )
-"""What a central stream assumes of its file: backups are copies."""
+"""What a central stream assumes of its file (proof: `privacy.mechanisms.stored_tree`)."""
+CRASH = (
+    "a tell that was cut short is dropped when the study is opened next: who copied the disk "
+    "before that may see one release more of those people"
+)
+"""What a central study assumes of a crash: its log can hold a release that was not counted."""
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
 
 
@@ -30,7 +38,7 @@ def promise(
     """
     fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
     if released.notion != "none":
-        central = COPIES if stream else OPERATOR
+        central = (*(COPIES if stream else OPERATOR), CRASH)
         operator = central if released.notion == "JDP" else ()
         fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
         fields["epsilon"] = releases * released.epsilon

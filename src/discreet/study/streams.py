@@ -1,8 +1,8 @@
 """Stream learners on real data: one policy per user, one user after the other.
 
 What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes of
-a tree that carry their noise from the start (`privacy.mechanisms.open_tree`). The mechanisms with
-exact sums in their memory are refused.
+a tree that get noise when they open and when they close (`privacy.mechanisms.stored_tree`). The
+mechanisms with exact sums in their memory are refused.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from discreet.learners.base import Batch, Problem, StreamLearner
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.choice import least_noise
-from discreet.privacy.mechanisms.open_tree import MECHANISMS, OpenTree
+from discreet.privacy.mechanisms.stored_tree import MECHANISMS, Seal, StoredTree, on_disk
 from discreet.privacy.plans import Encoder, ReportStreamPlan, StreamPlan, unflatten, with_reports
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
@@ -67,6 +67,7 @@ class StreamCourse(Course):
         settings: Mapping[str, object],
         *,
         sampler: Sampler,
+        seal: Seal,
     ) -> None:
         super().__init__(problem, trust)
         chosen = kind.settings_type.choose(
@@ -75,14 +76,14 @@ class StreamCourse(Course):
         self._plan = _plan(problem, trust)
         self.learner = kind(problem, self._plan, rng, chosen)
         self._secure = sampler.secure
-        self._central: OpenTree | _Sums | None = None
+        self.running: StoredTree | _Sums | None = None
         self._reports: ReportRelease | None = None
         if isinstance(self._plan, ReportStreamPlan):
             self._reports = self._plan.open(sampler)
         elif trust.notion == "none":
-            self._central = _Sums(self._plan)
+            self.running = _Sums(self._plan)
         else:
-            self._central = OpenTree(self._plan, sampler)
+            self.running = StoredTree(self._plan, sampler, seal if sampler.secure else None)
         self.counts = no_counts(self._plan)
         self._policy: Policy | None = None
 
@@ -90,6 +91,11 @@ class StreamCourse(Course):
     def plan(self) -> StreamPlan:
         """The calibrated continual release."""
         return self._plan
+
+    @property
+    def sealed(self) -> bool:
+        """Sums that are not released yet are written down, sealed."""
+        return self._secure and isinstance(self.running, StoredTree)
 
     def ask(self) -> Batch:
         """The policy for the next user."""
@@ -107,7 +113,7 @@ class StreamCourse(Course):
         """Cumulative statistics after these users."""
         if not isinstance(data, Trajectories):
             return self._add_reports(np.asarray(data), users)
-        running, plan = self._central, self._plan
+        running, plan = self.running, self._plan
         if running is None:
             raise UnsupportedError("A stream of reports takes no episodes; encode them first.")
         for user in range(users):
@@ -134,7 +140,7 @@ class StreamCourse(Course):
 
     def state(self) -> dict[str, Plain]:
         """Sums or nodes, what was released last, the learner's memory, the pending policy."""
-        running = self._central.state() if self._central else {}
+        running = self.running.state() if self.running else {}
         sums = self._reports.sums() if self._reports else running
         state: dict[str, Any] = {
             "users": self.counts.users,
@@ -148,8 +154,8 @@ class StreamCourse(Course):
     def restore(self, state: JsonObject) -> None:
         """Go on from `state`."""
         users = int(state["users"])
-        if self._central:
-            self._central.restore(state["sums"], users)
+        if self.running:
+            self.running.restore(state["sums"], users)
         if self._reports:
             self._reports.go_on(state["sums"], users)
         values = np.array(state["released"], np.float64)
@@ -177,7 +183,7 @@ def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
         possible = ["tree-laplace"]
     trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
     plans: list[StreamPlan] = [one.calibrate(problem.shape, **options) for one in trusts]
-    return least_noise(plans, problem.episodes)
+    return on_disk(least_noise(plans, problem.episodes))
 
 
 def _values(counts: PrivateCounts) -> FloatArray:

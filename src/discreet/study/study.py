@@ -50,6 +50,7 @@ from discreet.study.names import digests_of, seen_before
 from discreet.study.promise import promise
 from discreet.study.prospect import Prospect, users_needed
 from discreet.study.roll import Roll, split
+from discreet.study.seal import StudySeal
 from discreet.study.store import Change, Content, Event, Store
 from discreet.study.streams import StreamCourse
 
@@ -136,6 +137,7 @@ class Study:
         self._config, self._key = config, key
         self._secure = config["sampler"] == "secure"
         self._generators = configs.generators(config)
+        self._seal = StudySeal(path, hashlib.sha256(key).hexdigest()[:12])
         self._course = make_course(
             config["learner"],
             configs.problem_of(config),
@@ -143,6 +145,7 @@ class Study:
             self._generators["policy"],
             dict(config["settings"]),
             sampler=self._sampler(),
+            seal=self._seal,
         )
         self._knowledge = Knowledge(self._course.problem)
         self._roll = Roll()
@@ -158,9 +161,15 @@ class Study:
         fresh = cls(where, config, secrets.token_bytes(32))
         check_first_release(fresh._course)
         fresh._course.ask()
-        state = fresh._state()
-        event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
-        fresh._tail = fresh._store.create(config, fresh._key, event)
+        if fresh._course.sealed:
+            fresh._seal.create()
+        try:
+            state = fresh._state()
+            event = Event("start", {"guarantee": str(fresh.guarantee)}, state)
+            fresh._tail = fresh._store.create(config, fresh._key, event)
+        except BaseException:
+            fresh._seal.remove()
+            raise
         fresh._saved = state
         return fresh
 
@@ -193,6 +202,11 @@ class Study:
     def head(self) -> str:
         """The digest of all that was told so far: note it, and give it to `resume`."""
         return self._tail.head
+
+    @property
+    def key_file(self) -> Path | None:
+        """Where the key of what is not released yet is kept (central streams): not in backups."""
+        return self._seal.path if self._course.sealed else None
 
     @property
     def names(self) -> Vocabulary:

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.mechanisms.stored_tree import StoredTree
 from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.study.courses import BatchCourse
+from discreet.study.streams import StreamCourse
 from discreet.study.study import Study
 
 Data = Trajectories | ArrayLike
@@ -45,6 +47,8 @@ class Trial:
         """The same study once more, from a copy of its file."""
         where = self._new_folder() / study.path.name
         shutil.copyfile(study.path, where)
+        if study.key_file:
+            shutil.copyfile(study.key_file, where.with_name(study.key_file.name))
         return type(study).resume(where)
 
     def crashed(self, file: bytes, log: bytes) -> Path:
@@ -182,10 +186,11 @@ def log_of_a_tell(study: Study) -> bytes:
         return log_of(study.path).read_bytes()
 
 
-def numbers_in(study: Study) -> FloatArray:
-    """All sums that a stream keeps."""
-    sums: Any = study._course.state()["sums"]
-    return np.concatenate([np.ravel(part) for part in sums.values()])
+def tree_of(study: Study) -> StoredTree | None:
+    """The nodes that a central stream keeps."""
+    course = study._course
+    nodes = course.running if isinstance(course, StreamCourse) else None
+    return nodes if isinstance(nodes, StoredTree) else None
 
 
 def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -60,11 +60,14 @@ command = grouped(begin)
 def _show(study: "Study", *, json: bool) -> None:
     prospect, guarantee = study.prospect, study.guarantee
     plain = {**facts_of(study), "users_needed": prospect.users_needed, "token": study.token}
+    plain["key"] = key = None if study.key_file is None else str(study.key_file)
+    kept = f"{key}; keep it, and not in the backups of the study: without it nobody can be counted"
     rows = [
         ("promised to every user", str(guarantee)),
         *(("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)),
         ("what to expect", prospect.needed),
         ("first batch", counted(study.batch_size, "user")),
+        *([("key", kept)] if key else []),
         ("head", study.head),
     ]
     answer(plain, f"Study {study.path} begins", rows, json=json)

@@ -14,7 +14,14 @@ from discreet.privacy.auditing.paths.batches import (
 )
 from discreet.privacy.auditing.paths.layers import layered_paths
 from discreet.privacy.auditing.paths.path import Kind, Path
-from discreet.privacy.auditing.paths.streams import ADD, BLOCK, long_path, stream_paths
+from discreet.privacy.auditing.paths.streams import (
+    ADD,
+    BLOCK,
+    DISK,
+    long_path,
+    stream_paths,
+    takes,
+)
 from discreet.privacy.auditing.paths.vectors import vector_paths
 from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.roster import TINY, Entry, LayeredEntry, VectorEntry, layers, vectors
@@ -115,18 +122,20 @@ def _long(entry: Entry, *, quick: bool) -> Iterator[Case]:
     plan = entry.long()
     if isinstance(plan, BatchPlan):
         return
-    path = long_path(plan, ADD, secure=True)
-    yield Case(
-        entry.name,
-        entry.calibration,
-        plan.guarantee.notion,
-        entry.claimed,
-        path.label,
-        entry.kind,
-        (path,),
-        lambda: None,
-        lambda: None if path.window else probe(long_path(plan, BLOCK, secure=False)),
-    )
+    for name in (ADD, DISK) if takes(plan, DISK) else (ADD,):
+        path = long_path(plan, name, secure=True)
+        hinted = name == ADD and not path.window
+        yield Case(
+            entry.name,
+            entry.calibration,
+            plan.guarantee.notion,
+            entry.claimed,
+            path.label,
+            entry.kind,
+            (path,),
+            lambda: None,
+            (lambda: probe(long_path(plan, BLOCK, secure=False))) if hinted else lambda: None,
+        )
 
 
 def _vector(vector: VectorEntry) -> Iterator[Case]:

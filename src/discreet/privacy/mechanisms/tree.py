@@ -133,13 +133,18 @@ def prefix_levels(episode: int, levels: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeNoise(CumulativeNoise):
-    """Prefix sums of tree nodes, each with one draw of ``law``."""
+    """Prefix sums of tree nodes, each with ``draws`` independent draws of ``law``.
+
+    One draw is what the guarantee needs; a tree on a disk has two (`stored_tree`).
+    """
 
     law: NoiseLaw
+    draws: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_exact((self.levels + 1) * self.law.variance)  # no prefix has more nodes
+        most = self.draws * (self.levels + 1)  # no prefix has more nodes
+        check_exact(most * self.law.variance)
 
     @property
     def levels(self) -> int:
@@ -152,12 +157,12 @@ class TreeNoise(CumulativeNoise):
         return len(prefix_levels(episode, self.levels))
 
     def variance(self, episode: int) -> float:
-        """One node variance per term."""
-        return self.terms(episode) * self.law.variance
+        """Variances add up."""
+        return self.terms(episode) * self.draws * self.law.variance
 
     def bound(self, episode: int, failure: float) -> float:
         """Chernoff bound over the nodes summed at this time, not a worst case over K."""
-        return _sum_bound(self.law, self.terms(episode), float(failure))
+        return _sum_bound(self.law, self.draws * self.terms(episode), float(failure))
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """Looked up by the number of terms."""
@@ -167,7 +172,8 @@ class TreeNoise(CumulativeNoise):
         return self._bounds_of(terms, failure)
 
     def _bounds_of(self, terms: IntArray, failure: float) -> FloatArray:
-        table = [_sum_bound(self.law, max(1, n), float(failure)) for n in range(terms.max() + 1)]
+        most = range(terms.max() + 1)
+        table = [_sum_bound(self.law, self.draws * max(1, n), float(failure)) for n in most]
         bounds: FloatArray = np.array(table)[terms]
         return bounds
 
@@ -199,7 +205,11 @@ class _TreeRun(NoiseRun):
 
         for strip in strips(*out.shape):
             # Exactly one node that prefixes use closes at each time.
-            fresh = law.draw(self.sampler, out[strip].shape)
+            shape, draws = out[strip].shape, self._noise.draws
+            once = draws == 1
+            fresh = (
+                law.draw(self.sampler, shape) if once else law.draw_sum(self.sampler, draws, shape)
+            )
             tree_prefix(fresh, first + strip.start, self._nodes, self._total, out[strip])
 
 

@@ -26,8 +26,8 @@ from discreet.privacy.auditing.paths.batches import RELEASE, batch_path
 from discreet.privacy.auditing.reports import device
 from discreet.privacy.auditing.roster import entries
 from discreet.privacy.auditing.run import AuditRow, audit
-from discreet.privacy.mechanisms.open_tree import OpenTree
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+from discreet.privacy.mechanisms.stored_tree import StoredTree
 from discreet.privacy.plans import BatchPlan, CountsPlan, StreamPlan, with_counts
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import flatten
@@ -182,7 +182,7 @@ def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatA
         report = device(plan).encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
     if isinstance(plan, StreamPlan):
-        tree = OpenTree(plan, sampler)
+        tree = StoredTree(plan, sampler)
         counts = user.counts(plan.shape)
         tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
         return tree.release().astype(np.float64)

@@ -1,4 +1,4 @@
-"""Streams: counts added, reports added, and blocks of randomness used by the documented rule."""
+"""Streams: counts added, reports added, blocks of randomness by the documented rule, and a disk."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +19,13 @@ from discreet.privacy.auditing.neighbours import (
 )
 from discreet.privacy.auditing.paths.path import Kind, Path, Run
 from discreet.privacy.auditing.probes import ScriptedSampler
+from discreet.privacy.mechanisms import stored_tree
 from discreet.privacy.plans import ReportStreamPlan, StreamPlan, with_reports
 from discreet.privacy.releases import StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 
-ADD, ADD_REPORT, BLOCK = "add", "add_report", "block"
+ADD, ADD_REPORT, BLOCK, DISK = "add", "add_report", "block", "disk"
 _SHORT = 16
 """Releases that are watched in detail."""
 LONG = 256
@@ -35,8 +36,15 @@ _POSITIONS = (0, 63, 200)
 def stream_paths(plan: StreamPlan, watch: int = _SHORT) -> Iterator[Path]:
     """All ways through a stream plan, its first ``watch`` releases."""
     for name in WAYS:
-        if name != ADD_REPORT or isinstance(plan, ReportStreamPlan):
+        if takes(plan, name):
             yield stream_path(plan, name, watch)
+
+
+def takes(plan: StreamPlan, name: str) -> bool:
+    """Whether a plan can be used in this way."""
+    if name == DISK:
+        return plan.mechanism in stored_tree.MECHANISMS
+    return name != ADD_REPORT or isinstance(plan, ReportStreamPlan)
 
 
 def stream_path(plan: StreamPlan, name: str, watch: int = _SHORT) -> Path:
@@ -146,6 +154,19 @@ def _block(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> Floa
     return by_the_rule(block, plan, [_counts(user, plan.shape) for user in users]).ravel()
 
 
+def _disk(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
+    """A study on a disk, of which somebody has one copy, made half-way, and the key to it."""
+    tree, releases = stored_tree.StoredTree(stored_tree.on_disk(plan), sampler), []
+    copied = tree.open
+    for place, user in enumerate(users):
+        if place == len(users) // 2:
+            copied = tree.open.copy()
+        counts = _counts(user, plan.shape)
+        tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
+        releases.append(tree.release())
+    return np.concatenate([*releases, copied.ravel()]).astype(np.float64)
+
+
 @functools.lru_cache(maxsize=256)
 def _counts(user: Episode, shape: Shape) -> Counts:
     return user.counts(shape)
@@ -155,6 +176,7 @@ WAYS: dict[str, Callable[[StreamPlan, Sequence[Episode], Sampler], FloatArray]] 
     ADD: _add,
     ADD_REPORT: _add_report,
     BLOCK: _block,
+    DISK: _disk,
 }
 
 
