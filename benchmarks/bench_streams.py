@@ -18,9 +18,6 @@ ORIGINAL = {
 }
 """What PrivateTabularRL's own code was measured at, in processor time on another machine."""
 
-LOCKSTEP = 30_000
-"""Episodes of a run in lockstep; single runs have four times as many: both take about as long."""
-
 
 def run(quick: bool) -> list[dict]:
     """One row per task."""
@@ -29,8 +26,6 @@ def run(quick: bool) -> list[dict]:
         _private(4, 6, repeats, stationary=True),
         _private(6, 20, repeats, stationary=False),
         _plain(repeats),
-        _lockstep("ldp-obi", repeats),
-        _lockstep("ldp-psrl", repeats),
     ]
 
 
@@ -88,26 +83,6 @@ def _rlberry(mdp):
     env = FiniteMDP(np.array(mdp.rewards[0]), np.array(mdp.transitions[0]), 0)
     agent = UCBVIAgent(env, horizon=mdp.horizon, stage_dependent=True)
     return agent.fit
-
-
-def _lockstep(name: str, repeats: int) -> dict:
-    from discreet import Local, learn
-    from discreet._seeds import RunSeeds
-    from discreet.learners.registry import get_learner
-    from discreet.mdp import RandomMDP
-
-    mdp, trust, runs = RandomMDP(states=2, actions=2, horizon=2), Local(2, mechanism="laplace"), 20
-    seeds = [RunSeeds(0, run) for run in range(runs)]
-    together = get_learner(name).run_lockstep
-    return compare(
-        f"{name}, S=A=H=2, 20 runs in lockstep",
-        lambda: together([mdp] * runs, trust, LOCKSTEP, seeds),
-        lambda: learn(mdp, learner=name, trust=trust, episodes=4 * LOCKSTEP),
-        Peer("one run at a time through the shared compiled loop", kind="ours"),
-        "ns per episode",
-        repeats=repeats,
-        per=(1e9 / LOCKSTEP / runs, 1e9 / LOCKSTEP / 4),
-    )
 
 
 class PeerLoop:

@@ -1,9 +1,8 @@
-"""The grid of Garcelon et al. (2021), figure 1, on a random MDP S=A=H=2, in lockstep.
+"""The grid of Garcelon et al. (2021), figure 1, on a random MDP S=A=H=2.
 
 Usage: ``python -m tools.ldp_grid [--learner ldp-psrl] [--episodes 100000000] [--runs 20]
-[--constants theory] [--epsilons 20]``. One process per epsilon uses one core; all runs of an
-epsilon go in lockstep. Prints mean, least and largest regret over the runs at powers of ten, the
-share of the uniform policy's, and the time.
+[--constants theory] [--epsilons 20]``. Prints mean, least and largest regret over the runs at
+powers of ten, the share of the uniform policy's, and the time.
 """
 
 import argparse
@@ -11,38 +10,30 @@ import time
 
 import numpy as np
 
-from discreet import Local
-from discreet._seeds import RunSeeds
-from discreet.learners.streams.ldp_obi import LdpObi
-from discreet.learners.streams.lockstep import run_lockstep
-from discreet.learners.streams.psrl import LdpPsrl
+from discreet import Local, learn
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
-
-LEARNERS = {kind.name: kind for kind in (LdpObi, LdpPsrl)}
 
 
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--learner", choices=LEARNERS, default="ldp-obi")
+    parser.add_argument("--learner", choices=["ldp-obi", "ldp-psrl"], default="ldp-obi")
     parser.add_argument("--episodes", type=float, default=1e8)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--constants", nargs="+", default=["theory"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.2, 2, 20])
     options = parser.parse_args()
-    kind = LEARNERS[options.learner]
     mdp, K = RandomMDP(states=2, actions=2, horizon=2), int(options.episodes)
     gap = plan(mdp).value - evaluate(mdp, uniform_policy(mdp.shape))
-    seeds = [RunSeeds(0, run) for run in range(options.runs)]
     print("| constants | eps | K | regret, mean (least to largest) | of uniform | ns per episode |")
     print("|---|---|---|---|---|---|")
     for constants in options.constants:
         for epsilon in options.epsilons:
             trust = Local(epsilon, mechanism="laplace")
+            task = {"learner": options.learner, "trust": trust, "constants": constants}
             start = time.process_time()
-            mdps = [mdp] * len(seeds)
-            results = run_lockstep(kind, mdps, trust, K, seeds, constants=constants)
-            speed = (time.process_time() - start) / K / len(seeds) * 1e9
+            results = [learn(mdp, episodes=K, run=run, **task) for run in range(options.runs)]
+            speed = (time.process_time() - start) / K / len(results) * 1e9
             for mark in 10 ** np.arange(4, int(np.log10(K)) + 1):
                 at = int(np.searchsorted(results[0].regret.episodes, mark))
                 values = np.array([result.regret.values[at] for result in results])

@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._seeds import RunSeeds
 from discreet.learners.streams.planner_kernels import ROWS
 from discreet.learners.streams.psrl_kernels import AHEAD, draw_ahead, fresh_words, model_draws
 from discreet.privacy.streams.kernels import NextPolicy, Scratch
-from discreet.privacy.streams.lane_users_kernels import LaneScratch
-from discreet.privacy.streams.lanes import lane_states
 
 
 def scratch_of(plan, shape):
@@ -102,27 +99,6 @@ class ModelDraws:
 
     def standard_normal(self):
         return next(self._numbers)
-
-
-class PlannedLanes(NamedTuple):
-    """What a planner of many runs left behind, the run as the last axis."""
-
-    actions: np.ndarray
-    model: np.ndarray
-    values: np.ndarray
-
-
-def planned_lanes(planner, row, runs, *, horizon, seed=0):
-    """Plan for several runs at once; each is (transitions, visits, rewards) ``[1, ...]``."""
-    public = np.stack([np.concatenate([p.ravel() for p in run]) for run in runs], axis=1)
-    states, choices = runs[0][1].shape[1:]
-    n, seeds = len(runs), [RunSeeds(seed, i) for i in range(len(runs))]
-    model, q = np.zeros((states * choices, states + 2, n)), np.zeros((states, choices, n))
-    values, actions = np.zeros((horizon + 1, states, n)), np.zeros((horizon, states, n), np.int64)
-    room, state = np.zeros(planner.room * n), lane_states(seeds, "policy", planner.generators)
-    public, row = np.ascontiguousarray(public, np.float64), np.array(row, np.float64)
-    planner.plan(row, public, LaneScratch(model, q, values, room, state, actions))
-    return PlannedLanes(actions, model, values)
 
 
 def random_counts(seed, groups, states=3, choices=2, scale=30.0, noise=0.0):

@@ -33,7 +33,7 @@ def rehearsals(monkeypatch):
 
     def executed(cell, users):
         run(cell, users)
-        return []
+        return Outcome(None, 0.0)
 
     monkeypatch.setattr(module, "_run", run)
     monkeypatch.setattr(module, "_executed", executed)
@@ -78,8 +78,7 @@ def test_a_rehearsal_is_a_real_run():
 
 
 def test_a_rehearsal_that_fails_is_left_to_the_run(monkeypatch):
-    failed = lambda bundle: [Outcome(t, 0.0, error="no") for t in bundle]  # noqa: E731
-    monkeypatch.setattr(module, "execute", failed)
+    monkeypatch.setattr(module, "execute", lambda task: Outcome(task, 0.0, error="no"))
     expected = forecast(tasks_of(experiment("psrl", runs=2)))
     assert expected.seconds == 0.0
     assert expected.problems == ("no",)

@@ -68,7 +68,7 @@ ADVERSARIAL = learners_and_trusts("adversarial")
 @pytest.mark.parametrize(("learner", "trust"), ADVERSARIAL)
 def test_adversarial_runs_state_their_noise(learner, trust):
     one = experiment(learner, trusts=[trust_row(trust)], episodes=[EPISODES])
-    (outcome,) = tasks.execute(tasks.bundles(tasks.tasks_of(one))[0])
+    outcome = tasks.execute(tasks.tasks_of(one)[0])
     assert outcome.error is None
     noise = outcome.record["noise"]
     assert (noise.get("transitions", 0.0) > 0) == (trust != "none")

@@ -97,7 +97,6 @@ def test_mistakes_are_named(change, error, words):
         ("[[learners]]\ntrusts = 'none'", "expected trusts to be a list of words"),
         ("[[learners]]\nenvironments = 1", "expected environments to be a list of words"),
         ("[[learners]]\nmax_episodes = 1e6", "expected max_episodes to be integer"),
-        ('[[learners]]\nlockstep = "yes"', "expected lockstep to be true or false"),
         ("[[trusts]]\ndelta = 'small'", "expected delta to be number"),
         ("[[trusts]]\nmechanism = 1", "expected mechanism to be text"),
         ("[[trusts]]\nepsilon = 1", "needs the key 'model'"),

@@ -11,7 +11,7 @@ from discreet import _sources
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.lab import tasks
 from discreet.lab.spec import EnvironmentRow
-from discreet.lab.tasks import Task, build_environment, bundles, execute, expand, lost, tasks_of
+from discreet.lab.tasks import Task, build_environment, execute, expand, lost, tasks_of
 from discreet.learners import registry
 from discreet.privacy.mechanisms import registry as mechanisms
 from helpers.experiments import experiment
@@ -189,7 +189,7 @@ def broken(*_, **__):
 def test_a_bug_in_a_learner_is_named_with_its_place(monkeypatch):
     spec = replace(registry.get_learner("psrl"), name="broken", run=broken)
     monkeypatch.setitem(registry._REGISTERED, "broken", spec)
-    (outcome,) = execute(bundles(tasks_of(experiment("broken")))[0])
+    outcome = execute(tasks_of(experiment("broken"))[0])
     assert outcome.record is None
     assert outcome.error.startswith(
         "ZeroDivisionError: by nothing (in broken, test_tasks.py, line "
@@ -197,22 +197,20 @@ def test_a_bug_in_a_learner_is_named_with_its_place(monkeypatch):
 
 
 def test_an_error_raised_on_purpose_is_its_sentence():
-    (outcome,) = execute(
-        bundles(tasks_of(experiment(environment={"parameters": {"states": 0}})))[0]
-    )
+    outcome = execute(tasks_of(experiment(environment={"parameters": {"states": 0}}))[0])
     assert outcome.error.startswith("Expected states to be an integer >= 1")
     assert "line" not in outcome.error
 
 
-def test_a_lost_bundle_says_why_for_each_of_its_tasks():
-    bundle = tuple(tasks_of(experiment(runs=3)))
-    outcomes = lost(bundle, "gone")
-    assert [(o.task, o.error, o.record) for o in outcomes] == [(t, "gone", None) for t in bundle]
+def test_a_lost_task_says_why():
+    task = tasks_of(experiment())[0]
+    outcome = lost(task, "gone")
+    assert (outcome.task, outcome.error, outcome.record) == (task, "gone", None)
 
 
 @pytest.fixture(scope="module")
 def record():
-    (outcome,) = execute(bundles(tasks_of(experiment("flow-ucb", trusts=[CENTRAL])))[0])
+    outcome = execute(tasks_of(experiment("flow-ucb", trusts=[CENTRAL]))[0])
     assert outcome.error is None
     return outcome.record
 
@@ -239,10 +237,10 @@ def test_a_record_has_regret_signal_and_policy(record):
 
 def test_a_policy_too_large_for_a_picture_is_left_out(record, monkeypatch):
     monkeypatch.setattr(tasks, "_POLICY_LIMIT", 1)
-    (outcome,) = execute(bundles(tasks_of(experiment()))[0])
+    outcome = execute(tasks_of(experiment())[0])
     assert outcome.record["policy"] is None
     monkeypatch.setattr(tasks, "_POLICY_LIMIT", 4)
-    (outcome,) = execute(bundles(tasks_of(experiment()))[0])
+    outcome = execute(tasks_of(experiment())[0])
     assert np.shape(outcome.record["policy"]) == (2, 2)
 
 
@@ -256,7 +254,7 @@ def test_settings_that_json_cannot_say_are_kept_as_text():
 
 def test_the_result_depends_on_the_task_alone():
     task = Task(expand(experiment())[0], 3)
-    first, second = (execute((task,))[0].record for _ in range(2))
+    first, second = (execute(task).record for _ in range(2))
     assert first == second
 
 

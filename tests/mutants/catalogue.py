@@ -354,13 +354,6 @@ _STREAMS = (
         "public[cell] = scale * (raw[cell] - centres[i, cell])",
         ("test_the_compiled_run_is_the_printed_algorithm",),
     ),
-    Mutant(
-        "lockstep-halved",
-        "lockstep lanes draw half of the Laplace noise",
-        "        add_laplace(s0, s1, s2, s3, scale, total)",
-        "        add_laplace(s0, s1, s2, s3, scale / 2, total)",
-        ("test_released_counters_have_the_law_of_the_plain_loop",),
-    ),
 )
 
 _LOCAL = (

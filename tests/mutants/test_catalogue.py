@@ -52,7 +52,7 @@ def test_compiled_code_around_a_changed_kernel_is_forgotten():
     folder = "src/discreet/learners/streams/"
     around = run.affected("src/discreet/learners/streams/planner_kernels.py")
     assert {folder + "planner_kernels.py", folder + "ucbvi_kernels.py"} <= around
-    assert folder + "lane_planner_kernels.py" in run.affected(folder + "ldp_obi_lane_kernels.py")
+    assert folder + "planner_kernels.py" in run.affected(folder + "ldp_obi_kernels.py")
     assert "src/discreet/learners/adversarial/barrier_kernels.py" not in around
 
 

@@ -13,7 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from discreet.lab.tasks import Cell, Outcome, Task, bundles, execute
+from discreet.lab.tasks import Cell, Outcome, Task, execute
 from discreet.learners.registry import get_learner
 
 _FIRST = {"stream": 200, "batch": 20_000}  # users of the first rehearsal
@@ -70,7 +70,7 @@ def forecast(tasks: Sequence[Task], jobs: int = 1) -> Forecast:
             growth = max(growth, slope * cell.episodes)
     known = list(costs.values())
     total = sum(costs.get(_kind(cell), known[-1])(cell.episodes) for cell in ordered)
-    processes = min(jobs, len(bundles(tasks)))
+    processes = min(jobs, len(tasks))
     waiting = 0.0 if processes == 1 else _START
     each = _resident() + growth
     return Forecast(
@@ -93,7 +93,9 @@ def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float],
     batch, enough = rhythm == "batch", _LONG_ENOUGH[rhythm]
     times: list[tuple[int, float]] = []
     users = min(_FIRST[rhythm], cell.episodes)
-    problems += _failures(_executed(cell, users))  # compiles and calibrates
+    rehearsal = _executed(cell, users)  # compiles and calibrates
+    if rehearsal.error is not None:
+        problems.append(rehearsal.error)
     while True:
         times.append((users, _run(cell, users)))
         told = len(times) > 1 and times[-1][1] > enough  # two points tell a slope
@@ -106,24 +108,18 @@ def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float],
 
 
 def _run(cell: Cell, users: int) -> float:
-    """Seconds per run, without compilation; a failure is left to the run itself.
+    """Seconds of a run, without compilation; a failure is left to the run itself.
 
     What others do on this machine while it rehearses is not counted: the estimate is for a machine
     that has nothing else to do.
     """
     began = time.process_time()
-    outcomes = _executed(cell, users)
-    busy, passed = time.process_time() - began, sum(outcome.seconds for outcome in outcomes)
-    return min(passed, busy) / len(outcomes)
+    passed = _executed(cell, users).seconds
+    return min(passed, time.process_time() - began)
 
 
-def _executed(cell: Cell, users: int) -> list[Outcome]:
-    runs = 10 if cell.learner.lockstep else 1
-    return execute(tuple(Task(replace(cell, episodes=users), run) for run in range(runs)))
-
-
-def _failures(outcomes: Sequence[Outcome]) -> list[str]:
-    return [outcome.error for outcome in outcomes if outcome.error is not None]
+def _executed(cell: Cell, users: int) -> Outcome:
+    return execute(Task(replace(cell, episodes=users), 0))
 
 
 def _linear(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:

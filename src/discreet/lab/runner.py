@@ -15,7 +15,7 @@ from discreet.lab.engines import get_engine
 from discreet.lab.preflight import check_experiment
 from discreet.lab.results import ResultFolder, Results
 from discreet.lab.spec import Experiment
-from discreet.lab.tasks import Outcome, Task, bundles, expand, tasks_of
+from discreet.lab.tasks import Outcome, Task, expand, tasks_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def run_experiment(
     kept = len(tasks) - len(left)
     failures: list[Outcome] = []
     progress(None, kept, len(tasks))
-    outcomes = execute(bundles(left), jobs=jobs)
+    outcomes = execute(left, jobs=jobs)
     for finished, outcome in enumerate(outcomes, start=kept + 1):
         if outcome.error is None:
             folder.keep(outcome)

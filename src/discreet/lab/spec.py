@@ -108,8 +108,6 @@ class LearnerRow(Titled):
         trusts: trust models by name; empty means all of the experiment's that it can use.
         environments: environments by label; empty means all.
         max_episodes: skip longer runs (a stream learner pays per episode, a batch one does not).
-        lockstep: simulate runs side by side, several times faster, where the learner offers it;
-            the law of the results is the same, the random numbers are not.
         label: shown in tables and legends.
         panel: pictures along the episodes draw learners of one panel together, and those of others
             beside them on the same axes; colours go by what stands behind ``: `` in the label.
@@ -125,7 +123,6 @@ class LearnerRow(Titled):
     trusts: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     max_episodes: int = 0
-    lockstep: bool = False
     label: str = ""
     panel: str = ""
     paper: str = ""
@@ -305,7 +302,7 @@ def _with_preset(table: dict[str, Any], origin: str) -> dict[str, Any]:
 _KINDS: dict[str, tuple[str, ...]] = {
     "number": ("delta",),
     "integer": ("seed", "runs", "max_episodes"),
-    "true or false": ("relabel", "lockstep"),
+    "true or false": ("relabel",),
     "a table": ("parameters", "settings"),
     "a list of words": ("plots", "trusts", "environments", "imports"),
 }

@@ -1,18 +1,16 @@
 """From an experiment to independent tasks, and the pure function that executes one of them.
 
 A task is one run of one learner under one trust model on one environment. Its result depends on
-nothing but the task, so it is the same on any machine, with any number of workers, in any order,
-and also in any bundle: runs of a cell with ``lockstep`` are simulated side by side.
+nothing but the task, so it is the same on any machine, with any number of workers, in any order.
 """
 
 import functools
 import hashlib
 import importlib
-import itertools
 import json
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from discreet.mdp.tabular import TabularMDP
 
 SCHEMA_VERSION = 3
-_LANES = 10  # runs side by side: fills vector registers, loses little when killed
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
 
@@ -94,11 +91,12 @@ class Cell:
     @functools.cached_property
     def key(self) -> str:
         """A fingerprint: equal cells, run by equal code, give equal results."""
+        printed = [f"paper {self.learner.paper}"] if self.learner.paper else []
         content = {
             "schema": SCHEMA_VERSION,
             "made by": self.origin,
             "environment": asdict(self.environment) | {"label": ""},
-            "learner": [self.learner.name, dict(self.learner.settings), *self._manner],
+            "learner": [self.learner.name, dict(self.learner.settings), *printed],
             "trust": [self.trust_name, asdict(self.trust)],
             "rest": [self.episodes, self.seed],
         }
@@ -114,12 +112,6 @@ class Cell:
             "environment": _environment_source(self.environment.name),
             "mechanism": _mechanism_source(self.trust),
         }
-
-    @property
-    def _manner(self) -> list[str]:
-        """How the learner is run: side by side, as a paper prints it."""
-        printed = [f"paper {self.learner.paper}"] if self.learner.paper else []
-        return ["lockstep", *printed] if self.learner.lockstep else printed
 
 
 @dataclass(frozen=True)
@@ -206,12 +198,7 @@ def expand(experiment: Experiment) -> list[Cell]:
 
 
 def _uses(learner: LearnerRow, model: str) -> bool:
-    spec = get_learner(learner.name)
-    if learner.lockstep and spec.run_lockstep is None:
-        raise UnsupportedError(
-            f"Learner {learner.name!r} has no lockstep form; remove lockstep = true from its table."
-        )
-    supported = spec.trusts
+    supported = get_learner(learner.name).trusts
     wrong = [name for name in learner.trusts if name not in supported]
     if wrong:
         raise UnsupportedError(
@@ -228,38 +215,21 @@ def tasks_of(experiment: Experiment) -> list[Task]:
 
 _LOADED = ("discreet.learners.learn", "discreet.privacy.calibration.library")
 
-Bundle = tuple[Task, ...]
-"""Tasks that one worker executes in one go."""
 
-
-def bundles(tasks: Sequence[Task]) -> list[Bundle]:
-    """Single tasks, and the runs of lockstep cells together. No result depends on the bundle."""
-    found: list[Bundle] = []
-    for cell, group in itertools.groupby(tasks, key=lambda task: task.cell):
-        size = _LANES if cell.learner.lockstep else 1
-        members = tuple(group)
-        found += [members[i : i + size] for i in range(0, len(members), size)]
-    return found
-
-
-def execute(bundle: Bundle) -> list[Outcome]:
-    """Run a bundle; an exception becomes an error record of its run, so that others go on."""
+def execute(task: Task) -> Outcome:
+    """Run a task; an exception becomes an error record, so that others go on."""
     start = time.perf_counter()
     compiling: list[float] = []
     try:
-        with warnings.catch_warnings(), _compile_time(bundle[0].cell, compiling):
+        with warnings.catch_warnings(), _compile_time(task.cell, compiling):
             warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
             start = time.perf_counter()
-            records = _records(bundle)
+            record = _run(task)
     except Exception as error:  # a learner's bug must not take the others down
-        if len(bundle) > 1:
-            return [outcome for task in bundle for outcome in execute((task,))]
-        return [Outcome(bundle[0], time.perf_counter() - start, error=sentence_of(error))]
-    each = (time.perf_counter() - start - sum(compiling)) / len(bundle)
-    return [
-        Outcome(task, each, record, compile_seconds=sum(compiling) / len(bundle))
-        for task, record in zip(bundle, records, strict=True)
-    ]
+        return Outcome(task, time.perf_counter() - start, error=sentence_of(error))
+    compiled = sum(compiling)
+    seconds = time.perf_counter() - start - compiled
+    return Outcome(task, seconds, record, compile_seconds=compiled)
 
 
 @contextmanager
@@ -275,35 +245,19 @@ def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
         yield
 
 
-def lost(bundle: Bundle, reason: str) -> list[Outcome]:
-    """The outcomes of a bundle whose worker did not answer."""
-    return [Outcome(task, 0.0, error=reason) for task in bundle]
+def lost(task: Task, reason: str) -> Outcome:
+    """The outcome of a task whose worker did not answer."""
+    return Outcome(task, 0.0, error=reason)
 
 
-def _records(bundle: Bundle) -> list[Record]:
-    cell = bundle[0].cell
-    mdps = [build_environment(cell.environment, cell.seed, task.run) for task in bundle]
-    results = _learn(cell, mdps, [task.run for task in bundle])
-    return [
-        _record(task, mdp, result) for task, mdp, result in zip(bundle, mdps, results, strict=True)
-    ]
-
-
-def _learn(cell: Cell, mdps: "list[TabularMDP]", runs: list[int]) -> "list[Result]":
-    """One result per run, simulated side by side or one by one."""
-    from discreet._seeds import RunSeeds
+def _run(task: Task) -> Record:
     from discreet.learners.learn import learn
 
-    settings: dict[str, Any] = dict(cell.learner.settings)
-    run_lockstep = get_learner(cell.learner.name).run_lockstep
-    if cell.learner.lockstep and run_lockstep is not None:
-        seeds = [RunSeeds(cell.seed, run) for run in runs]
-        together: list[Result] = run_lockstep(mdps, cell.trust, cell.episodes, seeds, **settings)
-        return together
-    return [
-        learn(mdp, episodes=cell.episodes, seed=cell.seed, run=run, **_what(cell), **settings)
-        for mdp, run in zip(mdps, runs, strict=True)
-    ]
+    cell = task.cell
+    mdp = build_environment(cell.environment, cell.seed, task.run)
+    what: dict[str, Any] = {**_what(cell), **cell.learner.settings}
+    result = learn(mdp, episodes=cell.episodes, seed=cell.seed, run=task.run, **what)
+    return _record(task, mdp, result)
 
 
 def _what(cell: Cell) -> dict[str, Any]:

@@ -142,8 +142,6 @@ class LearnerSpec:
         run: instead of ``make`` a whole run: ``(mdp, trust, episodes, seeds, **settings) ->
             Result`` (adversarial learners; any rhythm may).
         settings: what may be set, where the class does not say.
-        run_lockstep: many runs at once: ``(mdps, trust, episodes, [seeds], **settings) ->
-            [Result]``; a run must not depend on which others go along.
     """
 
     name: str
@@ -154,7 +152,6 @@ class LearnerSpec:
     own_bounds: Mapping[str, RegretBound] = field(default_factory=dict)
     make: "type[BatchLearner] | type[StreamLearner] | None" = None
     run: "Callable[..., Result] | None" = None
-    run_lockstep: "Callable[..., list[Result]] | None" = None
     settings: "type[Settings] | None" = None
 
     @classmethod
@@ -165,7 +162,6 @@ class LearnerSpec:
         paper: str,
         own_bounds: Mapping[str, RegretBound] | None = None,
         trusts: tuple[str, ...] = STREAM,
-        run_lockstep: "Callable[..., list[Result]] | None" = None,
     ) -> Self:
         """The line of a stream learner, whose class knows its name and its summary."""
         return cls(
@@ -176,7 +172,6 @@ class LearnerSpec:
             trusts=trusts,
             own_bounds=own_bounds or {},
             make=make,
-            run_lockstep=run_lockstep,
         )
 
     @classmethod

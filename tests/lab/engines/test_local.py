@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 
 from discreet.lab.engines import local
-from helpers.bundles import WORK, outcome_of
+from helpers.tasks import WORK, outcome_of
 
 
 class Pool:
-    """Workers in this process; the bundle ``broken`` kills its worker."""
+    """Workers in this process; the task ``broken`` kills its worker."""
 
     def __init__(self, broken=None):
         self.broken = broken
         self.stopped = []
 
-    def submit(self, function, bundle):
+    def submit(self, function, task):
         future = Future()
-        if bundle is self.broken:
+        if task is self.broken:
             future.set_exception(BrokenProcessPool("killed"))
         else:
-            future.set_result(outcome_of(bundle))
+            future.set_result(outcome_of(task))
         return future
 
     def shutdown(self, **options):
@@ -53,9 +53,9 @@ def test_workers_have_one_thread_each_and_limits_are_put_back(pool, monkeypatch)
     seen = []
     submit = pool.submit
 
-    def watched(function, bundle):
+    def watched(function, task):
         seen.append((os.environ["OMP_NUM_THREADS"], os.environ["NUMBA_NUM_THREADS"]))
-        return submit(function, bundle)
+        return submit(function, task)
 
     monkeypatch.setattr(pool, "submit", watched)
     assert {o.task.run for o in local.run_local(WORK, jobs=2)} == {0, 1, 2}
@@ -72,7 +72,7 @@ def test_leaving_early_cancels_what_has_not_started(pool):
     assert os.environ["OMP_NUM_THREADS"] == "7"
 
 
-def test_no_process_is_started_for_one_job_or_one_bundle(monkeypatch):
+def test_no_process_is_started_for_one_job_or_one_task(monkeypatch):
     def refused(**options):
         raise RuntimeError("a pool was started")
 

@@ -8,12 +8,12 @@ import pytest
 from discreet.errors import MissingExtraError
 from discreet.lab.engines import get_engine
 from discreet.lab.engines.ray_engine import _outcomes
-from helpers.bundles import WORK, outcome_of
 from helpers.experiments import without
+from helpers.tasks import WORK, outcome_of
 
 
 class Ray:
-    """A cluster on which the last bundle fails."""
+    """A cluster on which the last task fails."""
 
     exceptions = SimpleNamespace(RayError=RuntimeError)
 

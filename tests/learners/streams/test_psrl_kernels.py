@@ -1,12 +1,18 @@
 """Compiled posterior sampling: the law of the reference, and the policy of what was drawn."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from discreet.learners.streams.planner_kernels import ROWS
 from discreet.learners.streams.psrl_kernels import (
+    _cosine,
     _finish,
+    _sine,
+    draw_normals,
+    draw_uniforms,
     first_memory,
     fresh_words,
     sampled_values,
@@ -210,3 +216,49 @@ def test_the_draws_are_the_learners_and_nothing_else_is_random():
     same = [run((1.0, 0.0), counts, seed=7).model for _ in range(2)]
     assert np.array_equal(*same)
     assert not np.array_equal(same[0], run((1.0, 0.0), counts, seed=8).model)
+
+
+WIDTH = 20_000
+
+
+def generators(seed, width=WIDTH):
+    state = np.random.SeedSequence(seed).generate_state(4 * width, np.uint64)
+    return tuple(row.copy() for row in state.reshape(4, width))
+
+
+def saying(word):
+    """One generator whose next output is this word."""
+    last = (word << 41 | word >> 23) & (1 << 64) - 1
+    return tuple(np.array([part], np.uint64) for part in (0, 0, 0, last))
+
+
+def test_the_series_are_sine_and_cosine():
+    for x in np.linspace(-math.pi / 4, math.pi / 4, 101).tolist():
+        assert _sine.py_func(x, x * x) == pytest.approx(math.sin(x), abs=1e-14)
+        assert _cosine.py_func(x * x) == pytest.approx(math.cos(x), abs=1e-14)
+
+
+def test_normals_are_normal_and_independent():
+    first, second = np.zeros(WIDTH), np.zeros(WIDTH)
+    draw_normals(generators(3), generators(4), first, second)
+    for sample in (first, second):  # a true law fails once in a million
+        assert stats.kstest(sample, stats.norm().cdf).pvalue > 1e-6
+    for one, other in ((first, second), (first**2, second**2), (abs(first), second)):
+        assert abs(np.corrcoef(one, other)[0, 1]) < 5.5 / math.sqrt(WIDTH)
+    quarters = np.bincount(2 * (first > 0) + (second > 0), minlength=4)
+    assert abs(quarters - WIDTH / 4).max() < 5.5 * math.sqrt(WIDTH * 3 / 16)
+
+
+def test_a_uniform_next_to_one_gives_no_root_of_a_negative_number():
+    """The logarithm of 1 - 2^-53 may come out above zero."""
+    first, second = np.full(1, np.nan), np.full(1, np.nan)
+    draw_normals(saying(2**64 - 1), generators(1, 1), first, second)
+    assert abs(first[0]) + abs(second[0]) < 1e-6
+
+
+@pytest.mark.parametrize("word", [0, 1 << 12, (1 << 64) - 1, 1 << 63, 4095])
+def test_uniforms_are_strictly_between_zero_and_one(word):
+    out = np.zeros(1)
+    draw_uniforms(*saying(word), out)
+    assert 0.0 < out[0] < 1.0
+    assert out[0] == (word >> 12) * 2.0**-52 + 2.0**-53

@@ -1,4 +1,4 @@
-"""Compiled loops and lockstep lanes publish what the audited rule says, to the last bit."""
+"""Compiled loops publish what the audited rule says, to the last bit."""
 
 import numpy as np
 import pytest
@@ -10,10 +10,7 @@ from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.paths.streams import by_the_rule
-from discreet.privacy.statistics import debias
 from discreet.privacy.streams.kernels import NextPolicy, run_block
-from discreet.privacy.streams.lane_users_kernels import _publish
-from discreet.privacy.streams.lanes import lane_noise
 from discreet.privacy.streams.simulation import SimulatedStream, play_episode
 from helpers.compiled import scratch_of
 
@@ -62,19 +59,3 @@ def test_the_compiled_loop_follows_the_rule_bit_by_bit(trust, stationary, episod
     expected = by_the_rule(block, plan, users)[-1]
     assert np.array_equal(stream.raw.everything, np.rint(stream.raw.everything))
     assert np.array_equal(stream.public.everything, expected)
-
-
-@pytest.mark.parametrize("name", ["randomized-response", "one-step"])
-def test_lanes_debias_integers_like_the_plain_stream(name):
-    plan = Local(1, mechanism=name).calibrate(
-        MDP.shape, rhythm="stream", episodes=300, stationary=True
-    )
-    rng, noise = np.random.default_rng(2), lane_noise(plan)
-    for users in (1, 7, 299):
-        true, drawn = rng.integers(-50, 50, (2, plan.cells)).astype(float)
-        seen = np.zeros(plan.cells)
-        _publish(noise.unit, noise.flip, noise.bits, users, true, drawn, seen)
-        reporters = np.zeros((1, MDP.shape.horizon), np.int64)
-        centres = plan.centres(np.array([users]), reporters)[0]
-        integers = (true + drawn).astype(np.int64)
-        assert np.array_equal(seen, debias(integers, plan.scale, centres))

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from discreet.privacy.sampling.kernels import fill_laplace
 from discreet.privacy.sampling.laplace_digits import alias_words, digit_weights, laplace_tables
-from discreet.privacy.sampling.samplers import LANES, SimulationSampler
+from discreet.privacy.sampling.samplers import GENERATORS, SimulationSampler
 
 SCALES = [0.05, 0.4, 3.3, 11.0, 11.1, 40.0, 1800.0, 3e5]
 
@@ -87,7 +87,7 @@ def test_digits_together_are_discrete_laplace(scale):
 def test_words_become_values_as_the_tables_say():
     """The compiled loop, word by word: columns, chances, complements of negative numbers."""
     tables, scale = laplace_tables(1800.0), 1800.0
-    state = np.random.default_rng(1).integers(0, 1 << 64, (4, LANES), np.uint64)
+    state = np.random.default_rng(1).integers(0, 1 << 64, (4, GENERATORS), np.uint64)
     words = _words(state.copy(), 1024)
     out = np.empty(512, np.int64)
     fill_laplace(state, tables, 1, out)
@@ -106,15 +106,15 @@ def _value(table, word):
 
 
 def _words(state, count):
-    """xoshiro256++ of all lanes in turn, in plain integers."""
-    lanes = [[int(part[j]) for part in state] for j in range(state.shape[1])]
+    """xoshiro256++ of all generators in turn, in plain integers."""
+    states = [[int(part[j]) for part in state] for j in range(state.shape[1])]
     mask, out = (1 << 64) - 1, []
 
     def turned(x, k):
         return (x << k | x >> (64 - k)) & mask
 
     while len(out) < count:
-        for s in lanes:
+        for s in states:
             out.append((turned((s[0] + s[3]) & mask, 23) + s[0]) & mask)
             t = s[1] << 17 & mask
             s[2] ^= s[0]
@@ -154,7 +154,7 @@ def test_counters_times_and_digits_are_independent():
         for one, other in (
             (view[1:], view[:-1]),
             (view[:, 1:], view[:, :-1]),
-            (view[:, 64:], view[:, :32]),  # the same generator of the lanes
+            (view[:, 64:], view[:, :32]),  # the same generator again
         ):
             correlation = np.corrcoef(one.ravel().astype(float), other.ravel().astype(float))[0, 1]
             assert abs(correlation) < 6 / math.sqrt(one.size)

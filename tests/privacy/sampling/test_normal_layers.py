@@ -52,7 +52,7 @@ def test_the_borders_of_layers_do_not_show():
         assert chi2.sf(((seen - expected) ** 2 / expected).sum(), len(expected)) > 1e-7
 
 
-def test_neighbours_and_lanes_are_independent():
+def test_neighbours_and_generators_are_independent():
     draws = wide((3000, 128), 5)
     for view in (draws, np.abs(draws), np.sign(draws)):
         for one, other in ((view[1:], view[:-1]), (view[:, 64:], view[:, :64])):

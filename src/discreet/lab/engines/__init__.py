@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from discreet.errors import UnknownNameError
-from discreet.lab.tasks import Bundle, Outcome
+from discreet.lab.tasks import Outcome, Task
 
 
 class Engine(Protocol):
-    """Executes independent bundles of tasks and yields the tasks' outcomes in any order."""
+    """Executes independent tasks and yields their outcomes in any order."""
 
-    def __call__(self, work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
+    def __call__(self, work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
         """Run all of ``work`` on ``jobs`` workers."""
 
 

@@ -9,16 +9,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from discreet.lab.tasks import Bundle, Outcome, execute, lost
+from discreet.lab.tasks import Outcome, Task, execute, lost
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def run_local(work: Sequence[Bundle], *, jobs: int) -> Iterator[Outcome]:
+def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
     """Yield outcomes as they finish. Leaving the iteration early cancels what has not started."""
     if jobs == 1 or len(work) <= 1:
-        for bundle in work:
-            yield from execute(bundle)
+        yield from map(execute, work)
         return
     # One thread per worker: the workers are the parallelism.
     saved = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
@@ -70,14 +69,14 @@ def _kill(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
-def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Bundle]) -> Iterator[Outcome]:
-    pending: dict[Future[list[Outcome]], Bundle] = {pool.submit(execute, b): b for b in work}
+def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[Outcome]:
+    pending: dict[Future[Outcome], Task] = {pool.submit(execute, task): task for task in work}
     while pending:
         done, _ = wait(pending, return_when=FIRST_COMPLETED)
         for future in done:
-            bundle = pending.pop(future)
+            task = pending.pop(future)
             try:
-                yield from future.result()
+                yield future.result()
             except BrokenProcessPool:
                 # The worker was killed (out of memory, a signal); the run can be repeated.
-                yield from lost(bundle, "its worker process died; run again to repeat it")
+                yield lost(task, "its worker process died; run again to repeat it")

@@ -52,9 +52,9 @@ import numpy as np
 
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError
-from discreet.learners.registry import by_name
+from discreet.learners.base import StreamLearner
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.plans import StreamPlan
@@ -101,7 +101,7 @@ class LdpObiSettings(NoisyBonusSettings):
             )
 
 
-class LdpObi(LaneLearner):
+class LdpObi(StreamLearner):
     """Optimistic backward induction on signed private estimates."""
 
     name = "ldp-obi"
@@ -211,12 +211,6 @@ class LdpObi(LaneLearner):
 
         return signed_values
 
-    def lane_planner(self) -> LanePlanner:
-        """The same for many runs."""
-        from discreet.learners.streams.ldp_obi_lane_kernels import signed_lanes
-
-        return LanePlanner(plan=signed_lanes)
-
     def memory(self) -> Floats:
         """Q, and per (s, a) the bonus without the steps ahead."""
         return np.zeros((1, *self.problem.shape.visits))
@@ -236,4 +230,4 @@ def _time_grid(episodes: int) -> Ints:
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))
 
 
-SPECS = by_name(lane_spec(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))
+SPECS = by_name(LearnerSpec.of_stream(LdpObi, paper="Garcelon et al. 2021, Algorithm 2"))

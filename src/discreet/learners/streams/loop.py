@@ -16,7 +16,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem, StreamLearner
-from discreet.learners.regret import RegretCurve, RegretRecorder
+from discreet.learners.regret import RegretRecorder
 from discreet.learners.result import Result, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
@@ -92,23 +92,15 @@ def run_stream(
         for regrets in compiled.blocks():
             recorder.add_each(regrets)
         policy = compiled.policy()
-    return stream_result(learner, recorder.curve(), policy, seeds)
-
-
-def stream_result(
-    learner: StreamLearner, regret: RegretCurve, policy: Policy, seeds: RunSeeds, **extras: object
-) -> Result:
-    """What a run leaves."""
     plan = learner.plan
     return Result(
         learner=learner.name,
-        regret=regret,
+        regret=recorder.curve(),
         guarantee=plan.guarantee,
         policy=policy,
         episodes=plan.episodes,
         seed=seeds.seed,
         settings=learner.settings.to_dict(),
-        extras=extras,
         mechanism=plan.mechanism,
         noise=noise_deviations(plan.noise_variance(plan.episodes)),
     )

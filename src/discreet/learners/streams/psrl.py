@@ -28,9 +28,9 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import Floats, Ints
-from discreet.learners.registry import by_name
+from discreet.learners.base import StreamLearner
+from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import StreamSettings, not_negative
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts
@@ -71,7 +71,7 @@ class LdpPsrlSettings(PsrlSettings):
         not_negative(privacy_scale=self.privacy_scale)
 
 
-class Psrl(LaneLearner):
+class Psrl(StreamLearner):
     """Posterior sampling on (private) counts."""
 
     name = "psrl"
@@ -147,17 +147,6 @@ class Psrl(LaneLearner):
 
         return sampled_values
 
-    def lane_planner(self) -> LanePlanner:
-        """The same law for many runs."""
-        from discreet.learners.streams import psrl_lane_kernels as kernels
-
-        sizes = self.problem.shape.states * self.problem.shape.actions, self.problem.shape.states
-        return LanePlanner(
-            plan=kernels.sampled_lanes,
-            generators=kernels.lane_generators(*sizes),
-            room=kernels.lane_room(*sizes),
-        )
-
     def memory(self) -> Floats:
         """Scratch for Q, and what the compiled models are made of; its seeds come from ``rng``."""
         from discreet.learners.streams.psrl_kernels import first_memory, fresh_words
@@ -183,6 +172,6 @@ class LdpPsrl(Psrl):
 
 
 SPECS = by_name(
-    lane_spec(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
-    lane_spec(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
+    LearnerSpec.of_stream(Psrl, paper="Osband, Russo and Van Roy 2013", trusts=("none",)),
+    LearnerSpec.of_stream(LdpPsrl, paper="Garcelon et al. 2021, Section 6"),
 )

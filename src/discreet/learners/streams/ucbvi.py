@@ -44,11 +44,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from discreet._types import Floats, Ints
-from discreet.errors import UnsupportedError
 from discreet.learners.base import StreamLearner
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
-from discreet.learners.streams.lockstep import LaneLearner, LanePlanner, lane_spec
 from discreet.learners.streams.loop import choose, three_statistics
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.privacy.postprocess.valid_counts import valid_counts
@@ -234,7 +232,7 @@ class UcbviSettings(ClippedSettings):
     }
 
 
-class Ucbvi(ValidOptimist, LaneLearner):
+class Ucbvi(ValidOptimist):
     """UCBVI on exact counts."""
 
     name = "ucbvi"
@@ -277,23 +275,6 @@ class Ucbvi(ValidOptimist, LaneLearner):
             correction=scale**2 * 8 * ("correction" in terms),
             near=100**2 * H**3 * S**2 * A * log**2,
         )
-
-    def lane_planner(self) -> LanePlanner:
-        """`next_policy` for many runs.
-
-        Raises:
-            UnsupportedError: Q values are clipped, or the bonus has the correction term.
-        """
-        settings = self.settings
-        if settings.clip or (settings.bonus == "bernstein" and "correction" in settings.terms):
-            raise UnsupportedError(
-                f"Lockstep runs of ucbvi neither clip Q values nor add the correction term, got "
-                f"clip={settings.clip!r}, terms={settings.terms!r}; take constants='practical', "
-                f"or run one by one with discreet.learn."
-            )
-        from discreet.learners.streams.ucbvi_lane_kernels import optimistic_lanes
-
-        return LanePlanner(plan=optimistic_lanes)
 
     def _sizes(self) -> tuple[int, int, int, float]:
         shape = self.problem.shape
@@ -383,6 +364,6 @@ class DpUcbvi(ValidOptimist):
 
 
 SPECS = by_name(
-    lane_spec(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
+    LearnerSpec.of_stream(Ucbvi, paper="Azar, Osband and Munos 2017", trusts=("none",)),
     LearnerSpec.of_stream(DpUcbvi, paper="Qiao and Wang 2023, Algorithm 1"),
 )

@@ -18,12 +18,10 @@ from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnknownNameError, UnsupportedError
 from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
-from discreet.privacy.mechanisms._lane_noise import LAPLACE, LaneNoise, sum_table
 from discreet.privacy.sampling.samplers import Sampler, Size
 
 CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)
 """Values of t, as fractions of the largest one allowed."""
-_SIGMAS = 10
 
 
 class TailLaw(ABC):
@@ -118,16 +116,6 @@ class NoiseLaw(TailLaw):
             f"Noise of kind {self.kind!r} has no scale; use Laplace or Gaussian."
         )
 
-    def masses(self) -> FloatArray:
-        """In proportion to the probabilities of -m .. m, all that is ever seen."""
-        raise UnsupportedError(
-            f"Lockstep runs do not know the noise {self.kind!r}; run it with discreet.learn."
-        )
-
-    def lane_noise(self, copies: int, cells: int) -> LaneNoise:
-        """The sum of ``copies`` draws on each of ``cells`` counters, in lockstep runs."""
-        return sum_table(self.masses(), copies, cells)
-
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON: the kind, and the parameters by name."""
         return {"law": self.kind, **vars(self)}
@@ -179,12 +167,6 @@ class LaplaceLaw(ScaleLaw):
         """Sums of ``terms`` independent draws each."""
         return sampler.laplace_sum(self.scale, terms, size)
 
-    def lane_noise(self, copies: int, cells: int) -> LaneNoise:
-        """One draw is inverted from one uniform; its tails would make a long table."""
-        if copies > 1:
-            return super().lane_noise(copies, cells)
-        return LaneNoise(kind=LAPLACE, draws=cells, scale=self.scale)
-
 
 @dataclass(frozen=True)
 class GaussianLaw(ScaleLaw):
@@ -233,12 +215,6 @@ class GaussianLaw(ScaleLaw):
         """Sums of ``terms`` independent draws each."""
         return sampler.gaussian_sum(self.sigma, terms, size)
 
-    def masses(self) -> FloatArray:
-        """Up to ten sigmas: the rest has a mass of 1e-23."""
-        most = np.ceil(_SIGMAS * self.sigma)
-        values = np.arange(-most, most + 1)
-        return np.asarray(np.exp(-(values**2) / (2 * self.sigma**2)), np.float64)
-
 
 @dataclass(frozen=True)
 class BoundedLaw(NoiseLaw):
@@ -283,10 +259,6 @@ class BoundedLaw(NoiseLaw):
         top = exponents.max(axis=1)
         value: FloatArray = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
         return value
-
-    def masses(self) -> FloatArray:
-        """The probabilities, as doubles."""
-        return np.asarray(self.weights / self.weights.sum(), np.float64)
 
     def _table(self) -> tuple[FloatArray, FloatArray]:
         weights = self.weights.astype(np.float64)

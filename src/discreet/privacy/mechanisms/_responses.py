@@ -23,7 +23,6 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Pieces
-from discreet.privacy.mechanisms._lane_noise import LanePlan
 from discreet.privacy.plans import (
     BatchSize,
     DesignedBatch,
@@ -65,7 +64,7 @@ class ResponseBatch(ReportPlan, DesignedBatch, Flipped):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponsePlan(ReportStreamPlan, LanePlan, Flipped):
+class ResponsePlan(ReportStreamPlan, Flipped):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.

@@ -59,7 +59,6 @@ from discreet.privacy.mechanisms._encoders import (
     check_reports,
     played_cells,
 )
-from discreet.privacy.mechanisms._lane_noise import LaneNoise, LanePlan
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
@@ -243,7 +242,7 @@ class BoundedLocalBatch(AdditiveLocalBatch):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveLocalStream(AdditiveStream, ReportStreamPlan, LanePlan):
+class AdditiveLocalStream(AdditiveStream, ReportStreamPlan):
     """One report per episode, summed as they come."""
 
     noise: IndependentNoise
@@ -271,10 +270,6 @@ class AdditiveLocalStream(AdditiveStream, ReportStreamPlan, LanePlan):
         return AdditiveEncoder(
             self.shape, self.statistics, cells, self.pooled_on_device, self.noise.law
         )
-
-    def lane_noise(self) -> LaneNoise:
-        """Fresh noise of every user on each pooled counter."""
-        return self.noise.law.lane_noise(self.noise.copies, self.cells)
 
     def open(self, sampler: Sampler) -> "LocalRelease":
         """Start a stream."""

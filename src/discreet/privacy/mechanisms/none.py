@@ -9,8 +9,7 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.mechanisms._lane_noise import SILENT, LaneNoise, LanePlan
-from discreet.privacy.plans import CountsPlan, Fields, noisy_batch
+from discreet.privacy.plans import CountsPlan, Fields, StreamPlan, noisy_batch
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form
@@ -58,7 +57,7 @@ class ExactBatch(CountsPlan):
         )
 
 
-class ExactStream(LanePlan):
+class ExactStream(StreamPlan):
     """Releases the raw cumulative counts after every episode."""
 
     name: ClassVar[str] = "none"
@@ -75,10 +74,6 @@ class ExactStream(LanePlan):
     def error_bound(self, episode: int, failure: float) -> float:
         """Zero."""
         return 0.0
-
-    def lane_noise(self) -> LaneNoise:
-        """Nothing is drawn."""
-        return LaneNoise(kind=SILENT)
 
     def open(self, sampler: Sampler) -> "ExactStreamRelease":
         """Start a stream."""

@@ -43,7 +43,6 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import OneStepEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._lane_noise import ONE_STEP, LaneNoise
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
@@ -304,18 +303,6 @@ class OneStepStream(ResponsePlan):
         shape = self.shape
         pairs = shape.states * shape.actions * (1 if self.stationary else shape.horizon)
         return [pairs * (shape.states if n == "transitions" else 1) for n in self.statistics]
-
-    def lane_noise(self) -> LaneNoise:
-        """A false bit per category; then the reported step, and whether its true bit is kept."""
-        return LaneNoise(
-            kind=ONE_STEP,
-            draws=category_count(self.shape),
-            answers=2,
-            flip=self.flip,
-            keep=KEEP,
-            unit=self.scale,
-            bits=self.bits_behind.astype(np.float64),
-        )
 
     def _tail(self) -> OneStepTail:
         width = max(categories_per_counter(self.shape, name) for name in self.statistics)

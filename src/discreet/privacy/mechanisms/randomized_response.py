@@ -29,7 +29,6 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._lane_noise import FLIPS, LaneNoise, alias_table
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered, printed_in
 from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
@@ -147,22 +146,6 @@ class RandomizedResponseStream(ResponsePlan):
     def bits_behind(self) -> IntArray:
         """One per step, whoever reports it."""
         return np.full(self.cells, self._copies)
-
-    def lane_noise(self) -> LaneNoise:
-        """How many of a pooled counter's H bits flipped: binomial, here up to its normaliser."""
-        horizon, odds = self.shape.horizon, self.flip / (1 - self.flip)
-        flipped = [math.comb(horizon, n) * odds**n for n in range(horizon + 1)]
-        cut, other = alias_table(np.array(flipped))
-        return LaneNoise(
-            kind=FLIPS,
-            draws=self.cells,
-            answers=3 * horizon,
-            flip=self.flip,
-            unit=self.scale,
-            bits=self.bits_behind.astype(np.float64),
-            cut=cut,
-            other=other,
-        )
 
     def noise_variance(self, episode: int) -> dict[str, float]:
         """q(1-q)/(1-2q)² per user and bit, whatever the data."""

@@ -7,7 +7,7 @@ import numpy as np
 from discreet._jit import inlined, kernel
 from discreet._types import FloatArray, IntArray, WordArray
 from discreet.privacy.sampling.normal_layers import TAIL, NormalLayers
-from discreet.privacy.sampling.samplers import LANES
+from discreet.privacy.sampling.samplers import GENERATORS
 
 _CHUNK = 512
 """Words drawn at a time; they stay in the first-level cache."""
@@ -34,14 +34,14 @@ def next_word(s0: WordArray, s1: WordArray, s2: WordArray, s3: WordArray, j: int
 
 @kernel
 def fill_words(state: WordArray, out: WordArray) -> None:
-    """Words of the generators ``state[4, LANES]`` in turn, a multiple of `LANES` of them.
+    """Words of the generators ``state[4, GENERATORS]`` in turn, a multiple of `GENERATORS` of them.
 
     A loop over generators that stand side by side vectorises.
     """
     s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
-    for start in range(0, out.size, LANES):
-        part = out[start : start + LANES]
-        for j in range(LANES):
+    for start in range(0, out.size, GENERATORS):
+        part = out[start : start + GENERATORS]
+        for j in range(GENERATORS):
             part[j] = next_word(s0, s1, s2, s3, j)
 
 

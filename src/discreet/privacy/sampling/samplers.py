@@ -40,7 +40,7 @@ _MANY = 1 << 13
 _FEW_TERMS = 12
 """Up to here sums of Laplace draws are faster term by term than through gammas and Poissons."""
 _CHUNK = 1 << 20
-LANES = 64
+GENERATORS = 64
 """Generators that a large draw runs side by side (see `kernels`)."""
 
 
@@ -151,7 +151,7 @@ class SimulationSampler:
         from discreet.privacy.sampling.kernels import fill_laplace
 
         out = np.empty(size, np.int64)
-        fill_laplace(self._lanes(), laplace_tables(float(scale)), terms, out.reshape(-1))
+        fill_laplace(self._states(), laplace_tables(float(scale)), terms, out.reshape(-1))
         return out
 
     def _gaussians(self, sigma: float, size: Size) -> IntArray:
@@ -159,7 +159,7 @@ class SimulationSampler:
 
         out = np.empty(size, np.int64)
         fill = fill_rounded if sigma >= _ROUNDED_SIGMA else fill_gaussian
-        fill(self._rng, self._lanes(), normal_layers(), float(sigma), out.reshape(-1))
+        fill(self._rng, self._states(), normal_layers(), float(sigma), out.reshape(-1))
         return out
 
     def _bits(self, probability: float, size: Size) -> IntArray:
@@ -169,11 +169,11 @@ class SimulationSampler:
         fill_bits(self._rng, float(probability), out.reshape(-1))
         return out
 
-    def _lanes(self) -> WordArray:
+    def _states(self) -> WordArray:
         """Generators of one large draw, seeded by this sampler's own."""
         if isinstance(self._rng.bit_generator, np.random.PCG64):  # words of 64 bits, at once
-            return np.asarray(self._rng.bit_generator.random_raw((4, LANES)), np.uint64)
-        return self._rng.integers(0, 1 << 64, (4, LANES), np.uint64)
+            return np.asarray(self._rng.bit_generator.random_raw((4, GENERATORS)), np.uint64)
+        return self._rng.integers(0, 1 << 64, (4, GENERATORS), np.uint64)
 
     def _rejection(self, sigma: float, count: int) -> IntArray:
         # Propose x ~ N(0, s²) with s² = sigma² + sigma/2 and round it to y. Given y, the target
