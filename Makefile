@@ -17,7 +17,7 @@ EXPERIMENTS ?= $(basename $(notdir $(wildcard src/discreet/lab/experiments/*.tom
 TIMES := .test-minutes
 part = started=$$(date +%s); $(2) || exit 1; echo "$(1) $$(( $$(date +%s) - started ))" >> $(TIMES)
 
-.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench bench-peers soak study experiments clean help
+.PHONY: run demo test parts lint types imports tests mutants-sample mutants core-tests wheel docs bench bench-peers soak experiments clean help
 
 help:                ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -105,12 +105,6 @@ soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, rac
 	@$(BIN)/python -m tools.soak
 	@$(BIN)/python -m tools.service_soak
 	@$(BIN)/pytest -q --long tests/service
-
-study: $(VENV)/.dev  ## rehearses discreet.fit in full, its tables: per step, pooled, known rewards, known behaviour (hours)
-	@$(BIN)/python -m tools.fit_table
-	@$(BIN)/python -m tools.fit_table --stationary
-	@$(BIN)/python -m tools.fit_table --known-rewards
-	@$(BIN)/python -m tools.fit_table --stationary --known-behaviour
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)
 	@for name in $(EXPERIMENTS); do $(BIN)/discreet run $$name --jobs $(JOBS) || exit 1; done

@@ -2,11 +2,6 @@
 
 `make bench-peers` installs the peers that are packages of their own into ``.venv-peers``, and runs
 the benchmarks there; without them, rows that need them are left out or say what stands in.
-
-Files ``flow_*`` are about regret, not speed: what flow-ucb is measured on (`flow_problems`), what
-its constants were chosen on (`flow_families`), parts of it changed (`flow_variants`), its first
-generation (`flow_ucb_first`) and files of runs (`flow_rows`). Their commands are
-`tools.flow_environments` (all problems), `flow_ablation` and `flow_families`.
 """
 
 import importlib
@@ -27,13 +22,11 @@ def run_all(quick: bool, only: str = "") -> list[dict]:
     if not asked:
         known = [name.removeprefix("bench_") for name in names]
         raise UnknownNameError("benchmark", only, known)
-    parts = [importlib.import_module(f".{name}", __name__) for name in asked]
-    running = [part for part in parts if hasattr(part, "run")]
     rows = []
-    for done, part in enumerate(running, start=1):
-        name = part.__name__.rpartition("bench_")[2]
-        print(f"{name} ({done} of {len(running)}) ...", file=sys.stderr, flush=True)
-        found = part.run(quick)
+    for done, module in enumerate(asked, start=1):
+        name = module.removeprefix("bench_")
+        print(f"{name} ({done} of {len(asked)}) ...", file=sys.stderr, flush=True)
+        found = importlib.import_module(f".{module}", __name__).run(quick)
         if not found:
             print(f"{name}: its peer is not installed (make bench-peers)", file=sys.stderr)
         rows += found

@@ -90,9 +90,9 @@ def test_short_pairs_are_measured_more_often(measure, monkeypatch, seconds, pair
     assert found[-1] == pytest.approx((seconds, seconds))
 
 
-def test_every_benchmark_states_rows_or_is_no_benchmark():
+def test_every_benchmark_states_rows():
     """Found by their names, as `discreet bench` finds them."""
     files = sorted(Path(__file__).parents[1].glob("benchmarks/bench_*.py"))
     texts = {path.stem: path.read_text("utf-8") for path in files}
-    assert {name for name, text in texts.items() if "def run(quick" not in text} == {"bench_device"}
+    assert not [name for name, text in texts.items() if "def run(quick" not in text]
     assert not [name for name, text in texts.items() if "perf_counter" in text]

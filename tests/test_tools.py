@@ -1,6 +1,7 @@
-"""Every command under tools says what it does, started in the one way there is."""
+"""Every command under tools and research says what it does; nothing needs research."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NAMES = sorted(path.stem for path in ROOT.glob("tools/[!_]*.py"))
+FILES = [path for folder in ("tools", "research") for path in sorted((ROOT / folder).glob("*.py"))]
+NAMES = [f"{path.parent.name}.{path.stem}" for path in FILES if "__main__" in path.read_text()]
 
 ASK_ALL = """
 import contextlib, io, json, runpy, sys
 said = {}
 for name in sys.argv[1:]:
     sys.argv, text = [name, "--help"], io.StringIO()
-    sys.modules.pop(f"tools.{name}", None)  # imported by another one
+    sys.modules.pop(name, None)  # imported by another one
     try:
         with contextlib.redirect_stdout(text):
-            runpy.run_module(f"tools.{name}", run_name="__main__", alter_sys=True)
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
     except SystemExit as end:
         said[name] = [end.code, text.getvalue()]
 print(json.dumps(said))
@@ -37,7 +39,7 @@ def said(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tool_answers_a_call_for_help(said, name):
+def test_a_command_answers_a_call_for_help(said, name):
     code, text = said[name]
     assert code in (0, None)
     assert text.startswith("usage: ")
@@ -45,7 +47,16 @@ def test_a_tool_answers_a_call_for_help(said, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tool_says_how_it_is_started(name):
-    text = (ROOT / "tools" / f"{name}.py").read_text("utf-8")
-    about = text.split('"""')[1]
-    assert f"python -m tools.{name}" in about and "python tools/" not in text
+def test_a_command_says_how_it_is_started(name):
+    text = (ROOT / f"{name.replace('.', '/')}.py").read_text("utf-8")
+    assert f"python -m {name}" in text.split('"""')[1]
+
+
+def test_nothing_imports_research():
+    """What is delivered, measured or tested stands without the workshop."""
+    imported = re.compile(r"^\s*(?:from|import) research\b", re.MULTILINE)
+    files = [
+        f for part in ("src", "benchmarks", "tests", "tools") for f in (ROOT / part).rglob("*.py")
+    ]
+    assert len(files) > 300
+    assert not [f for f in files if imported.search(f.read_text("utf-8"))]

@@ -1,24 +1,28 @@
 """What one report costs: processor time of device, shuffler and analyser, memory of large batches.
 
 python -m tools.service_load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
+python -m tools.service_load --devices    # the device alone, from four states to ICU-Sepsis
 """
 
 import argparse
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
-from discreet.device import ENVELOPE
+from discreet.device import ENVELOPE, ClassesDevice, load
 from discreet.service.analyser import opening
 from discreet.service.analyser.fetched import Fetched
 from discreet.service.client import Client
@@ -48,6 +52,13 @@ OF = charter(
 """S=4, H=6 at (1, 1e-6): 22 messages from each of 20,000 users."""
 POLICY = [[0] * 4] * 6
 LIFE = {"states": [0, 1, 1, 2, 2, 3, 3], "actions": [0] * 6, "rewards": [0.5] * 6}
+DEVICES = {
+    "S=4, H=6, 2e4 users": (4, 2, 6, 20_000, [39371, 100]),
+    "S=50, H=20, 1e6 users": (50, 5, 20, 10**6, [1393, 1]),
+    "ICU-Sepsis size, 1e6 users": (716, 25, 20, 10**6, [1393, 1]),
+    "ICU-Sepsis size, 1e8 users": (716, 25, 20, 10**8, [1393, 1]),
+}
+"""States, actions, steps, users, lambda (epsilon = 1, delta = 1e-6)."""
 _CONNECTIONS = 64
 _USERS = 1_000_000
 
@@ -55,6 +66,49 @@ _USERS = 1_000_000
 def batch(users: int) -> Announced:
     """The open batch."""
     return announced(OF, users=users, policy=POLICY)
+
+
+def devices() -> None:
+    """Messages, bytes, time to load a batch and to encode an episode (best of five), memory."""
+    print(f"{'size':<28} {'messages':>8} {'sealed':>11} {'load ms':>8} {'encode ms':>9} {'MB':>6}")
+    for name, (states, actions, horizon, users, mean) in DEVICES.items():
+        rng = random.Random(0)
+        policy = [[rng.randrange(actions) for _ in range(states)] for _ in range(horizon)]
+        plain = {
+            "version": 1,
+            "encoder": "classes",
+            "states": states,
+            "actions": actions,
+            "horizon": horizon,
+            "policy": policy,
+            "statistics": ["transitions", "rewards"],
+            "last_transitions": False,
+            "users": users,
+            "lambda": mean,
+        }
+        met = [rng.randrange(states) for _ in range(horizon + 1)]
+        played = [row[s] for row, s in zip(policy, met, strict=False)]
+        life = {"states": met, "actions": played, "rewards": [0.3] * horizon}
+        text = json.dumps(plain)
+        loading, encoding = (
+            1e3 * min(times) for times in zip(*(_encoded(text, life) for _ in "12345"), strict=True)
+        )
+        tracemalloc.start()
+        _encoded(text, life)
+        most = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
+        messages = ClassesDevice(plain).messages
+        sizes = f"{messages:>8,} {messages * ENVELOPE:>11,}"
+        print(f"{name:<28} {sizes} {loading:>8.1f} {encoding:>9.1f} {most:>6.1f}")
+
+
+def _encoded(text: str, life: dict) -> tuple[float, float]:
+    """Seconds from the description as it came, and from there to the bytes of a report."""
+    started = time.process_time()
+    one = load(json.loads(text))
+    loaded = time.process_time()
+    one.to_bytes(one.encode(life))
+    return loaded - started, time.process_time() - loaded
 
 
 def device(reports: int = 300) -> None:
@@ -222,7 +276,11 @@ def main() -> None:
     parser.add_argument("--fetched", type=int, default=5_000_000)
     parser.add_argument("--seal")
     parser.add_argument("--fetch", action="store_true")
+    parser.add_argument("--devices", action="store_true")
     chosen = parser.parse_args()
+    if chosen.devices:
+        devices()
+        return
     if chosen.serve:
         serving_for_ever(chosen.serve, OF, ticket.read(chosen.tickets))
         return

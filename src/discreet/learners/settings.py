@@ -2,10 +2,9 @@
 
 ``constants="theory"`` is the printed formula: the defaults of the fields. ``"practical"`` is one
 fixed set of multipliers per learner, ``PRACTICAL``, chosen on problems that are *not* reported
-(random MDPs, chains, grids; ``tools/choose_constants.py`` and
-``tools/choose_adversarial_constants.py``; two exceptions, said in docs/learners/streams.md) and
-used for all trust models, epsilons and environments alike; a run that asks for none of the two gets
-them. What a caller gives wins over both.
+(random MDPs, chains, grids; research/README.md; two exceptions, said in docs/learners/streams.md)
+and used for all trust models, epsilons and environments alike; a run that asks for none of the two
+gets them. What a caller gives wins over both.
 
 A learner of its own settings writes a frozen dataclass: the annotation of a field (a number, a
 truth value, `Literal` words, a tuple of these, or None besides) is checked by `Settings`, rules

@@ -33,8 +33,7 @@ def test_declared_stationarity_and_no_pooling_contradict_each_other():
 )
 def test_regret_is_a_small_part_of_the_uniform_policys(trust, episodes, stationary, bar):
     # The uniform policy loses 0.444 per user: 88,839 at K = 2e5, 88,839,000 at K = 2e8. Bars are a
-    # quarter to a half above the worst of 20 other runs; the first generation has 2,700 to 2,900 in
-    # the first case, 4,400 to 4,500 in the second and 171 in the last.
+    # quarter to a half above the worst of 20 other runs.
     regrets = [
         discreet.learn(
             river(run),

@@ -37,7 +37,7 @@ class UcORepsSettings(AdversarialSettings):
     """The multipliers. Practical ones are the same for all trust models.
 
     ``rate=2`` was first chosen on a single tuning seed; a comparison on problems not reported
-    (tools/choose_adversarial_constants.py) finds larger rates slightly better on most adversaries
+    (research/adversarial.py) finds larger rates slightly better on most adversaries
     and up to twice as bad on one that fools them: 2 stays, see docs/learners/adversarial.md.
 
     Attributes:

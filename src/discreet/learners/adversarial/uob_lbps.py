@@ -42,7 +42,7 @@ class UobLbpsSettings(AdversarialSettings):
     """The multipliers, and how losses are estimated.
 
     Practical values are the same for all trust models. A comparison on problems not reported
-    (tools/choose_adversarial_constants.py) finds ``rate=30`` as good under privacy and better
+    (research/adversarial.py) finds ``rate=30`` as good under privacy and better
     without: see docs/learners/adversarial.md.
 
     Attributes:

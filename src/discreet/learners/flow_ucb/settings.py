@@ -17,9 +17,9 @@ class FlowSettings(OwnSettings):
     Attributes:
         confidence: the one multiplier on all bonuses; None: `usual_confidence`.
         shrink: a batch is sized to shrink the expected bonus of its policy by this factor. 0.7 is
-            inherited from the rule set that was the start (the first generation had 0.8).
-        ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is that of
-            the first generation.
+            inherited from the rule set that was the start.
+        ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is
+            inherited.
         pooling: steps are pooled where released counts do not contradict it, or never.
         mixing: where users are scarce, or a batch has to be large, it holds several routes, played
             as one stochastic policy; what they do not need of a least size plays the greedy one;

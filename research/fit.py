@@ -3,7 +3,7 @@
 Users are simulated at count level, so ten million cost what a thousand do. Gain is
 (V - V_b) / (V* - V_b), exact in the true model: 0 is behaviour, 1 is the best policy.
 
-Usage: python -m tools.fit_table [--seeds 20] [--first-seed 0] [--environments ...]
+Usage: python -m research.fit [--seeds 20] [--first-seed 0] [--environments ...]
        [--behaviours ...] [--epsilons 0.3 1 3 none] [--users 1e3 ...] [--stationary]
        [--known-rewards] [--known-behaviour] [--rows FILE]
 

@@ -10,7 +10,7 @@ Chosen is, of all points within a tenth (or half a percentage point) of the best
 nearest to the printed constants, in the order of the grid's axes. One to four minutes on one core
 for each learner.
 
-Usage: python -m tools.choose_constants [LEARNER ...]
+Usage: python -m research.choose_constants [LEARNER ...]
 """
 
 import argparse
