@@ -29,13 +29,13 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
-from research.problems import FAMILIES, REPORTED, problem
 
 import discreet
 from discreet.errors import DiscreetError
 from discreet.learners.result import Result
 from discreet.mdp import evaluate, plan, uniform_policy
 from discreet.privacy.trust import TrustModel, make_trust
+from research.problems import FAMILIES, REPORTED, problem
 
 DELTA = 1e-6
 LENGTHS = tuple(round(10 ** (quarter / 4)) for quarter in range(10, 34))
