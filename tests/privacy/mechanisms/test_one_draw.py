@@ -16,8 +16,8 @@ from discreet.privacy.auditing.roster import entries
 pytest.importorskip("opendp")
 
 EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"]
-# Batches are of H = 6, S = 2, A = 2 (96 counters; centred: 40 + 24 + 5), streams of 5 releases of 12
-# counters with H = 2, S = 1, A = 2; those that randomise data are of that shape.
+# Batches are of H = 6, S = 2, A = 2 (96 counters; centred: 40 + 24 + 5), streams of 5 releases of
+# 12 counters with H = 2, S = 1, A = 2; those that randomise data are of that shape.
 ADDED = {"release": 96, "simulate": 96, "release_reports": 96}
 CENTRED = {"release": 69, "simulate": 69}
 STREAM = {"add": 60, "add_report": 60, "block": 60}
@@ -78,7 +78,9 @@ def test_a_central_release_is_its_counts_plus_its_draw(mechanism, centred):
     users = int(transitions.sum(axis=(1, 2, 3)).max()) + 3
     counts = Counts(users, transitions, rewards)
     plan = Central(1, 1e-3, mechanism=mechanism).calibrate(
-        shape, last_transitions=False, **({"statistics": ("transitions", "rewards")} if centred else {})
+        shape,
+        last_transitions=False,
+        **({"statistics": ("transitions", "rewards")} if centred else {}),
     )
     assert plan.centred is centred
     sampler = RecordingSampler()
