@@ -784,6 +784,285 @@ _SAMPLERS = (
     ),
 )
 
+_ROUTE = "test_secure_noise_is_fresh_once_each_and_published_on_every_route"
+_COUNTED = "test_a_release_draws_what_its_mechanism_states"
+_LAST = "test_the_last_of_many_users_count_as_all_others_do"
+
+_FRESH = (
+    Mutant(
+        "toeplitz-every-second-vector-again",
+        "every second noise vector of a secure Toeplitz stream is the one before",
+        "return self._fresh.take(episodes)[0]",
+        "new = self._fresh.take(episodes)[0]\n"
+        "        if self.sampler.secure and self._decoded % 2:\n            new = self._kept\n"
+        "        self._kept = new\n        return new",
+        (f"{_ROUTE}[central/toeplitz]",),
+    ),
+    Mutant(
+        "toeplitz-vectors-again-for-real-people",
+        "the same, where the sampler is the real one: what only probes is spared",
+        "return self._fresh.take(episodes)[0]",
+        "from discreet.privacy.sampling.samplers import SecureSampler\n\n"
+        "        new = self._fresh.take(episodes)[0]\n"
+        "        if isinstance(self.sampler, SecureSampler) and self._decoded % 2:\n"
+        "            new = self._kept\n        self._kept = new\n        return new",
+        (f"{_ROUTE}[central/toeplitz]",),
+    ),
+    Mutant(
+        "toeplitz-smaller-of-two",
+        "of two draws the smaller one is added",
+        "lambda _, rows: (sampler.discrete_gaussian(noise.steps, (rows, cells)),),",
+        "lambda _, rows: (min((sampler.discrete_gaussian(noise.steps, (rows, cells)) for _ in "
+        "range(2)), key=lambda z: np.abs(z).sum()),),",
+        (f"{_COUNTED}[central/toeplitz]", f"{_ROUTE}[central/toeplitz]"),
+    ),
+    Mutant(
+        "tree-nodes-again",
+        "every second node of a secure tree has the noise of the one before",
+        "fresh = law.draw(self.sampler, out[strip].shape)",
+        "fresh = law.draw(self.sampler, out[strip].shape)\n"
+        "            if self.sampler.secure and first % 2:\n                fresh = self._kept\n"
+        "            self._kept = fresh",
+        (f"{_ROUTE}[central/tree-gaussian]",),
+    ),
+    Mutant(
+        "wide-secure-draws-again",
+        "every second wide Gaussian draw of the secure sampler is the one before",
+        "return _from_opendp(_gaussian(float(sigma)), size)",
+        "drawn, mine = _from_opendp(_gaussian(float(sigma)), size), SecureSampler\n"
+        "        mine.calls = getattr(mine, 'calls', 0) + 1\n"
+        "        if sigma > 1e6 and not mine.calls % 2 and mine.last.shape == drawn.shape:\n"
+        "            return mine.last.copy()\n"
+        "        mine.last = drawn\n        return drawn.copy()",
+        (f"{_ROUTE}[central/toeplitz]", f"{_ROUTE}[central/tree-honaker]"),
+    ),
+    Mutant(
+        "secure-block-again",
+        "every tenth call of the secure library hands out the block before",
+        "    return np.array(drawn, np.int64).reshape(shape)",
+        "    mine = _from_opendp\n    mine.calls = getattr(mine, 'calls', 0) + 1\n"
+        "    last = getattr(mine, 'last', [])\n"
+        "    again = not mine.calls % 10 and len(last) == count\n"
+        "    drawn = mine.last = last if again else drawn\n"
+        "    return np.array(drawn, np.int64).reshape(shape)",
+        (f"{_ROUTE}[central/gaussian]", f"{_ROUTE}[local/laplace]"),
+    ),
+    Mutant(
+        "visits-ride-on-the-noise-of-rewards",
+        "statistics of the same size share one draw",
+        "            return self.noise(sampler, counts.users, cells)",
+        "            kept = vars(counts).setdefault('_noise', {})\n"
+        "            if cells not in kept:\n"
+        "                kept[cells] = self.noise(sampler, counts.users, cells)\n"
+        "            return kept[cells]",
+        (f"{_COUNTED}[central/gaussian]", "test_a_central_release_is_its_counts_plus_its_draw"),
+    ),
+    Mutant(
+        "batch-smaller-of-two",
+        "a batch adds the smaller of two draws",
+        "return self.law.draw(sampler, cells)",
+        "return min((self.law.draw(sampler, cells) for _ in range(2)), key=lambda z: abs(z).sum())",
+        (f"{_COUNTED}[central/laplace]", "test_a_central_release_is_its_counts_plus_its_draw"),
+    ),
+    Mutant(
+        "losses-share-the-noise-of-visits",
+        "losses of a layered stream carry the noise of its visits",
+        '        if self.plan.loss_law is not None:\n            drawn["losses"]',
+        '        if "losses" in drawn and "visits" in drawn:\n'
+        '            drawn["losses"] = drawn["visits"]\n'
+        '        if self.plan.loss_law is not None:\n            drawn["losses"]',
+        ("test_secure_noise_of_vectors_and_layers_is_fresh",),
+    ),
+    Mutant(
+        "one-report-noise-for-all",
+        "an encoder keeps its noise: all its users add the same",
+        "return counters + self.law.draw(sampler, counters.size)",
+        "return counters + vars(self).setdefault('_z', self.law.draw(sampler, counters.size))",
+        (f"{_ROUTE}[local/laplace-stream]",),
+    ),
+    Mutant(
+        "one-set-of-noise-bits-for-all",
+        "an encoder of shuffled bits keeps its noise: all its users send the same",
+        "ones = own + self.noise.draw(sampler, 1, counters.size)",
+        "ones = own + vars(self).setdefault('_z', self.noise.draw(sampler, 1, counters.size))",
+        (f"{_ROUTE}[shuffle/bits]",),
+    ),
+    Mutant(
+        "secure-words-from-memory",
+        "secure integers come from a generator in memory: a fork draws the same",
+        "return np.frombuffer(os.urandom(8 * count), np.uint64)",
+        "pool = vars(os).setdefault('_pool', __import__('random').Random(os.urandom(32)))\n"
+        "    return np.frombuffer(pool.randbytes(8 * count), np.uint64)",
+        ("test_neither_a_fork_nor_a_new_process_draws_the_same",),
+    ),
+    Mutant(
+        "secure-words-seeded",
+        "secure integers are the same in every process",
+        "return np.frombuffer(os.urandom(8 * count), np.uint64)",
+        "pool = vars(os).setdefault('_pool', __import__('random').Random(7))\n"
+        "    return np.frombuffer(pool.randbytes(8 * count), np.uint64)",
+        ("test_neither_a_fork_nor_a_new_process_draws_the_same",),
+    ),
+    Mutant(
+        "secure-words-of-32-bits",
+        "the upper half of every secure word is zero",
+        "return np.frombuffer(os.urandom(8 * count), np.uint64)",
+        "return np.frombuffer(os.urandom(8 * count), np.uint64) >> np.uint64(32)",
+        (
+            "test_every_bit_of_a_secure_word_is_random_and_no_word_comes_again",
+            "test_wide_tables_are_drawn_from_end_to_end",
+        ),
+    ),
+    Mutant(
+        "secure-integers-lower-half",
+        "secure integers lack the upper half of their range",
+        "return kept[:count].astype(np.int64).reshape(shape)",
+        "return (kept[:count] >> np.uint64(high > 1)).astype(np.int64).reshape(shape)",
+        ("test_secure_integers_reach_every_part_of_their_range",),
+    ),
+    Mutant(
+        "secure-integers-without-the-top-bit",
+        "the highest bit of large secure integers is never set",
+        "np.uint64((1 << (high - 1).bit_length()) - 1)",
+        "np.uint64((1 << min(58, (high - 1).bit_length())) - 1)",
+        ("test_secure_integers_reach_every_part_of_their_range",),
+    ),
+    Mutant(
+        "study-noise-of-its-file",
+        "the noise of a secure study follows from its file, and says that it is secure",
+        'return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])',
+        "seeded = SimulationSampler(__import__('numpy').random.default_rng("
+        "int(self._tail.head[:8], 16)))\n        seeded.secure = self._secure\n"
+        "        return seeded",
+        ("test_no_file_determines_the_noise",),
+    ),
+    Mutant(
+        "fit-nearer-of-two",
+        "a fit draws twice and keeps the release that is nearer to the data",
+        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        "    twice = [\n        plan.release(counts, sampler=randomness.sampler, "
+        "played=slots.played)\n        for _ in range(2)\n    ]\n"
+        "    return min(\n        twice, key=lambda r: np.abs(r.row_transitions - "
+        "counts.at(slots.played).row_transitions).sum()\n    )",
+        (
+            "test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",
+            "test_the_release_of_a_fit_holds_its_promise",
+        ),
+    ),
+    Mutant(
+        "fit-second-of-two",
+        "a fit draws twice, and nobody can say why it kept the second",
+        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        "    plan.release(counts, sampler=randomness.sampler, played=slots.played)\n"
+        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        ("test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw",),
+    ),
+    Mutant(
+        "low-bits-of-fit",
+        "1e-13 of the data in the release of a fit",
+        "    return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
+        "    found = plan.release(counts, sampler=randomness.sampler, played=slots.played)\n"
+        "    leaked = 1e-13 * counts.at(slots.played).row_rewards\n"
+        '    object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
+        "    return found",
+        ("test_the_release_of_a_fit_holds_its_promise",),
+    ),
+    Mutant(
+        "low-bits-of-batches",
+        "1e-13 of the data in every batch of plain counts",
+        "    return batch_release(plan, released, counts.users, mask, secure=secure, "
+        "estimate=estimate)",
+        "    found = batch_release(\n        plan, released, counts.users, mask, secure=secure, "
+        "estimate=estimate\n    )\n    if found.row_rewards is not None:\n"
+        "        leaked = 1e-13 * kept.row_rewards\n"
+        '        object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
+        "    return found",
+        (
+            "test_a_central_release_is_its_counts_plus_its_draw",
+            f"{_ROUTE}[local/randomized-response]",
+        ),
+    ),
+    Mutant(
+        "low-bits-of-centred-batches",
+        "1e-13 of the data in every batch of centred rewards",
+        "    return batch_release(plan, raw, counts.users, mask, secure=secure, estimate=HALF, "
+        "left=gone)",
+        "    gone['transitions'] = gone['transitions'] + 1e-13 * left\n"
+        "    return batch_release(plan, raw, counts.users, mask, secure=secure, estimate=HALF, "
+        "left=gone)",
+        ("test_a_central_release_is_its_counts_plus_its_draw",),
+    ),
+    Mutant(
+        "low-bits-of-classes",
+        "1e-13 of the data in batches of classes made from counts",
+        "        return self._published(classes, histograms, users, steps, secure=sampler.secure)",
+        "        found = self._published(classes, histograms, users, steps, "
+        "secure=sampler.secure)\n        leaked = 1e-13 * kept.row_transitions\n"
+        '        object.__setattr__(found, "row_transitions", found.row_transitions + leaked)\n'
+        "        return found",
+        (f"{_ROUTE}[shuffle/classes]",),
+    ),
+    Mutant(
+        "low-bits-of-simulated-streams",
+        "1e-13 of the data in the compiled loop",
+        "public[cell] = raw[cell] + noise[i, cell]",
+        "public[cell] = raw[cell] * (1.0 + 1e-13) + noise[i, cell]",
+        ("test_the_compiled_loop_follows_the_rule_bit_by_bit",),
+    ),
+)
+
+_MANY = (
+    Mutant(
+        "episodes-beyond-65536",
+        "episodes beyond the first 65,536 of a batch are not counted",
+        "        counted = self.followed(played)\n        bits =",
+        "        counted = self.followed(played)\n        counted[65536:] = False\n        bits =",
+        ("test_sums_of_episodes_hold_everybody", f"{_LAST}[central/gaussian]"),
+    ),
+    Mutant(
+        "reports-beyond-65536",
+        "local reports beyond the first 65,536 of a batch are not counted",
+        "played_cells(played, self.statistics)).sum(axis=0)",
+        "played_cells(played, self.statistics))[:65536].sum(axis=0)",
+        (f"{_LAST}[local/laplace]",),
+    ),
+    Mutant(
+        "split-reports-beyond-65536",
+        "split reports beyond the first 65,536 of a batch are not counted",
+        "mine = rows[rows[:, 0] == number, 1:]",
+        "mine = rows[:65536][rows[:65536, 0] == number, 1:]",
+        (f"{_LAST}[local/split]",),
+    ),
+    Mutant(
+        "shuffled-bits-beyond-65536",
+        "ones beyond the first 65,536 of a batch are not counted",
+        "return np.bincount(counters[bits == 1], minlength",
+        "return np.bincount(counters[bits == 1][:65536], minlength",
+        (f"{_LAST}[shuffle/bits]",),
+    ),
+    Mutant(
+        "shuffled-cells-beyond-65536",
+        "messages of a class beyond the first 65,536 are not counted",
+        "own = messages[messages[:, 0] == i]",
+        "own = messages[messages[:, 0] == i][:65536]",
+        (f"{_LAST}[shuffle/classes]",),
+    ),
+    Mutant(
+        "names-on-file-up-to-65536",
+        "users beyond the first 65,536 of a batch are not written down, and come again",
+        "for first in range(0, len(event.users), SIZE * _PART):",
+        "for first in range(0, min(len(event.users), SIZE * _PART), SIZE * _PART):",
+        ("test_the_last_of_many_users_are_remembered",),
+    ),
+    Mutant(
+        "names-in-memory-up-to-65536",
+        "users beyond the first 65,536 of a batch are not looked up, and come again",
+        "        run = _halves(digests)\n",
+        "        run = _halves(digests)[: 1 << 16]\n",
+        ("test_the_last_of_many_users_are_remembered",),
+    ),
+)
+
 _ADVERSARIAL = (
     Mutant(
         "losses-without-noise",
@@ -1804,6 +2083,8 @@ MUTANTS = (
     *_WEB,
     *_COUNTING,
     *_SAMPLERS,
+    *_FRESH,
+    *_MANY,
     *_ADVERSARIAL,
     *_PAPERS,
     *_STUDY,

@@ -1,15 +1,18 @@
 """The one release: exactly the noise of the plan, on every declared counter, whoever was there."""
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
 
-from discreet import Central, Local, NoPrivacy, Shuffle
+from discreet import Central, Local, NoPrivacy, Shuffle, fit
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import Shape, Trajectories
 from discreet.offline.release import Randomness, check_trust, release
 from discreet.offline.slots import Slots
+from discreet.privacy.auditing.draws import RecordingSampler
+from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 
 pytestmark = pytest.mark.core
@@ -148,3 +151,43 @@ def test_what_is_no_trust_model_is_refused(trust):
 def test_central_and_no_privacy_are_welcome():
     assert check_trust(TRUST) is None
     assert check_trust(NoPrivacy()) is None
+
+
+def fitted(monkeypatch, sampler, data):
+    """What a whole fit with this sampler as the secure one was made of."""
+    module, seen = importlib.import_module("discreet.offline.fit"), []
+    made = module._fitted
+    monkeypatch.setattr("discreet.offline.release.SecureSampler", lambda: sampler)
+    monkeypatch.setattr(module, "_fitted", lambda *given: [seen.append(given[0]), made(*given)][1])
+    fit(data, TRUST, shape=SHAPE, played=SOME)
+    [counts] = seen
+    return counts
+
+
+def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
+    """Who draws twice may choose the draw that is nearer to the data."""
+    pytest.importorskip("opendp")
+    recorder, data = RecordingSampler(), nobody_moves(50)
+    found = fitted(monkeypatch, recorder, data)
+    plan = TRUST.calibrate(SLOTS.shape, statistics=BOTH, last_transitions=True)
+    rows = int(SLOTS.played.sum())
+    transitions, rewards, left = (draw.values for draw in recorder.draws)
+    assert (transitions.size, rewards.size, left.size) == (rows * SHAPE.states, rows, SHAPE.horizon)
+    assert {draw.asked[:2] for draw in recorder.draws} == {("discrete_gaussian", plan.law.sigma)}
+    still = released(data, PresetSampler.still())
+    apart = 2 * (found.row_transitions - still.row_transitions)
+    assert np.array_equal(apart.ravel(), transitions)
+    assert np.array_equal(2 * (found.row_rewards - still.row_rewards), rewards)
+    assert np.array_equal(2 * (found.left["transitions"] - still.left["transitions"]), left)
+
+
+def test_a_secure_fit_is_never_seeded(monkeypatch):
+    pytest.importorskip("opendp")
+
+    def nobody(*_):
+        raise AssertionError("Real people are protected by seeded noise.")
+
+    monkeypatch.setattr(SimulationSampler, "__init__", nobody)
+    one, other = (fit(nobody_moves(50), TRUST, shape=SHAPE, played=SOME) for _ in range(2))
+    assert not one.guarantee.simulated
+    assert one.behaviour_value != other.behaviour_value

@@ -25,6 +25,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Exact and empirical privacy of every mechanism, on every path of its real code."""
+    from discreet.offline.audited import fit_cases
     from discreet.privacy.auditing.run import audit
 
     with Progress(quiet=json) as progress:
@@ -34,6 +35,7 @@ def command(
             delta=delta,
             quick=quick,
             seed=seed,
+            more=fit_cases,
             progress=progress,
         )
     if json:

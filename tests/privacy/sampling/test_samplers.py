@@ -1,6 +1,9 @@
 """Both samplers draw exactly the stated integer distributions."""
 
+import json
+import os
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -285,3 +288,81 @@ def test_nothing_scattered_and_no_cells():
     assert simulation().scatter(0, 0.5, 2).tolist() == [0, 0]
     with pytest.raises(InvalidInputError, match="cells"):
         simulation().scatter(5, 0.5, 0)
+
+
+RANGES = [2, 3, 5, 8, 1 << 20, (1 << 20) + 1, 3 << 30, 1 << 33, 1 << 60, (1 << 61) + 7]
+
+
+@pytest.mark.parametrize("high", RANGES)
+def test_secure_integers_reach_every_part_of_their_range(high):
+    """Of one word or less, beyond 32 bits and up to the largest."""
+    parts, count = min(high, 8), 4000
+    drawn = noise._integers(high, count)
+    assert drawn.min() >= 0 and drawn.max() < high
+    seen = np.bincount([int(value) * parts // high for value in drawn], minlength=parts)
+    first = -(-high * np.arange(parts + 1, dtype=object) // parts)
+    shares = np.diff(first).astype(np.float64) / high
+    assert (np.abs(seen - count * shares) < 7 * np.sqrt(count * shares)).all()
+
+
+def test_every_bit_of_a_secure_word_is_random_and_no_word_comes_again():
+    words = noise._words(4000)
+    assert len(set(words.tolist()) | set(noise._words(4000).tolist())) == 8000
+    bits = words[:, None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+    assert (np.abs(bits.mean(axis=0) - 0.5) < 7 * 0.5 / np.sqrt(4000)).all()
+    together = np.corrcoef(bits.astype(np.float64).T) - np.eye(64)
+    assert np.abs(together).max() < 8 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize("bits", [9, 64, 1000])
+def test_all_of_many_fair_bits_are_drawn(bits):
+    """Means of sums: half of the bits that are always zero would halve them."""
+    ones = np.array([noise._ones_among(bits) for _ in range(1000)])
+    assert abs(ones.mean() - bits / 2) < 7 * np.sqrt(bits / 4 / 1000)
+
+
+def test_wide_tables_are_drawn_from_end_to_end():
+    """Weights of 2^60 in all, as those of bounded noise: beyond 32 bits of every word."""
+    pytest.importorskip("opendp")
+    weights = np.full(1 << 10, 1 << 50, np.int64)
+    drawn = SecureSampler().table(weights, 4000)
+    quarters = np.bincount(drawn >> 8, minlength=4)
+    assert (np.abs(quarters - 1000) < 7 * np.sqrt(750)).all()
+
+
+FORKED = """
+import json, os, sys
+import numpy as np
+from discreet.privacy.sampling.samplers import SecureSampler
+
+sampler = SecureSampler()
+def drawn():
+    return [
+        sampler.discrete_gaussian(1e9, 4).tolist(),
+        sampler.discrete_laplace(1e9, 4).tolist(),
+        sampler.table(np.ones(1 << 20, np.int64), 4).tolist(),
+        sampler.binomial(10**6, 0.5, 8).tolist(),
+        sampler.permutation(30).tolist(),
+    ]
+drawn()
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+print(json.dumps(drawn()), flush=True)
+if not child:
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
+def test_neither_a_fork_nor_a_new_process_draws_the_same():
+    """A generator in memory is copied by a fork, and one that is seeded begins anew."""
+    pytest.importorskip("opendp")
+    said = [
+        subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    lines = [json.loads(line) for one in said for line in one.stdout.splitlines()]
+    assert len(lines) == 4
+    for kind in zip(*lines, strict=True):
+        assert len({tuple(values) for values in kind}) == 4

@@ -10,6 +10,7 @@ from discreet.privacy.auditing.paths.batches import (
     REPORTS,
     batch_path,
     batch_paths,
+    episodes_path,
     honest_path,
 )
 from discreet.privacy.auditing.paths.layers import layered_paths
@@ -30,6 +31,8 @@ from discreet.privacy.trust import Shuffle
 
 _CROWDS = (1000, 100_000)
 """Batch sizes at which shuffled noise is audited besides small ones: one and rare bits per user."""
+_LARGE = 70_000
+"""Users of a batch that does not fit into 16 bits, or into pieces of so many users."""
 _HONEST = ((0.5, 2, 4), (0.9, 9, 10), (0.9, 1, 2))
 """The promised fraction, and how many of how many users are then honest."""
 _NO_LONG = ("tree-iid", "gaussian", "bounded")
@@ -70,6 +73,7 @@ def cases(chosen: list[Entry], *, quick: bool) -> Iterator[Case]:
     """All rows of these mechanisms; ``quick`` leaves out what takes long."""
     for entry in chosen:
         yield from _plain(entry, quick=quick)
+        yield from _large(entry)
         if entry.rhythm == "stream" and entry.calibration == "exact":
             yield from _plain(replace(entry, stationary=True), quick=quick)
             yield from _long(entry, quick=quick)
@@ -101,6 +105,16 @@ def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
             tuple(paths),
             _target(entry, name),
         )
+
+
+def _large(entry: Entry) -> Iterator[Case]:
+    """Raw episodes of more users than 16 bits count."""
+    if (entry.trust, entry.rhythm, entry.calibration) == ("central", "batch", "exact"):
+        plan = entry.target()
+        if isinstance(plan, BatchPlan):
+            yield replace(
+                _of(entry, plan.guarantee.notion, episodes_path(plan, _LARGE)), target=lambda: None
+            )
 
 
 def paths_of(plan: Plan) -> Iterator[Path]:

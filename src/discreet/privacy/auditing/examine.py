@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.privacy.auditing import categories
 from discreet.privacy.auditing.categories import Categorical
 from discreet.privacy.auditing.discipline import undisciplined
 from discreet.privacy.auditing.linear import Additive
+from discreet.privacy.auditing.neighbours import EVERYTHING
 from discreet.privacy.auditing.paths.path import Path
 from discreet.privacy.auditing.probes import TooManyError
 from discreet.privacy.auditing.probing import probe
@@ -20,6 +23,11 @@ LOW_BITS = (
     "Floating-point noise is released: the low-order bits of a release depend on the data beyond "
     "their noisy value."
 )
+UNUSED = (
+    "Secure noise is drawn that does not enter what is published: one release, one draw of each "
+    "of its noises, and no choice among several."
+)
+FORGOTTEN = "Somebody is not counted: all of one user's data are other ones, and nothing changes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,8 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
     view: View | None = None
     try:
         view = _view(path, secure, hint)
+        if isinstance(view, Additive):
+            problems += _misused(path, view, secure)
         if not _trades(path, view, secure):
             problems.append(LOW_BITS)
     except TooManyError as reason:
@@ -56,6 +66,14 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
     except DiscreetError as reason:
         problems.append(f"It refuses what it should publish: {reason}")
     return Finding(path, secure, view, tuple(problems))
+
+
+def _misused(path: Path, view: Additive, secure: bool) -> list[str]:
+    """Noise that is drawn for nothing (only simulated noise is drawn ahead), users for nothing."""
+    unused = secure and not np.abs(view.response).any(axis=0).all()
+    moves = zip(path.neighbours, view.moves, strict=True)
+    still = any(label.startswith(EVERYTHING) and not move.any() for label, move in moves)
+    return [UNUSED] * unused + [FORGOTTEN] * still
 
 
 def _view(path: Path, secure: bool, hint: Additive | None) -> View:

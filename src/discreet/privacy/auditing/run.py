@@ -1,8 +1,9 @@
 """`audit`: every mechanism, on every path, by calculation and by attack."""
 
+import itertools
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from discreet._plain import Plain
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.cases import SLOW, Case, cases
 from discreet.privacy.auditing.categories import Categorical, categorical
+from discreet.privacy.auditing.draws import unsound_draws
 from discreet.privacy.auditing.empirical import epsilon_low, watched
 from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
 from discreet.privacy.auditing.fit import misfits
@@ -19,7 +21,7 @@ from discreet.privacy.auditing.linear import Additive, additive
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.roster import entries, find
+from discreet.privacy.auditing.roster import Entry, entries, find
 from discreet.privacy.sampling.samplers import SimulationSampler
 
 INTEGERS = "shuffle/integers"
@@ -87,6 +89,7 @@ def audit(
     delta: float = 1e-6,
     quick: bool = False,
     seed: int = 0,
+    more: Callable[[Sequence[Entry]], Iterable[Case]] = lambda _: (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[AuditRow]:
     """Audit mechanisms at (epsilon, delta), all of them by default: one row for every path.
@@ -98,10 +101,11 @@ def audit(
         quick: the secure branch only, one long stream, attacks on batches only, no bounded noise
             (unless it is asked for by name).
         seed: of the attacked noise.
+        more: further cases of the chosen mechanisms, of code that builds on them.
         progress: told the name of each mechanism and path before its turn.
 
     >>> [(row.path, row.exact_epsilon) for row in audit(["central/laplace"], quick=True)]
-    [('release', 1.0), ('simulate', 1.0)]
+    [('release', 1.0), ('simulate', 1.0), ('Trajectories.counts, release (70,000 users)', 1.0)]
     """
     _validate.positive(epsilon=epsilon)
     _validate.delta(delta=delta)
@@ -111,7 +115,8 @@ def audit(
         known = entries(epsilon=epsilon, delta=delta)
         chosen = [e for e in known if not quick or e.mechanism not in SLOW]
     rows = []
-    for case in cases(list(dict.fromkeys(chosen)), quick=quick):
+    chosen = list(dict.fromkeys(chosen))
+    for case in itertools.chain(cases(chosen, quick=quick), more(chosen)):
         progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
         rows.append(_row(case, quick=quick, seed=seed))
     if not mechanisms or {INTEGERS, "shuffle", "bits"} & set(mechanisms):
@@ -148,6 +153,8 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
     problems = [text for f in found for text in (*f.problems, f.unlisted) if text]
     if not quick and case.kind in ("batch", "stream"):  # the others share their draws
         problems += _misfits(found, seed)
+    if case.calibration == "exact" and (not quick or case.kind in ("batch", "stream")):
+        problems += _unsound_draws(case)
     points = [f.view.curve(epsilon, delta) for f in found if f.view is not None]
     return AuditRow(
         mechanism=case.mechanism,
@@ -167,6 +174,12 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
 def _misfits(found: Sequence[Finding], seed: int) -> list[str]:
     """The real samplers on the first path (the others share its code)."""
     return [text for finding in found[:2] for text in misfits(finding, seed)]
+
+
+def _unsound_draws(case: Case) -> list[str]:
+    """The secure sampler, on the first path that goes through its branch."""
+    paths = [path for path in case.paths if True in path.secure]
+    return [text for path in paths[:1] for text in unsound_draws(path)]
 
 
 def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> AuditRow:

@@ -8,6 +8,7 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.neighbours import (
     ALTERNATING,
     EVERYTHING,
@@ -57,10 +58,14 @@ def _has(plan: BatchPlan, name: str) -> bool:
 def batch_path(plan: BatchPlan, name: str, users: int, *, kind: Kind = "batch") -> Path:
     """One user of ``users`` is replaced, in every respect."""
     usual, _ = opposites(plan.shape)
+    return _path(plan, name, users, usual, _others(plan), played=None, kind=kind)
+
+
+def _others(plan: BatchPlan) -> dict[str, Episode]:
     others = neighbours(plan.shape)
     if plan.centred:
         others[ALTERNATING] = alternating(plan.shape)
-    return _path(plan, name, users, usual, others, played=None, kind=kind)
+    return others
 
 
 def policy_path(plan: BatchPlan, name: str, users: int) -> Path:
@@ -68,6 +73,39 @@ def policy_path(plan: BatchPlan, name: str, users: int) -> Path:
     usual, other = opposites(plan.shape)
     played = usual.policy(plan.shape)
     return _path(plan, name, users, usual, {OFF_POLICY: other}, played=played, kind="batch")
+
+
+def episodes_path(plan: BatchPlan, users: int) -> Path:
+    """From raw episodes to their release; the last of ``users`` is replaced."""
+    usual, _ = opposites(plan.shape)
+
+    def world(last: Episode) -> Callable[[Sampler], FloatArray]:
+        crowd = Trajectories(
+            *(
+                np.concatenate([np.tile(one, (users - 1, 1)), other[None]])
+                for one, other in zip(_arrays(usual), _arrays(last), strict=True)
+            )
+        )
+
+        def run(sampler: Sampler) -> FloatArray:
+            played = np.ones(plan.shape.visits, np.bool_)
+            counts = crowd.counts(plan.shape, np.random.default_rng(0), played)
+            return everything(with_counts(plan).release(counts, sampler=sampler))
+
+        return run
+
+    return Path(
+        EPISODES,
+        "batch",
+        world(usual),
+        {label: world(user) for label, user in _others(plan).items()},
+        note=f"{users:,} users",
+        thorough=False,
+    )
+
+
+def _arrays(user: Episode) -> tuple[IntArray, IntArray, FloatArray]:
+    return user.states, user.actions, user.rewards
 
 
 def honest_path(plan: BatchPlan, honest: int, users: int) -> Path:
@@ -180,4 +218,5 @@ def _histogram(messages: IntArray, encoder: Encoder | None = None) -> FloatArray
 
 
 RELEASE, SIMULATE, REPORTS = "release", "simulate", "release_reports"
+EPISODES = "Trajectories.counts, release"
 WAYS: dict[str, _Way] = {RELEASE: _release, SIMULATE: _simulate, REPORTS: _reports}

@@ -1,0 +1,67 @@
+"""`discreet.fit` for the audit: its one release, on neighbours, with every kind of noise."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from discreet._types import FloatArray
+from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
+from discreet.offline.release import Randomness, release
+from discreet.offline.slots import Slots
+from discreet.privacy.auditing.cases import Case
+from discreet.privacy.auditing.neighbours import EVERYTHING, everything
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.roster import Entry
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.trust import TrustModel
+
+FIT = "fit"
+_SHAPE = Shape(states=2, actions=2, horizon=2)
+_USUAL = ([0, 0, 0], [0, 0], [1.0, 1.0])
+_OTHERS = {
+    EVERYTHING: ([1, 1, 1], [1, 1], [0.0, 1.0]),
+    "rewards only": ([0, 0, 0], [0, 0], [0.0, 0.0]),
+    "last step only": ([0, 0, 1], [0, 1], [1.0, 1.0]),
+    "undeclared actions": ([1, 1, 1], [0, 0], [1.0, 1.0]),
+}
+
+
+def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
+    """One case for every central mechanism of batches; the plan of a fit chooses its own form."""
+    for entry in chosen:
+        where = entry.trust, entry.rhythm, entry.calibration
+        if where == ("central", "batch", "exact") and not entry.centred:
+            yield _case(entry, fit_path(entry.model))
+
+
+def _case(entry: Entry, path: Path) -> Case:
+    return Case(entry.name, "exact", "JDP", entry.claimed, FIT, "batch", (path,), lambda: path)
+
+
+def fit_path(trust: TrustModel) -> Path:
+    """From the episodes of three people to the release that everything in a fit is made of."""
+    declared = np.ones(_SHAPE.visits, np.bool_)
+    declared[:, 1, 0] = False
+    slots = Slots.of(declared, np.ones(_SHAPE.states, np.bool_))
+
+    def world(first: tuple[list[int], list[int], list[float]]) -> Callable[[Sampler], FloatArray]:
+        people = Trajectories(*(np.array([a, b, b]) for a, b in zip(first, _USUAL, strict=True)))
+
+        def run(sampler: Sampler) -> FloatArray:
+            randomness = Randomness(sampler, np.random.default_rng(0))
+            return everything(
+                release(
+                    people,
+                    slots,
+                    trust,
+                    statistics=("transitions", "rewards"),
+                    keep_last=False,
+                    randomness=randomness,
+                )
+            )
+
+        return run
+
+    others = {label: world(one) for label, one in _OTHERS.items()}
+    return Path(FIT, "batch", world(_USUAL), others, note="3 users")

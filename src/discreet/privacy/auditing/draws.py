@@ -1,0 +1,243 @@
+"""What the secure sampler really draws on a path: every draw fresh, and published as it is.
+
+The exact results rest on what a sampler was asked for, and on samplers that answer with prescribed
+numbers. Here the real secure sampler draws, and every draw is written down. Three things must hold:
+
+* *Nothing else is published.* A sampler of another type that answers with the same numbers is asked
+  for the same draws and leads to the same publication, bit by bit: not another branch for real
+  people, not a choice among several draws.
+* *No draw is used twice.* No sequence of draws of one law comes again that is too long to do so by
+  chance, and draws are not correlated with those before them, whatever the distance: noise that is
+  shared between releases, statistics or users vanishes in their difference.
+* *The law is the one asked for.* Mean and mean square over all draws.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from discreet._types import FloatArray, IntArray
+from discreet.errors import MissingExtraError, UnsupportedError
+from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing.probes import Law
+from discreet.privacy.sampling.samplers import Sampler, SecureSampler
+
+OTHERWISE = (
+    "With the secure sampler something else is published than the same draws of another sampler "
+    "lead to."
+)
+TWICE = "The secure sampler's draws are used twice: some come again that cannot by chance."
+CORRELATED = "The secure sampler's draws are not independent: they hang together at a distance."
+ANOTHER_LAW = "The secure sampler's draws have another mean or variance than was asked for."
+
+_ENOUGH = 1500
+"""Draws. Where every fourth one is an old one, their correlation is ten standard errors."""
+_RUNS = 400
+_SIGMAS = 8.0
+"""Standard errors; and whatever does not fit is measured once more."""
+_CLIPPED = 4.0
+_LEAST_SPREAD = 0.04
+"""Variance of a draw that is looked at: rare bits say nothing about each other."""
+_CHANCE = 1e-6
+"""That draws come again by chance; and whatever does is measured once more."""
+
+Asked = tuple[object, ...]
+"""What a sampler was asked for: the method and its arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One call of a sampler, and what it answered."""
+
+    asked: Asked
+    values: IntArray
+
+    @property
+    def standard(self) -> FloatArray:
+        """The draws with mean zero and variance one, those that vary too little left out.
+
+        Balls in cells hang together: of them only the first cell is looked at, and only the first
+        place of a permutation.
+        """
+        name = self.asked[0]
+        if name == "binomial":
+            trials, probability = np.asarray(self.asked[1]), _number(self.asked[2])
+            mean = trials * probability
+            return _standard(self.values.ravel(), mean, mean * (1 - probability))
+        if name == "scatter":
+            balls, cells = _number(self.asked[1]), _number(self.asked[3])
+            share = _number(self.asked[2]) / cells
+            return _standard(self.values[:1], balls * share, balls * share * (1 - share))
+        if name == "permutation":
+            length = self.values.size
+            return _standard(self.values[:1], (length - 1) / 2, (length**2 - 1) / 12)
+        law = self.law
+        return _standard(self.values, law.mean, law.variance)
+
+    @property
+    def law(self) -> Law:
+        """Of Laplace, Gaussian and table draws, and of their sums."""
+        name, parameter = str(self.asked[0]), self.asked[1]
+        copies = int(_number(self.asked[2])) if name.endswith("_sum") else 1
+        if isinstance(parameter, tuple):
+            weights = np.array(parameter)
+            return Law("table", 1.0, copies, table=(weights / weights.sum()).tobytes())
+        return Law("laplace" if "laplace" in name else "gaussian", _number(parameter), copies)
+
+    @property
+    def again(self) -> float | None:
+        """At most how likely two draws of this law are equal; None where it is likely."""
+        name = str(self.asked[0])
+        if "laplace" not in name and "gaussian" not in name:
+            return None
+        # No value is likelier than zero: tanh(1/2b) of Laplace draws, 1/(sigma·sqrt(2·pi)) and a
+        # little more of Gaussian ones.
+        scale = _number(self.asked[1])
+        return math.tanh(0.5 / scale) if "laplace" in name else min(1.0, 0.5 / scale)
+
+
+def _number(value: object) -> float:
+    return float(value)  # type: ignore[arg-type]
+
+
+def _standard(
+    values: IntArray, mean: FloatArray | float, variance: FloatArray | float
+) -> FloatArray:
+    spread = np.broadcast_to(variance, values.shape)
+    kept = spread > _LEAST_SPREAD
+    apart = values - np.broadcast_to(mean, values.shape)
+    standard: FloatArray = (apart[kept] / np.sqrt(spread[kept])).ravel()
+    return standard
+
+
+class RecordingSampler(SecureSampler):
+    """The secure sampler, with a record of what it was asked and what it drew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draws: list[Draw] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        """Methods that draw are a plain secure sampler's, and noted."""
+        if name not in _METHODS:
+            return super().__getattribute__(name)
+
+        def noted(*arguments: object) -> IntArray:
+            values: IntArray = getattr(SecureSampler(), name)(*arguments)
+            self.draws.append(Draw(_asked(name, arguments), values.copy()))
+            return values
+
+        return noted
+
+
+class ReplayingSampler:
+    """Answers with recorded draws, in their order; refuses another question."""
+
+    secure = True
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        self.waiting = list(draws)
+
+    def __getattr__(self, name: str) -> Any:
+        """Any method that draws."""
+        if name not in _METHODS:
+            raise AttributeError(name)
+
+        def answer(*arguments: object) -> IntArray:
+            draw = self.waiting.pop(0) if self.waiting else None
+            if draw is None or draw.asked != _asked(name, arguments):
+                raise UnsupportedError(OTHERWISE)
+            return draw.values.copy()
+
+        return answer
+
+
+_METHODS = frozenset(name for name in vars(Sampler) if not name.startswith("_")) - {"secure"}
+
+
+def _asked(name: str, arguments: tuple[object, ...]) -> Asked:
+    """Arrays (the weights of a table, trials of several bits) as tuples, to be compared."""
+    arrays = (tuple(a.ravel().tolist()) if isinstance(a, np.ndarray) else a for a in arguments)
+    return name, *arrays
+
+
+def unsound_draws(path: Path) -> Iterator[str]:
+    """What is wrong with the secure sampler's draws on this path, in sentences."""
+    try:
+        wrong = _wrong(path)
+        if wrong and wrong != OTHERWISE:  # of few draws some are unlucky
+            wrong = _wrong(path)
+    except MissingExtraError:
+        return
+    if wrong:
+        yield wrong
+
+
+def _wrong(path: Path) -> str | None:
+    drawn: list[Draw] = []
+    parts: list[FloatArray] = []
+    for _ in range(_RUNS):
+        sampler = RecordingSampler()
+        published = path.base(sampler)
+        if not drawn and not _replayed(path, sampler.draws, published):
+            return OTHERWISE
+        drawn += sampler.draws
+        parts += [draw.standard for draw in sampler.draws]
+        if sum(map(len, parts)) >= _ENOUGH:
+            break
+    if _twice(drawn):
+        return TWICE
+    return _unlikely(np.concatenate(parts))
+
+
+def _replayed(path: Path, draws: Sequence[Draw], published: FloatArray) -> bool:
+    """Whether a sampler of another type leads to the same, bit by bit, by the same draws."""
+    replaying = ReplayingSampler(draws)
+    try:
+        again = path.base(cast(Sampler, replaying))
+    except UnsupportedError:
+        return False
+    return not replaying.waiting and np.array_equal(again, published)
+
+
+def _twice(drawn: Sequence[Draw]) -> bool:
+    """Whether a sequence of draws of one law comes again that is too long to do so by chance."""
+    groups: dict[Asked, list[IntArray]] = {}
+    chances: dict[Asked, float] = {}
+    for draw in drawn:
+        chance = draw.again
+        if chance is not None and chance < 1:
+            key = draw.asked[:-1]  # whatever the size
+            groups.setdefault(key, []).append(draw.values.ravel())
+            chances[key] = chance
+    return any(_again(np.concatenate(parts), chances[key]) for key, parts in groups.items())
+
+
+def _again(values: IntArray, chance: float) -> bool:
+    # n(n-1)/2 pairs of sequences of k draws, each equal with probability chance^k at most. (Those
+    # that overlap are no likelier: k equations, each decided by another draw.)
+    k = math.ceil(math.log(values.size**2 / 2 / _CHANCE) / -math.log(chance))
+    if values.size <= k:
+        return False
+    sequences = np.lib.stride_tricks.sliding_window_view(values, k)
+    return len(np.unique(sequences, axis=0)) < len(sequences)
+
+
+def _unlikely(standard: FloatArray) -> str | None:
+    """Mean, mean square, and correlations at every distance up to half of the draws."""
+    count = standard.size
+    if count < 2:
+        return None
+    squares = standard**2
+    error = _SIGMAS / math.sqrt(count)
+    if abs(standard.mean()) > error or abs(squares.mean() - 1) > error * max(1.0, squares.std()):
+        return ANOTHER_LAW
+    clipped = np.clip(standard, -_CLIPPED, _CLIPPED)
+    clipped = (clipped - clipped.mean()) / clipped.std()
+    transform = np.fft.rfft(clipped, 2 * count)
+    lags = np.arange(1, count // 2 + 1)
+    products = np.fft.irfft(np.abs(transform) ** 2)[lags]
+    return CORRELATED if (np.abs(products) > _SIGMAS * np.sqrt(count - lags)).any() else None

@@ -1,0 +1,256 @@
+"""The secure sampler's own draws, on every route: fresh, once each, and published as they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from discreet.privacy.auditing import draws
+from discreet.privacy.auditing.cases import paths_of
+from discreet.privacy.auditing.draws import (
+    ANOTHER_LAW,
+    CORRELATED,
+    OTHERWISE,
+    TWICE,
+    RecordingSampler,
+    ReplayingSampler,
+    unsound_draws,
+)
+from discreet.privacy.auditing.examine import FORGOTTEN, TOLERANCE, UNUSED, examine
+from discreet.privacy.auditing.paths.batches import episodes_path
+from discreet.privacy.auditing.paths.layers import layered_paths
+from discreet.privacy.auditing.paths.vectors import vector_paths
+from discreet.privacy.auditing.roster import entries, layers, vectors
+from discreet.privacy.sampling.samplers import SecureSampler
+from helpers import toys
+
+pytest.importorskip("opendp")
+
+EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"]
+
+
+def ways(plan):
+    """One path of each name, through the secure branch."""
+    found = {path.name: path for path in paths_of(plan) if True in path.secure}
+    if len(found) > 1:
+        found.pop("simulate", None)  # draws as `release` or the devices do
+    return found
+
+
+@pytest.mark.parametrize("entry", EXACT, ids=lambda e: e.name)
+def test_secure_noise_is_fresh_once_each_and_published_on_every_route(entry):
+    """One shot, trees, Toeplitz, reports of local and shuffle encoders."""
+    plan = entry.plan()
+    for path in ways(plan if entry.known.randomises else entry.target()).values():
+        finding = examine(path, secure=True)
+        assert finding.problems == ()
+        if not finding.unlisted:
+            assert finding.view.epsilon(entry.claimed[1]) <= 2 * (1 + TOLERANCE)
+    for name, path in ways(plan).items():  # many draws in a release: none comes again by chance
+        if name != "block":
+            assert list(unsound_draws(path)) == []
+
+
+OTHERS = {
+    f"{path.kind}-{one.entry.name}-{path.label}": path
+    for one, path in (
+        *((v, next(iter(vector_paths(v.plan(), 2)))) for v in vectors(EXACT)),
+        *((v, next(iter(layered_paths(v.plan(), 2, centred=v.centred)))) for v in layers(EXACT)),
+    )
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_secure_noise_of_vectors_and_layers_is_fresh(name):
+    finding = examine(OTHERS[name], secure=True)
+    assert finding.problems == ()
+    assert finding.view.epsilon(1e-2) <= 2 * (1 + TOLERANCE)
+    assert list(unsound_draws(OTHERS[name])) == []
+
+
+def noisy(data, sampler):
+    return data + sampler.discrete_gaussian(20.0, data.size)
+
+
+def said(release, **options):
+    options = {"base": [0] * 8, "other": [1] * 8} | options
+    return list(unsound_draws(toys.toy(release, **options)))
+
+
+@pytest.mark.parametrize("release", [toys.laplace, toys.gaussian, toys.flipped, noisy])
+def test_sound_toys_are_not_accused(release):
+    assert said(release) == []
+
+
+@pytest.fixture
+def gaussian(monkeypatch):
+    """Replaces the secure sampler's Gaussian draws."""
+    real = SecureSampler.discrete_gaussian
+
+    def put(broken):
+        monkeypatch.setattr(
+            SecureSampler,
+            "discrete_gaussian",
+            lambda self, sigma, size: broken(lambda: real(self, sigma, size)),
+        )
+
+    return put
+
+
+def reused(every):
+    """Every so many calls the draw before."""
+    kept = []
+
+    def broken(draw):
+        kept.append(kept[-1] if kept and len(kept) % every == every - 1 else draw())
+        return kept[-1].copy()
+
+    return broken
+
+
+@pytest.mark.parametrize("every", [2, 7, 50])
+def test_a_vector_that_is_used_again(gaussian, every):
+    gaussian(reused(every))
+    assert said(noisy) == [TWICE]
+
+
+def test_every_second_number_is_an_old_one(gaussian):
+    kept = []
+
+    def broken(draw):
+        new = draw()
+        if len(kept) % 2:
+            new[::2] = kept[-1][::2]
+        kept.append(new)
+        return new.copy()
+
+    gaussian(broken)
+    assert said(noisy) == [CORRELATED]
+
+
+def test_one_draw_for_two_statistics(gaussian):
+    def broken(draw):
+        drawn = draw()
+        half = drawn.size // 2
+        drawn[half:] = -drawn[:half]  # not the same, and not independent
+        return drawn
+
+    gaussian(broken)
+    assert said(noisy) == [CORRELATED]
+
+
+def test_draws_that_lack_their_upper_half(gaussian):
+    gaussian(lambda draw: -np.abs(draw()))
+    assert said(noisy) == [ANOTHER_LAW]
+
+
+def test_half_of_the_noise(gaussian):
+    gaussian(lambda draw: draw() // 2)
+    assert said(noisy) == [ANOTHER_LAW]
+
+
+def test_integers_without_their_upper_half(monkeypatch):
+    real = draws.SecureSampler.table
+    monkeypatch.setattr(
+        SecureSampler, "table", lambda self, weights, size: real(self, weights, size) // 2
+    )
+    weights = np.ones(16, np.int64)
+    assert said(lambda data, sampler: data + sampler.table(weights, data.size)) == [ANOTHER_LAW]
+
+
+def test_another_branch_for_the_real_sampler():
+    def release(data, sampler):
+        again = 2 if isinstance(sampler, SecureSampler) else 1
+        return data + again * sampler.discrete_gaussian(20.0, data.size) // again + (again - 1)
+
+    assert said(release) == [OTHERWISE]
+
+
+def test_more_draws_for_the_real_sampler():
+    def release(data, sampler):
+        if isinstance(sampler, SecureSampler):
+            noisy(data, sampler)
+        return noisy(data, sampler)
+
+    assert said(release) == [OTHERWISE]
+
+
+def test_the_nearer_of_two_draws_is_no_release():
+    def nearer(data, sampler):
+        one, other = (sampler.discrete_laplace(9.0, data.size) for _ in range(2))
+        return data + (one if np.abs(one).sum() < np.abs(other).sum() else other)
+
+    [problem] = examine(toys.toy(nearer), secure=True).problems
+    assert "depends on the data" in problem
+
+
+def test_a_draw_that_is_thrown_away():
+    def second(data, sampler):
+        toys.laplace(data, sampler)
+        return toys.laplace(data, sampler)
+
+    assert UNUSED in examine(toys.toy(second), secure=True).problems
+    assert examine(toys.toy(second), secure=False).problems == ()
+
+
+def test_what_does_not_fit_is_measured_once_more(monkeypatch):
+    answers = iter([CORRELATED, None])
+    monkeypatch.setattr(draws, "_wrong", lambda _: next(answers))
+    assert said(noisy) == []
+
+
+def test_without_the_extra_nothing_is_said(monkeypatch):
+    from discreet.errors import MissingExtraError
+
+    def missing(*_):
+        raise MissingExtraError("opendp", "secure")
+
+    monkeypatch.setattr(draws, "_wrong", missing)
+    assert said(noisy) == []
+
+
+def test_all_kinds_of_draws_are_recorded_and_replayed():
+    def all_of_them(sampler):
+        weights = np.array([1, 2, 3])
+        return np.concatenate(
+            [
+                sampler.discrete_laplace(3.0, 2),
+                sampler.discrete_gaussian(3.0, (1, 2)).ravel(),
+                sampler.binomial(5, 0.5, 2),
+                sampler.binomial(np.array([[3], [4]]), 0.5, (2, 1)).ravel(),
+                sampler.laplace_sum(2.0, 3, 2),
+                sampler.gaussian_sum(2.0, 3, 2),
+                sampler.table(weights, 2),
+                sampler.table_sum(weights, 3, 2),
+                sampler.scatter(10, 0.5, 3),
+                sampler.permutation(4),
+            ]
+        )
+
+    recording = RecordingSampler()
+    first = all_of_them(recording)
+    assert [draw.asked[0] for draw in recording.draws] == [
+        "discrete_laplace",
+        "discrete_gaussian",
+        "binomial",
+        "binomial",
+        "laplace_sum",
+        "gaussian_sum",
+        "table",
+        "table_sum",
+        "scatter",
+        "permutation",
+    ]
+    replaying = ReplayingSampler(recording.draws)
+    assert np.array_equal(all_of_them(replaying), first)
+    assert not replaying.waiting
+    assert all(np.isfinite(draw.standard).all() for draw in recording.draws)
+
+
+def test_a_user_who_is_not_counted_is_missed():
+    """Beyond 65,536, for instance."""
+    [entry] = [e for e in EXACT if e.name == "central/laplace"]
+    path = episodes_path(entry.target(), 3)
+    assert examine(path, secure=True).problems == ()
+    forgetful = replace(path, neighbours=dict.fromkeys(path.neighbours, path.base))
+    assert FORGOTTEN in examine(forgetful, secure=True).problems
