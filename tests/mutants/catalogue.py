@@ -1139,9 +1139,9 @@ _FIT = (
     Mutant(
         "fit-counts-behind-the-release",
         "a value is read off the raw data, behind the release",
-        "    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
+        "    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
         "    width = width + float(data.row_rewards.mean())\n"
-        "    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
+        "    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
         ("test_the_release_is_all_that_is_seen",),
     ),
     Mutant(
