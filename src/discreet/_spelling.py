@@ -20,16 +20,18 @@ _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _USUAL = re.compile("[!-~]+(?: [!-~]+)*")
 """Names that are their own spelling: most of them, so that a million people are quick."""
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "[\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufff8\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\ufff9-\ufffb]"
 )
-"""Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties 14.0.0, 4,174 code points), and
-the three marks of interlinear annotation, which nobody sees either."""
+"""Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties 14.0.0, 4,174 code points) without
+the four Hangul fillers, and the three marks of interlinear annotation, which nobody sees either."""
 _SPACE = re.compile("[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+")
 """Unicode's White_Space (PropList 14.0.0: tabs and line breaks, too), and the blank of braille."""
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\u115f\u1160]")
+"""Control characters, and Hangul fillers as NFKC leaves them: nothing to some fonts, to others a
+blank, so that neither to drop them nor to take them for white space is right."""
 _ALPHABETS = {"ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "DESERET", "GREEK", "LATIN", "LISU"}
 """Scripts, as Unicode's names of letters begin, with letters that look like those of another."""
 
@@ -51,8 +53,8 @@ def person(given: object) -> str:
 
     Compatible letters are one (NFKC: fullwidth, ligatures), what nobody sees is dropped, white
     space of any kind and length is one space between words and none at the ends. Other control
-    characters and lone surrogates are refused. A whole number is its digits, also as a float
-    (spreadsheets write 7.0), but text stays text: "007" is not 7.
+    characters, fillers and lone surrogates are refused. A whole number is its digits, also as a
+    float (frames make 7.0 of it), but text stays text: "007" is not 7.
 
     >>> person(" ann\u00a0 lee\ufe0f"), person("\uff41nn\tlee"), person(7), person(7.0)
     ('ann lee', 'ann lee', '7', '7')
@@ -71,9 +73,9 @@ def person(given: object) -> str:
     if has_half_characters(name):
         rule = "names of whole characters"
         raise RefusedNameError(given, rule, "it holds half of one (a lone surrogate).")
-    if control := _CONTROL.search(name):
-        rule = "names without control characters"
-        raise RefusedNameError(given, rule, f"leave out U+{ord(control[0]):04X}.")
+    if wrong := _REFUSED.search(name):
+        rule = "names without control characters and fillers"
+        raise RefusedNameError(given, rule, f"leave out U+{ord(wrong[0]):04X}.")
     return name
 
 
