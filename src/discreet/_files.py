@@ -108,19 +108,23 @@ def reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def hold_alone(path: Path) -> int:
+def hold_alone(path: Path, *, wait: bool = False) -> int:
     """A lock beside ``path`` that ends with its process; closing the descriptor gives it back.
 
     It is a file of its own: to open and close a database itself would drop SQLite's locks.
 
+    Args:
+        path: of what is locked.
+        wait: until the other process gives it back.
+
     Raises:
-        BlockingIOError: another process holds it.
+        BlockingIOError: another process holds it, and nobody wants to wait.
     """
     import fcntl
 
     descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BaseException:
         os.close(descriptor)
         raise

@@ -1,20 +1,145 @@
-"""One spelling for what looks the same: names of users, states, actions and columns.
+"""One spelling for what looks the same: names of people, states, actions and columns.
 
-A text loses Unicode's format characters (category Cf), which nobody sees: byte-order marks,
-zero-width spaces and joiners, marks of direction, soft hyphens. The rest is brought to the composed
-form (NFC) and loses white space at both ends. Upper and lower case remain different.
+`person` is the one function for names of people, wherever they come in: two spellings of one name
+must not make two people of one. Labels of states, actions and columns go through `spelled`, which
+leaves more as it was written: "CO\u2082" stays "CO\u2082". In both, upper and lower case differ.
 """
 
+import hashlib
 import re
 import unicodedata
+import warnings
+from collections.abc import Iterable
+from numbers import Integral
+
+from discreet.errors import DiscreetWarning, InvalidInputError
 
 _FORMULA = re.compile("[=+@\uff1d\uff0b\uff0d\uff20-]")
 """How a formula begins, for spreadsheets of all countries: some take wide characters, too."""
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
+_USUAL = re.compile("[!-~]+(?: [!-~]+)*")
+"""Names that are their own spelling: most of them, so that a million people are quick."""
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\ufff9-\ufffb]"
+)
+"""Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties 14.0.0, 4,174 code points) without
+the four Hangul fillers, and the three marks of interlinear annotation, which nobody sees either."""
+_SPACE = re.compile("[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+")
+"""Unicode's White_Space (PropList 14.0.0: tabs and line breaks, too), and the blank of braille."""
+_REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\u115f\u1160]")
+"""Control characters, and Hangul fillers as NFKC leaves them: nothing to some fonts, to others a
+blank, so that neither to drop them nor to take them for white space is right."""
+_ALPHABETS = {"ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "DESERET", "GREEK", "LATIN", "LISU"}
+"""Scripts, as Unicode's names of letters begin, with letters that look like those of another."""
+
+
+class RefusedNameError(InvalidInputError):
+    """What names nobody; ``rule`` and ``remedy`` are for who knows its place in a table."""
+
+    def __init__(self, value: object, rule: str, remedy: str) -> None:
+        super().__init__(f"Expected {rule}, got {quoted(value)}; {remedy}")
+        self.value, self.rule, self.remedy = value, rule, remedy
+
+    def __reduce__(self) -> tuple[type, tuple[object, str, str]]:
+        """Made again from what was given: errors of worker processes come as copies."""
+        return type(self), (self.value, self.rule, self.remedy)
+
+
+def person(given: object) -> str:
+    r"""The one spelling of a person's name; whatever else is refused.
+
+    Compatible letters are one (NFKC: fullwidth, ligatures), what nobody sees is dropped, white
+    space of any kind and length is one space between words and none at the ends. Other control
+    characters, fillers and lone surrogates are refused. A whole number is its digits, also as a
+    float (frames make 7.0 of it), but text stays text: "007" is not 7.
+
+    >>> person(" ann\u00a0 lee\ufe0f"), person("\uff41nn\tlee"), person(7), person(7.0)
+    ('ann lee', 'ann lee', '7', '7')
+    """
+    if isinstance(given, float) and given.is_integer() and abs(given) < 2**53:
+        given = int(given)  # beyond that two people's numbers may have become one
+    if isinstance(given, Integral) and not isinstance(given, bool) and abs(int(given)) < 2**64:
+        return str(int(given))
+    if not isinstance(given, str):
+        rule = "users named by text or by integers"
+        raise RefusedNameError(given, rule, f"read this {type(given).__name__} as text.")
+    name = given if _USUAL.fullmatch(given) else _settled(given)
+    if not name:
+        rule = "a name for every user"
+        raise RefusedNameError(given, rule, "it is empty: fill it in, or leave the user out.")
+    if has_half_characters(name):
+        rule = "names of whole characters"
+        raise RefusedNameError(given, rule, "it holds half of one (a lone surrogate).")
+    if wrong := _REFUSED.search(name):
+        rule = "names without control characters and fillers"
+        raise RefusedNameError(given, rule, f"leave out U+{ord(wrong[0]):04X}.")
+    return name
+
+
+def _settled(name: str) -> str:
+    """Until nothing changes: what is dropped may have kept letters apart that compose."""
+    while True:
+        seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+        folded = _SPACE.sub(" ", seen).strip(" ")
+        if folded == name:
+            return name
+        name = folded
+
+
+def digest_of(name: str, key: bytes) -> bytes:
+    """What is kept of a person's name: nobody without the key can test one."""
+    return hashlib.blake2b(name.encode(), key=key, digest_size=16).digest()
+
+
+def warn_of_lookalikes(names: Iterable[str]) -> None:
+    """Say which names may be a second spelling of somebody, though they are taken as they are.
+
+    Names that mix alphabets whose letters look alike, and names that differ in upper and lower
+    case alone.
+
+    Args:
+        names: from `person`.
+    """
+    mixed, folded, twins = [], dict[str, str](), []
+    for name in names:
+        if not name.isascii() and len(_alphabets(name)) > 1:
+            mixed.append(name)
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            twins.append((other, name))
+    if mixed:
+        scripts = " and ".join(sorted(word.capitalize() for word in _alphabets(mixed[0])))
+        warnings.warn(
+            f"{_several(len(mixed), 'name mixes', 'names mix')} letters of several alphabets, "
+            f"{quoted(mixed[0])} those of {scripts}: the same name in one alphabet would be "
+            f"another person.",
+            DiscreetWarning,
+            stacklevel=3,
+        )
+    if twins:
+        one, other = map(quoted, twins[0])
+        warnings.warn(
+            f"{_several(len(twins), 'name differs', 'names differ')} from another in upper and "
+            f"lower case alone, {one} and {other}: they are taken for different people.",
+            DiscreetWarning,
+            stacklevel=3,
+        )
+
+
+def _alphabets(name: str) -> set[str]:
+    letters = (unicodedata.name(letter, "?") for letter in name if letter.isalpha())
+    return _ALPHABETS.intersection(text.split(maxsplit=1)[0] for text in letters)
+
+
+def _several(count: int, one: str, many: str) -> str:
+    return f"One {one}" if count == 1 else f"{count:,} {many}"
 
 
 def spelled(text: str) -> str:
-    r"""The one spelling of ``text``.
+    r"""The one spelling of a label: composed, without format characters (Cf) and outer space.
 
     >>> spelled(" u0 "), spelled("\ufeffu0"), spelled("e\u0301") == "\u00e9"
     ('u0', 'u0', True)

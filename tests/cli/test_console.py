@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from discreet.cli._console import Progress, compact, echo_json, print_table, say, warn
+from discreet.cli._console import Progress, compact, echo_json, noted, print_table, say, warn
 from discreet.cli._tables import FACTS
+from discreet.errors import DiscreetWarning
 
 
 class Terminal(io.StringIO):
@@ -171,3 +172,43 @@ def test_facts_on_a_narrow_terminal_are_called_by_what_they_are(terminal):
     assert any(line.startswith("promised: a a") for line in lines())
     assert "b" in lines()
     assert not any(line.startswith(("what:", "value:")) for line in lines())
+
+
+SIZES = ("--states", "2", "--actions", "2")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("calibrate", *SIZES, "--horizon", "2", "--trust", "central"),
+        ("calibrate", *SIZES, "--horizon", "2", "--rhythm", "batch"),
+        (
+            *("study", "start", "s.db", *SIZES, "--steps", "2", "--trust", "central"),
+            *("--learner", "flow-ucb", "--episodes", "100", "--rehearse"),
+        ),
+        (
+            *("run", "--learner", "flow-ucb", "--environment", "RiverSwim", "--trust", "central"),
+            *("--episodes", "100", "--runs", "1", "--dry-run"),
+        ),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_that_promises_says_what_a_large_epsilon_means(
+    discreet, tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = discreet(*command, "--epsilon", "20")
+    assert code == 0
+    assert err.count("odds about one person may change by a factor of up to e^20 < 10^9;") == 1
+    monkeypatch.chdir(tmp_path.parent)
+    code, _, err = discreet(*command, "--epsilon", "2")
+    assert "odds" not in err
+
+
+def test_warnings_of_the_library_are_notes_and_are_said_once(capsys):
+    show = noted()
+    for _ in range(2):
+        show(DiscreetWarning("look-alikes"), DiscreetWarning, "file.py", 1)
+    assert capsys.readouterr().err == "Note: look-alikes\n"
+    with pytest.warns(UserWarning, match="elsewhere"):
+        noted()(UserWarning("elsewhere"), UserWarning, "file.py", 1)

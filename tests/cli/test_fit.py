@@ -1,6 +1,9 @@
 """`discreet fit`: a table of logged episodes, one release, a policy that may DEFER."""
 
 import json
+import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +95,155 @@ def test_a_large_delta_is_remarked_on(logged, discreet):
     code, _, err = discreet("fit", "logged.csv", *OPTIONS, *TRUST[:-1], "0.5", "--rehearse")
     assert code == 0
     assert "delta = 0.5 lets the promise fail" in err
+
+
+SECURE = ("fit", "logged.csv", *OPTIONS, *TRUST)
+
+
+def ledger_of(out):
+    return json.loads(out)["ledger"]
+
+
+def test_the_ledger_beside_the_table_is_named_and_speaks_before_the_release(
+    logged, discreet, monkeypatch
+):
+    order = []
+    real = library.offline.fit.release
+    monkeypatch.setattr("discreet.cli.fit.warn", order.append)
+    monkeypatch.setattr(
+        "discreet.offline.fit.release", lambda *a, **k: order.append("released") or real(*a, **k)
+    )
+    code, out, _ = discreet(*SECURE, "--budget", "3,1e-5")
+    assert code == 0
+    said, released = order
+    assert released == "released"
+    for text in (said, out):
+        assert "epsilon 0, delta 0 spent before, epsilon 1, delta 0 with this release" in text
+        assert "epsilon 2, delta 1e-05 left of epsilon 3, delta 1e-05" in text
+        assert "0 of 2,000 people were in an earlier release of 'people.ledger'" in text
+    assert stat.S_IMODE(Path("people.ledger").stat().st_mode) == 0o600
+
+
+def twice(text):
+    """The same table."""
+    return text
+
+
+def one_row_changed(text):
+    return text.replace(",0,0,wait,0.0\n", ",0,0,wait,1.0\n", 1)
+
+
+def half_of_the_people(text):
+    return "\n".join(text.splitlines()[: 1 + 2 * 1_000]) + "\n"
+
+
+@pytest.mark.parametrize("change", [twice, one_row_changed, half_of_the_people])
+@pytest.mark.parametrize("name", ["logged.csv", "renamed.csv"])
+def test_people_are_recognised_whatever_becomes_of_their_table(logged, discreet, change, name):
+    code, out, _ = discreet(*SECURE, "--json", "--budget", "2")
+    assert (code, ledger_of(out)["spent"], ledger_of(out)["left"]["epsilon"]) == (
+        0, {"epsilon": 1.0, "delta": 0.0}, 1.0,
+    )  # fmt: skip
+    text = Path("logged.csv").read_text()
+    assert change is twice or change(text) != text
+    Path(name).write_text(change(text))
+    again = ("fit", name, *OPTIONS, *TRUST, "--json")
+    code, out, _ = discreet(*again)
+    assert (code, ledger_of(out)["spent"]["epsilon"], ledger_of(out)["left"]["epsilon"]) == (
+        0,
+        2,
+        0,
+    )
+    code, out, err = discreet(*again)
+    assert (code, err) == (2, "")
+    assert "The privacy budget does not cover this release; nothing was released" in out
+    assert "people were in an earlier release of 'people.ledger'" in out
+
+
+def test_people_are_recognised_under_other_names_by_their_file(logged, discreet, tmp_path):
+    lines = Path("logged.csv").read_text().splitlines()
+    rows = [f"{line},{line.split(',')[0].replace('u', 'n')}" for line in lines]
+    Path("logged.csv").write_text("\n".join(rows) + "\n")  # a column "nser" with other names
+    assert discreet(*SECURE, "--budget", "1")[0] == 0
+    (tmp_path / "d.toml").write_text('[table]\ncolumns = {user = "nser"}\n')
+    code, out, _ = discreet(*SECURE, "--design", "d.toml", "--json")
+    assert code == 2
+    assert "does not cover this release" in out
+
+
+def test_other_people_are_not_charged_and_another_ledger_begins_anew(logged, discreet):
+    assert discreet(*SECURE, "--budget", "1")[0] == 0
+    Path("others.csv").write_text(
+        Path("logged.csv").read_text().replace("u", "v").replace("vser", "user")
+    )
+    code, out, _ = discreet("fit", "others.csv", *OPTIONS, *TRUST, "--json")
+    assert (code, ledger_of(out)["left"]["epsilon"]) == (0, 0)
+    code, out, _ = discreet(*SECURE, "--ledger", "other.ledger", "--json")
+    assert (code, ledger_of(out)["path"], ledger_of(out)["left"]) == (0, "other.ledger", None)
+    assert ledger_of(out)["spent"]["epsilon"] == 1
+
+
+def test_a_budget_is_refused_before_anything_is_drawn(logged, discreet, monkeypatch):
+    monkeypatch.setattr("discreet.offline.fit.release", lambda *_, **__: pytest.fail("released"))
+    code, _, err = discreet(*SECURE, "--budget", "0.5")
+    assert code == 2
+    assert "Requested: epsilon 1, delta 0. Remaining: epsilon 0.5, delta 0." in err
+    assert not Path("people.ledger").exists()
+
+
+@pytest.mark.parametrize("budget", ["", "x", "1,x", "0", "-1", "nan", "inf", "1,2", "1,1e-6,3"])
+def test_a_budget_that_is_none(logged, discreet, budget):
+    code, _, err = discreet(*SECURE, "--budget", budget)
+    assert code == 2
+    assert "Expected --budget as EPSILON or EPSILON,DELTA" in err
+
+
+def test_a_rehearsal_is_not_charged_and_says_so(logged, discreet):
+    code, out, _ = discreet(*SECURE, "--rehearse", "--budget", "0.1")
+    assert code == 0
+    assert "Ledger: people.ledger is not charged, this is a rehearsal." in out
+    _, out, _ = discreet(*SECURE, "--rehearse", "--json")
+    assert ledger_of(out) == {"path": "people.ledger", "charged": False}
+    assert not Path("people.ledger").exists()
+
+
+def test_exact_sums_are_covered_by_no_budget(logged, discreet):
+    code, _, err = discreet("fit", "logged.csv", *OPTIONS, "--trust", "none")
+    assert code == 2
+    assert "No budget covers exact sums" in err
+    assert discreet("fit", "logged.csv", *OPTIONS, "--trust", "none", "--rehearse")[0] == 0
+
+
+KILLED = """
+import os, sys
+import discreet.offline.fit as fitting
+from discreet.cli import app
+fitting.release = lambda *_, **__: os._exit(9)
+sys.argv = ["discreet", *sys.argv[1:]]
+app.main()
+"""
+
+
+def test_a_kill_between_charge_and_release_leaves_a_charge(logged, discreet):
+    done = subprocess.run([sys.executable, "-c", KILLED, *SECURE, "--budget", "1"], check=False)
+    assert done.returncode == 9
+    code, _, err = discreet(*SECURE)
+    assert code == 2
+    assert "Remaining: epsilon 0, delta 0." in err
+
+
+def test_two_processes_at_once_do_not_share_what_is_left(logged):
+    command = [sys.executable, "-m", "discreet", *SECURE, "--budget", "1"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "ab"]
+    for process in both:
+        process.communicate()
+    assert sorted(process.returncode for process in both) == [0, 2]
+
+
+def test_an_epsilon_above_ten_is_said_in_odds(logged, discreet):
+    for epsilon, odds in (("500", "e^500 < 10^218"), ("10.5", "e^10.5 < 10^5")):
+        words = ("fit", "logged.csv", *OPTIONS, "--trust", "central", "--epsilon", epsilon)
+        code, _, err = discreet(*words)
+        assert code == 0
+        assert err.count(f"odds about one person may change by a factor of up to {odds}") == 1
+    assert "odds" not in discreet(*SECURE)[2]

@@ -172,7 +172,7 @@ CASES = {
     "two states of one name": (_start(states=["a", "b", " a"]), "which are one; rename"),
     "None as a user": (_tell(None), "named by text or by integers, got None"),
     "a fraction as a user": (_tell(0.5), "named by text or by integers, got 0.5"),
-    "an empty name": (_tell(" "), "which is empty"),
+    "an empty name": (_tell(" "), "it is empty"),
     "half a character": (_tell("\ud800"), "lone surrogate"),
     "a user seen before": (_tell("user-0"), "has taken part already"),
     "one name instead of a list": (_data(lambda s, d, u: (d, "ann")), "list of users' names"),

@@ -2,11 +2,13 @@
 
 import csv
 import io
+import warnings
 
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet._spelling import spelled
+from discreet._spelling import RefusedNameError, person, warn_of_lookalikes
+from discreet.errors import DiscreetWarning
 from discreet.mdp import Trajectories, Vocabulary
 
 NAMES = Vocabulary(states=["ill", "well", "dead"], actions=["wait", "treat"], steps=[1, 2, 3])
@@ -58,13 +60,28 @@ def same(one, other):
     )
 
 
-USERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6).filter(spelled)
+def plain_name(text):
+    """Whether a name is taken without a word."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DiscreetWarning)
+            warn_of_lookalikes([person(text)])
+    except (RefusedNameError, DiscreetWarning):
+        return False
+    return True
+
+
+USERS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6).filter(
+    plain_name
+)
 
 
 @st.composite
 def logs(draw):
     """Vocabulary, episodes, users, and the rows that say all this, in any order."""
-    users = draw(st.lists(USERS, min_size=1, max_size=5, unique_by=spelled))
+    users = draw(
+        st.lists(USERS, min_size=1, max_size=5, unique_by=lambda name: person(name).casefold())
+    )
     horizon = draw(st.integers(1, 4))
     number = st.integers(0, 2)
     row = st.tuples(number, number, st.floats(0, 1))
@@ -84,4 +101,4 @@ def logs(draw):
     order = [users.index(name) for name in dict.fromkeys(row[0] for row in rows)]
     whole = Trajectories(states[order], actions[order], rewards[order])
     names = Vocabulary(states=3, actions=3, steps=horizon)
-    return names, whole, [spelled(users[k]) for k in order], rows
+    return names, whole, [person(users[k]) for k in order], rows

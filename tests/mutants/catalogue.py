@@ -1133,23 +1133,16 @@ _STUDY = (
     Mutant(
         "names-as-they-come",
         "white space makes a new user of an old one",
-        '    name = unicodedata.normalize("NFC", visible).strip()',
-        '    name = unicodedata.normalize("NFC", visible)',
+        'folded = _SPACE.sub(" ", seen).strip(" ")',
+        "folded = seen",
         ("test_one_person_has_one_name",),
     ),
     Mutant(
         "names-in-two-forms",
         "composed and decomposed letters make two users of one",
-        '    name = unicodedata.normalize("NFC", visible).strip()',
-        "    name = visible.strip()",
+        'seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))',
+        'seen = _UNSEEN.sub("", name)',
         ("test_one_person_has_one_name",),
-    ),
-    Mutant(
-        "names-with-invisible-marks",
-        "a byte-order mark makes a new user of an old one",
-        'if unicodedata.category(letter) != "Cf")',
-        'if unicodedata.category(letter) != "")',
-        ("test_invisible_marks_make_no_new_user", "test_sound_studies_pass"),
     ),
     Mutant(
         "rounding-follows-the-data",
@@ -1404,9 +1397,9 @@ _FIT = (
     Mutant(
         "fit-counts-behind-the-release",
         "a value is read off the raw data, behind the release",
-        "    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
+        "    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
         "    width = width + float(data.row_rewards.mean())\n"
-        "    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
+        "    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)",
         ("test_the_release_is_all_that_is_seen",),
     ),
     Mutant(
@@ -1443,6 +1436,118 @@ _FIT = (
         "width * np.sqrt(variance + rest + moved)",
         "width * np.sqrt(variance + rest)",
         ("test_what_is_not_known_of_later_values_counts_where_actions_lead_elsewhere",),
+    ),
+)
+
+_PEOPLE = (
+    Mutant(
+        "ignorables-kept",
+        "a character that nobody sees makes a second person of one",
+        'seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))',
+        'seen = unicodedata.normalize("NFKC", name)',
+        ("test_spellings_of_one_name_are_one_person_or_refused",),
+    ),
+    Mutant(
+        "wide-letters-kept",
+        "names are composed, but compatible letters stay different",
+        'seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))',
+        'seen = _UNSEEN.sub("", unicodedata.normalize("NFC", name))',
+        ("test_spellings_of_one_name_are_one_person_or_refused",),
+    ),
+    Mutant(
+        "controls-accepted",
+        "a NUL in a name makes a second person of one",
+        "    if wrong := _REFUSED.search(name):",
+        "    if wrong := None:",
+        ("test_spellings_of_one_name_are_one_person_or_refused",),
+    ),
+    Mutant(
+        "study-takes-names-as-they-are",
+        "studies do not bring names to one spelling",
+        "            name = person(user)\n        except",
+        "            name = str(user)\n        except",
+        ("test_spellings_of_one_name_are_one_person_or_refused[one_batch",),
+    ),
+    Mutant(
+        "ledger-takes-names-as-they-are",
+        "ledgers do not bring names to one spelling",
+        "        name = person(user)\n        if name in names:",
+        "        name = str(user)\n        if name in names:",
+        ("test_spellings_of_one_name_are_one_person_or_refused[one_release",),
+    ),
+    Mutant(
+        "tables-take-names-as-they-are",
+        "readers of tables do not bring names to one spelling",
+        'return person("" if cell is None else cell)',
+        "return str(cell)",
+        ("test_spellings_of_one_name_are_one_person_or_refused[frame",),
+    ),
+    Mutant(
+        "fit-not-charged",
+        "a fit with a ledger charges nobody",
+        '    if ledger is not None and sampler == "secure":',
+        '    if ledger is not None and sampler == "insecure":',
+        ("test_every_release_is_charged_with_what_it_promises",),
+    ),
+    Mutant(
+        "fit-charged-after-the-release",
+        "a crash between release and charge loses the charge",
+        "        account = _charge(ledger, people, promised(trust, slots, statistics))\n"
+        "    counts = release(\n"
+        "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
+        "    )\n",
+        "        pass\n"
+        "    counts = release(\n"
+        "        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness\n"
+        "    )\n"
+        '    if ledger is not None and sampler != "simulation":\n'
+        "        account = _charge(ledger, people, promised(trust, slots, statistics))\n",
+        ("test_the_charge_is_written_before_anything_is_drawn",),
+    ),
+    Mutant(
+        "ledger-forgets",
+        "a charge is added up and not written",
+        "            self._write(content.charged(cost, table, people))",
+        "            content.charged(cost, table, people)",
+        ("test_releases_about_one_person_add_up_and_those_about_others_do_not",),
+    ),
+    Mutant(
+        "ledger-whole-tables-only",
+        "people are recognised by the table's file alone",
+        "met = members if same & set(history) else np.intersect1d(members, given)",
+        "met = members if same & set(history) else members[:0]",
+        ("test_people_are_recognised_whatever_becomes_of_their_table",),
+    ),
+    Mutant(
+        "ledger-names-only",
+        "the same file with other names is another table",
+        "if table and other == table}",
+        "if table and other is None}",
+        ("test_a_table_is_recognised_whatever_its_people_are_called",),
+    ),
+    Mutant(
+        "ledger-dearest-release",
+        "releases about one person cost what the dearest of them costs",
+        "sums = [sum((self.releases[i][0] for i in history), Cost.of(0)) for history in people]",
+        "sums = [sum((self.releases[i][0] for i in history[-1:]), Cost.of(0)) for history in people]",
+        (
+            "test_releases_about_one_person_add_up_and_those_about_others_do_not",
+            "test_tenths_are_tenths",
+        ),
+    ),
+    Mutant(
+        "ledger-without-a-lock",
+        "two processes at once both find the budget whole",
+        "            lock = hold_alone(self.path, wait=True)",
+        "            lock = os.open(os.devnull, os.O_RDONLY)",
+        ("test_two_processes_at_once_lose_no_charge",),
+    ),
+    Mutant(
+        "budget-raised",
+        "a declared budget is replaced by a larger one",
+        "        if declared is not None and not declared.covers(wanted):",
+        "        if declared is None and wanted is None:",
+        ("test_a_budget_is_kept_and_may_shrink_and_not_grow",),
     ),
 )
 
@@ -2089,6 +2194,7 @@ MUTANTS = (
     *_PAPERS,
     *_STUDY,
     *_FIT,
+    *_PEOPLE,
     *_LAB,
     *_SERVICE,
 )

@@ -5,7 +5,7 @@ import pytest
 
 import discreet
 from discreet import Central, NoPrivacy
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import BudgetError, InvalidInputError, UnsupportedError
 from discreet.mdp import (
     Counts,
     Padding,
@@ -20,6 +20,8 @@ from discreet.mdp import (
     uniform_policy,
 )
 from discreet.offline.policy import DEFER
+from discreet.privacy import Budget, Ledger
+from discreet.privacy.budget import Cost
 
 pytestmark = pytest.mark.core
 
@@ -328,3 +330,69 @@ def test_a_hundred_thousand_users_of_treatment_gain_and_none_is_worse_off():
     assert gains.mean() > 0.69  # what is asked for at this size
     assert gains.min() > 0
     assert claims.mean() >= 0.95
+
+
+class TestLedger:
+    """Releases about the same people add up, where their names are known."""
+
+    NAMES = tuple(f"user-{i}" for i in range(len(PEOPLE)))
+
+    def fit(self, path, trust=TRUST, data=PEOPLE, **options):
+        given = {"users": self.NAMES, "ledger": path, "shape": MDP.shape} | options
+        return discreet.fit(data, trust, **given)
+
+    def test_every_release_is_charged_with_what_it_promises(self, tmp_path):
+        path = tmp_path / "people.ledger"
+        first, second = self.fit(path), self.fit(path, Central(0.5, 1e-6))
+        assert first.account.before == Cost.of(0)
+        assert second.account.before == Cost.of(first.guarantee.epsilon, first.guarantee.delta)
+        assert second.account.spent.epsilon == Cost.of(1.5).epsilon
+        assert "spent before" in str(second)
+        assert second.to_dict()["ledger"]["spent"]["epsilon"] == 1.5
+
+    def test_counts_are_charged_too(self, tmp_path):
+        counts = counted(400)
+        found = self.fit(Ledger(tmp_path / "l", budget=Budget(1, 1e-6)), data=counts)
+        assert found.account.left.epsilon == 0
+        with pytest.raises(BudgetError):
+            self.fit(tmp_path / "l", Central(0.1, 1e-6), counts)
+
+    def test_the_charge_is_written_before_anything_is_drawn(self, tmp_path, monkeypatch):
+        """A crash leaves a charge without a release, never a release without a charge."""
+        path = tmp_path / "people.ledger"
+
+        def crash(*_, **__):
+            assert path.exists()
+            raise MemoryError
+
+        monkeypatch.setattr(sys.modules["discreet.offline.fit"], "release", crash)
+        with pytest.raises(MemoryError):
+            self.fit(path)
+        monkeypatch.undo()
+        assert self.fit(path).account.before.epsilon == 1
+
+    def test_a_rehearsal_is_not_charged(self, tmp_path):
+        found = self.fit(tmp_path / "l", sampler="simulation", seed=0)
+        assert found.account is None
+        assert found.to_dict()["ledger"] is None
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            ({"users": None}, "got ledger alone; give users"),
+            ({"ledger": None}, "got users alone; give ledger"),
+            ({"users": NAMES[1:]}, "a name for each of the 400 users of the data, got 399"),
+            ({"users": ("user-1 ", *NAMES[1:])}, "every user once, got 'user-1' twice"),
+            ({"users": ("user\0", *NAMES[1:])}, "without control characters"),
+            ({"width": -1}, "width >= 0"),
+        ],
+    )
+    def test_what_is_refused_is_not_charged(self, tmp_path, options, sentence):
+        with pytest.raises(InvalidInputError, match=sentence):
+            self.fit(tmp_path / "l", **options)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_no_budget_covers_exact_sums(self, tmp_path):
+        with pytest.raises(UnsupportedError, match="No budget covers exact sums"):
+            self.fit(tmp_path / "l", NoPrivacy())

@@ -1,11 +1,11 @@
-"""Budgets are exact, checked before they are spent, and parallel over disjoint users."""
+"""Budgets are exact, and checked before they are spent."""
 
 from fractions import Fraction
 
 import pytest
 
 from discreet.errors import BudgetError, InvalidInputError
-from discreet.privacy.budget import BatchLedger, Budget, Cost
+from discreet.privacy.budget import Budget, Cost
 
 
 @pytest.mark.core
@@ -66,34 +66,3 @@ def test_bad_costs(epsilon, delta):
     with pytest.raises(InvalidInputError):
         budget.spend(epsilon, delta)
     assert budget.spent.epsilon == 0
-
-
-class TestParallelBatches:
-    def test_disjoint_batches_cost_what_the_dearest_costs(self):
-        ledger = BatchLedger(Budget(1, 1e-6))
-        ledger.record(0.5, 1e-6, users=range(10))
-        ledger.record(1, users=range(10, 20))
-        ledger.record(0.25, 1e-7)
-        assert ledger.spent == Cost.of(1, 1e-6)
-        assert ledger.batches == 3
-
-    def test_a_user_of_an_earlier_batch_is_refused(self):
-        ledger = BatchLedger(Budget(1))
-        ledger.record(1, users=["ann", "bob"])
-        with pytest.raises(InvalidInputError, match="'bob'"):
-            ledger.record(1, users=["eve", "bob"])
-        assert ledger.batches == 1
-        ledger.record(1, users=["eve"])
-
-    def test_a_user_listed_twice_is_refused(self):
-        ledger = BatchLedger(Budget(1))
-        with pytest.raises(InvalidInputError, match="listed twice"):
-            ledger.record(1, users=["ann", "ann"])
-        assert ledger.batches == 0
-
-    def test_too_dear_a_batch_is_refused_and_its_users_stay_free(self):
-        ledger = BatchLedger(Budget(1))
-        with pytest.raises(BudgetError, match="Difference: epsilon 1"):
-            ledger.record(2, users=["ann"])
-        ledger.record(1, users=["ann"])
-        assert ledger.batches == 1

@@ -248,11 +248,13 @@ def test_who_left_the_policy(said):
 
 
 def test_names_in_two_spellings(said, monkeypatch):
-    monkeypatch.setattr(names, "canonical", str)
+    monkeypatch.setattr(names, "person", str)
     found = said(Study)
     assert "white space around it" in found
     assert "another Unicode form" in found
     assert "an invisible mark in it" in found
+    assert "a variation selector behind it" in found
+    assert "in wide letters" in found
     assert "without a name is accepted: None" in found
 
 
@@ -264,7 +266,7 @@ class NamesWithoutKey(Study):
 
 class NamesKept(Keeps):
     def _people(self, users, batch):
-        self.more = [names.canonical(user) for user in users]
+        self.more = [names.person(user) for user in users]
         return super()._people(users, batch)
 
 

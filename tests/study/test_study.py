@@ -419,8 +419,8 @@ def test_users_are_remembered_for_ever(tmp_path):
         (True, "text or by integers"),
         (float("nan"), "text or by integers, got nan"),
         (b"u", "text or by integers"),
-        ("", "which is empty"),
-        (" \t", "which is empty"),
+        ("", "it is empty"),
+        (" \t", "it is empty"),
         ("\ud800", "lone surrogate"),
     ],
 )

@@ -7,9 +7,10 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from discreet.cli import _tables
 
@@ -32,9 +33,27 @@ def warn(text: str) -> None:
     sys.stderr.write(_fitted(text, sys.stderr) + "\n")
 
 
-def warn_of_delta(delta: float) -> None:
-    """Say what a large delta means; nobody means it."""
-    if delta > _LARGE_DELTA:
+def noted() -> Callable[..., None]:
+    """Shows the library's warnings as notes, each once; those of others as Python does."""
+    usual, said = warnings.showwarning, set[str]()
+
+    def show(message: object, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category.__module__ != "discreet.errors":
+            usual(message, category, *place, **more)  # type: ignore[arg-type]
+        elif str(message) not in said:
+            said.add(str(message))
+            warn(f"Note: {message}")
+
+    return show
+
+
+def warn_of_promise(epsilon: float | None, delta: float | None) -> None:
+    """Say what a large epsilon or delta means; nobody means it."""
+    from discreet.privacy.guarantee import odds
+
+    if epsilon and (text := odds(epsilon)):
+        warn(f"Note: {text}")
+    if delta and delta > _LARGE_DELTA:
         warn(
             f"Note: delta = {delta:g} lets the promise fail altogether with that probability, for "
             f"every user. Usual values are far below one over the number of users, such as 1e-6."

@@ -5,10 +5,11 @@ Light on purpose: Typer alone takes longer to import than `discreet list` to ans
 
 import os
 import sys
+import warnings
 from typing import NoReturn
 
 from discreet.cli import _answers
-from discreet.cli._console import echo_json, warn
+from discreet.cli._console import echo_json, noted, warn
 from discreet.errors import DiscreetError
 
 _KEPT = ("calibrate", "--help", "-h")
@@ -21,7 +22,9 @@ def main() -> NoReturn:
     # above all on a busy machine. Whoever sets the variable is heard.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        code = _answered(sys.argv[1:])
+        with warnings.catch_warnings():
+            warnings.showwarning = noted()
+            code = _answered(sys.argv[1:])
     except DiscreetError as error:
         _fail(str(error))
     except MemoryError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli._console import echo_json, print_table, say
+from discreet.cli._console import echo_json, print_table, say, warn_of_promise
 from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import Json, grouped
 from discreet.privacy.guarantee import rounded_down, rounded_up
@@ -51,9 +51,11 @@ def costs(
     _check_learner(learner, promise.trust)
     if not promise.trust:
         reports = _compared(promise, rhythm, cost)
+        warn_of_promise(promise.epsilon, promise.delta)
         _show_comparison(reports, release.users, as_json=json)
         return
     report = cost(promise.trust, rhythm or _usual_rhythm(promise))
+    warn_of_promise(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
         report = replace(report, run=_run(learner, promise, release))
     if json:

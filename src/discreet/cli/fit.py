@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet._outputs import TABLES, check_output
-from discreet.cli._console import Progress, echo_json, say, warn_of_delta
+from discreet.cli._console import Progress, echo_json, say, warn, warn_of_promise
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
     from discreet._types import BoolArray
     from discreet.mdp.vocabulary import Vocabulary
     from discreet.offline.result import Fit
+    from discreet.privacy.budget import Budget
+    from discreet.privacy.ledger import Ledger
     from discreet.study.design import Design
 
 
@@ -30,23 +32,42 @@ def logged(
     output: Annotated[
         Path | None, typer.Option(help="Write the policy here, .json or .csv.")
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Adds up what was released about these people (people.ledger beside the table)."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EPSILON[,DELTA]", help="Of every person; kept in the ledger, never raised."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """A policy that is better than what people do today, or DEFERs to it, by one release."""
     written = design.read()
-    warn_of_delta(getattr(written.trust_model, "delta", 0.0))
+    trust = written.trust_model
+    warn_of_promise(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
+    charges = _ledger(ledger, budget, table)
     if output is not None:  # known before the release, which is made once
         check_output(output, *TABLES)
     with Progress(quiet=json, verb="reading") as progress:
         progress(str(table))
-        found = _fit(written, table, {**rehearsal.arguments(), "width": width}, progress)
+        options = {**rehearsal.arguments(), "width": width}
+        found = _fit(written, table, {**options, "ledger": charges}, progress)
     problem = _written(found, output)
     if json:
         plain = {**found.to_dict(), "policy": found.rows(), "output": output and str(output)}
+        if rehearsal.rehearse:
+            plain["ledger"] = {"path": str(charges.path), "charged": False}
         echo_json({**plain, "output": None, "error": problem} if problem else plain)
     else:
         for line in str(found).splitlines():
             say(line)
+        if rehearsal.rehearse:
+            say(f"Ledger: {charges.path} is not charged, this is a rehearsal.")
         if output is not None:
             say(f"Error: {problem}" if problem else f"Policy: {output}")
     if problem:
@@ -54,6 +75,31 @@ def logged(
 
 
 command = grouped(logged)
+
+
+def _ledger(path: Path | None, budget: str | None, table: Path) -> "Ledger":
+    """The ledger that was named, or the one beside the table; it speaks before it is charged."""
+    from discreet.privacy.ledger import NAME, Ledger
+
+    where = table.parent / NAME if path is None else path
+    return Ledger(
+        where,
+        budget=None if budget is None else _budget(budget),
+        table=table,
+        told=lambda account: warn(f"Ledger: {account}."),
+    )
+
+
+def _budget(text: str) -> "Budget":
+    from discreet.privacy.budget import Budget
+
+    epsilon, _, delta = text.partition(",")
+    try:
+        return Budget(float(epsilon), float(delta or 0))
+    except ValueError:
+        raise InvalidInputError(
+            f"Expected --budget as EPSILON or EPSILON,DELTA such as 2,1e-5, got {text!r}."
+        ) from None
 
 
 def _written(found: "Fit", output: Path | None) -> str:
@@ -90,7 +136,7 @@ def _fit(design: "Design", table: Path, options: dict[str, Any], progress: Progr
     start = None if design.start_states is None else _start(design, names)
     form = design.format
     form.layout(names)
-    episodes, _ = form.read(table, names)
+    episodes, options["users"] = form.read(table, names)
     progress(f"{len(episodes):,} episodes of {table}")
     stationary = design.stationary
     return fit(episodes, trust, vocabulary=names, start=start, stationary=stationary, **options)

@@ -11,7 +11,7 @@ import typer
 from typer.models import OptionInfo
 
 from discreet._plugins import imported
-from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_delta
+from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_promise
 from discreet.cli._names import Names, environments, experiments, learners, papers, trusts
 from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
@@ -126,7 +126,7 @@ def run(
         experiment = _offer()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
     chosen = _changed(_chosen(experiment, one, quick), changes)
-    _warn_of_delta(chosen)
+    _warn_of_promises(chosen)
     folder = output or _free(chosen, Path("results") / (chosen.name + "-quick" * quick))
     if dry_run or not json:
         _announce(chosen, folder, workers, as_json=json, alone=dry_run)
@@ -212,10 +212,11 @@ def _announce(
         )
 
 
-def _warn_of_delta(chosen: "Experiment") -> None:
+def _warn_of_promises(chosen: "Experiment") -> None:
     rows = [row for learner in chosen.learners for row in learner.trust_rows(chosen.trusts)]
+    warn_of_promise(max((each for row in rows for each in row.epsilon), default=None), None)
     for delta in dict.fromkeys(row.delta for row in rows):
-        warn_of_delta(delta)
+        warn_of_promise(None, delta)
 
 
 def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:

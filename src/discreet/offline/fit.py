@@ -1,11 +1,15 @@
 """`discreet.fit`: a better policy from logged episodes, privately."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
-from discreet.errors import InvalidInputError
+from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp._arrays import unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape, check_shape
@@ -16,17 +20,18 @@ from discreet.offline.evidence import Evidence, gather
 from discreet.offline.improvement import Improvement, improve
 from discreet.offline.policy import DEFER, DeferringPolicy
 from discreet.offline.pooling import pooled
-from discreet.offline.release import Episodes, Randomness, check_trust, release
+from discreet.offline.release import Episodes, Randomness, check_trust, promised, release
 from discreet.offline.result import Coverage, Fit
 from discreet.offline.slots import Slots
-from discreet.privacy.guarantee import said
+from discreet.privacy.guarantee import Guarantee, said
+from discreet.privacy.ledger import Account, Ledger, distinct
 from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import TrustModel
 
 BOTH = ("transitions", "rewards")
 
 
-def fit(
+def fit(  # noqa: PLR0913 - each is one public choice of the caller
     data: Episodes,
     trust: TrustModel,
     *,
@@ -40,6 +45,8 @@ def fit(
     width: float = 2.0,
     sampler: str = "secure",
     seed: int | None = None,
+    users: Sequence[str | int] | None = None,
+    ledger: str | Path | Ledger | None = None,
 ) -> Fit:
     """A policy that is better than what produced the data, or DEFERs to it, by one release.
 
@@ -73,6 +80,11 @@ def fit(
         width: standard deviations of pessimism; less than 2 has not been found safe.
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal; secure noise cannot be seeded.
+        users: the names of the people, as the readers of tables return them; with a ledger.
+        ledger: the file that adds up what was released about these people, or a
+            `discreet.privacy.Ledger` with a budget. The release is charged before it is made, and
+            refused beyond the budget. Without one nothing is added up: data in memory have no
+            names. A rehearsal is not charged.
     """
     check_trust(trust)
     _validate.truth(stationary=stationary)
@@ -81,15 +93,43 @@ def fit(
     slots = Slots.of(_declared(played, size, stationary), _start(start, size))
     known = _in_slots(_rewards(rewards, size), slots)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
+    statistics = BOTH if np.isnan(known[slots.played]).any() else BOTH[:1]
+    randomness = Randomness.of(sampler, seed)
+    people = _people(users, ledger, data)
+    account = None
+    if ledger is not None and sampler == "secure":  # before anything is drawn: see the ledger
+        account = _charge(ledger, people, promised(trust, slots, statistics))
     counts = release(
-        data,
-        slots,
-        trust,
-        statistics=BOTH if np.isnan(known[slots.played]).any() else BOTH[:1],
-        keep_last=stationary,
-        randomness=Randomness.of(sampler, seed),
+        data, slots, trust, statistics=statistics, keep_last=stationary, randomness=randomness
     )
-    return _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
+    found = _fitted(counts, slots, known, told, stationary, float(width), vocabulary)
+    return replace(found, account=account)
+
+
+def _people(users: Sequence[str | int] | None, ledger: object, data: Episodes) -> Sequence[str]:
+    """Names and a ledger come together, a name for every episode."""
+    if (users is None) != (ledger is None):
+        given, missing = ("ledger", "users") if users is None else ("users", "ledger")
+        raise InvalidInputError(
+            f"Expected users and ledger together, got {given} alone; give {missing}, too: a ledger "
+            f"adds up by the names that the readers of tables return."
+        )
+    count = len(data) if isinstance(data, Trajectories) else data.users
+    if users is not None and len(users) != count:
+        raise InvalidInputError(
+            f"Expected a name for each of the {count:,} users of the data, got {len(users):,}."
+        )
+    return () if users is None else distinct(users)
+
+
+def _charge(ledger: str | Path | Ledger, users: Sequence[str], guarantee: Guarantee) -> Account:
+    if guarantee.notion == "none":
+        raise UnsupportedError(
+            "No budget covers exact sums, and no ledger adds them up, got trust=NoPrivacy(); "
+            "rehearse it (sampler='simulation', --rehearse)."
+        )
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return opened.record(guarantee.epsilon, guarantee.delta, users=users)
 
 
 def _fitted(

@@ -20,8 +20,8 @@ private for one user's whole episode, replace-one, with the number of users publ
    step 2, and are forgotten.
 4. *Post-processing.* Flow consistency, variances, the plan, the claim, the coverage and the table
    are functions of the release and of public choices. They cost nothing (and so does looking at
-   them again with another width; a second call of `fit` on the same people is a second release,
-   and both must be charged).
+   them again with another width; a second call of `fit` on the same people is a second release:
+   `discreet.privacy.ledger` charges both).
 
 The release keeps the transitions of the last step: behaviour may take several actions in a state,
 and inflow says how many people were in the state but not who took which. Mapping the last next
@@ -39,6 +39,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.offline.slots import Slots
+from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.plans import CountsPlan, with_counts
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
@@ -81,6 +82,11 @@ def check_trust(trust: object) -> None:
             f"trust={type(trust).__name__}(...); use Central(epsilon, delta), or a learner of "
             f"`discreet list` to collect new ones under {type(trust).__name__}."
         )
+
+
+def promised(trust: TrustModel, slots: Slots, statistics: tuple[str, ...]) -> Guarantee:
+    """What `release` will promise: known before anything is drawn."""
+    return _plan(trust, slots.shape, statistics).guarantee
 
 
 def release(

@@ -11,6 +11,7 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.offline.policy import DEFER, DeferringPolicy
 from discreet.privacy.guarantee import Guarantee, said
+from discreet.privacy.ledger import Account
 
 FORMAT = "discreet-fit-1"
 _WIDEST = 100
@@ -63,6 +64,7 @@ class Fit:
         declared: ``bool[H, S, A]``, the actions that were declared.
         width: standard deviations of pessimism.
         vocabulary: the names of states, actions and steps, if given.
+        account: what the ledger says of these people; None if it was not charged.
     """
 
     policy: DeferringPolicy
@@ -76,6 +78,7 @@ class Fit:
     declared: BoolArray
     width: float
     vocabulary: Vocabulary | None = None
+    account: Account | None = None
 
     @property
     def promise(self) -> str:
@@ -116,6 +119,7 @@ class Fit:
             "seen_steps": cover.seen,
             "undeclared_steps": cover.other,
             "pooled": cover.pooled,
+            "ledger": None if self.account is None else self.account.to_dict(),
         }
 
     def save_policy(self, path: str | Path) -> None:
@@ -146,6 +150,7 @@ class Fit:
             ("undeclared", f"{cover.other:.0%} of all steps took an action that was not declared"),
             *([] if cover.pooled is None else [("stationary", _pooled(cover.pooled))]),
             ("promise", self.promise),
+            *([] if self.account is None else [("ledger", str(self.account))]),
         ]  # fmt: skip
 
     def _claim(self) -> str:

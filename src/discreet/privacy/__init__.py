@@ -4,7 +4,6 @@ from discreet._lazy import attach as _attach
 
 _WHERE = {
     "AuditRow": "discreet.privacy.auditing.run",
-    "BatchLedger": "discreet.privacy.budget",
     "BatchPlan": "discreet.privacy.plans",
     "Budget": "discreet.privacy.budget",
     "CalibrationReport": "discreet.privacy.costs",
@@ -17,6 +16,7 @@ _WHERE = {
     "Guarantee": "discreet.privacy.guarantee",
     "LayeredPlan": "discreet.privacy.adversarial",
     "LayeredSize": "discreet.privacy.adversarial",
+    "Ledger": "discreet.privacy.ledger",
     "Local": "discreet.privacy.trust",
     "Mechanism": "discreet.privacy.mechanisms.registry",
     "NoPrivacy": "discreet.privacy.trust",

@@ -9,7 +9,6 @@ from discreet.privacy.auditing.conformance import Conformance as Conformance
 from discreet.privacy.auditing.conformance import check_mechanism as check_mechanism
 from discreet.privacy.auditing.run import AuditRow as AuditRow
 from discreet.privacy.auditing.run import audit as audit
-from discreet.privacy.budget import BatchLedger as BatchLedger
 from discreet.privacy.budget import Budget as Budget
 from discreet.privacy.certificates.document import Certificate as Certificate
 from discreet.privacy.certificates.document import CertificateError as CertificateError
@@ -18,6 +17,7 @@ from discreet.privacy.certificates.run import verify as verify
 from discreet.privacy.costs import CalibrationReport as CalibrationReport
 from discreet.privacy.costs import calibrate as calibrate
 from discreet.privacy.guarantee import Guarantee as Guarantee
+from discreet.privacy.ledger import Ledger as Ledger
 from discreet.privacy.mechanisms.registry import Mechanism as Mechanism
 from discreet.privacy.mechanisms.registry import load_encoder as load_encoder
 from discreet.privacy.mechanisms.registry import register as register

@@ -1,12 +1,10 @@
 """Exact privacy budgets: rational numbers, so that 0.1 + 0.9 of 1 is not an overspend.
 
-Releases about the *same* users add up (sequential composition); releases about *disjoint* users
-cost together what the dearest of them costs (parallel composition). A `Budget` grants nothing it
-cannot pay: it checks first and changes state after.
+Releases about the same users add up. A `Budget` grants nothing it cannot pay: it checks first and
+changes state after. Who knows the users' names keeps a `discreet.privacy.ledger.Ledger`.
 """
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import _validate
@@ -79,7 +77,7 @@ class Budget:
         """
         cost = Cost.of(epsilon, delta)
         if not self.remaining.covers(cost):
-            raise _overspend(cost, self.remaining)
+            raise overspent(cost, self.remaining)
         return cost
 
     def spend(self, epsilon: Number, delta: Number = 0) -> None:
@@ -87,63 +85,8 @@ class Budget:
         self.spent = self.spent + self.check(epsilon, delta)
 
 
-@dataclass
-class BatchLedger:
-    """Parallel composition over batches of distinct users.
-
-    Every user has the same budget and takes part in one batch, so the cost of all batches is the
-    cost of the dearest one. Where user ids are given, a user who comes twice is refused.
-
-    >>> ledger = BatchLedger(Budget(1))
-    >>> ledger.record(1, users=["ann", "bob"])
-    >>> ledger.record(1, users=["eve"])
-    >>> str(ledger.spent)
-    'epsilon 1, delta 0'
-    """
-
-    budget: Budget
-    batches: int = 0
-    _seen: set[Hashable] = field(default_factory=set, repr=False)
-
-    @property
-    def spent(self) -> Cost:
-        """What every user has paid at most."""
-        return self.budget.spent
-
-    def record(self, epsilon: Number, delta: Number = 0, *, users: Iterable[Hashable] = ()) -> None:
-        """Count one batch.
-
-        Args:
-            epsilon: what the batch's release costs each of its users.
-            delta: likewise.
-            users: ids of its users, if known.
-
-        Raises:
-            InvalidInputError: if a user is listed twice or took part before; nothing is counted.
-            BudgetError: if the batch costs more than the budget; nothing is counted.
-        """
-        ids = list(users)
-        fresh = set(ids)
-        if len(fresh) < len(ids):
-            raise InvalidInputError(
-                f"Expected distinct users, got {len(ids) - len(fresh)} listed twice in one batch; "
-                f"the guarantee covers one episode per user. Nothing was counted."
-            )
-        if again := fresh & self._seen:
-            raise InvalidInputError(
-                f"Expected users who did not take part before, got {len(again)} who did "
-                f"(for instance {next(iter(again))!r}). Nothing was counted."
-            )
-        cost = Cost.of(epsilon, delta)
-        if not self.budget.total.covers(cost):
-            raise _overspend(cost, self.budget.total)
-        dearest = Cost(max(cost.epsilon, self.spent.epsilon), max(cost.delta, self.spent.delta))
-        self.budget.spent = dearest
-        self._seen |= fresh
-        self.batches += 1
-
-
-def _overspend(requested: Cost, remaining: Cost) -> BudgetError:
+def overspent(requested: Cost, remaining: Cost) -> BudgetError:
+    """The refusal of a release that costs more than remains."""
     over = requested - remaining
     difference = Cost(max(over.epsilon, Fraction(0)), max(over.delta, Fraction(0)))
     return BudgetError(

@@ -76,6 +76,24 @@ def rounded_down(value: float, digits: int = 4) -> str:
     return _rounded(value, digits, ROUND_FLOOR)
 
 
+def odds(epsilon: float) -> str:
+    """What an epsilon above 10 lets through, in a sentence; of others nothing.
+
+    >>> odds(500)[:75]
+    "epsilon = 500: an observer's odds about one person may change by a factor o"
+    >>> "10^218" in odds(500), odds(10)
+    (True, '')
+    """
+    if not 10 < epsilon < math.inf:
+        return ""
+    power = math.ceil(epsilon / math.log(10) * (1 + 1e-12))  # upwards, whatever doubles round
+    factor = f"e^{rounded_up(epsilon)} < 10^{power}" if epsilon < 1e6 else "more than e^1000000"
+    return (
+        f"epsilon = {rounded_up(epsilon)}: an observer's odds about one person may change by a "
+        f"factor of up to {factor}; that is hardly a promise. Usual values are 1 or a few."
+    )
+
+
 def _rounded(value: float, digits: int, rounding: str) -> str:
     exact = Decimal(repr(float(value)))
     if not exact.is_finite() or not exact:

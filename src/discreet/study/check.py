@@ -344,10 +344,12 @@ def _names(place: Trial) -> Iterator[str]:
         "with white space around it": f" {_MARKER}\n",
         "in another Unicode form": unicodedata.normalize("NFD", _MARKER),
         "with an invisible mark in it": f"\ufeff{_MARKER}\u200b",
+        "with a variation selector behind it": f"{_MARKER}\ufe0f",
+        "in wide letters": _MARKER.translate({n: n + 0xFEE0 for n in range(0x21, 0x7F)}),
     }.items():
         if _accepted(place.twin(study), again):
             yield f"A user can take part again under the same name {what}."
-    for nobody in (None, "", " ", "\u200b", "\ud800"):
+    for nobody in (None, "", " ", "\u200b", "\ud800", f"{_MARKER}\0"):
         if _accepted(place.twin(study), nobody):
             yield f"A user without a name is accepted: {nobody!a}."
 

@@ -64,7 +64,7 @@ def read_names(path: str | Path) -> list[str]:
     """Users, one name per line."""
     where = Path(path)
     try:
-        lines = where.read_text("utf-8-sig").splitlines()
+        lines = where.read_text("utf-8-sig").split("\n")  # a form feed ends no name
     except OSError as error:
         raise StudyError(
             f"Cannot read {str(where)!r}: {error.strerror}; nothing was counted."

@@ -99,8 +99,8 @@ class TestUsers:
         return Decided(users.decide).numbers(values).tolist(), users.names
 
     def test_spellings_are_one_user(self):
-        values = ["bob", "ann", " bob", "b\u200bob", "Bob"]
-        assert self.read(values) == ([0, 1, 0, 0, 2], ["bob", "ann", "Bob"])
+        values = ["bob", "ann", " bob", "b\u200bob", "\uff42ob\ufe0f", "Bob"]
+        assert self.read(values) == ([0, 1, 0, 0, 0, 2], ["bob", "ann", "Bob"])
 
     def test_a_whole_number_is_one_user(self):
         assert self.read([7, 7.0, np.int64(7), "7"]) == ([0, 0, 0, 0], ["7"])
@@ -118,11 +118,12 @@ class TestUsers:
             (b"ann", "by text or by integers"),
             (["ann"], "by text or by integers"),
             (datetime.date(2020, 1, 1), "by text or by integers"),
-            (None, "a user in every row"),
-            (float("nan"), "a user in every row"),
-            ("", "a user in every row"),
-            ("\ufeff ", "a user in every row"),
+            (None, "a name for every user"),
+            (float("nan"), "a name for every user"),
+            ("", "a name for every user"),
+            ("\ufeff ", "a name for every user"),
             ("\ud800", "names of whole characters"),
+            ("ann\0", "names without control characters"),
         ],
         ids=ascii,
     )

@@ -130,7 +130,7 @@ def test_damaged_files_are_one_sentence(content, sentence, tmp_path):
         (("state", ""), "one of the states in every row, got '' in column 'state', line 6"),
         (("step", "4.5"), "one of the steps of the vocabulary, got '4.5' in column 'step', line 6"),
         (("action", "cut"), "one of the actions of the vocabulary, got 'cut' .*known: 'wait'"),
-        (("user", " "), "a user in every row, got ' ' in column 'user', line 6"),
+        (("user", " "), "a name for every user, got ' ' in column 'user', line 6"),
         (("reward", "much"), "a number, got 'much' in column 'reward', line 6"),
         (("reward", "1_0"), "a number, got '1_0' in column 'reward', line 6"),
         (

@@ -87,7 +87,7 @@ def test_a_wrong_cell_is_refused_with_its_row(make):
 @pytest.mark.parametrize(
     ("column", "sentence"),
     [
-        ("user", "a user in every row, got .* in column 'user', row 2"),
+        ("user", "a name for every user, got .* in column 'user', row 2"),
         ("step", "one of the steps in every row, got .* in column 'step', row 2"),
         ("state", "one of the states in every row, got .* in column 'state', row 2"),
         ("action", "got no action; .*user 'ann', step '3', row 2"),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, say, warn
+from discreet.cli._console import echo_json, say, warn, warn_of_promise
 from discreet.cli._extras import need_extra
 from discreet.cli._options import Json, grouped
 from discreet.cli.service._shared import PACKAGES, Rehearsal, said, show_charter
@@ -65,6 +65,7 @@ def command(
         rehearsal=rehearsal,
     )
     check_url(url)
+    warn_of_promise(promised.epsilon, promised.delta)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the promise; some seconds ...")
     founded = found(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import Progress, say, warn_of_delta
+from discreet.cli._console import Progress, say, warn_of_promise
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
 from discreet.cli.study._shared import StudyFile, answer, counted, facts_of
@@ -47,7 +47,8 @@ def begin(
     from discreet.study.study import start
 
     arguments = design.read(course.given()).arguments()
-    warn_of_delta(getattr(arguments["trust"], "delta", 0.0))
+    trust = arguments["trust"]
+    warn_of_promise(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
     with Progress(quiet=json, verb="calibrating") as progress:
         progress("the noise")
         study = start(file, **arguments, **rehearsal.arguments())

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from discreet._spelling import has_half_characters, spelled
+from discreet._spelling import RefusedNameError, person, spelled
 from discreet._types import FloatArray, IntArray
 from discreet.mdp.vocabulary import key, nearest
 
@@ -110,20 +110,10 @@ class Users:
 
 
 def _user_name(cell: object) -> str:
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
-        cell = int(cell)  # beyond that two people's numbers may have become one
-    if isinstance(cell, int) and abs(cell) < 2**64:
-        return str(cell)
-    if cell is not None and not isinstance(cell, str):
-        rule = "users named by text or by integers"
-        raise RefusedCellError(cell, rule, "read this column as text.")
-    name = spelled(cell or "")
-    if not name:
-        raise RefusedCellError(cell, "a user in every row", "fill it in, or leave the row out.")
-    if has_half_characters(name):
-        rule = "names of whole characters"
-        raise RefusedCellError(cell, rule, "it holds half of one (a lone surrogate).")
-    return name
+    try:
+        return person("" if cell is None else cell)
+    except RefusedNameError as refused:
+        raise RefusedCellError(cell, refused.rule, refused.remedy) from None
 
 
 def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Callable[[object], int]:

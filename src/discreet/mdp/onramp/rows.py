@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from discreet._spelling import warn_of_lookalikes
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError
 from discreet.mdp.discretizer import Cuts
@@ -60,6 +61,7 @@ def read_rows(source: Source, layout: Layout) -> tuple[Rows, list[str]]:
     parts = [reader.read(part) for part in source.parts(reader.columns)]
     if not sum(map(len, parts)):
         raise InvalidInputError("Expected at least one row, got a table without any.")
+    warn_of_lookalikes(reader.users.names)
     joined = (np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Rows))
     return Rows(*joined), reader.users.names
 

@@ -1,0 +1,333 @@
+"""`Ledger`: what was released about which people, added up person by person, beside the data.
+
+Releases about one person add up, releases about others do not (basic composition); what counts is
+the person about whom most was released. People are recognised by keyed digests of their names
+(`discreet._spelling.person`), and all people of a table by the digest of its file, should its names
+be read from another column: a copy, a table with one row changed and half of a table are charged to
+the people in them.
+
+A release is charged *before* it is made: a process killed between the two leaves a charge without a
+release, never the other way round. The file is written whole or not at all, under a lock, readable
+by its owner only. Its key is in it: keep it as you keep the list of people. Who loses the ledger
+loses the count.
+"""
+
+import base64
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet._files import hold_alone, read_parsed, reason, remove_strays, write_atomically
+from discreet._plain import Plain
+from discreet._spelling import digest_of, person, quoted, warn_of_lookalikes
+from discreet.errors import BudgetError, InvalidInputError
+from discreet.privacy.budget import Budget, Cost, Number, overspent
+from discreet.privacy.guarantee import rounded_down, rounded_up
+
+FORMAT = "discreet-ledger-1"
+NAME = "people.ledger"
+"""Of the ledger beside a table: one for all tables of a folder, so that copies meet in it."""
+_WORD = 8  # bytes of a digest: two people who share them are charged together, which is safe
+
+_People = dict[tuple[int, ...], NDArray[np.uint64]]
+"""Sorted digests of people, by the numbers of the releases that they were in."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a ledger says of the people of a release, of whom the one with most counts.
+
+    Attributes:
+        before: spent before the release.
+        spent: with it.
+        budget: that was declared, if one was.
+        people: of the release.
+        known: of them in an earlier one.
+        path: of the ledger; None if it is in memory only.
+    """
+
+    before: Cost
+    spent: Cost
+    budget: Cost | None
+    people: int
+    known: int
+    path: Path | None
+
+    @property
+    def left(self) -> Cost | None:
+        """Of the budget, after the release."""
+        return None if self.budget is None else self.budget - self.spent
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON."""
+        plain: dict[str, Plain] = {"charged": True, "people_known": self.known}
+        plain["path"] = None if self.path is None else str(self.path)
+        for name in ("spent", "left", "budget"):
+            cost = getattr(self, name)
+            pair = cost and {"epsilon": float(cost.epsilon), "delta": float(cost.delta)}
+            plain[name] = pair
+        return plain
+
+    @property
+    def whom(self) -> str:
+        """How many were recognised, and where."""
+        where = "" if self.path is None else f" of {str(self.path)!r}"
+        return f"{self.known:,} of {self.people:,} people were in an earlier release{where}"
+
+    def __str__(self) -> str:
+        """One sentence: what is spent rounded up, what is left rounded down."""
+        left = "no budget was declared"
+        if self.left is not None and self.budget is not None:
+            left = f"{_said(self.left, -math.inf)} left of {_said(self.budget, -math.inf)}"
+        return (
+            f"{_said(self.before, math.inf)} spent before, {_said(self.spent, math.inf)} with this "
+            f"release (on the person with most), {left}; {self.whom}"
+        )
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What the file holds; each person stands in it once."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    budget: Cost | None = None
+    releases: tuple[tuple[Cost, str], ...] = ()  # with the digest of the table
+    people: _People = field(default_factory=dict)
+
+    def concerned(self, names: Sequence[str], table: str) -> _People:
+        """The people of a release; who was in one of the same file is, under whatever name."""
+        digests = b"".join(digest_of(name, self.key)[:_WORD] for name in names)
+        given = new = np.unique(_unpacked(digests))
+        same = {i for i, (_, other) in enumerate(self.releases) if table and other == table}
+        found: _People = {}
+        for history, members in self.people.items():
+            met = members if same & set(history) else np.intersect1d(members, given)
+            _join(found, same | set(history), met)
+            new = np.setdiff1d(new, members)
+        _join(found, same, new)
+        return found
+
+    def spent(self, people: _People) -> Cost:
+        """On the one of them with most, of epsilon and of delta."""
+        sums = [sum((self.releases[i][0] for i in history), Cost.of(0)) for history in people]
+        return Cost(max(one.epsilon for one in sums), max(one.delta for one in sums))
+
+    def charged(self, cost: Cost, table: str, people: _People) -> "_Content":
+        """With one release more."""
+        now: _People = {}
+        concerned = np.concatenate(list(people.values()))
+        for history, members in self.people.items():
+            _join(now, set(history), np.setdiff1d(members, concerned))
+        for history, members in people.items():
+            _join(now, {*history, len(self.releases)}, members)
+        return replace(self, releases=(*self.releases, (cost, table)), people=now)
+
+
+class Ledger:
+    """Adds up what is released about people, and refuses what their budget does not cover.
+
+    >>> ledger = Ledger(budget=Budget(2))
+    >>> account = ledger.record(1, users=["ann", "bob"])
+    >>> str(ledger.record(0.5, users=["eve", "bob"]).left)
+    'epsilon 0.5, delta 0'
+    >>> str(ledger.record(0.5, users=["eve"]).left)
+    'epsilon 1, delta 0'
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        budget: Budget | None = None,
+        table: str | Path | None = None,
+        told: Callable[[Account], object] = lambda _: None,
+    ) -> None:
+        """A ledger in a file, which is made with the first release, or in memory.
+
+        Args:
+            path: of the file.
+            budget: of every person. The file keeps it; a later one may be smaller, not larger.
+            table: the file that the people of the releases come from, if they do.
+            told: called with the account of each release before it is charged.
+        """
+        self.path = None if path is None else Path(path)
+        self._budget, self._table, self._told = budget, table, told
+        self._content = _Content()
+
+    def record(self, epsilon: Number, delta: Number = 0, *, users: Sequence[object]) -> Account:
+        """Charge one release to its people, before it is made.
+
+        Args:
+            epsilon: what it costs each of them.
+            delta: likewise.
+            users: their names, each once.
+
+        Raises:
+            BudgetError: the budget does not cover it; nothing is charged.
+            InvalidInputError: a name is none or comes twice, or the ledger cannot be used.
+        """
+        cost, names = Cost.of(epsilon, delta), distinct(users)
+        with self._held():
+            content = self._read()
+            table = "" if self._table is None else _digest(Path(self._table), content.key)
+            people = content.concerned(names, table)
+            before = content.spent(people)
+            known = sum(len(members) for history, members in people.items() if history)
+            budget, total = content.budget, before + cost
+            account = Account(before, total, budget, len(names), known, self.path)
+            if budget is not None and not budget.covers(total):
+                raise BudgetError(
+                    f"{overspent(cost, budget - before)} {account.whom}; if they are others of the "
+                    f"same names, give them a ledger of their own."
+                )
+            self._told(account)
+            self._write(content.charged(cost, table, people))
+        return account
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Nobody else reads or writes the file meanwhile."""
+        if self.path is None:
+            yield
+            return
+        try:
+            lock = hold_alone(self.path, wait=True)
+        except OSError as error:
+            raise self._unusable(error) from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    def _read(self) -> _Content:
+        content = self._content
+        if self.path is not None:
+            content = _Content()
+            if self.path.exists():
+                content = read_parsed(self.path, _parsed, "the ledger")
+        if self._budget is None:
+            return content
+        declared, wanted = content.budget, self._budget.total
+        if declared is not None and not declared.covers(wanted):
+            raise InvalidInputError(
+                f"Expected a budget of at most {declared}, which was declared for these people, "
+                f"got {wanted}; nothing was released. Whoever answers for raising it writes the "
+                f"new one into {str(self.path)!r} by hand."
+            )
+        return replace(content, budget=wanted)
+
+    def _write(self, content: _Content) -> None:
+        if self.path is None:
+            self._content = content
+            return
+        try:
+            remove_strays(self.path)
+            write_atomically(self.path, _packed(content), private=True)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: OSError) -> InvalidInputError:
+        return InvalidInputError(
+            f"Cannot use the ledger {str(self.path)!r}: {reason(error)}. Nothing was released; "
+            f"name a place where it can be written."
+        )
+
+
+def distinct(users: Sequence[object]) -> list[str]:
+    """The names of people of whom none comes twice, in whatever spelling."""
+    if isinstance(users, str | bytes):
+        raise InvalidInputError(f"Expected a list of users' names, got {type(users).__name__}.")
+    names: dict[str, None] = {}
+    for user in users:
+        name = person(user)
+        if name in names:
+            raise InvalidInputError(
+                f"Expected every user once, got {quoted(name)} twice; a release covers one "
+                f"episode of each. Nothing was released."
+            )
+        names[name] = None
+    if not names:
+        raise InvalidInputError("Expected at least one user, got none.")
+    warn_of_lookalikes(names)
+    return list(names)
+
+
+def _join(people: _People, releases: set[int], more: NDArray[np.uint64]) -> None:
+    history = tuple(sorted(releases))
+    if len(more):
+        people[history] = np.union1d(people[history], more) if history in people else more
+
+
+def _digest(table: Path, key: bytes) -> str:
+    try:
+        with table.open("rb") as file:
+            made = hashlib.file_digest(file, lambda: hashlib.blake2b(key=key, digest_size=16))
+    except OSError as error:
+        raise InvalidInputError(f"Cannot read {str(table)!r}: {reason(error)}.") from None
+    return made.hexdigest()
+
+
+def _unpacked(data: bytes) -> NDArray[np.uint64]:
+    return np.frombuffer(data, ">u8").astype(np.uint64)
+
+
+def _packed(content: _Content) -> bytes:
+    budget = content.budget
+    plain = {
+        "format": FORMAT,
+        "key": content.key.hex(),
+        "budget": budget and [str(budget.epsilon), str(budget.delta)],
+        "releases": [[str(c.epsilon), str(c.delta), table] for c, table in content.releases],
+        "people": [
+            [history, base64.b64encode(members.astype(">u8").tobytes()).decode()]
+            for history, members in content.people.items()
+        ],
+    }
+    return json.dumps(plain, indent=1).encode() + b"\n"
+
+
+def _parsed(data: bytes) -> _Content:
+    """The inverse of `_packed`; a ``ValueError`` if it is no ledger, or was damaged."""
+    try:
+        plain = json.loads(data)
+        key = bytes.fromhex(plain["key"])
+        if plain["format"] != FORMAT or len(key) != 32:
+            raise ValueError(FORMAT)
+        releases = tuple((_cost(e, d), str(table)) for e, d, table in plain["releases"])
+        people: _People = {}
+        for history, digests in plain["people"]:
+            numbers = {range(len(releases)).index(i) for i in history}
+            _join(people, numbers, np.unique(_unpacked(base64.b64decode(digests, validate=True))))
+        budget = None if plain["budget"] is None else _cost(*plain["budget"])
+        return _Content(key, budget, releases, people)
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise ValueError(
+            f"it is no {FORMAT}, or was damaged; nothing was released. Restore it: an empty one "
+            f"would forget what was released"
+        ) from None
+
+
+def _cost(epsilon: str, delta: str) -> Cost:
+    return Cost.of(Fraction(epsilon), Fraction(delta))
+
+
+def _said(cost: Cost, outward: float) -> str:
+    """Both numbers, rounded towards ``outward``."""
+    rounded = rounded_up if outward > 0 else rounded_down
+    shown = []
+    for part in (cost.epsilon, cost.delta):
+        near = float(part)
+        if (Fraction(repr(near)) - part) * int(math.copysign(1, outward)) < 0:
+            near = math.nextafter(near, outward)
+        shown.append(rounded(near))
+    return f"epsilon {shown[0]}, delta {shown[1]}"
