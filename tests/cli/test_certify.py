@@ -16,10 +16,10 @@ def test_makes_a_file_and_verifies_it(discreet, tmp_path):
     assert (code, "Error" in err) == (0, False)  # progress may be told there
     assert "Certified: delta(1) <= " in out
     assert "bound / delta" in out
-    assert "Not covered: that one user moves the counters as stated" in out
+    assert "Not covered: that what runs is this release" in out
     code, out, err = discreet("certify", "--verify", path)
     assert (code, "Error" in err) == (0, False)
-    assert out.startswith("Verified (classes): delta(1) is at most ")
+    assert out.startswith("Verified: (1, 1e-06)-SDP of transitions, rewards of 2 states, ")
 
 
 def test_an_edited_file_is_refused(discreet, tmp_path):
@@ -87,26 +87,8 @@ def test_the_check_of_a_certificate_can_be_read_by_a_script(discreet, tmp_path):
     assert (found["epsilon"], found["delta"], found["bound"]) == ("1", "0", "0")
     assert found["recomputed"] == 0
     assert "trust assumptions" in " ".join(found["not_covered"])
-    assert found["unverified_comments"]["mechanism"] == "split"
-
-
-def test_an_edited_story_is_no_part_of_what_is_verified(discreet, tmp_path):
-    path = tmp_path / "certificate.json"
-    discreet("certify", *SMALL, "--trust", "central", "--output", str(path))
-    data = json.loads(path.read_text())
-    del data["digest"]
-    data["about"]["guarantee"] = "(0.1, 1e-09)-LDP, nobody trusted"
-    path.write_text(json.dumps(data))
-    code, out, _ = discreet("certify", "--verify", str(path))
-    proven, comments = out.split("NOT verified")
-    assert code == 0
-    assert "LDP" not in proven
-    assert "epsilon: 1\n" in proven
-    assert "nobody trusted" in comments
-    path.write_text(json.dumps(data | {"about": [1]}))
-    code, out, err = discreet("certify", "--verify", str(path))
-    assert (code, out) == (1, "")
-    assert err.count("\n") == 1
+    assert found["release"]["mechanism"] == "split"
+    assert found["claim"].startswith("(1, 0)-LDP of ")
 
 
 def test_what_cannot_be_written_or_certified_is_refused_first(discreet, tmp_path):
@@ -130,4 +112,128 @@ def test_a_mechanism_of_streams_alone_streams_all_users(discreet, mechanism):
         "certify", *SMALL, "--trust", "central", "--mechanism", mechanism, "--json"
     )
     assert code == 0
-    assert json.loads(out)["certificate"]["about"]["episodes"] == "2000"
+    assert json.loads(out)["certificate"]["release"]["episodes"] == 2000
+
+
+CENTRAL = ["--trust", "central", "--mechanism", "gaussian", "--delta", "1e-5"]
+
+
+@pytest.fixture(scope="module")
+def central(tmp_path_factory):
+    """The file of a central certificate."""
+    from discreet.mdp.shape import Shape
+    from discreet.privacy import Central, certify
+
+    path = tmp_path_factory.mktemp("certificates") / "central.json"
+    plan = Central(1, 1e-5).calibrate(Shape(states=2, actions=2, horizon=2))
+    certify(plan).write(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--epsilon", "0.1"], "It proves epsilon 1, and 0.1 was asked for"),
+        (["--epsilon", "2"], "law.sigma is"),
+        (["--delta", "1e-9"], "It proves delta 1e-05, and 1e-09 was asked for"),
+        (["--trust", "local"], "release.trust is 'central', and 'local' was asked for"),
+        (
+            ["--mechanism", "laplace"],
+            "release.mechanism is 'gaussian', and 'laplace' was asked for",
+        ),
+        (["--states", "4"], "release.states is 2, and 4 was asked for"),
+        (["--actions", "3"], "release.actions is 2, and 3 was asked for"),
+        (["--horizon", "6"], "release.horizon is 2, and 6 was asked for"),
+        (["--statistics", "visits"], "release.statistics is"),
+        (
+            ["--mechanism", "toeplitz"],
+            "release.mechanism is 'gaussian', and 'toeplitz' was asked for",
+        ),
+    ],
+)
+def test_a_certificate_of_something_else_is_refused(discreet, central, options, reason):
+    code, out, _ = discreet("certify", "--verify", central, *SMALL, *CENTRAL)
+    assert (code, out.split(" of ")[0]) == (0, "Verified: (1, 1e-05)-JDP")
+    code, out, err = discreet("certify", "--verify", central, *SMALL, *CENTRAL, *options)
+    assert (code, out) == (1, "")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+def test_one_option_is_enough_to_compare(discreet, central):
+    """The others then are what they are when a certificate is made."""
+    for options in (["--epsilon", "0.1"], ["--epsilon", "1"], ["--users", "50"]):
+        code, out, _ = discreet("certify", "--verify", central, *options)
+        assert (code, out) == (1, "")
+    code, out, _ = discreet("certify", "--verify", central, "--json", "--epsilon", "0.1")
+    assert (code, json.loads(out)["verified"]) == (1, False)
+
+
+DESIGN = """
+learner = "flow-ucb"
+episodes = 2000
+states = 2
+actions = 2
+steps = 2
+[trust]
+model = "shuffle"
+mechanism = "bits"
+epsilon = 4.0
+delta = 1e-3
+"""
+
+
+@pytest.fixture
+def study(discreet, tmp_path, monkeypatch):
+    """A design, a study of it, and a certificate of a batch of 500."""
+    from discreet.privacy import certify
+    from discreet.study.study import Study
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "design.toml").write_text(DESIGN)
+    code, _, _ = discreet("study", "start", "mine.db", "--design", "design.toml", "--rehearse")
+    assert code == 0
+    certify(Study.read("mine.db").plan, users=500).write("c.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["design.toml", "mine.db"])
+def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
+    verify = ["certify", "--verify", "c.json"]
+    for options in ([], ["--users", "500"]):
+        code, out, _ = discreet(*verify, "--for", file, *options)
+        assert (code, out.split(" of ")[0]) == (0, "Verified: (4, 0.001)-SDP")
+        assert "in a batch of 500 users, at least 1 of them honest" in out
+    code, out, err = discreet(*verify, "--for", file, "--users", "400")
+    assert (code, out) == (1, "")
+    assert "release.users is 500, and 400 was asked for" in err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("epsilon = 4.0", "epsilon = 2.0", "It proves epsilon 4, and 2"),
+        ("epsilon = 4.0", "epsilon = 5.0", "law."),
+        ("delta = 1e-3", "delta = 1e-4", "It proves delta 0.001, and 0.0001"),
+        ("states = 2", "states = 3", "release.states is 2, and 3"),
+        ("steps = 2", "steps = 3", "release.horizon is 2, and 3"),
+        ('"bits"', '"classes"', "release.mechanism is 'bits', and 'classes'"),
+    ],
+)
+def test_a_certificate_for_another_design_is_refused(discreet, study, old, new, reason):
+    (study / "design.toml").write_text(DESIGN.replace(old, new))
+    code, out, err = discreet("certify", "--verify", "c.json", "--for", "design.toml")
+    assert (code, out) == (1, "")
+    assert reason in err
+
+
+def test_options_that_do_not_go_together_are_refused(discreet, central):
+    for options, message in (
+        (["--for", "d.toml"], "--for belongs to --verify"),
+        (["--verify", central, "--for", "d.toml", "--epsilon", "1"], "leave --epsilon out"),
+        (["--verify", central, "--output", "c.json"], "leave --output out"),
+        (["--verify", central, "--for", "none.toml"], "Cannot read 'none.toml'"),
+    ):
+        code, out, err = discreet("certify", *options)
+        assert (code, out) == (2, "")
+        assert message in err

@@ -1,5 +1,7 @@
 """`discreet.fit` as a whole: safety, deferring, bad input, privacy of what it returns."""
 
+import sys
+
 import numpy as np
 import pytest
 

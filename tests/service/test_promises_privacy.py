@@ -197,6 +197,9 @@ def test_p12_a_shuffler_checks_what_a_batch_really_adds():
         {"last_transitions": True},
         {"certificate": {}},
         {"certificate": {**OF.certificate, "bound": "2/10000"}},
+        {"honest": Fraction(1, 2)},
+        {"names": {"states": "abc", "actions": "xy", "steps": "12"}},
+        {"names": {"states": "ab", "actions": "xyz", "steps": "12"}},
         {"names": {"states": "ab", "actions": "xy", "steps": "123"}},
     ],
 )

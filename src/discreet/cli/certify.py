@@ -1,7 +1,8 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.certificates.document import Certificate
-    from discreet.privacy.trust import TrustModel
+    from discreet.privacy.certificates.plans import Plan
 
 _MOST_EPSILON = 5000
 _LEAST_DELTA = 1e-30
@@ -54,18 +55,37 @@ class CertifiedRelease(Release):
 
 
 def proof(
+    context: typer.Context,
     promise: CertifiedPromise,
     release: CertifiedRelease,
     output: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
     verify: Annotated[
-        Path | None, typer.Option(help="Check a certificate instead of making one.")
+        Path | None,
+        typer.Option(
+            help="Check a certificate instead of making one. With other options: that it is one of "
+            "just this promise and release."
+        ),
+    ] = None,
+    design: Annotated[
+        Path | None,
+        typer.Option(
+            "--for",
+            help="With --verify: a design (.toml) or a study's file that the certificate must be "
+            "one of.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Prove a guarantee by calculation, or check such a proof again."""
+    from discreet.errors import InvalidInputError
+
     if verify is not None:
-        _verify(verify, as_json=json)
+        if output is not None:
+            raise InvalidInputError("--verify writes nothing: leave --output out.")
+        _verify(verify, _asked(_typed(context), promise, release, design), as_json=json)
         return
+    if design is not None:
+        raise InvalidInputError("--for belongs to --verify FILE: give the certificate, too.")
     if output is not None:
         check_output(output)
     _check_reach(promise, release)
@@ -97,10 +117,11 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
 def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress) -> "Certificate":
     """Calibrate the plan and certify what it says."""
     from discreet.privacy.certificates.document import CertificateError
+    from discreet.privacy.certificates.run import certify
 
-    trust = promise.model(promise.trust)
     try:
-        return _certified(trust, release, release.length(promise), progress)
+        plan, users = _plan(promise, release)
+        return certify(plan, users=users, progress=progress)
     except ArithmeticError as error:
         raise CertificateError(
             f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
@@ -108,27 +129,25 @@ def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress
         ) from None
 
 
-def _certified(
-    trust: "TrustModel", release: CertifiedRelease, episodes: int, progress: Progress
-) -> "Certificate":
+def _plan(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int | None]":
+    """The plan that the options describe, and the users of its batch."""
     from discreet.errors import InvalidInputError
-    from discreet.privacy.certificates.run import certify
     from discreet.privacy.costs import usual_batch
     from discreet.privacy.sensitivity import STATISTICS
 
+    trust, episodes = promise.model(promise.trust), release.length(promise)
     if episodes:
-        stream = trust.calibrate(
+        stream: Plan = trust.calibrate(
             release.shape,
             rhythm="stream",
             statistics=release.counters or STATISTICS,
             episodes=episodes,
             stationary=release.stationary,
         )
-        return certify(stream, progress=progress)
+        return stream, None
     if release.stationary:
         raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
-    batch = usual_batch(trust, release.shape, release.counters)
-    return certify(batch, users=release.users, progress=progress)
+    return usual_batch(trust, release.shape, release.counters), release.users
 
 
 def _report(certificate: "Certificate", output: Path | None, *, as_json: bool) -> None:
@@ -159,12 +178,12 @@ def _summary(certificate: "Certificate", output: Path | None) -> dict[str, Plain
 
 
 def _print(certificate: "Certificate", output: Path | None) -> None:
+    from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.document import NOT_COVERED
 
     claim = certificate.claim
     first, second = certificate.seconds
     rows = [
-        ("promise", claim.about["guarantee"]),
         ("noise", f"{claim.law.name}: {_short(claim.law.fields())}"),
         ("one user moves", _short(claim.law.moves())),
         ("method", _short(certificate.method)),
@@ -173,12 +192,12 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
         ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
     ]
     print_table(
-        f"Certificate for {claim.about['mechanism']}, H={claim.about['horizon']}",
+        f"Certificate for {claim.release['mechanism']}",
         FACTS,
         rows,
     )
     if certificate.holds:
-        say(f"Certified: {certificate.sentence()}")
+        say(f"Certified: {certificate.sentence()} {verifier.claim(certificate.to_dict())}")
     if output is not None and certificate.holds:
         say(f"Written to {output}; check it with: discreet certify --verify {output}")
     say(f"Not covered: {'; '.join(NOT_COVERED)}.")
@@ -201,12 +220,45 @@ def _short(value: object) -> str:
     return f"{text[:16]}..."
 
 
-def _verify(path: Path, *, as_json: bool) -> None:
+def _asked(
+    typed: set[str], promise: CertifiedPromise, release: CertifiedRelease, design: Path | None
+) -> "tuple[Plan, int | None] | None":
+    """What a certificate must be one of: a design, or the options if any of them was given."""
+    from discreet.errors import InvalidInputError
+
+    typed &= {item.name for group in (promise, release) for item in fields(group)}
+    if design is None:
+        return _plan(promise, release) if typed else None
+    for name in sorted(typed - {"users"}):
+        raise InvalidInputError(f"--for says all but the users of a batch: leave --{name} out.")
+    return _plan_of_study(design), release.users if typed else None
+
+
+def _typed(context: typer.Context) -> set[str]:
+    """Names of the options that somebody gave."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
+
+
+def _plan_of_study(path: Path) -> "Plan":
+    """The plan of a study, or of one that would be started with this design."""
+    from discreet.study.design import read_design
+    from discreet.study.study import Study, start
+
+    if path.suffix != ".toml":
+        return Study.read(path).plan
+    with TemporaryDirectory() as folder:
+        return start(Path(folder) / "study.db", **read_design(path).arguments()).plan
+
+
+def _verify(path: Path, asked: "tuple[Plan, int | None] | None", *, as_json: bool) -> None:
     from discreet.privacy.certificates import verify as verifier
 
     try:
         data = verifier.read(str(path))
         found = verifier.proven(data, verifier.check(data))
+        if asked is not None:
+            verifier.compare(data, _wanted(*asked, data["release"].get("users")))
     except verifier.Refused as refused:
         if as_json:
             echo_json({"verified": False, "reason": str(refused)})
@@ -217,3 +269,10 @@ def _verify(path: Path, *, as_json: bool) -> None:
         return
     for line in verifier.report(found):
         say(line)
+
+
+def _wanted(plan: "Plan", users: int | None, stated: int | None) -> dict[str, Plain]:
+    """What a certificate of the plan says; a design has batches of many sizes: the stated one."""
+    from discreet.privacy.certificates.plans import claim_of
+
+    return claim_of(plan, users=users or stated).to_dict()

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import pytest
 
+from helpers.certificates import release
+
 
 @pytest.fixture(scope="module")
 def sharp_balls():
@@ -21,11 +23,34 @@ def sharp_balls():
 def made():
     """Law name -> content of a certificate that holds, as it would be read from a file."""
     pytest.importorskip("flint")
-    from discreet.privacy.certificates import laws
+    from discreet.privacy.certificates import laws, verify
     from discreet.privacy.certificates.plans import Claim
     from discreet.privacy.certificates.run import certify_claim
 
     half, million = Fraction(1, 2), Fraction(1, 10**6)
+    one = {"horizon": 1, "statistics": ["visits"]}
+    of = {
+        "binomial": release("shuffle batch", "bits", users=100, **one),
+        "poisson": release("shuffle batch", "classes", **one),
+        "classes": release(
+            "shuffle batch",
+            "classes",
+            users=10,
+            horizon=1,
+            states=3,
+            statistics=["transitions", "rewards"],
+        ),
+        "table": release("local batch", "bounded", **one),
+        "discrete-gaussian": release("central batch", "gaussian", horizon=2),
+        "piled-gaussian": release(
+            "central stream", "tree-gaussian", horizon=2, stationary=True, episodes=2
+        ),
+        "gaussian-grid": release("central stream", "toeplitz"),
+        "layered-gaussian": release("local layered stream", "gaussian", actions=1),
+        "discrete-laplace": release("central batch", "laplace"),
+        "randomized-response": release("local stream", "randomized-response", **one),
+        "one-step": release("local batch", "split"),
+    }
     some = {
         "binomial": (laws.BinomialBits(trials=200, probability=half, ups=1, downs=1), 1, million),
         "poisson": (laws.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
@@ -34,7 +59,7 @@ def made():
             2,
             Fraction(1, 1000),
         ),
-        "table": (laws.TableNoise(weights=(1, 4, 9, 4, 1), ups=1, downs=0), 2, Fraction(1, 10)),
+        "table": (laws.TableNoise(weights=(1, 4, 9, 4, 1), ups=1, downs=1), 2, Fraction(1, 4)),
         "discrete-gaussian": (laws.GaussianMoves(sigma=Fraction(15), times=12), 1, million),
         "piled-gaussian": (laws.PiledGaussian(sigma=Fraction(21), total=12, largest=2), 1, million),
         "gaussian-grid": (
@@ -52,7 +77,7 @@ def made():
         "layered-gaussian": (
             laws.LayeredGaussian(
                 count_sigma=Fraction(1),
-                counts=2,
+                counts=4,
                 loss_sigma=Fraction(1024),
                 loss_shift=1024,
                 losses=1,
@@ -67,8 +92,9 @@ def made():
     assert set(some) == set(laws.LAWS)
     out = {}
     for name, (law, epsilon, delta) in some.items():
-        claim = Claim(law=law, epsilon=Fraction(epsilon), delta=delta, about={})
+        claim = Claim(law=law, epsilon=Fraction(epsilon), delta=delta, release=of[name])
         certificate = certify_claim(claim, check=False)
         assert certificate.holds, name
+        assert law.moves() == verify.moves_of(of[name])[name]
         out[name] = json.loads(json.dumps(certificate.to_dict()))
     return out

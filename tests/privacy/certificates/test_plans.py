@@ -71,7 +71,8 @@ def test_every_mechanism_has_its_law_or_is_refused(key):
     claim = claim_of(plan, users=users)
     assert type(claim.law) is COVERED[key]
     assert (claim.epsilon, claim.delta) == (1, promised(plan.guarantee.delta))
-    assert claim.about["mechanism"] == key[2]
+    assert claim.release["mechanism"] == key[2]
+    assert verify.moves_of(claim.release)[claim.law.name] == claim.law.moves()
 
 
 @pytest.mark.parametrize("statistics", [("visits",), ("transitions", "visits"), STATISTICS])
@@ -133,7 +134,7 @@ def test_who_is_not_honest_adds_no_noise():
     plan = Shuffle(epsilon=1, delta=1e-6, honest=0.5, mechanism="bits").calibrate(SHAPE)
     law = law_of(plan, users=50)
     assert law.trials == 25 * plan.bits(50).bits
-    assert claim_of(plan, users=50).about["honest"] == "0.5"
+    assert claim_of(plan, users=50).release["honest"] == "1/2"
 
 
 def test_jumps_of_ones_are_a_table():
@@ -177,9 +178,10 @@ def test_layered_counts_and_losses():
     assert type(law) is laws.LayeredGaussian
     assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
     assert law.loss_sigma == Fraction(plan.loss_law.sigma)
-    about = claim_of(plan).about
-    assert (about["mechanism"], about["horizon"]) == ("layered, bandit feedback", "2")
-    assert about["episodes"] == "4"
+    release = claim_of(plan).release
+    assert (release["schedule"], release["feedback"]) == ("layered stream", "bandit")
+    assert (release["widths"], release["episodes"]) == ([1, 1, 1], 4)
+    assert verify.moves_of(release) == {law.name: law.moves()}
 
 
 def test_layered_losses_in_the_stream():
@@ -260,14 +262,17 @@ def test_a_promise_is_read_as_the_smaller_number(value):
     assert found == min(Fraction(value), Fraction(repr(value)))
 
 
-def test_what_a_claim_says_besides():
-    about = claim_of(plan_of("central", "stream", "tree-gaussian", stationary=True)).about
-    assert about["statistics"] == "transitions, visits, rewards"
-    assert (about["states"], about["actions"], about["horizon"]) == ("2", "2", "3")
-    assert (about["episodes"], about["stationary"]) == ("5", "true")
-    assert "honest" not in about and "users" not in about
-    assert claim_of(plan_of("shuffle", "batch", "bits"), users=9).about["users"] == "9"
-    assert all(isinstance(text, str) for text in about.values())
+def test_what_a_claim_is_about():
+    plan = plan_of("central", "stream", "tree-gaussian", stationary=True)
+    release = claim_of(plan).release
+    assert release["statistics"] == ["transitions", "visits", "rewards"]
+    assert (release["states"], release["actions"], release["horizon"]) == (2, 2, 3)
+    assert (release["episodes"], release["stationary"]) == (5, True)
+    assert "honest" not in release and "users" not in release
+    assert claim_of(plan_of("shuffle", "batch", "bits"), users=9).release["users"] == 9
+    assert claim_of(plan_of("central", "batch", "gaussian"), users=9) == claim_of(
+        plan_of("central", "batch", "gaussian")
+    )
 
 
 @pytest.mark.parametrize("users", [0, -3, 2.5, np.nan])
@@ -285,7 +290,7 @@ def test_centred_batches_are_certified_for_moves_by_two_and_by_one(epsilon, meth
         SHAPE, statistics=("transitions", "rewards"), last_transitions=False
     )
     found = certify(plan).to_dict()
-    assert found["moves"] == [{"shift": 2, "times": 6}, {"shift": 1, "times": 2}]
+    assert verify.Entry(found).moved == [{"shift": 2, "times": 6}, {"shift": 1, "times": 2}]
     assert found["method"]["name"] == method
     recomputed = verify.check(found)
     assert Fraction("0.8e-6") < recomputed <= Fraction(found["bound"]) <= Fraction("1e-6")

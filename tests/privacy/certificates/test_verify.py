@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.privacy.certificates import verify
+from helpers.certificates import recomputed, release, resealed
 
 pytestmark = pytest.mark.core
 HERE = Path(verify.__file__)
@@ -18,8 +19,8 @@ LAWS = tuple(verify.LAWS)
 
 BITS = {
     "format": "discreet-certificate/1",
+    "release": release("shuffle batch", "bits", users=1),
     "law": {"name": "binomial", "trials": 2571, "probability": "1/2"},
-    "moves": [{"shift": 1, "times": 18}, {"shift": -1, "times": 18}],
     "epsilon": "1",
     "delta": "1/1000000",
     "method": {"name": "connect-the-dots", "base": "2047/2048", "bits": 128, "cut": "1e-18"},
@@ -31,19 +32,13 @@ BITS = {
 def small(**changes):
     return {
         "format": "discreet-certificate/1",
+        "release": release(),
         "law": {"name": "discrete-laplace", "scale": "36"},
-        "moves": [{"shift": 1, "times": 36}],
         "epsilon": "1",
         "delta": "0",
         "method": {"name": "rational"},
         "bound": "0",
     } | changes
-
-
-def resealed(data):
-    """The same content with a fitting digest."""
-    rest = {key: value for key, value in data.items() if key != "digest"}
-    return rest | {"digest": verify.digest(rest)}
 
 
 def test_the_certificate_of_the_specification_holds():
@@ -89,29 +84,27 @@ def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_more_moves_are_refused_even_with_a_fitting_digest(made, law):
-    data = copy.deepcopy(made[law])
-    if isinstance(data["moves"], list):
-        data["moves"][0]["times"] *= 2
+def test_more_moves_are_refused(made, law):
+    moves = copy.deepcopy(verify.Entry(made[law]).moved)
+    if isinstance(moves, list):
+        moves[0]["times"] *= 2
     elif law == "classes":
-        data["moves"]["times"][1] += 1
+        moves["times"][1] += 1
     else:
         name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(law, "losses")
-        data["moves"][name] *= 2
+        moves[name] *= 2
     with pytest.raises(verify.Refused, match="Recomputed"):
-        verify.check(resealed(data))
+        recomputed(made[law], moves)
 
 
 @pytest.mark.parametrize(
     ("part", "name", "value", "reason"),
     [
-        ("law", "trials", 100, "as lists"),
-        ("law", "trials", [], "as lists"),
-        ("law", "trials", [100], "as many trials"),
+        ("law", "trials", 100, "as lists of 2 kinds"),
+        ("law", "trials", [], "as lists of 2 kinds"),
+        ("law", "trials", [100], "as lists of 2 kinds"),
         ("law", "trials", [100, 0], "law.trials from 1"),
-        ("law", "trials", [100, True], "law.trials from 1"),
-        ("moves", "times", [1, 0], "moves.times from 1"),
-        ("moves", "times", [1, "1"], "moves.times from 1"),
+        ("law", "trials", [100, True], "honest users"),
         ("law", "probability", ["1/2", "2/3"], "at most 1/2"),
         ("law", "probability", ["1/2", "0"], "above 0"),
         ("law", "probability", ["1/2", 0.5], "exact rational"),
@@ -148,11 +141,24 @@ def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
         ({"law": {"name": "discrete-laplace", "scale": "0"}}, "law.scale > 0"),
         ({"law": {"name": "discrete-laplace", "scale": "36/0"}}, "exact rational"),
         ({"method": {"name": "trust-me"}}, "Unknown method"),
-        ({"moves": []}, "list of moves"),
-        ({"moves": [{"shift": 1}]}, "shift and times"),
-        ({"moves": [{"shift": 1, "times": 0}]}, "between 1 and"),
-        ({"moves": [{"shift": 0, "times": 1}]}, "shifts other than 0"),
-        ({"moves": [{"shift": True, "times": 1}]}, "shifts other than 0"),
+        ({"moves": [{"shift": 1, "times": 35}]}, "Expected a certificate"),
+        ({"about": {}}, "Expected a certificate"),
+        ({"release": {}}, "release.trust is missing"),
+        ({"release": None}, "release.trust is missing"),
+        ({"release": release() | {"more": 1}}, "exactly the fields"),
+        ({"release": release() | {"mechanism": "clusters"}}, "no release by 'clusters'"),
+        ({"release": release() | {"mechanism": "gaussian"}}, "no noise of law discrete-laplace"),
+        ({"release": release() | {"mechanism": "bits"}}, "no release by 'bits'"),
+        ({"release": release() | {"schedule": "stream"}}, "no release by 'laplace'"),
+        ({"release": release(participations=2)}, "participations to be 1"),
+        ({"release": release(participations=True)}, "participations to be 1"),
+        ({"release": release(horizon=0)}, "horizon to be from 1"),
+        ({"release": release(horizon=6.0)}, "horizon to be from 1"),
+        ({"release": release(last_transitions=1)}, "true or false"),
+        ({"release": release(statistics=[])}, "statistics to be some"),
+        ({"release": release(statistics=["visits", "visits"])}, "statistics to be some"),
+        ({"release": release(statistics=["losses"])}, "statistics to be some"),
+        ({"release": release(statistics="visits")}, "statistics to be some"),
         ({"epsilon": "nan"}, "exact rational"),
         ({"epsilon": "-1"}, "epsilon >= 0"),
         ({"delta": "1"}, "delta in"),
@@ -172,7 +178,7 @@ def test_malformed_content_is_refused(changes, message):
         ("method", "cut", "0", "method.cut > 0"),
         ("method", "base", "1099511627775/1099511627776", "too fine|too few"),
         ("law", "probability", "1", "0 < probability < 1"),
-        ("law", "trials", "2571", "integer"),
+        ("law", "trials", "2571", "honest users"),
     ],
 )
 def test_an_unusable_method_is_refused(part, name, value, message):
@@ -228,7 +234,9 @@ def test_it_runs_by_itself_where_nothing_else_can_be_imported(tmp_path):
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Verified (discrete-laplace): delta(1) is at most 0")
+    assert done.stdout.startswith(
+        "Verified: (1, 0)-JDP of transitions, visits, rewards of 4 states"
+    )
 
 
 @pytest.mark.parametrize("x", [Fraction(n, 7) for n in (-900, -61, -1, 0, 3, 50, 700)])
@@ -259,10 +267,11 @@ def test_products_are_rounded_up():
 
 LAYERED = {
     "law": {"name": "layered-gaussian", "count_sigma": "20", "loss_sigma": "20000"},
-    "moves": {"counts": 24, "losses": 6, "loss_shift": 1024},
+    "release": release("local layered stream", "gaussian", feedback="bandit", widths=[1] * 7),
     "method": {"name": "summed-counts", "bits": 128, "cut": "1e-18"},
 }
-MANY = [{"shift": 1, "times": 10**7}]
+MANY = {"horizon": 10**7}
+FLIPS = release("local batch", "randomized-response", **MANY)
 LONG = "1" + "0" * 898 + "1/3" + "0" * 899
 
 
@@ -270,13 +279,17 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
     ("changes", "message"),
     [
         (
-            {"law": {"name": "discrete-gaussian", "sigma": "1e-60"}, "method": {"name": "sum"}},
+            {
+                "release": release(mechanism="gaussian"),
+                "law": {"name": "discrete-gaussian", "sigma": "1e-60"},
+                "method": {"name": "sum"},
+            },
             "1e-9",
         ),
         (
             {
+                "release": release(mechanism="gaussian", **MANY),
                 "law": {"name": "discrete-gaussian", "sigma": "1e-9"},
-                "moves": MANY,
                 "method": {"name": "sum"},
             },
             "too little noise",
@@ -287,23 +300,22 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
             {
                 "law": BITS["law"] | {"trials": 400, "probability": "1e-21"},
                 "method": BITS["method"] | {"bits": 32},
-                "moves": BITS["moves"],
+                "release": BITS["release"],
             },
             "bits are too few",
         ),
-        ({k: BITS[k] for k in ("law", "moves")} | {"method": BITS["method"] | {"cut": "1e-999"}},
+        ({k: BITS[k] for k in ("law", "release")} | {"method": BITS["method"] | {"cut": "1e-999"}},
          "400 digits"),
-        ({"law": {"name": "randomized-response", "flip": LONG}, "moves": MANY}, "100 digits"),
-        ({"law": {"name": "randomized-response", "flip": "1/3"}, "moves": MANY}, "Recomputed"),
+        ({"law": {"name": "randomized-response", "flip": LONG}, "release": FLIPS}, "100 digits"),
+        ({"law": {"name": "randomized-response", "flip": "1/3"}, "release": FLIPS}, "Recomputed"),
         (
             {
                 "law": {"name": "piled-gaussian", "sigma": "1e8"},
-                "moves": {"total": 10**7, "largest": 10**7, "copies": 1},
+                "release": release("local stream", "gaussian", stationary=True, **MANY),
                 "method": {"name": "all-directions", "small_norms": 0, "order": "2"},
             },
             "steps that are allowed",
         ),
-        ({"about": [1]}, "texts by their names"),
         ({"epsilon": "5001"}, "5000 at most"),
     ],
 )  # fmt: skip
@@ -315,7 +327,7 @@ def test_numbers_out_of_reach_are_refused(changes, message):
 def test_work_is_bounded(monkeypatch):
     monkeypatch.setattr(verify, "WORK", 10**5)
     with pytest.raises(verify.Refused, match="more than the 100,000 steps"):
-        verify.check(BITS | {"moves": MANY})
+        verify.check(BITS | {"release": BITS["release"] | MANY})
     assert verify.BUDGET.left == math.inf
 
 
@@ -331,17 +343,18 @@ def test_what_cannot_be_computed_is_refused(monkeypatch, error):
         verify.check(small())
 
 
-def test_comments_are_escaped_and_set_apart_from_what_is_proven(tmp_path, capsys):
+def test_what_was_proven_is_printed_in_one_sentence(tmp_path, capsys):
     path = tmp_path / "certificate.json"
-    story = {"guarantee": "(0.1, 1e-09)-LDP\x1b[2J\nVerified"}
-    path.write_text(json.dumps(small(about=story)))
+    path.write_text(json.dumps(small()))
     assert verify.main([str(path)]) == 0
-    proven, comments = capsys.readouterr().out.split("NOT verified")
-    assert "LDP" not in proven
-    assert "law: discrete-laplace; scale 36" in proven
-    assert "moves of one user: +1 x 36 times" in proven
-    assert "guarantee: (0.1, 1e-09)-LDP\\x1b[2J\\nVerified\n" in comments
-    assert "Not covered: that one user moves" in comments
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == (
+        "Verified: (1, 0)-JDP of transitions, visits, rewards of 4 states, 2 actions, 6 steps, in "
+        "a batch of any size, 1 participation per person, by the central mechanism laplace with "
+        "discrete-laplace noise of scale 36."
+    )
+    assert "  one user moves +1 x 36 times" in lines
+    assert lines[-1].startswith("Not covered: that what runs is this release")
 
 
 @pytest.mark.parametrize(("base", "times"), [(Fraction(3, 2), 37), (Fraction(1001, 1000), 999)])

@@ -11,6 +11,7 @@ import pytest
 from discreet.privacy.certificates import verify
 from discreet.privacy.certificates.verify import ONE
 from helpers import curves
+from helpers.certificates import recomputed, release
 from helpers.properties import given, settings, st
 
 pytestmark = pytest.mark.core
@@ -450,8 +451,8 @@ def test_unknown_things_are_quoted_in_one_short_line():
 
 LAPLACE = {
     "format": "discreet-certificate/1",
+    "release": release(),
     "law": {"name": "discrete-laplace", "scale": "73/2"},
-    "moves": [{"shift": 1, "times": 30}, {"shift": -2, "times": 3}],
     "epsilon": "1",
     "delta": "0",
     "method": {"name": "rational"},
@@ -463,11 +464,10 @@ def test_what_is_proven_in_exact_numbers_and_for_a_person():
     found = verify.proven(LAPLACE, verify.check(LAPLACE))
     assert found["law"] == {"name": "discrete-laplace", "scale": "73/2"}
     assert (found["epsilon"], found["delta"], found["recomputed"]) == ("1", "0", 0.0)
-    assert found["unverified_comments"] == {}
+    assert found["release"] == release()
     lines = verify.report(json.loads(json.dumps(found)))
-    assert "  law: discrete-laplace; scale 73/2 (about 36.5)" in lines
-    assert "  moves of one user: +1 x 30 times, -2 x 3 times" in lines
-    assert not any("NOT verified" in line for line in lines)
+    assert lines[0].endswith("discrete-laplace noise of scale 73/2 (about 36.5).")
+    assert "  one user moves +1 x 36 times" in lines
 
 
 def test_long_tables_are_reported_by_their_digest():
@@ -475,11 +475,11 @@ def test_long_tables_are_reported_by_their_digest():
 
     weights = list(range(1, 200))
     expected = hashlib.sha256("".join(f"{w}\n" for w in weights).encode()).hexdigest()
-    assert verify._read(weights) == f"(199 integers of SHA-256 {expected})"
+    assert verify._read(weights) == f"(199 numbers of SHA-256 {expected})"
     assert verify._read([1, 2, 1]) == "[1, 2, 1]"
 
 
-def test_coefficients_are_comments():
+def test_coefficients_are_named():
     data = {
         "format": "discreet-certificate/1",
         "law": {
@@ -489,16 +489,18 @@ def test_coefficients_are_comments():
             "squared_norm": 2**48,
             "coefficients": "0" * 64,
         },
-        "moves": {"squares": 36, "cells": 36},
+        "release": release("central stream", "toeplitz"),
         "epsilon": "1",
         "delta": "1/1000000",
         "method": {"name": "analytic"},
         "bound": "1/1000000",
     }
     found = verify.proven(data, verify.check(data))
-    assert "coefficients" not in found["law"]
-    assert found["unverified_comments"] == {"law.coefficients": "0" * 64}
-    assert "  moves of one user: squares 36, cells 36" in verify.report(found)
+    assert found["law"]["coefficients"] == "0" * 64
+    assert "coefficients of a square root" in found["not_covered"][1]
+    assert "  one user moves squares 36, cells 36" in verify.report(found)
+    with pytest.raises(verify.Refused, match="the release's episodes"):
+        verify.check(data | {"law": data["law"] | {"length": 99}})
     with pytest.raises(verify.Refused, match="SHA-256"):
         verify.check(data | {"law": data["law"] | {"coefficients": "0" * 63 + "G"}})
 
@@ -507,12 +509,11 @@ def test_coefficients_are_comments():
 def test_laplace_moves_add_up_whatever_their_shifts(units):
     """36.5 units are allowed at epsilon 1."""
     moves = [{"shift": 2, "times": 10}, {"shift": -1, "times": units - 20}]
-    data = LAPLACE | {"moves": moves}
     if units == 36:
-        assert verify.check(data) == 0
+        assert recomputed(LAPLACE, moves) == 0
     else:
         with pytest.raises(verify.Refused, match="Recomputed"):
-            verify.check(data)
+            recomputed(LAPLACE, moves)
 
 
 def test_work_is_paid_for_before_it_is_done(monkeypatch):

@@ -26,7 +26,7 @@ class Certificate:
     """A claim, and the least delta(epsilon) that could be proven for it.
 
     Attributes:
-        claim: law, moves, epsilon and delta.
+        claim: release, law, epsilon and delta.
         bound: a proven bound on delta(epsilon); the claim holds if it is at most delta.
         method: how `verify.py` finds a bound again.
         seconds: of processor time, for the bound and for checking it.
@@ -51,16 +51,11 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Plain]:
         """The file's content."""
-        claim = self.claim
         data: dict[str, Plain] = {
             "format": FORMAT,
-            "law": {"name": claim.law.name, **claim.law.fields()},
-            "moves": claim.law.moves(),
-            "epsilon": str(claim.epsilon),
-            "delta": str(claim.delta),
+            **self.claim.to_dict(),
             "method": self.method,
             "bound": str(self.bound),
-            "about": claim.about,
         }
         return data | {"digest": verifier.digest(data)}
 

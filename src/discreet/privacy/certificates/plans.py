@@ -1,9 +1,10 @@
 """From a calibrated plan to the law that it stands for: what the plan *says*, not a calibration.
 
 Every reader takes noise parameters from the plan as they are (a double by its exact value) and the
-moves of one user from the lemmas of `sensitivity`, which certificates do not cover.
+moves of one user from the lemmas of `sensitivity`; `verify.py` derives them from the release again.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,8 @@ from itertools import chain
 from typing import Any
 
 from discreet import _validate
+from discreet._plain import Plain
+from discreet.device.draws import WORD
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.adversarial import LayeredPlan, loss_reach
 from discreet.privacy.certificates.laws import (
@@ -47,19 +50,28 @@ from discreet.privacy.mechanisms.split import SplitBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
 from discreet.privacy.plans import BatchPlan, StreamPlan
-from discreet.privacy.sensitivity import Reach
+from discreet.privacy.sensitivity import STATISTICS, Reach
 
 Plan = BatchPlan | StreamPlan | LayeredPlan
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A law and the guarantee that it is said to deliver, in exact numbers."""
+    """A release, the law of its noise and the guarantee that it delivers, in exact numbers."""
 
+    release: dict[str, Plain]
     law: Law
     epsilon: Fraction
     delta: Fraction
-    about: dict[str, str]
+
+    def to_dict(self) -> dict[str, Plain]:
+        """As a certificate states it."""
+        return {
+            "release": self.release,
+            "law": {"name": self.law.name, **self.law.fields()},
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
 
 
 def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
@@ -83,10 +95,10 @@ def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
             "Printed constants are not covered by certificates; use calibration='exact'."
         )
     return Claim(
+        release=release_of(plan, users=users),
         law=law_of(plan, users=users),
         epsilon=promised(guarantee.epsilon),
         delta=promised(guarantee.delta),
-        about=_about(plan, users),
     )
 
 
@@ -144,12 +156,18 @@ def _classes(plan: ClassesBatch, users: int | None) -> Law:
     """
     if users is None:
         return PoissonNoise(mean=plan.mean, ups=plan.moves, downs=plan.moves)
-    parts = plan.trials(users, deterministic(plan.shape))
-    return ClassNoise(kinds=tuple((p.trials, p.probability, p.times) for p in parts))
+    classes = plan.classes(users, deterministic(plan.shape))
+    times = Counter(one.cells for one in classes)
+    kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in classes}
+    noise = {one.cells: plan.reliable(users) * one.noise for one in classes}
+    return ClassNoise(kinds=tuple((noise[d], kinds[d], times[d]) for d in times))
 
 
-def _noise(law: NoiseLaw, reach: Reach, copies: int = 1) -> Law:
-    """Independent noise of one law on counters of this reach, each there ``copies`` times."""
+def _noise(law: NoiseLaw, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Law:
+    """Independent noise of one law on counters of this reach, each there ``copies`` times.
+
+    On ``pooled`` counters units may be piled up in any way.
+    """
     if isinstance(law, LaplaceLaw):
         return LaplaceMoves(scale=Fraction(law.scale), units=reach.units * copies)
     if isinstance(law, BoundedLaw):
@@ -158,15 +176,12 @@ def _noise(law: NoiseLaw, reach: Reach, copies: int = 1) -> Law:
         return TableNoise(weights=weights, ups=ups, downs=reach.units * copies - ups)
     if not isinstance(law, GaussianLaw):
         raise UnsupportedError(f"Noise of the kind {law.kind!r} is not covered by certificates.")
-    if reach.pile == 1:
-        return GaussianMoves(sigma=Fraction(law.sigma), times=reach.units * copies)
-    if reach.singles:
-        return GaussianMoves(
-            sigma=Fraction(law.sigma), times=reach.piles, shift=reach.pile, singles=reach.singles
+    if pooled and reach.pile > 1:
+        return PiledGaussian(
+            sigma=Fraction(law.sigma), total=reach.units, largest=reach.pile, copies=copies
         )
-    return PiledGaussian(
-        sigma=Fraction(law.sigma), total=reach.units, largest=reach.pile, copies=copies
-    )
+    times, singles = reach.piles * copies, reach.singles * copies
+    return GaussianMoves(sigma=Fraction(law.sigma), times=times, shift=reach.pile, singles=singles)
 
 
 def _stream(plan: AdditiveStream) -> Law:
@@ -185,10 +200,10 @@ def _cumulative(noise: CumulativeNoise, reach: Reach) -> Law:
             "which certificates do not cover; use mechanism='tree-gaussian' or 'toeplitz'."
         )
     if isinstance(noise, TreeNoise):  # every release is a function of the noisy nodes
-        return _noise(law, reach, copies=noise.levels)
+        return _noise(law, reach, copies=noise.levels, pooled=True)
     if not isinstance(noise, IndependentNoise):
         raise UnsupportedError(f"{type(noise).__name__} is not covered by certificates.")
-    return _noise(law, reach)
+    return _noise(law, reach, pooled=True)
 
 
 def toeplitz_law(noise: ToeplitzNoise, reach: Reach) -> GaussianGrid:
@@ -260,20 +275,29 @@ _READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] 
 )
 
 
-def _about(plan: Plan, users: int | None) -> dict[str, str]:
-    """What a reader wants to know besides; `verify.py` does not look at it."""
-    out = {"guarantee": str(plan.guarantee)}
+def release_of(plan: Plan, *, users: int | None = None) -> dict[str, Plain]:
+    """What is released, of whom and when: all that the moves of one user depend on, and the shape.
+
+    ``users`` are part of it where the noise depends on the batch.
+    """
+    trust = {"JDP": "central", "LDP": "local", "SDP": "shuffle"}[plan.guarantee.notion]
+    out: dict[str, Plain] = {"trust": trust, "mechanism": plan.mechanism, "participations": 1}
     if isinstance(plan, LayeredPlan):
-        size = plan.size
-        out |= {"mechanism": f"layered, {plan.feedback} feedback", "horizon": str(size.horizon)}
-        return out | {"pairs": str(size.pairs), "episodes": str(plan.episodes)}
+        return out | {
+            "schedule": "layered stream",
+            "widths": list(plan.size.widths),
+            "actions": plan.size.actions,
+            "feedback": plan.feedback,
+            "public_losses": plan.public_losses,
+            "episodes": plan.episodes,
+        }
     shape = plan.shape
-    out |= {"mechanism": plan.mechanism, "statistics": ", ".join(plan.statistics)}
-    out |= {"states": str(shape.states), "actions": str(shape.actions)}
-    out |= {"horizon": str(shape.horizon)}
+    out |= {"states": shape.states, "actions": shape.actions, "horizon": shape.horizon}
+    out |= {"statistics": [name for name in STATISTICS if name in plan.statistics]}
     if isinstance(plan, StreamPlan):
-        out |= {"episodes": str(plan.episodes), "stationary": str(plan.stationary).lower()}
-    elif users is not None:
-        out |= {"users": str(users)}
-    honest = getattr(plan, "honest", 1.0)
-    return out | ({"honest": str(honest)} if honest != 1 else {})
+        stream = {"episodes": plan.episodes, "stationary": plan.stationary}
+        return out | {"schedule": "stream", **stream}
+    out |= {"schedule": "batch", "last_transitions": plan.last_transitions}
+    if isinstance(plan, ShuffleBatch | ClassesBatch):
+        out |= {"users": users, "honest": str(_validate.exact(plan.honest))}
+    return out

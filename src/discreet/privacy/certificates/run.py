@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from discreet._plain import JsonObject
 from discreet.privacy.certificates import verify as verifier
@@ -54,17 +55,30 @@ def certify_claim(
     return replace(certificate, seconds=(found - start, time.process_time() - found))
 
 
-def verify(source: str | Path | JsonObject | Certificate) -> Fraction:
+def verify(
+    source: str | Path | JsonObject | Certificate,
+    *,
+    of: Plan | None = None,
+    users: int | None = None,
+) -> Fraction:
     """Check a certificate with integers alone; returns the bound that was found again.
 
     Args:
         source: a file, its content, or a certificate.
+        of: the plan that it must be a certificate of: its release, its noise, its guarantee.
+        users: of the plan's batch, as `certify` takes it.
     """
     try:
-        if isinstance(source, Certificate):
-            return verifier.check(json.loads(json.dumps(source.to_dict())))
-        if isinstance(source, Mapping):
-            return verifier.check(dict(source))
-        return verifier.check(verifier.read(str(source)))
+        data = _content(source)
+        bound = verifier.check(data)
+        if of is not None:
+            verifier.compare(data, claim_of(of, users=users).to_dict())
     except verifier.Refused as refused:
         raise CertificateError(str(refused)) from None
+    return bound
+
+
+def _content(source: str | Path | JsonObject | Certificate) -> Any:
+    if isinstance(source, Certificate):
+        return json.loads(json.dumps(source.to_dict()))
+    return dict(source) if isinstance(source, Mapping) else verifier.read(str(source))

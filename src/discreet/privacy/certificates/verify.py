@@ -1,10 +1,14 @@
 """Check a privacy certificate: python verify.py FILE.
 
 One file, standard library, integers only; nothing of the project is imported. A certificate says:
-"noise of this law on counters that one user moves like this has delta(epsilon) <= bound <= delta".
-This program computes an upper bound of its own and accepts if
+"this release, whose counters carry noise of this law, has delta(epsilon) <= bound <= delta". This
+program derives from the release how one user moves the counters (`moves_of`), computes an upper
+bound of its own and accepts if
 
     recomputed <= bound <= delta.
+
+What was verified is printed in one sentence (`claim`). Whoever edits a file can make it a proof of
+less: compare the sentence with what was promised, or let `discreet certify --verify` compare it.
 
 **Numbers.** A real number x is known through integers low <= x·2^256 <= high. Every division rounds
 outwards. The transcendental functions are `exp` (a Taylor series), `PI` (Machin's formula) and
@@ -21,10 +25,10 @@ delta <= sum of mass_i·(1 - e^epsilon·x^i)+ + (all that was cut off).
 **Work** is bounded: every long loop pays for its steps, of about a microsecond each, and a file
 that asks for more than `WORK` of them is refused. So is whatever cannot be computed.
 
-What is not checked: `NOT_COVERED`. `about` and the SHA-256 of coefficients are comments: they are
-printed apart from what is proven, or not at all. The digest is optional and anybody can compute it.
+What is not checked: `NOT_COVERED`. The digest is optional and anybody can compute it.
 """
 
+import decimal
 import hashlib
 import json
 import math
@@ -43,8 +47,9 @@ LIMIT = 10**7
 WORK = 100 * 10**6
 """Steps of about a microsecond: a minute or two."""
 NOT_COVERED = (
-    "that one user moves the counters as stated (the sensitivity lemmas)",
-    "that the samplers draw the stated noise",
+    "that what runs is this release and nothing else",
+    "that the samplers draw the stated noise (and that the coefficients of a square root have the "
+    "stated norm)",
     "the trust assumptions of the guarantee",
 )
 """What no certificate says anything about."""
@@ -354,7 +359,7 @@ def connect_the_dots(
     """The dearer of both directions: the user's data against the neighbour's, and the reverse."""
     base, bits, cut = entry.base(), entry.bits(), entry.cut()
     moves: dict[int, int] = {}
-    for shift, times in entry.moves((-1, 1)):
+    for shift, times in entry.moves():
         moves[shift] = moves.get(shift, 0) + times
     grids = {s: crop(dots(*atoms(law, ratios[s]), base, bits), cut) for s in (-1, 1)}
     worst = 0
@@ -606,10 +611,8 @@ def check_piled_gaussian(entry: "Entry") -> Fraction:
     disposes of all small norms at once.
     """
     variance = entry.variance("sigma")
-    total, largest, copies = (entry.whole("moves", n) for n in ("total", "largest", "copies"))
+    total, largest, copies = (entry.moved[n] for n in ("total", "largest", "copies"))
     small, order = entry.whole("method", "small_norms", 0), entry.ratio("method", "order")
-    if total % largest:
-        raise Refused("The total of piled moves must be a multiple of the largest one.")
     rho = Fraction(small * copies) / (2 * variance)
     worst = concentrated(rho, entry.epsilon, order) if small else Fraction(0)
     cells = total // largest * copies
@@ -637,7 +640,7 @@ def check_gaussian_grid(entry: "Entry") -> Fraction:
     coefficients = entry.field("law", "coefficients")
     if not isinstance(coefficients, str) or not re.fullmatch("[0-9a-f]{64}", coefficients):
         raise Refused("Expected law.coefficients to be a SHA-256 in hexadecimal digits.")
-    units, cells = entry.whole("moves", "squares"), entry.whole("moves", "cells")
+    units, cells = (int(entry.moved[name]) for name in ("squares", "cells"))
     if entry.method == "concentrated":
         rho = norm * units / (2 * variance)
         return concentrated(rho, entry.epsilon, entry.ratio("method", "order"))
@@ -651,8 +654,8 @@ def check_gaussian_grid(entry: "Entry") -> Fraction:
 def check_layered_gaussian(entry: "Entry") -> Fraction:
     """Coarse counts that move by one, and fine losses that move by ``loss_shift`` units."""
     coarse, fine = entry.variance("count_sigma"), entry.variance("loss_sigma")
-    counts, losses = entry.whole("moves", "counts"), entry.whole("moves", "losses")
-    shift, bits = entry.whole("moves", "loss_shift"), entry.bits()
+    counts, losses, shift = (entry.moved[n] for n in ("counts", "losses", "loss_shift"))
+    bits = entry.bits()
     factor = excess(fine, losses, losses, True)
     if entry.method == "convolved-counts":
         one = gaussian_masses(coarse, bits, entry.tail())
@@ -681,7 +684,7 @@ def check_randomized_response(entry: "Entry") -> Fraction:
     flip = entry.ratio("law", "flip")
     if not 0 < flip < 1:
         raise Refused("The flip probability must be between 0 and 1.")
-    bits = sum(times for _, times in entry.moves((-1, 1)))
+    bits = sum(times for _, times in entry.moves())
     odds = max((1 - flip) / flip, flip / (1 - flip))
     return _pure(power(odds, bits) <= exp(entry.epsilon)[0])
 
@@ -691,8 +694,8 @@ def check_one_step(entry: "Entry") -> Fraction:
     keep, flip = entry.ratio("law", "keep"), entry.ratio("law", "flip")
     if not 0 < flip <= keep < 1:
         raise Refused("Expected 0 < flip <= keep < 1.")
-    ups = sum(times for shift, times in entry.moves((-1, 1)) if shift > 0)
-    downs = sum(times for shift, times in entry.moves((-1, 1)) if shift < 0)
+    ups = sum(times for shift, times in entry.moves() if shift > 0)
+    downs = sum(times for shift, times in entry.moves() if shift < 0)
     rise, fall = keep / flip, (1 - flip) / (1 - keep)
     one_way, other_way = (power(rise, n) * power(fall, m) for n, m in ((ups, downs), (downs, ups)))
     return _pure(max(one_way, other_way) <= exp(entry.epsilon)[0] * ONE)
@@ -702,22 +705,22 @@ def _pure(holds: bool) -> Fraction:
     return Fraction(0) if holds else Fraction(1)
 
 
-LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str, str]] = {
-    "binomial": (check_binomial, "trials probability", "", "connect-the-dots"),
-    "poisson": (check_poisson, "mean", "", "connect-the-dots"),
-    "classes": (check_classes, "trials probability", "times", "connect-the-dots"),
-    "table": (check_table, "weights draws", "", "connect-the-dots"),
-    "discrete-gaussian": (check_discrete_gaussian, "sigma", "", "sum convolution"),
-    "piled-gaussian": (check_piled_gaussian, "sigma", "total largest copies", "all-directions"),
+LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
+    "binomial": (check_binomial, "trials probability", "connect-the-dots"),
+    "poisson": (check_poisson, "mean", "connect-the-dots"),
+    "classes": (check_classes, "trials probability", "connect-the-dots"),
+    "table": (check_table, "weights draws", "connect-the-dots"),
+    "discrete-gaussian": (check_discrete_gaussian, "sigma", "sum convolution"),
+    "piled-gaussian": (check_piled_gaussian, "sigma", "all-directions"),
     "gaussian-grid": (check_gaussian_grid, "sigma length squared_norm coefficients",
-                      "squares cells", "analytic concentrated"),
+                      "analytic concentrated"),
     "layered-gaussian": (check_layered_gaussian, "count_sigma loss_sigma",
-                         "counts losses loss_shift", "summed-counts convolved-counts"),
-    "discrete-laplace": (check_discrete_laplace, "scale", "", "rational"),
-    "randomized-response": (check_randomized_response, "flip", "", "rational"),
-    "one-step": (check_one_step, "keep flip", "", "rational"),
+                         "summed-counts convolved-counts"),
+    "discrete-laplace": (check_discrete_laplace, "scale", "rational"),
+    "randomized-response": (check_randomized_response, "flip", "rational"),
+    "one-step": (check_one_step, "keep flip", "rational"),
 }  # fmt: skip
-"""Law -> its check, its fields, the fields of its moves ("" for a list), its methods."""
+"""Law -> its check, its fields, its methods."""
 METHODS = {
     "connect-the-dots": "base bits cut", "convolution": "bits cut", "convolved-counts": "bits cut",
     "summed-counts": "bits cut", "sum": "", "all-directions": "small_norms order", "analytic": "",
@@ -733,8 +736,8 @@ class Entry:
     """A certificate whose fields are all present, all known and all of the right kind."""
 
     def __init__(self, data: Any) -> None:
-        keys = {"format", "law", "moves", "epsilon", "delta", "method", "bound"}
-        if not isinstance(data, dict) or not keys <= set(data) <= keys | {"about", "digest"}:
+        keys = {"format", "release", "law", "epsilon", "delta", "method", "bound"}
+        if not isinstance(data, dict) or not keys <= set(data) <= keys | {"digest"}:
             raise Refused(f"Expected a certificate with the fields {', '.join(sorted(keys))}.")
         if data["format"] != "discreet-certificate/1":
             raise Refused(
@@ -746,36 +749,25 @@ class Entry:
         name = self.field("law", "name")
         if not isinstance(name, str) or name not in LAWS:
             raise Refused(f"Unknown law {short(name)}; this program knows {', '.join(LAWS)}.")
-        self.check, law, moves, methods = LAWS[name]
+        self.check, law, methods = LAWS[name]
         self.method = self.field("method", "name")
         if self.method not in methods.split():
             raise Refused(f"Unknown method {short(self.method)} for the law {name!r}.")
-        self._only("law", "name " + law)
-        self._only("method", "name " + METHODS[self.method])
-        if moves:
-            self._only("moves", moves)
+        self.only("law", "name " + law)
+        self.only("method", "name " + METHODS[self.method])
         self.epsilon = rational(data["epsilon"], 100)
         self.delta, self.bound = rational(data["delta"]), rational(data["bound"])
         if not 0 <= self.epsilon <= 5000 or self.bound < 0 or not 0 <= self.delta < 1:
             raise Refused("Expected epsilon >= 0 (5000 at most), bound >= 0 and delta in [0, 1).")
-        self.comments()
+        self.moved: Any = derived(self)
 
-    def comments(self) -> dict[str, str]:
-        """What the file says besides; nothing of it is checked."""
-        about = self.data.get("about", {})
-        if not isinstance(about, dict) or not all(isinstance(text, str) for text in about.values()):
-            raise Refused("Expected 'about' to hold texts by their names.")
-        if len(about) > 100 or any(len(part) > 1000 for pair in about.items() for part in pair):
-            raise Refused("Expected 'about' to hold at most 100 texts of 1000 characters.")
-        law = self.data["law"]
-        return about | {f"law.{name}": law[name] for name in law if name == "coefficients"}
-
-    def _only(self, part: str, names: str) -> None:
+    def only(self, part: str, names: str) -> None:
+        """Refuse unknown fields and missing ones."""
         if not isinstance(self.data[part], dict) or set(self.data[part]) != set(names.split()):
             raise Refused(f"Expected {part!r} to have exactly the fields {names}.")
 
     def field(self, part: str, name: str) -> Any:
-        """A field of the law, the moves or the method."""
+        """A field of the release, the law or the method."""
         if not isinstance(self.data[part], dict) or name not in self.data[part]:
             raise Refused(f"The field {part}.{name} is missing.")
         return self.data[part][name]
@@ -805,38 +797,18 @@ class Entry:
             raise Refused(f"Expected law.{name} from 1e-9 to 1e60.")
         return sigma**2
 
-    def moves(self, allowed: tuple[int, ...] = ()) -> list[Pair]:
+    def moves(self) -> list[Pair]:
         """(by how much, how many counters) of every kind of move."""
-        moves = self.data["moves"]
-        if not isinstance(moves, list) or not 0 < len(moves) <= 1000:
-            raise Refused("Expected a list of moves, at most 1000.")
-        out = []
-        for move in moves:
-            if not isinstance(move, dict) or set(move) != {"shift", "times"}:
-                raise Refused("Expected every move to have exactly the fields shift and times.")
-            shift, times = move["shift"], move["times"]
-            if type(shift) is not int or type(times) is not int or not shift:
-                raise Refused("Expected whole shifts other than 0, and how many times.")
-            if not (0 < times <= LIMIT and abs(shift) <= LIMIT):
-                raise Refused(f"Expected moves between 1 and {LIMIT}.")
-            if allowed and shift not in allowed:
-                raise Refused(f"Expected shifts among {allowed}.")
-            out.append((shift, times))
-        return out
+        return [(move["shift"], move["times"]) for move in self.moved]
 
     def kinds(self) -> tuple[list[int], list[Fraction], list[int]]:
         """Trials, probabilities and numbers of all kinds of classes."""
-        lists = [self.field("law", "trials"), self.field("law", "probability")]
-        lists.append(self.field("moves", "times"))
-        if not all(isinstance(x, list) and 0 < len(x) <= 1000 for x in lists):
-            raise Refused("Expected trials, probability and times as lists of at most 1000.")
-        if len({len(x) for x in lists}) != 1:
-            raise Refused("Expected as many trials as probabilities and times.")
-        trials, texts, times = lists
+        trials, texts = self.field("law", "trials"), self.field("law", "probability")
+        times = self.moved["times"]
+        if not all(isinstance(x, list) and len(x) == len(times) for x in (trials, texts)):
+            raise Refused(f"Expected trials and probability as lists of {len(times)} kinds.")
         if not all(type(n) is int and 0 < n <= 10**18 for n in trials):
             raise Refused("Expected law.trials from 1 to 1e18.")
-        if not all(type(n) is int and 0 < n <= LIMIT for n in times):
-            raise Refused(f"Expected moves.times from 1 to {LIMIT}.")
         found = [rational(text, 100) for text in texts]
         if not all(0 < 2 * p <= 1 for p in found):
             raise Refused("Expected law.probability above 0 and at most 1/2.")
@@ -909,67 +881,267 @@ def check(data: Any) -> Fraction:
 
 def _check(entry: Entry) -> Fraction:
     if entry.bound > entry.delta:
-        raise Refused(f"The bound {_near(entry.bound)} exceeds delta {_near(entry.delta)}.")
+        raise Refused(f"The bound {above(entry.bound)} exceeds delta {above(entry.delta)}.")
     recomputed = entry.check(entry)
     if recomputed > entry.bound:
         raise Refused(
-            f"Recomputed, delta(epsilon) is at most {_near(recomputed)}, which is above the "
-            f"certificate's bound {_near(entry.bound)}."
+            f"Recomputed, delta(epsilon) is at most {above(recomputed)}, which is above the "
+            f"certificate's bound {above(entry.bound)}."
         )
     return recomputed
 
 
-def _near(value: Fraction) -> str:
-    return f"{float(min(value, Fraction(10**300))):.9g}"
+# --- what it is a proof of -----------------------------------------------------------------------
+
+SIZE = "trust mechanism schedule participations states actions horizon statistics"
+LAYERED = "trust mechanism schedule participations widths actions feedback public_losses episodes"
+KINDS = {
+    "central batch": ("gaussian laplace", SIZE + " last_transitions"),
+    "local batch": ("bounded gaussian laplace one-step randomized-response split",
+                    SIZE + " last_transitions"),
+    "shuffle batch": ("bits classes", SIZE + " last_transitions users honest"),
+    "central stream": ("toeplitz tree-gaussian tree-laplace", SIZE + " episodes stationary"),
+    "local stream": ("bounded gaussian laplace one-step randomized-response",
+                     SIZE + " episodes stationary"),
+    "central layered stream": ("tree-gaussian tree-laplace", LAYERED),
+    "local layered stream": ("bounded gaussian laplace", LAYERED),
+}  # fmt: skip
+"""Trust and schedule -> mechanisms, and the fields of a release."""
+STATISTICS = ("transitions", "visits", "rewards")
+
+
+def _whole(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda x: type(x) is int and least <= x <= most
+
+
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "trust": (lambda x: x in ("central", "local", "shuffle"), "central, local or shuffle"),
+    "participations": (_whole(1, 1), "1 (nothing else is derived here)"),
+    **dict.fromkeys(("states", "actions", "horizon"), (_whole(1, LIMIT), f"from 1 to {LIMIT}")),
+    "episodes": (_whole(1, 10**15), "from 1 to 1e15"),
+    "users": (lambda x: x is None or _whole(1, 10**15)(x), "from 1 to 1e15, or null"),
+    "honest": (lambda x: 0 < rational(x, 100) <= 1, "above 0 and at most 1"),
+    **dict.fromkeys(
+        ("last_transitions", "stationary", "public_losses"),
+        (lambda x: type(x) is bool, "true or false"),
+    ),
+    "statistics": (
+        lambda x: isinstance(x, list) and [] != x == [name for name in STATISTICS if name in x],
+        f"some of {', '.join(STATISTICS)}, in this order",
+    ),
+    "widths": (
+        lambda x: isinstance(x, list) and 1 < len(x) <= LIMIT and all(map(_whole(1, LIMIT), x)),
+        "two layers or more",
+    ),
+    "feedback": (lambda x: x in ("full", "bandit"), "full or bandit"),
+}
+"""Field of a release -> what it must be."""
+
+
+def derived(entry: Entry) -> Any:
+    """The moves of one user of the file's release, if it can have the file's noise."""
+    release, law = entry.data["release"], entry.data["law"]
+    kind = f"{entry.field('release', 'trust')} {entry.field('release', 'schedule')}"
+    mechanism = entry.field("release", "mechanism")
+    if kind not in KINDS or mechanism not in KINDS[kind][0].split():
+        raise Refused(f"This program knows no release by {short(mechanism)} ({short(kind)}).")
+    entry.only("release", KINDS[kind][1])
+    for name, (holds, rule) in RULES.items():
+        if name in release and not holds(release[name]):
+            raise Refused(f"Expected release.{name} to be {rule}, got {short(release[name])}.")
+    found = moves_of(release)
+    if law["name"] not in found:
+        raise Refused(f"The mechanism {mechanism} has no noise of law {law['name']} here.")
+    if law.get("length", release.get("episodes")) != release.get("episodes"):
+        raise Refused("Expected law.length to be the release's episodes.")
+    if "users" in release and (release["users"] is None) != (law["name"] == "poisson"):
+        raise Refused("Expected release.users of a batch, and null of the limit (poisson).")
+    # Every user who is counted on adds as much noise as any other; a local report has its own.
+    users = release.get("users")
+    honest = math.floor(rational(release["honest"]) * users) if users else 1
+    trials = law.get("trials", honest)
+    for n in trials if isinstance(trials, list) else [trials]:
+        wrong = not honest or type(n) is not int or n % honest != 0
+        if wrong or law.get("draws", honest) != honest:
+            raise Refused(f"This noise is not the sum of that of {honest} honest users.")
+    return found[law["name"]]
+
+
+def moves_of(release: dict[str, Any]) -> dict[str, Any]:
+    """Law -> how one user moves the counters at most, for every law that the release can have.
+
+    Neighbours differ in one user's episode: H steps, k statistics. At every step one unit leaves
+    one counter of a statistic and one enters another: kH counters rise by one and kH fall, 2kH
+    units in all. (A user who has left the policy counts as nothing: fewer move.)
+
+    - Counters per step: those of different steps are distinct, so no two units meet. Pooled over
+      steps (stationary), up to H units pile up on one counter: every integer vector of L1 norm 2kH
+      and entries up to H, of squared norm 2kH·H at most.
+    - A tree over K episodes has L = ceil(log2 K) levels of noisy nodes (at least one); an episode
+      is in one node of each, so everything moves L times. Square root: the law has its columns.
+    - A central batch of transitions and rewards is released in half units: a transition counts 2,
+      a reward 2r - 1, and who has left is counted, so every user is in one transition counter at
+      every step. Two users in different cells: two transition counters move by 2, two rewards by 1.
+      In the same cell: the reward moves by 2; transitions by 2, twice, unless the next states are
+      the same, too, and then nothing makes the next cells differ but the action. With m steps of
+      transitions and d steps in different cells at most 2m + H - d counters move by 2 and 2d by 1.
+      A move of one counter by 2 is worse than moves of two by 1 (their sum is sufficient for both),
+      so a small d is worst; but below floor(H/2) equal cells follow each other, and every step less
+      in different cells leaves the transitions of two more steps unmoved: d = floor(H/2).
+    - Bits: kH counters up, kH down, like bounded noise. Classes: a user has one unit in each class,
+      a statistic at a step (without the last transitions, if these are left out), and moves it to
+      another cell. Classes of equally many cells have equal noise; a policy with one action per
+      state has S·S + 1 cells for transitions, 2S + 1 for rewards and S + 1 for visits.
+    - One-step and split: one category of one step is reported, as one bit per category: one rises,
+      one falls. Randomised response: 2kH bits change.
+    - Layers: transitions and visits per step (k = 2), and losses of up to 1024 units: bandit, once,
+      on the H visited pairs of each of the two users; full, in the stream, on all X·A pairs.
+    """
+    mechanism, widths = release["mechanism"], release.get("widths")
+    horizon = release["horizon"] if widths is None else len(widths) - 1
+    names = ["transitions", "visits"] if widths is not None else release["statistics"]
+    units, tree = 2 * len(names) * horizon, mechanism.startswith("tree-")
+    levels = max(1, (release["episodes"] - 1).bit_length()) if tree else 1
+    pile = horizon if release.get("stationary") else 1
+    both, pair = shifts((1, units // 2), (-1, units // 2)), shifts((1, 1), (-1, 1))
+    known: dict[str, dict[str, Any]] = {
+        "one-step": {"one-step": pair},
+        "split": {"one-step": pair},
+        "randomized-response": {"randomized-response": shifts((1, units))},
+        "bounded": {"table": both},
+        "bits": {"binomial": both, "table": both},
+        "toeplitz": {"gaussian-grid": {"squares": units * pile, "cells": units}},
+    }
+    if widths is not None and not release["public_losses"]:
+        full = sum(widths[:-1]) * release["actions"] * levels
+        losses = full if release["feedback"] == "full" else 2 * horizon
+        counts = {"counts": units * levels, "losses": losses, "loss_shift": 1024}
+        return {"layered-gaussian": counts} if mechanism.endswith("gaussian") else {}
+    if mechanism in known:
+        return known[mechanism]
+    missing = not release.get("last_transitions", True)
+    if mechanism == "classes":
+        cells: dict[int, int] = {}
+        for name, width in (("transitions", release["states"]), ("rewards", 2), ("visits", 1)):
+            steps = horizon - (missing and name == "transitions")
+            if name in names and steps:
+                size = width * release["states"] + 1
+                cells[size] = cells.get(size, 0) + steps
+        total = sum(cells.values())
+        return {"classes": {"times": [*cells.values()]}, "poisson": shifts((1, total), (-1, total))}
+    moved = shifts((1, units * levels))
+    if release["trust"] == "central" and names == ["transitions", "rewards"] and not tree:
+        steps, different = horizon - missing, horizon // 2
+        moved = shifts((2, 2 * steps + horizon - different), (1, 2 * different))
+        units = 4 * steps + 2 * horizon
+    if mechanism.endswith("laplace"):
+        return {"discrete-laplace": shifts((1, units * levels))}
+    if pile > 1:
+        return {"piled-gaussian": {"total": units, "largest": pile, "copies": levels}}
+    return {"discrete-gaussian": moved}
+
+
+def shifts(*moves: Pair) -> list[dict[str, int]]:
+    """Moves as a file has them."""
+    return [{"shift": shift, "times": times} for shift, times in moves if times]
+
+
+def compare(data: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse a certificate of another release or noise than ``wanted``, or of a weaker promise."""
+    _same(data, wanted, "release")
+    for name in ("epsilon", "delta"):
+        said, due = rational(data[name]), rational(wanted[name])
+        if said > due:
+            raise Refused(f"It proves {name} {above(said)}, and {above(due)} was asked for.")
+    _same(data, wanted, "law")
+
+
+def _same(data: dict[str, Any], wanted: dict[str, Any], part: str) -> None:
+    for name in [*wanted[part], *data[part]]:
+        said, due = (of[part].get(name, "absent") for of in (data, wanted))
+        if said != due:
+            raise Refused(
+                f"It is a certificate of something else: {part}.{name} is {short(said)}, and "
+                f"{short(due)} was asked for."
+            )
 
 
 # --- what was proven -----------------------------------------------------------------------------
 
 
 def proven(data: dict[str, Any], recomputed: Fraction) -> dict[str, Any]:
-    """What `check` has found true, in exact numbers; then what it has not looked at."""
-    entry = Entry(data)
-    comments = {_escaped(name): _escaped(text) for name, text in entry.comments().items()}
+    """What `check` has found true: in one sentence, then in exact numbers."""
     return {
+        "claim": claim(data),
+        "release": data["release"],
         "law": {
-            name: str(Fraction(value)) if isinstance(value, str) and name != "name" else value
+            name: str(Fraction(value)) if _is_rational(name, value) else value
             for name, value in data["law"].items()
-            if name != "coefficients"
         },
-        "moves": data["moves"],
-        "epsilon": str(entry.epsilon),
-        "delta": str(entry.delta),
-        "bound": str(entry.bound),
+        "moves": Entry(data).moved,
+        **{name: str(rational(data[name])) for name in ("epsilon", "delta", "bound")},
         "recomputed": float(recomputed),
         "not_covered": list(NOT_COVERED),
-        "unverified_comments": comments,
     }
+
+
+def claim(data: dict[str, Any]) -> str:
+    """What a certificate is a proof of, in one sentence that names every field."""
+    release, law = data["release"], data["law"]
+    if "widths" in release:
+        public = "public losses" if release["public_losses"] else "losses"
+        what = f"transitions, visits and {public} ({release['feedback']} feedback) of layers of "
+        what += f"{_read(release['widths'])} states, {release['actions']} actions"
+    else:
+        what = f"{', '.join(release['statistics'])} of {release['states']} states, "
+        what += f"{release['actions']} actions, {release['horizon']} steps"
+    if "episodes" in release:
+        what += f", after every one of {release['episodes']} episodes"
+        what += ", pooled over steps" if release.get("stationary") else ""
+    else:
+        what += "" if release["last_transitions"] else " (no transitions of the last step)"
+        users = f"{release['users']} users" if release.get("users") else "any size"
+        what += f", in a batch of {users}"
+        if "honest" in release:
+            what += f", at least {_read(release['honest'])} of them honest"
+    notion = {"central": "JDP", "local": "LDP", "shuffle": "SDP"}[release["trust"]]
+    noise = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
+    pair = f"{above(rational(data['epsilon']))}, {above(rational(data['delta']))}"
+    return (
+        f"({pair})-{notion} of {what}, {release['participations']} participation per person, by "
+        f"the {release['trust']} mechanism {release['mechanism']} with {law['name']} noise of "
+        f"{', '.join(noise)}."
+    )
 
 
 def report(found: dict[str, Any]) -> list[str]:
     """The same for a person, line by line."""
-    law, moves = found["law"], found["moves"]
-    parameters = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
-    if isinstance(moves, list):
-        kinds = [f"{move['shift']:+d} x {move['times']} times" for move in moves]
-    else:
-        kinds = [f"{name} {value}" for name, value in moves.items()]
-    lines = [
-        f"Verified ({law['name']}): delta({_read(found['epsilon'])}) is at most "
-        f"{found['recomputed']:.9g} (recomputed). Proven is this and nothing else:",
-        f"  law: {law['name']}; {', '.join(parameters)}",
-        f"  moves of one user: {', '.join(kinds)}",
+    return [
+        f"Verified: {found['claim']}",
+        f"Proven is this and nothing else; recomputed, delta({_read(found['epsilon'])}) is at most "
+        f"{above(Fraction(found['recomputed']))}:",
+        f"  one user moves {described(found['moves'])}",
         *(f"  {name}: {_read(found[name])}" for name in ("epsilon", "delta", "bound")),
+        f"Not covered: {'; '.join(found['not_covered'])}.",
     ]
-    if found["unverified_comments"]:
-        lines.append("Comments of the file, NOT verified (anybody can write anything here):")
-        lines += [f"  {name}: {text}" for name, text in found["unverified_comments"].items()]
-    return [*lines, f"Not covered: {'; '.join(found['not_covered'])}."]
 
 
-def _escaped(text: str) -> str:
-    """Without control characters, and without letters that look like others."""
-    return text.encode("unicode_escape").decode("ascii")
+def described(moves: Any) -> str:
+    """Moves in words."""
+    if isinstance(moves, list):
+        return ", ".join(f"{move['shift']:+d} x {move['times']} times" for move in moves)
+    return ", ".join(f"{name} {value}" for name, value in moves.items())
+
+
+def above(value: Fraction) -> str:
+    """Nine digits, rounded up."""
+    context = decimal.Context(prec=9, rounding=decimal.ROUND_CEILING)
+    number = context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
+    return f"{float(number):.9g}"
+
+
+def _is_rational(name: str, value: Any) -> bool:
+    return isinstance(value, str) and name not in ("name", "coefficients")
 
 
 def _read(value: Any) -> str:
@@ -977,7 +1149,7 @@ def _read(value: Any) -> str:
     if isinstance(value, list):
         text = "".join(f"{number}\n" for number in value)
         sha = hashlib.sha256(text.encode()).hexdigest()
-        return str(value) if len(text) < 200 else f"({len(value)} integers of SHA-256 {sha})"
+        return str(value) if len(text) < 200 else f"({len(value)} numbers of SHA-256 {sha})"
     decimals = f" (about {float(Fraction(value)):.10g})" if "/" in str(value) else ""
     return f"{value}{decimals}"
 

@@ -177,7 +177,7 @@ def _certificate(proof: Proof, number: int) -> str:
     return (
         f'{said}<p>Digest <code>{escape(proof.digest)}</code>. <a download="{name}" '
         f'href="data:application/json;base64,{data}">Save {name}</a>, then '
-        f"<code>discreet certify --verify {name}</code>.</p>"
+        f"<code>discreet certify --verify {name}</code>, which says what was proven.</p>"
         f"<details><summary>The file</summary><pre>{escape(proof.text)}</pre></details>"
     )
 
@@ -298,7 +298,7 @@ def checking(material: "Material") -> str:
     rows = [
         ("the file is whole, and no older copy", f"study verify {file} --head {study.head}"),
         ("parameters, promise, batches (1, 4, 8)", f"study show {file} --json"),
-        ("the noise is enough (5)", "certify --verify certificate-0.json"),
+        ("the noise is enough (5)", f"certify --verify certificate-0.json --for {file}"),
         ("the audit (6)", f"audit {name} {pair}"),
         ("the promise is kept on the disk and across restarts", f"check study {file}"),
         ("the policy (7)", f"study policy {file} --json"),
@@ -309,9 +309,9 @@ def checking(material: "Material") -> str:
     cells = [(what, f"<code>{escape(command)}</code>") for what, command in commands]
     return _table(material, ("claim", "command"), cells, raw=(1,)) + (
         '<p class="small">The proof that one participant moves the statistics no further than '
-        "section 5 says is in <code>discreet.privacy.sensitivity</code>; no certificate covers it. "
-        "What people do (keeping raw data, knowing two names for one person) no command can see."
-        "</p>"
+        "section 5 says is in <code>discreet.privacy.sensitivity</code>, and in short in "
+        "<code>verify.py</code>. What people do (keeping raw data, knowing two names for one "
+        "person) no command can see.</p>"
     )
 
 

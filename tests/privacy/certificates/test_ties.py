@@ -1,0 +1,260 @@
+"""A certificate is tied to a release: whoever edits one proves something else, and that shows."""
+
+import copy
+from fractions import Fraction
+
+import pytest
+
+pytest.importorskip("flint")
+
+from discreet.errors import CalibrationError
+from discreet.mdp.shape import Shape
+from discreet.privacy import Central, Local, Shuffle, certify, verify
+from discreet.privacy.adversarial import LayeredSize, calibrate_layered
+from discreet.privacy.certificates import verify as verifier
+from discreet.privacy.certificates.plans import claim_of
+from discreet.privacy.mechanisms.registry import everything
+from helpers.certificates import resealed
+
+SHAPE = Shape(states=3, actions=2, horizon=2)
+STREAM = {"rhythm": "stream", "episodes": 5}
+POOLED = STREAM | {"stationary": True}
+CENTRED = {"statistics": ("transitions", "rewards"), "last_transitions": False}
+TREE = Central(2, 1e-3, mechanism="tree-gaussian")
+BOUNDED, STEP = Local(8, 1e-2, mechanism="bounded"), Shape(states=2, actions=1, horizon=1)
+SIZE = LayeredSize(widths=(1, 2, 1), actions=2)
+
+
+def layered(trust, feedback, **options):
+    return lambda: calibrate_layered(trust, SIZE, 4, feedback=feedback, **options)
+
+
+def of(trust, shape=SHAPE, **options):
+    return lambda: trust.calibrate(shape, **options)
+
+
+PLANS = {
+    "central batch gaussian": (of(Central(2, 1e-3, mechanism="gaussian")), None),
+    "central batch gaussian centred": (of(Central(2, 1e-3, mechanism="gaussian"), **CENTRED), None),
+    "central batch laplace": (of(Central(2, mechanism="laplace")), None),
+    "central batch laplace centred": (of(Central(2, mechanism="laplace"), **CENTRED), None),
+    "central stream toeplitz": (of(Central(2, 1e-3, mechanism="toeplitz"), **STREAM), None),
+    "central stream toeplitz pooled": (of(Central(2, 1e-3, mechanism="toeplitz"), **POOLED), None),
+    "central stream tree-gaussian": (of(TREE, **STREAM), None),
+    "central stream tree-gaussian pooled": (of(TREE, **POOLED), None),
+    "central stream tree-laplace": (of(Central(2, mechanism="tree-laplace"), **STREAM), None),
+    "local batch laplace": (of(Local(2, mechanism="laplace")), None),
+    "local batch gaussian": (of(Local(2, 1e-3, mechanism="gaussian")), None),
+    "local batch bounded": (of(BOUNDED, STEP), None),
+    "local batch randomized-response": (of(Local(2, mechanism="randomized-response")), None),
+    "local batch one-step": (of(Local(2, mechanism="one-step")), None),
+    "local batch split": (of(Local(2, mechanism="split")), None),
+    "local stream laplace": (of(Local(2, mechanism="laplace"), **STREAM), None),
+    "local stream gaussian": (of(Local(2, 1e-3, mechanism="gaussian"), **STREAM), None),
+    "local stream gaussian pooled": (of(Local(2, 1e-3, mechanism="gaussian"), **POOLED), None),
+    "local stream bounded": (of(BOUNDED, STEP, **STREAM), None),
+    "local stream randomized-response": (
+        of(Local(2, mechanism="randomized-response"), **STREAM),
+        None,
+    ),
+    "local stream one-step": (of(Local(2, mechanism="one-step"), **STREAM), None),
+    "shuffle batch bits": (of(Shuffle(2, 1e-2, mechanism="bits", honest=0.8)), 50),
+    "shuffle batch bits in jumps": (of(Shuffle(10, 1e-6, mechanism="bits")), 50),
+    "shuffle batch classes": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), 50),
+    "shuffle batch classes in their limit": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), None),
+    "central layered tree-gaussian": (layered(TREE, "full"), None),
+    "central layered tree-gaussian, public losses": (
+        layered(TREE, "full", public_losses=True),
+        None,
+    ),
+    "local layered gaussian": (layered(Local(2, 1e-3, mechanism="gaussian"), "bandit"), None),
+}
+"""A plan of every mechanism that can be certified, and the users of its batch."""
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Name -> certificate, plan and users; each is made once."""
+    found = {}
+
+    def make(name):
+        if name not in found:
+            plan, users = PLANS[name][0](), PLANS[name][1]
+            found[name] = certify(plan, users=users).to_dict(), plan, users
+        return found[name]
+
+    return make
+
+
+def test_no_mechanism_is_left_out():
+    known = {f"{m.trust} {m.rhythm} {m.name}" for m in everything() if m.trust != "none"}
+    assert known - set(PLANS) == {"central stream tree-honaker", "central stream tree-iid"}
+
+
+def others(name, value):
+    """What an attacker may write instead of a value of a release."""
+    if name == "statistics":
+        return [value[1:], value[:1]]
+    if name == "widths":
+        return [value[1:], [1] * len(value)]
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, *([value - 1] if value > 1 else []), 2 * value]
+    words = {
+        "trust": ["central", "local", "shuffle"],
+        "schedule": ["batch", "stream", "layered stream"],
+        "feedback": ["full", "bandit"],
+        "mechanism": " ".join(names for names, _ in verifier.KINDS.values()).split(),
+        "honest": ["1", "1/2", "1/10"],
+        "users": [1, 50],
+    }
+    return [word for word in words[name] if word != value]
+
+
+def noises(value):
+    """More noise and less, whatever the parameter is."""
+    if isinstance(value, list):
+        return [[noises(part)[i] for part in value] for i in (0, 1)] + [value[1:]]
+    if isinstance(value, int):
+        return [2 * value, value // 2 or 2]
+    if len(value) == 64:  # a SHA-256
+        return [value[::-1]]
+    return [str(Fraction(value) / 2), str(Fraction(value) * Fraction(3, 2))]
+
+
+def edits(data):
+    """(what was edited, the edited file)."""
+
+    def edited(*path, value):
+        out = copy.deepcopy(data)
+        place = out
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+        return ".".join(path), resealed(out)
+
+    for name, value in data["release"].items():
+        yield from (edited("release", name, value=other) for other in others(name, value))
+    for name, value in data["law"].items():
+        if name != "name":
+            yield from (edited("law", name, value=other) for other in noises(value))
+    for name in ("epsilon", "delta", "bound"):
+        yield edited(name, value=str(Fraction(data[name]) / 2 - Fraction(1, 10**9)))
+    moves = verifier.Entry(data).moved
+    yield edited("moves", value=moves[:1] if isinstance(moves, list) else moves)
+    both = copy.deepcopy(data)
+    both["epsilon"], both["release"]["participations"] = "100", 4
+    yield "participations for epsilon", resealed(both)
+
+
+@pytest.mark.parametrize("name", PLANS, ids=lambda name: name.replace(" ", "-"))
+def test_an_edited_certificate_is_refused_or_says_what_it_proves(made, name):
+    data, plan, users = made(name)
+    wanted, before = claim_of(plan, users=users).to_dict(), verifier.claim(data)
+    assert verify(data, of=plan, users=users) <= Fraction(data["bound"])
+    tried = 0
+    for what, edited in edits(data):
+        tried += 1
+        try:
+            verifier.check(edited)
+        except verifier.Refused:
+            continue
+        assert verifier.claim(edited) != before, what
+        with pytest.raises(verifier.Refused, match="certificate of something else"):
+            verifier.compare(edited, wanted)
+    assert tried > 20
+
+
+@pytest.mark.parametrize("name", PLANS, ids=lambda name: name.replace(" ", "-"))
+def test_the_verifier_derives_the_moves_that_were_certified(made, name):
+    data, plan, users = made(name)
+    law = claim_of(plan, users=users).law
+    assert verifier.Entry(data).moved == law.moves()
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 7])
+@pytest.mark.parametrize("states", [1, 2, 3])
+@pytest.mark.parametrize("last_transitions", [True, False])
+def test_moves_at_every_shape(horizon, states, last_transitions):
+    shape = Shape(states=states, actions=2, horizon=horizon)
+    options = {"statistics": ("rewards", "transitions"), "last_transitions": last_transitions}
+    for trust, users in (
+        (Central(1, 1e-6, mechanism="gaussian"), None),
+        (Central(1, mechanism="laplace"), None),
+        (Shuffle(1, 1e-6), None),
+        (Shuffle(1, 1e-6), 1000),
+        (Shuffle(1, 1e-6, mechanism="bits"), 1000),
+        (Local(1, 1e-6, mechanism="gaussian"), None),
+        (Local(1, mechanism="laplace"), None),
+        (Local(1, mechanism="randomized-response"), None),
+        (Local(1, mechanism="split"), None),
+    ):
+        claim = claim_of(trust.calibrate(shape, **options), users=users)
+        assert verifier.moves_of(claim.release)[claim.law.name] == claim.law.moves()
+
+
+def test_a_certificate_of_one_plan_is_none_of_another(made):
+    data = made("central batch gaussian")[0]
+    shapes = [Shape(4, 2, 2), Shape(3, 3, 2), Shape(3, 2, 3)]
+    another = [
+        *(Central(2, 1e-3, mechanism="gaussian").calibrate(shape) for shape in shapes),
+        Central(1, 1e-3, mechanism="gaussian").calibrate(SHAPE),
+        Central(2, 1e-4, mechanism="gaussian").calibrate(SHAPE),
+        Central(2, mechanism="laplace").calibrate(SHAPE),
+        Local(2, 1e-3, mechanism="gaussian").calibrate(SHAPE),
+        Central(2, 1e-3, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",)),
+    ]
+    for other in another:
+        with pytest.raises(CalibrationError, match=r"something else|was asked for"):
+            verify(data, of=other)
+
+
+def test_a_certificate_of_a_batch_is_none_of_a_larger_one(made):
+    data, plan, users = made("shuffle batch bits")
+    with pytest.raises(CalibrationError, match=r"release\.users is 50, and 60 was asked for"):
+        verify(data, of=plan, users=users + 10)
+
+
+def test_a_weaker_promise_is_refused_and_a_stronger_one_is_not(made):
+    data, plan, _ = made("local batch laplace")
+    wanted = claim_of(plan).to_dict()
+    verifier.compare(data, wanted | {"epsilon": "3"})
+    with pytest.raises(verifier.Refused, match="It proves epsilon 2, and 1 was asked for"):
+        verifier.compare(data, wanted | {"epsilon": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "reason"),
+    [
+        ("shuffle batch bits", {"users": 49}, "not the sum of that of 39 honest users"),
+        ("shuffle batch bits", {"honest": "1/100"}, "that of 0 honest users"),
+        ("shuffle batch bits", {"users": None}, "release.users of a batch"),
+        ("shuffle batch bits", {"trust": "shuffle batch", "schedule": ""}, "no release by"),
+        (
+            "central layered tree-gaussian",
+            {"trust": "central layered", "schedule": "stream"},
+            "trust to be central",
+        ),
+        ("shuffle batch bits in jumps", {"users": 25}, "that of 25 honest users"),
+        ("shuffle batch classes", {"states": 2}, "lists of 1 kinds"),
+        ("shuffle batch classes in their limit", {"users": 50}, "null of the limit"),
+        ("central stream toeplitz", {"episodes": 6}, "law.length"),
+        ("central stream tree-gaussian", {"episodes": 9}, "Recomputed"),
+        ("central stream tree-gaussian", {"stationary": True}, "no noise of law"),
+        ("central batch gaussian", {"horizon": 3}, "Recomputed"),
+        ("central batch gaussian", {"participations": 2}, "participations to be 1"),
+        ("central layered tree-gaussian", {"public_losses": True}, "no noise of law"),
+        ("central layered tree-gaussian", {"widths": [1, 3, 1]}, "Recomputed"),
+    ],
+)
+def test_what_cannot_be_is_refused(made, name, changes, reason):
+    data = made(name)[0]
+    with pytest.raises(verifier.Refused, match=reason):
+        verifier.check(resealed(data | {"release": data["release"] | changes}))
+
+
+def test_a_local_report_has_one_draw(made):
+    data = made("local batch bounded")[0]
+    with pytest.raises(verifier.Refused, match="that of 1 honest users"):
+        verifier.check(resealed(data | {"law": data["law"] | {"draws": 2}}))
