@@ -1196,6 +1196,20 @@ _STUDY = (
         ("test_users_who_reported_twice_are_charged_twice",),
     ),
     Mutant(
+        "partial-reissue-not-charged",
+        "users of a part of a shuffle batch that was seen report again, as if it had all its noise",
+        '        if returning == "seen" and self._course.fixed:\n',
+        "        if False:\n",
+        ("test_a_part_of_a_shuffle_batch_that_was_seen_cannot_be_charged",),
+    ),
+    Mutant(
+        "seen-reports-are-free",
+        "users whose reports were seen report again, and the first report is not charged",
+        'more = int(returning == "seen")',
+        "more = 0",
+        ("test_who_reports_again_is_charged_unless_nothing_was_seen",),
+    ),
+    Mutant(
         "withdrawn-reports-count",
         "reports of an issue that was withdrawn are still accepted",
         '                "number": issue["number"] + 1,\n',

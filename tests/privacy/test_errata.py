@@ -8,6 +8,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
+from discreet.privacy.calibration.closed_forms import gaussian_epsilon
 from discreet.privacy.calibration.distributions import binomial_pmf
 from discreet.privacy.calibration.losses import epsilon_of_moves
 from discreet.privacy.calibration.search import NoiseBits, noise_bits
@@ -99,6 +100,13 @@ class TestDeliveredEpsilon:
         each = [printed.delivered_epsilon(3, 1e-4, honest, users=n) for n in sorted(sizes)]
         assert max(each) <= whole
         assert whole <= 1.15 * max(each)
+
+    def test_the_bound_for_every_batch_of_a_small_epsilon(self):
+        """Noise of so many users is nearly Gaussian, with the variance tau/4 on each counter."""
+        printed = printed_shuffle(Shape(states=2, actions=2, horizon=1), 0.005, 1e-3)
+        found = printed.delivered_epsilon(1, 1e-3)
+        gaussian = gaussian_epsilon(math.sqrt(printed.tau / 4), math.sqrt(2), 1e-3)
+        assert found == pytest.approx(gaussian, rel=0.2) and found >= gaussian
 
     def test_the_bound_is_tight_at_the_papers_size(self):
         printed = printed_shuffle(SMALL, 1, 1e-6)

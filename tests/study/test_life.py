@@ -1,9 +1,11 @@
 """The life of a study: prospects, drop-outs, issues, the policy and its value, the end."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 import discreet
 from discreet.errors import InvalidInputError, StudyError
@@ -68,9 +70,17 @@ def test_a_batch_that_is_issued_again_has_another_token(tmp_path):
     assert again.guarantee.epsilon == 1
 
 
-@pytest.mark.parametrize(("returning", "charged"), [("nobody", 1), ("unseen", 1), ("seen", 2)])
-def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, returning, charged):
-    study = begin(tmp_path / "study.db", SHUFFLE, episodes=400)
+@pytest.mark.parametrize(
+    ("trust", "returning", "charged"),
+    [
+        (SHUFFLE, "nobody", 1),
+        (SHUFFLE, "unseen", 1),
+        (discreet.Central(1, 1e-6, mechanism="gaussian"), "seen", 2),
+        (discreet.Local(1, 1e-6, mechanism="gaussian"), "seen", 2),
+    ],
+)
+def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, trust, returning, charged):
+    study = begin(tmp_path / "study.db", trust, episodes=400)
     before = study.guarantee
     study.reissue(returning=returning)
     study = discreet.resume(study.path, study.head)
@@ -79,6 +89,47 @@ def test_who_reports_again_is_charged_unless_nothing_was_seen(tmp_path, returnin
     advance(study)
     assert study.guarantee.epsilon == charged * before.epsilon  # for ever
     assert study.ledger[1]["returning"] == returning
+
+
+def delta_of_views(plan, users, *seen, epsilon):
+    """At least the delta of views of ``seen`` of ``users`` reports by classes, by the protocol alone.
+
+    One user's unit is in cell a or in cell b of every class, among the noise messages of all who
+    were seen, each in a and in b with probability q. Then P(x, y)/Q(x, y) = x/y, and the other
+    cells say nothing more. Losses are rounded down to a grid, which lowers delta by little.
+    """
+    step, total, certain = 1e-3, np.ones(1), 1.0
+    for some, one in itertools.product(seen, plan.classes(users)):
+        trials, q = some * one.noise, one.weight / 2**32 / one.cells
+        x, y = np.meshgrid(np.arange(1.0, trials + 2), np.arange(trials + 1.0), indexing="ij")
+        x, y = x[x - 1 + y <= trials], y[x - 1 + y <= trials]
+        rest = trials - (x - 1) - y
+        log = gammaln(trials + 1) - gammaln(x) - gammaln(y + 1) - gammaln(rest + 1)
+        mass = np.exp(log + (x - 1 + y) * np.log(q) + rest * np.log1p(-2 * q))
+        assert mass.sum() == pytest.approx(1)
+        certain *= mass[y > 0].sum()  # x/0 tells the two apart
+        place = np.floor(np.log(x / np.maximum(y, 1)) / step).astype(int)[y > 0]
+        total = np.convolve(total, np.bincount(place + 8_000, mass[y > 0], minlength=16_000))
+    losses = (np.arange(total.size) - 8_000 * len(seen) * len(plan.classes(users))) * step
+    above = losses > epsilon
+    return 1 - certain + float(total[above] @ -np.expm1(epsilon - losses[above]))
+
+
+def test_a_part_of_a_shuffle_batch_that_was_seen_cannot_be_charged(tmp_path):
+    problem = {"states": 2, "actions": 2, "horizon": 2, "episodes": 400}
+    trust = discreet.Shuffle(1, 1e-6)
+    study = discreet.start(tmp_path / "study.db", learner="flow-ucb", trust=trust, **problem)
+    study.reissue(17)
+    head, plan = study.head, study.plan
+    assert 0.9e-6 < delta_of_views(plan, 17, 17, epsilon=1) <= 1e-6
+    assert delta_of_views(plan, 17, 17, 17, epsilon=2) <= 2e-6
+    # Four reports that were seen, then all: far above (2, 2e-6). Two of them, and nothing else:
+    assert delta_of_views(plan, 17, 4, 17, epsilon=2) > 4.7e-5
+    assert delta_of_views(plan, 17, 2, epsilon=2) > 1.4e-3
+    with pytest.raises(StudyError, match="hides among all 17 .* returning='nobody' and ask new"):
+        study.reissue(returning="seen")
+    assert study.head == head
+    assert (study.guarantee.epsilon, study.guarantee.delta) == (1, 1e-6)
 
 
 def test_under_local_trust_a_report_that_was_sent_has_been_seen(tmp_path):

@@ -135,7 +135,8 @@ def _rare_bits(mean: float) -> NoisePmf:
     # A table has 12·spread entries and there are 12·spread/step of them: a few million in all.
     step = max(1, math.floor(spread * max(0.25, 3e-5 * spread)))
     below = np.arange(math.floor(mean) - 1, -1, -step)  # M <= below has the probability `tail`
-    tail = np.exp(below - mean - below * np.log(np.maximum(below, 1) / mean))
+    shares = np.log1p((np.maximum(below, 1) - mean) / mean)  # near 0, where a logarithm is lost
+    tail = np.exp(below - mean - below * shares)
     kept = int((tail > _NEGLIGIBLE).sum())
     weights = -np.diff(tail[:kept], prepend=1.0)
     parts, outside = [np.array([-np.inf])], float(tail[kept - 1])

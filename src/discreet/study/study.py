@@ -411,8 +411,9 @@ class Study:
             users: how many to ask for now; as many as before by default.
             returning: who may be asked again. ``"nobody"``: only users who were not asked before.
                 ``"unseen"``: the same users, because no report has left the shuffler, which has
-                deleted them. ``"seen"``: the same users although reports have left it: a user can
-                then be in one release more, and all are charged to the guarantee.
+                deleted them. ``"seen"``: the same users although reports were seen: a user can
+                then be in one release more, and all are charged to the guarantee. Not under
+                shuffle: a part of a batch has too little noise, whatever is charged.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
         if self._course.rhythm == "stream":
@@ -424,6 +425,12 @@ class Study:
             raise StudyError(
                 "Under local trust nobody stands between a device and the operator: a report that "
                 "was sent has been seen; say returning='seen', or 'nobody' and ask new users."
+            )
+        if returning == "seen" and self._course.fixed:
+            raise StudyError(
+                f"Under shuffle a report hides among all {self.batch_size} of its batch: a part of "
+                f"them that was seen had too little noise, and no second report makes up for it; "
+                f"say returning='nobody' and ask new users. Nothing was changed."
             )
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
@@ -567,7 +574,8 @@ class Study:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
                 f"exactly {most}, so reissue(users={users}), `study reissue --users {users}`, and "
-                f"encode anew. Nothing was counted."
+                f"let new users encode, or the same if nobody has seen their reports "
+                f"(returning='unseen'). Nothing was counted."
             )
         if not 1 <= users <= most:
             raise StudyError(

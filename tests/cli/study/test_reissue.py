@@ -10,10 +10,17 @@ def test_fewer_users_and_a_new_token(place, run, discreet):
     assert again["next_batch"] == 7
     assert again["token"] == resumed(place).token != before.token
     assert again["epsilon"] == 1
-    assert run("reissue", "study.db", "--returning", "seen")["epsilon"] == 2
-    code, out, _ = discreet("study", "reissue", "study.db", "--returning", "unseen")
+    assert run("reissue", "study.db", "--returning", "unseen")["epsilon"] == 1
+    code, _, err = discreet("study", "reissue", "study.db", "--returning", "seen")
+    assert code == 2
+    assert "hides among all 7 of its batch" in err
+    assert resumed(place).guarantee.epsilon == 1
+
+
+def test_users_whose_data_was_seen_are_charged_again(rehearsed, discreet):
+    code, out, _ = discreet("study", "reissue", "study.db", "--returning", "seen")
     assert code == 0
-    assert "(2, 2e-06)-SDP" in out
+    assert "(2, 2e-06)-JDP" in out
 
 
 def test_what_cannot_be(rehearsed, discreet):

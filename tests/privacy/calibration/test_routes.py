@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from discreet.errors import CalibrationError, MissingExtraError
+from discreet.mdp.shape import Shape
 from discreet.privacy.calibration.closed_forms import gaussian_delta
 from discreet.privacy.calibration.distributions import binomial_pmf
 from discreet.privacy.calibration.lattice import (
@@ -23,6 +24,7 @@ from discreet.privacy.calibration.routes import (
     rdp_epsilon,
     zcdp_epsilon,
 )
+from discreet.privacy.trust import Shuffle
 
 dp = pytest.importorskip("dp_accounting")
 pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
@@ -131,6 +133,38 @@ def test_gaussian_lattice_tends_to_the_analytic_curve():
     for sigma in (20.0, 200.0):
         error = abs(discrete_gaussian_delta(sigma, 4, 0.1) / gaussian_delta(sigma, 2.0, 0.1) - 1)
         assert error < 0.2 / sigma
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("sigma", [8.0, 9.37, 25.0, 300.0])
+@pytest.mark.parametrize(("cells", "pile", "singles"), [(1, 1, 0), (5, 1, 0), (2, 2, 0), (1, 2, 3)])
+def test_the_analytic_curve_knows_how_far_the_lattice_is_from_it(
+    sigma, cells, pile, singles, delta
+):
+    """Small epsilons at large deltas are where it is far: by all of epsilon, and more."""
+    routes = gaussian_routes(sigma, cells, delta, pile=pile, singles=singles)
+    exact, analytic = (
+        next(r for r in routes if r.name == n) for n in ("exact lattice", "analytic Gaussian")
+    )
+    assert abs(exact.epsilon - analytic.epsilon) <= analytic.error + 1e-9
+    assert analytic.error <= 0.01 * analytic.epsilon + 0.002 * (sigma < 100)
+    cross_check(routes)
+
+
+def test_an_error_that_is_known_is_allowed_for_and_no_more():
+    approximate = Route("b", 0.9, kind="approximate", error=0.095)
+    assert cross_check([Route("a", 1.0), approximate]) == 1.0
+    with pytest.raises(CalibrationError, match="disagree"):
+        cross_check([Route("a", 1.02), approximate])
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 0.3), (1e-4, 0.05), (20, 0.05)])
+@pytest.mark.parametrize("mechanism", ["bits", "classes"])
+def test_the_routes_of_a_shuffled_batch_agree_at_both_ends(mechanism, epsilon, delta):
+    plan = Shuffle(epsilon, delta, mechanism=mechanism).calibrate(
+        Shape(states=2, actions=2, horizon=1), statistics=("visits",)
+    )
+    cross_check(plan.accountings(1000, with_library=True), at_most=epsilon)
 
 
 def test_pure_epsilon_of_laplace():

@@ -54,6 +54,26 @@ def test_the_least_discrete_gaussian(epsilon):
     assert discrete_gaussian_delta(sigma * 0.98, 36, epsilon) > 1e-6
 
 
+SWEEP = [
+    (epsilon, delta)
+    for epsilon in (1e-4, 3e-4, 1e-3, 1e-2, 0.1, 1, 5, 20)
+    for delta in (0.3, 0.1, 0.05, 0.02, 1e-3, 1e-6, 1e-12)
+    if epsilon >= 0.1 or delta >= 1e-3 or (epsilon, delta) == (1e-2, 1e-6)  # others take long
+]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), SWEEP)
+def test_no_guarantee_is_refused_because_of_its_size(epsilon, delta):
+    """All accountings agree, from the smallest epsilons and largest deltas to the opposite."""
+    for cells, pile, singles in [(1, 1, 0), (2, 1, 0), (12, 1, 0), (1, 2, 2), (2, 2, 0), (1, 4, 0)]:
+        sigma = discrete_gaussian_sigma(cells, epsilon, delta, pile=pile, singles=singles)
+        moved = {"pile": pile, "singles": singles}
+        assert discrete_gaussian_delta(sigma, cells, epsilon, **moved) <= delta
+    for ups, downs in [(1, 0), (1, 1), (6, 6)]:
+        trials = binomial_trials(ups, downs, epsilon, delta)
+        assert delta_of_moves(binomial_pmf(trials, 0.5), ups, downs, epsilon) <= delta
+
+
 @pytest.mark.parametrize("users", [1, 7, 1_000, 2_571, 2_572, 20_000, 10**6, 10**9])
 def test_users_add_enough_bits_together(users):
     each = noise_bits(users, 18, 18, 1, 1e-6)

@@ -16,6 +16,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.conformance import check_mechanism
 from discreet.privacy.auditing.run import audit
+from discreet.privacy.calibration.lattice import discrete_gaussian_delta
 from discreet.privacy.calibration.routes import cross_check
 from discreet.privacy.plans import with_reports
 from discreet.privacy.sampling.samplers import SecureSampler
@@ -247,6 +248,12 @@ class TestCentred:
         together = np.corrcoef(noise.T) - np.eye(noise.shape[1])
         assert np.abs(together).max() < 6.5 / math.sqrt(len(noise))
         assert not any(one.transitions[-1].any() for one in drawn)
+
+    def test_a_small_epsilon_with_a_large_delta(self):
+        shape = Shape(states=2, actions=2, horizon=1)
+        plan = Central(0.001, 0.05, "gaussian").calibrate(shape, statistics=("visits",))
+        assert (plan.guarantee.epsilon, plan.guarantee.delta) == (0.001, 0.05)
+        assert discrete_gaussian_delta(plan.law.sigma, 2, 0.001) <= 0.05
 
     @pytest.mark.parametrize("epsilon", [0.2, 1.0, 10.0, 40.0])
     def test_independent_accountings_agree(self, epsilon):

@@ -14,7 +14,8 @@ WhoReturns = Annotated[
     str,
     typer.Option(
         help="Who may be asked again: nobody (only new users), unseen (the same users: no report "
-        "has left the shuffler, which deleted them), seen (both releases are charged)."
+        "has left the shuffler, which deleted them), seen (both releases are charged; not under "
+        "shuffle, where a part of a batch has too little noise)."
     ),
 ]
 

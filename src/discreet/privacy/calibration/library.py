@@ -43,11 +43,8 @@ def laplace_epsilon(scale: float, moves: int, delta: float) -> float:
     return float(one.self_compose(moves).get_epsilon_for_delta(delta))
 
 
-def moves_epsilon(
-    noise: NoisePmf, ups: int, downs: int, delta: float, *, guess: float = 1.0
-) -> float:
-    """Epsilon of any noise table; its losses are rounded up by 0.5% of ``guess`` in all."""
-    step = 0.01 * guess / (ups + downs)
+def moves_epsilon(noise: NoisePmf, ups: int, downs: int, delta: float, *, step: float) -> float:
+    """Epsilon of any noise table; every loss is rounded up to a multiple of ``step``."""
     there = dict(zip(noise.values.tolist(), noise.log_probabilities.tolist(), strict=True))
     moved = {value + 1: log for value, log in there.items()}
     make = _module().from_two_probability_mass_functions

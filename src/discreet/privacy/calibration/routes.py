@@ -6,11 +6,13 @@ Routes differ in what they say about the true epsilon, and each carries a label 
   of these.
 * *pessimistic*: never below it and close to it (losses moved up to a grid). Where no route is
   exact, the promise is tested against the least of these: every one of them is above the truth.
-* *approximate*: close to it on either side (a limit theorem). It can contradict, never vouch.
+* *approximate*: within a known error of it on either side (a limit theorem). It can contradict,
+  never vouch.
 * *bound*: above it, perhaps far (Rényi divergences, concentrated and pure differential privacy).
 
 All but the bounds must agree within a tolerance; pessimistic routes and bounds must not fall below
-the exact ones.
+the exact ones. A route whose error is known in delta carries what that is in epsilon: where epsilon
+is small and delta large, an error of 1e-4 in delta can be as large as epsilon itself.
 """
 
 import math
@@ -31,7 +33,12 @@ from discreet.privacy.calibration.distributions import (
     discrete_laplace_pmf,
 )
 from discreet.privacy.calibration.lattice import discrete_gaussian_epsilon, discrete_laplace_epsilon
-from discreet.privacy.calibration.losses import Shift, epsilon_of_moves, epsilon_of_shifts
+from discreet.privacy.calibration.losses import (
+    Shift,
+    delta_of_moves,
+    epsilon_of_moves,
+    epsilon_of_shifts,
+)
 
 Kind = Literal["exact", "pessimistic", "approximate"]
 
@@ -51,6 +58,8 @@ class Route:
     bound: bool = False
     kind: Kind = "exact"
     """Of a route that is no bound."""
+    error: float = 0.0
+    """How far from the true epsilon it can be, by what it leaves out, beyond the tolerance."""
 
     def __str__(self) -> str:
         """Name, epsilon and label, for messages."""
@@ -77,16 +86,17 @@ def cross_check(
     discreet.errors.CalibrationError: The promised epsilon 1 is not delivered: a 1, b 1.009.
     """
     listing = ", ".join(map(str, routes))
-    close = [r.epsilon for r in routes if not r.bound]
+    least = [r.epsilon - r.error for r in routes if not r.bound]
+    most = [r.epsilon + r.error for r in routes if not r.bound]
     exact = [r.epsilon for r in routes if not r.bound and r.kind == "exact"]
     above = [r.epsilon for r in routes if not r.bound and r.kind == "pessimistic"]
     if not exact and not above:
         raise CalibrationError(
             "Expected at least one exact accounting, got none that can vouch for a promise."
         )
-    if any(map(math.isnan, close)) or not max(close) <= min(close) * (1 + tolerance) + 1e-6:
+    if any(map(math.isnan, most)) or not max(least) <= min(most) * (1 + tolerance) + 1e-6:
         raise CalibrationError(f"Independent accountings disagree, so none is reported: {listing}.")
-    if any(r.bound and r.epsilon < min(close) * (1 - tolerance) - 1e-6 for r in routes):
+    if any(r.bound and r.epsilon < min(exact + above) * (1 - tolerance) - 1e-6 for r in routes):
         raise CalibrationError(f"An upper bound lies below the exact epsilon: {listing}.")
     if exact and any(e < max(exact) * (1 - 1e-6) - 1e-9 for e in above):
         raise CalibrationError(f"A pessimistic route lies below the exact epsilon: {listing}.")
@@ -118,8 +128,8 @@ def gaussian_routes(
         _composed(epsilon_of_shifts(moved, delta)),
         Route("concentrated DP", zcdp_epsilon(l2**2 / (2 * sigma**2), delta), bound=True),
     ]
-    if sigma >= 4 * pile:  # coarser lattices leave the continuous curve by more than 1%
-        routes.append(_analytic(sigma, l2, delta))
+    if sigma >= 4 * pile:
+        routes.append(_analytic(sigma, l2, delta, unit=1 if singles else pile))
     if with_library:
         found = library.gaussian_epsilon(sigma, cells, delta, pile=pile, singles=singles)
         routes.append(_library(found))
@@ -165,29 +175,61 @@ def moves_routes(
     noise: NoisePmf, ups: int, downs: int, delta: float, *, with_library: bool = False
 ) -> list[Route]:
     """Accountings of any integer noise when ``ups`` counters rise and ``downs`` fall by one."""
+    found = epsilon_of_moves(noise, ups, downs, delta)
     routes = [
-        _composed(epsilon_of_moves(noise, ups, downs, delta)),
+        _composed(found, error=_of_the_grid(noise, ups, downs, delta, found)),
         Route("Rényi DP", rdp_epsilon(noise, ups, downs, delta), bound=True),
     ]
     if with_library:
-        guess = routes[0].epsilon
-        routes.append(_library(library.moves_epsilon(noise, ups, downs, delta, guess=guess)))
+        # The library rounds every loss up, by half a step on average. Steps far below the losses
+        # themselves would take minutes: where they are too coarse for epsilon, that is its error.
+        moves, wanted = ups + downs, 0.01 * found
+        step = max(wanted / moves, 1e-3 / math.sqrt(noise.variance))
+        epsilon = library.moves_epsilon(noise, ups, downs, delta, step=step)
+        routes.append(_library(epsilon, error=moves * step - wanted))
     return routes
 
 
-def _composed(epsilon: float) -> Route:
+def _composed(epsilon: float, error: float = 0.0) -> Route:
     """Connect-the-dots only ever raises an epsilon."""
-    return Route("privacy-loss distribution", epsilon, kind="pessimistic")
+    return Route("privacy-loss distribution", epsilon, kind="pessimistic", error=error)
 
 
-def _analytic(sigma: float, l2: float, delta: float) -> Route:
-    """The curve of continuous noise, near which noise on integers lies."""
-    return Route("analytic Gaussian", gaussian_epsilon(sigma, l2, delta), kind="approximate")
+def _of_the_grid(noise: NoisePmf, ups: int, downs: int, delta: float, epsilon: float) -> float:
+    """How far a raise of delta by 1e-4 of it, more than connecting the dots does, lifts epsilon.
+
+    By the slope of the curve, which is convex, at ``epsilon``.
+    """
+    if not 0 < epsilon < math.inf:
+        return 0.0
+    below = epsilon * (1 - 1e-3)
+    rise = delta_of_moves(noise, ups, downs, below) - delta_of_moves(noise, ups, downs, epsilon)
+    return 1e-4 * delta * (epsilon - below) / rise if rise > 0 else math.inf
 
 
-def _library(epsilon: float) -> Route:
+def _analytic(sigma: float, l2: float, delta: float, unit: int = 1) -> Route:
+    """The curve of continuous noise, near which noise on integers lies.
+
+    With R = l2/sigma, x0 = epsilon/R - R/2 and f(x) = phi(x)·max(0, 1 - exp(-R(x - x0))) the curve
+    is the integral of f, and the delta of noise on integers is the sum of h·f over a grid of step
+    h = unit/(sigma·l2). They differ by what the kink of f at x0 costs, where the slope jumps by
+    R·phi(x0): up to h²·R·phi(x0)/12, and smaller terms (Euler and Maclaurin); twice that is taken.
+    Where epsilon is small and delta large, a little in delta is much in epsilon.
+    """
+    ratio = l2 / sigma
+    epsilon = gaussian_epsilon(sigma, l2, delta)
+    kink = ratio * math.exp(-0.5 * (epsilon / ratio - ratio / 2) ** 2) / math.sqrt(2 * math.pi)
+    off = (unit / (sigma * l2)) ** 2 * kink / 6
+    error = math.inf
+    if off < delta:
+        least = gaussian_epsilon(sigma, l2, delta + off)
+        error = max(gaussian_epsilon(sigma, l2, delta - off) - epsilon, epsilon - least)
+    return Route("analytic Gaussian", epsilon, kind="approximate", error=error)
+
+
+def _library(epsilon: float, error: float = 0.0) -> Route:
     """Its grids are pessimistic, its truncations are its own."""
-    return Route("dp-accounting", epsilon, kind="approximate")
+    return Route("dp-accounting", epsilon, kind="approximate", error=error)
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

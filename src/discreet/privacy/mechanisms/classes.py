@@ -52,7 +52,7 @@ thing.
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -77,7 +77,7 @@ from discreet.privacy.calibration.classes import (
 from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.calibration.crowds import honest_users, least_crowd, mean_of_all
 from discreet.privacy.calibration.distributions import poisson_pmf
-from discreet.privacy.calibration.routes import Route, moves_routes
+from discreet.privacy.calibration.routes import Route, cross_check, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import ClassesEncoder
 from discreet.privacy.plans import (
@@ -202,13 +202,17 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         return variance
 
     def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
-        """The limit as moved Poisson counters, bounds on it, and the trinomials of this batch."""
+        """The trinomials of this batch; and its limit, moved Poisson counters, which is above it.
+
+        Accountings of the limit have to agree with each other.
+        """
         parts = self.trials(users)
         count, least = sum(part.times for part in parts), min(part.mean for part in parts)
         noise = poisson_pmf(float(least))
         limit = moves_routes(noise, count, count, self.delta, with_library=with_library)
+        cross_check(limit)
         own = Route("trinomials of the batch", batch_epsilon(parts, self.delta), kind="pessimistic")
-        return [*limit, own]
+        return [own, *(replace(one, bound=True) for one in limit)]
 
     def release(
         self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
