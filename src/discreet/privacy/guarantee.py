@@ -30,7 +30,8 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     ),
     "LDP": ("nobody is trusted; the user's own device adds the noise honestly", _DISTINCT),
     "SDP": (
-        "the shuffler does not collude with the analyser and forwards all messages of a batch or none",
+        "the shuffler does not collude with the analyser and forwards all messages of a batch or "
+        "none",
         "all users of a batch add their noise honestly",
         _DISTINCT,
     ),
