@@ -27,7 +27,7 @@ import discreet
 from benchmarks.flow_families import FAMILIES
 from discreet.mdp import TabularMDP
 from discreet.mdp.environments._relabel import relabel_actions
-from discreet.mdp.gymnasium_bridge import from_gymnasium
+from discreet.mdp.gymnasium import from_gymnasium
 
 Maker = Callable[[int], TabularMDP]
 """Number of the run -> problem."""
