@@ -3,7 +3,6 @@
 Names load when they are first used, so ``import discreet`` is light.
 """
 
-from discreet._import_hook import when_imported as _when_imported
 from discreet._lazy import attach as _attach
 
 __version__ = "0.1.0"
@@ -22,7 +21,7 @@ _WHERE = {
     "device": "discreet.device",
     "errors": "discreet.errors",
     "fit": "discreet.offline.fit",
-    "from_gymnasium": "discreet.mdp.gymnasium_bridge",
+    "from_gymnasium": "discreet.mdp.gymnasium",
     "learn": "discreet.learners.learn",
     "lab": "discreet.lab",
     "learners": "discreet.learners",
@@ -33,17 +32,7 @@ _WHERE = {
     "resume": "discreet.study.study",
     "start": "discreet.study.study",
     "study": "discreet.study",
-    "to_gymnasium": "discreet.mdp.gymnasium_bridge",
+    "to_gymnasium": "discreet.mdp.gymnasium",
 }
 
 __getattr__, __dir__, __all__ = _attach(__name__, _WHERE)
-
-
-def _register_environments() -> None:
-    from discreet.mdp.registration import register_environments
-
-    register_environments()
-
-
-# gymnasium.make("discreet/RiverSwim-v0") works, whichever of the two packages comes first.
-_when_imported("gymnasium", _register_environments)

@@ -10,8 +10,8 @@ from discreet.learners.check import check_learner as check_learner
 from discreet.learners.learn import learn as learn
 from discreet.mdp.check import check_mdp as check_mdp
 from discreet.mdp.environments.registry import make as make
-from discreet.mdp.gymnasium_bridge import from_gymnasium as from_gymnasium
-from discreet.mdp.gymnasium_bridge import to_gymnasium as to_gymnasium
+from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
+from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.tabular import TabularMDP as TabularMDP
 from discreet.offline.fit import fit as fit
 from discreet.privacy.auditing.conformance import check_mechanism as check_mechanism

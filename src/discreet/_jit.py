@@ -1,62 +1,15 @@
 """The one place where numba is configured; only kernel modules import this."""
 
-import gc
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numba
+from numba import types
+from numba.core import event, options
+from numba.extending import intrinsic
+
 from discreet.errors import DiscreetError
-
-
-def _load_numba() -> None:
-    """What the first kernel would make numba load, in half of its time.
-
-    Numba asks whether SciPy's linear algebra is there by loading all of it (a kernel that calls it
-    loads it later). And each of some 250 overloaded methods, when its type is made known, makes
-    known all that is new, in the middle of the same: here that is done once before and once after.
-    Nobody compiles meanwhile. These are internals of numba: one that lacks them loads all of this
-    by itself with the first kernel, and so it may.
-    """
-    try:
-        from numba.core.compiler_lock import global_compiler_lock
-
-        with global_compiler_lock:
-            _load_once()
-    except (ImportError, AttributeError, TypeError):
-        return
-
-
-def _load_once() -> None:
-    from numba.core import imputils, registry
-    from numba.np import linalg
-
-    target, typing = registry.cpu_target.target_context, registry.cpu_target.typing_context
-    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    try:
-        target.load_additional_registries()
-    finally:
-        linalg.ensure_blas = ensure_blas
-    target.install_registry(imputils.builtin_registry)
-    target.refresh = lambda: None
-    try:
-        typing.refresh()
-    finally:
-        del target.refresh
-    target.refresh()
-
-
-_collecting = gc.isenabled()
-gc.disable()  # a fifth of loading numba would be a search for garbage among what stays
-try:
-    import numba
-    from numba import types
-    from numba.core import event, options
-    from numba.extending import intrinsic
-
-    _load_numba()
-finally:
-    if _collecting:
-        gc.enable()
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

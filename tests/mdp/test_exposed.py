@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.mdp.exposed import ExposedModel
-from discreet.mdp.gymnasium_bridge import _padded, _rescaled
+from discreet.mdp.gymnasium import _padded, _rescaled
 
 MODEL = ExposedModel(
     transitions=np.full((2, 1, 2), 0.5),

@@ -41,7 +41,8 @@ _WHERE = {
     "effective_support": "discreet.mdp.layered",
     "environments": "discreet.mdp.environments",
     "evaluate": "discreet.mdp.planning",
-    "from_gymnasium": "discreet.mdp.gymnasium_bridge",
+    "from_gymnasium": "discreet.mdp.gymnasium",
+    "gymnasium": "discreet.mdp.gymnasium",
     "make": "discreet.mdp.environments.registry",
     "occupancy": "discreet.mdp.planning",
     "plan": "discreet.mdp.planning",
@@ -52,7 +53,7 @@ _WHERE = {
     "stochastic_losses": "discreet.mdp.losses",
     "switching_losses": "discreet.mdp.losses",
     "tabular_losses": "discreet.mdp.layered",
-    "to_gymnasium": "discreet.mdp.gymnasium_bridge",
+    "to_gymnasium": "discreet.mdp.gymnasium",
     "uniform_policy": "discreet.mdp.policies",
 }
 

@@ -1,4 +1,5 @@
 from discreet.mdp import environments as environments
+from discreet.mdp import gymnasium as gymnasium
 from discreet.mdp.check import MDPReport as MDPReport
 from discreet.mdp.check import check_mdp as check_mdp
 from discreet.mdp.check import reachable_states as reachable_states
@@ -16,8 +17,8 @@ from discreet.mdp.environments import SixArms as SixArms
 from discreet.mdp.environments import Treatment as Treatment
 from discreet.mdp.environments.icu_sepsis import admissible_actions as admissible_actions
 from discreet.mdp.environments.registry import make as make
-from discreet.mdp.gymnasium_bridge import from_gymnasium as from_gymnasium
-from discreet.mdp.gymnasium_bridge import to_gymnasium as to_gymnasium
+from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
+from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
 from discreet.mdp.layered import LayeredMDP as LayeredMDP
 from discreet.mdp.layered import effective_support as effective_support

@@ -82,7 +82,7 @@ def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> Tabu
     """
     import gymnasium
 
-    from discreet.mdp.gymnasium_bridge import from_gymnasium
+    from discreet.mdp.gymnasium import from_gymnasium
 
     if horizon is None:
         raise InvalidInputError(

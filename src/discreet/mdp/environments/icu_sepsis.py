@@ -34,7 +34,7 @@ def ICUSepsis(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
         relabel: a seed to rename the actions at random in each state.
     """
     _import_quietly()
-    from discreet.mdp.gymnasium_bridge import from_gymnasium
+    from discreet.mdp.gymnasium import from_gymnasium
 
     mdp = from_gymnasium("Sepsis/ICU-Sepsis-v2", horizon, name="ICU-Sepsis")
     return relabel_actions(mdp, relabel)

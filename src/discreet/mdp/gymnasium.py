@@ -1,4 +1,8 @@
-"""Between Gymnasium and `TabularMDP`, in both directions."""
+"""Between Gymnasium and `TabularMDP`, in both directions.
+
+Importing this module registers ``discreet/RiverSwim-v0`` and so on, one id for each environment.
+Gymnasium's own way to ask for it is `gymnasium.register_envs(discreet.mdp.gymnasium)`.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
@@ -6,14 +10,14 @@ from typing import ClassVar, NamedTuple
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, register, registry
 from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.environments.icu_sepsis import is_sepsis, read_sepsis
-from discreet.mdp.environments.registry import make
+from discreet.mdp.environments.registry import environment_names, make
 from discreet.mdp.exposed import ExposedModel
 from discreet.mdp.tabular import RewardMap, TabularMDP
 
@@ -87,6 +91,21 @@ def make_environment(
     if render_mode is not None:
         raise UnsupportedError(f"{name} cannot be rendered; leave render_mode out.")
     return TabularEnv(make(name, **parameters))
+
+
+def register_environments() -> None:
+    """Register every environment that has no id yet."""
+    for name in environment_names():
+        identity = f"discreet/{name}-v0"
+        if identity not in registry:
+            register(
+                id=identity,
+                entry_point="discreet.mdp.gymnasium:make_environment",
+                kwargs={"name": name},
+            )
+
+
+register_environments()
 
 
 class TabularEnv(gymnasium.Env):  # type: ignore[misc]

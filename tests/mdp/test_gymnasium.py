@@ -17,6 +17,7 @@ from discreet.mdp import (
     to_gymnasium,
 )
 from discreet.mdp.environments.registry import environment_names
+from discreet.mdp.gymnasium import register_environments
 
 
 def rollout_mean(env, policy, horizon, episodes, seed):
@@ -52,6 +53,14 @@ def test_every_environment_is_registered_and_passes_the_checker(name):
     env = gymnasium.make(f"discreet/{name}-v0")
     check_env(env.unwrapped)
     assert env.unwrapped.mdp.name == name
+    short = gymnasium.make(f"discreet/{name}-v0", horizon=3).unwrapped.mdp
+    np.testing.assert_array_equal(short.rewards, make(name, horizon=3).rewards)
+
+
+def test_registering_twice_does_no_harm():
+    before = dict(gymnasium.registry)
+    register_environments()
+    assert dict(gymnasium.registry) == before
 
 
 def test_an_mdp_of_ones_own_passes_the_checker():
@@ -75,8 +84,17 @@ if "gymnasium" not in sys.modules:
     heavy = {{"numpy", "numba", "scipy", "gymnasium", "matplotlib"}} & set(sys.modules)
     assert not heavy, heavy
 import {first}
+gymnasium.register_envs(discreet.mdp.gymnasium)
 env = gymnasium.make("discreet/RiverSwim-v0")
 assert env.reset(seed=1)[0] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_id_can_name_the_module_that_registers_it():
+    code = """
+import gymnasium
+gymnasium.make("discreet.mdp.gymnasium:discreet/SixArms-v0")
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
