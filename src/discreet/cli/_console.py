@@ -35,9 +35,12 @@ def warn(text: str) -> None:
 def warn_of_delta(delta: float) -> None:
     """Say what a large delta means; nobody means it."""
     if delta > _LARGE_DELTA:
+        from discreet.privacy.guarantee import rounded_up
+
         warn(
-            f"Note: delta = {delta:g} lets the promise fail altogether with that probability, for "
-            f"every user. Usual values are far below one over the number of users, such as 1e-6."
+            f"Note: delta = {rounded_up(delta, 3)} lets the promise fail altogether with that "
+            f"probability, for every user. Usual values are far below one over the number of "
+            f"users, such as 1e-6."
         )
 
 

@@ -25,6 +25,7 @@ What is not checked: `NOT_COVERED`. `about` and the SHA-256 of coefficients are 
 printed apart from what is proven, or not at all. The digest is optional and anybody can compute it.
 """
 
+import decimal
 import hashlib
 import json
 import math
@@ -909,18 +910,23 @@ def check(data: Any) -> Fraction:
 
 def _check(entry: Entry) -> Fraction:
     if entry.bound > entry.delta:
-        raise Refused(f"The bound {_near(entry.bound)} exceeds delta {_near(entry.delta)}.")
+        raise Refused(f"The bound {_above(entry.bound)} exceeds delta {_above(entry.delta)}.")
     recomputed = entry.check(entry)
     if recomputed > entry.bound:
         raise Refused(
-            f"Recomputed, delta(epsilon) is at most {_near(recomputed)}, which is above the "
-            f"certificate's bound {_near(entry.bound)}."
+            f"Recomputed, delta(epsilon) is at most {_above(recomputed)}, which is above the "
+            f"certificate's bound {_above(entry.bound)}."
         )
     return recomputed
 
 
-def _near(value: Fraction) -> str:
-    return f"{float(min(value, Fraction(10**300))):.9g}"
+def _above(value: Fraction) -> str:
+    """Nine digits that are not below ``value``; this file needs nothing else of the library."""
+    context = decimal.Context(prec=9, rounding=decimal.ROUND_CEILING)
+    whole, parts = (decimal.Decimal(number) for number in value.as_integer_ratio())
+    rounded = context.divide(whole, parts)
+    text = f"{float(rounded):.9g}"
+    return text if decimal.Decimal(text) == rounded else str(rounded)
 
 
 # --- what was proven -----------------------------------------------------------------------------
@@ -956,7 +962,7 @@ def report(found: dict[str, Any]) -> list[str]:
         kinds = [f"{name} {value}" for name, value in moves.items()]
     lines = [
         f"Verified ({law['name']}): delta({_read(found['epsilon'])}) is at most "
-        f"{found['recomputed']:.9g} (recomputed). Proven is this and nothing else:",
+        f"{_above(Fraction(found['recomputed']))} (recomputed). Proven is this and nothing else:",
         f"  law: {law['name']}; {', '.join(parameters)}",
         f"  moves of one user: {', '.join(kinds)}",
         *(f"  {name}: {_read(found[name])}" for name in ("epsilon", "delta", "bound")),
