@@ -33,7 +33,7 @@ def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
     _, out, _ = discreet("calibrate", *SMALL, *bits, "--verify")
     assert "Noise bits per user and counter: 1, one with probability " in out
     _, jumps, _ = discreet("calibrate", *SMALL, *bits, "--epsilon", "10")
-    assert "counter: 6, the number of ones drawn from a table (as good as 11 fair bits" in jumps
+    assert "counter: 6, the number of ones drawn from a table (as good as 10 fair bits" in jumps
     assert "Each user sends " in out
     assert "assuming that the shuffler does not collude" in out
     assert "The papers' constants claim" in out
@@ -119,7 +119,7 @@ def test_mistakes_get_one_sentence(discreet, arguments, sentence):
 def test_an_open_choice_says_what_was_taken_and_why(discreet):
     words = ("calibrate", *SMALL, "--trust", "central", "--statistics", "transitions,rewards")
     _, out, _ = discreet(*words, "--epsilon", "10")
-    assert "Mechanism laplace: the least noise here, std 0.8245" in out
+    assert "Mechanism laplace: the least noise here, std 0.8244" in out
     assert "(against gaussian 1.269)" in out
     assert "Guarantee: (10, 0)-JDP" in out
     _, out, _ = discreet(*words, "--mechanism", "gaussian")

@@ -62,7 +62,7 @@ def test_every_picture_has_a_title_and_a_caption():
     ("noise", "text"),
     [
         ({}, "unknown"),
-        ({"transitions": 25.3654}, "transitions 25.37"),
+        ({"transitions": 25.3654}, "transitions 25.36"),
         ({"other": 1.0, "losses": 0.25, "visits": 6209.4}, "visits 6,209, losses 0.25, other 1"),
     ],
 )

@@ -1210,6 +1210,27 @@ _STUDY = (
         ("test_who_reports_again_is_charged_unless_nothing_was_seen",),
     ),
     Mutant(
+        "honest-to-the-nearest-digit",
+        "fewer honest users are said to be enough than the noise was calibrated for",
+        "{float(honest)!r} of the users",
+        "{honest:.4g} of the users",
+        ("test_the_honest_fraction_is_printed_with_all_its_digits",),
+    ),
+    Mutant(
+        "collusion-rounded-up",
+        "more users are said to be covered when they collude than are",
+        "{rounded_down(100 * (1 - self.honest))}%",
+        "{rounded_up(100 * (1 - self.honest))}%",
+        ("test_no_more_users_may_collude_than_are_covered",),
+    ),
+    Mutant(
+        "any-error-is-excused",
+        "the analytic curve can be as far from the other accountings as it likes",
+        "    if off < delta:\n",
+        "    if False:\n",
+        ("test_the_analytic_curve_knows_how_far_the_lattice_is_from_it",),
+    ),
+    Mutant(
         "withdrawn-reports-count",
         "reports of an issue that was withdrawn are still accepted",
         '                "number": issue["number"] + 1,\n',

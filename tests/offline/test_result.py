@@ -42,7 +42,7 @@ def fitted(actions=((1, -1), (-1, -1)), guarantee=PROMISED, pooled=None, gain=0.
 def test_the_whole_page():
     assert str(fitted(vocabulary=NAMES)).splitlines() == [
         "Fit on the logged episodes of 100 people",
-        "  today           1 +- 0.12 per episode, of at most 2: rewards count from 0 to 1 a step "
+        "  today           1 +- 0.13 per episode, of at most 2: rewards count from 0 to 1 a step "
         "(estimate and standard error)",
         "  this policy     1.25 or more (today less 2 standard errors, plus a cautious 0.5)",
         "  changes         1 of 4 (step, state): 30% of all steps; elsewhere it DEFERs to today's "

@@ -2,12 +2,17 @@
 
 import json
 import math
+import pathlib
+import re
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import discreet
 from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import (
     ASSUMPTIONS,
     NO_GUARANTEE,
@@ -16,9 +21,17 @@ from discreet.privacy.guarantee import (
     Guarantee,
     Rehearsal,
     rounded_down,
+    rounded_noise,
     rounded_up,
     said,
+    shuffled,
 )
+from discreet.privacy.mechanisms.registry import mechanisms
+from discreet.privacy.trust import Central, Local, Shuffle
+from helpers.properties import given, st
+
+MODELS = {"central": Central, "local": Local, "shuffle": Shuffle}
+PAIRS = [(name, rhythm) for name in MODELS for rhythm in ("batch", "stream")]
 
 
 @pytest.mark.core
@@ -61,6 +74,69 @@ def test_numbers_that_need_no_digits():
     ]
     assert rounded_up(math.inf) == "inf"
     assert rounded_up(9.9999, 2) == "10"
+
+
+@given(st.fractions(min_value=-(10**9), max_value=10**9), st.integers(1, 20))
+def test_fractions_are_rounded_as_they_are(value, digits):
+    down, up = Fraction(rounded_down(value, digits)), Fraction(rounded_up(value, digits))
+    assert down <= value <= up
+    if value:
+        assert up - down <= abs(value) * Fraction(10) ** (1 - digits)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 20))
+def test_doubles_are_rounded_as_the_decimals_they_stand_for(value, digits):
+    down, up = Decimal(rounded_down(value, digits)), Decimal(rounded_up(value, digits))
+    assert down <= Decimal(repr(value)) <= up
+    if digits >= 17:
+        assert down == up
+
+
+@given(st.floats(0, 1e12))
+def test_noise_is_not_printed_larger_than_it_is(value):
+    assert float(rounded_noise(value).replace(",", "")) <= value
+
+
+@pytest.mark.parametrize("honest", [0.99999, 0.999951, 0.12344, 0.123456789, 2 / 3, 0.9, 0.5])
+def test_the_honest_fraction_is_printed_with_all_its_digits(honest):
+    """More would be an assumption that nobody made, less one that does not carry the promise."""
+    [text] = [one for one in shuffled(honest, "noise") if "honestly" in one]
+    assert float(text.split()[2]) == honest
+
+
+@pytest.mark.parametrize(
+    ("trust", "mechanism"),
+    [(trust, one) for trust in PAIRS for one in mechanisms(*trust)],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_no_mechanism_prints_less_than_it_costs(trust, mechanism):
+    """Numbers whose nearest decimals of few digits lie below them."""
+    asked = {"epsilon": 1.00049, "delta": 1.00049e-6, "mechanism": mechanism}
+    if trust[0] == "shuffle":
+        asked["honest"] = 0.900049
+    rhythm = {"episodes": 50} if trust[1] == "stream" else {}
+    made = MODELS[trust[0]](**asked)
+    plan = made.calibrate(Shape(states=2, actions=2, horizon=1), rhythm=trust[1], **rhythm)
+    promise = plan.guarantee
+    epsilon, delta = re.match(r"\((\S+), (\S+)\)-", str(promise)).groups()
+    assert Decimal(epsilon) >= Decimal(repr(float(promise.epsilon)))
+    assert Decimal(delta) >= Decimal(repr(float(promise.delta)))
+    assert promise.epsilon >= 1.0  # what was asked for, and not some other number
+    for text in promise.assumptions:
+        for number in re.findall(r"at least (\S+) of the users", text):
+            assert float(number) == 0.900049
+
+
+def test_nothing_that_is_promised_is_printed_to_the_nearest_digit():
+    """Epsilons, deltas and honest fractions in sentences of the source."""
+    nearest = re.compile(r"\{[^{}]*(epsilon|delta|honest|zcdp)[^{}]*:[,.0-9]*[gef%]\}")
+    found = [
+        (path.name, line.strip())
+        for path in (pathlib.Path(discreet.__file__).parent).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if nearest.search(line) and ">>>" not in line
+    ]
+    assert found == []
 
 
 def test_a_false_claim_is_shown_beside_the_truth():

@@ -49,14 +49,15 @@ def noted() -> Callable[..., None]:
 
 def warn_of_promise(epsilon: float | None, delta: float | None) -> None:
     """Say what a large epsilon or delta means; nobody means it."""
-    from discreet.privacy.guarantee import odds
+    from discreet.privacy.guarantee import odds, rounded_up
 
     if epsilon and (text := odds(epsilon)):
         warn(f"Note: {text}")
     if delta and delta > _LARGE_DELTA:
         warn(
-            f"Note: delta = {delta:g} lets the promise fail altogether with that probability, for "
-            f"every user. Usual values are far below one over the number of users, such as 1e-6."
+            f"Note: delta = {rounded_up(delta, 3)} lets the promise fail altogether with that "
+            f"probability, for every user. Usual values are far below one over the number of "
+            f"users, such as 1e-6."
         )
 
 

@@ -102,7 +102,7 @@ def _paper_lines() -> "Section":
             "algorithm": preset.algorithm,
             "trust": preset.trust,
             "mechanism": preset.mechanism,
-            "claims": f"{preset.reference.epsilon:g}, {preset.reference.delta:g}",
+            "claims": _pair(preset.reference.epsilon, preset.reference.delta),
             "delivers": _delivers(preset),
             "deviations": len(preset.deviations),
         }
@@ -115,4 +115,10 @@ def _delivers(preset: "Preset") -> str:
     delivers = preset.delivers
     if delivers.epsilon is None:
         return "nothing proven"
-    return f"{delivers.epsilon:g}, {delivers.delta:g}"
+    return _pair(delivers.epsilon, delivers.delta)
+
+
+def _pair(epsilon: float, delta: float) -> str:
+    from discreet.privacy.guarantee import rounded_up
+
+    return f"{rounded_up(epsilon)}, {rounded_up(delta, 3)}"

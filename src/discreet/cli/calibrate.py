@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from discreet.cli._console import echo_json, print_table, say, warn_of_promise
 from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import Json, grouped
-from discreet.privacy.guarantee import rounded_down, rounded_up
+from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
@@ -167,14 +168,14 @@ def _comparison_row(report: "CalibrationReport") -> tuple[str, ...]:
         report.rhythm,
         report.mechanism,
         _pair(report.guarantee.epsilon, report.guarantee.delta) + f"-{report.guarantee.notion}",
-        _number(noise),
+        rounded_noise(noise),
         _share(noise, report.expected_count[name]),
-        _number(printed),
+        "-" if printed is None else rounded_noise(printed),
     )
 
 
 def _print_report(report: "CalibrationReport") -> None:
-    shape = report.shape
+    shape, printed = report.shape, report.paper_noise_std or {}
     print_table(
         f"{report.trust} {report.rhythm}, mechanism {report.mechanism} ({report.calibration}): "
         f"S={shape.states}, A={shape.actions}, H={shape.horizon}, {report.users:,} users",
@@ -182,10 +183,10 @@ def _print_report(report: "CalibrationReport") -> None:
         [
             (
                 f"{name} (derived)" if name in report.derived else name,
-                _number(noise),
-                _number(report.expected_count[name]),
+                rounded_noise(noise),
+                rounded_noise(report.expected_count[name]),
                 _share(noise, report.expected_count[name]),
-                _number((report.paper_noise_std or {}).get(name)),
+                rounded_noise(printed[name]) if name in printed else "-",
             )
             for name, noise in report.noise_std.items()
         ],
@@ -207,7 +208,7 @@ def _details(report: "CalibrationReport") -> list[str]:
     lines = [_choice(report)] if report.alternatives else []
     if report.noise_std_per_user:
         noise = next(iter(report.noise_std_per_user.values()))
-        lines.append(f"One user's report: noise std {_number(noise)} per counter.")
+        lines.append(f"One user's report: noise std {rounded_noise(noise)} per counter.")
     if report.noise_bits:
         lines.append(_bits(report.noise_bits))
     if report.noise_cells:
@@ -248,25 +249,25 @@ def _integers(report: "CalibrationReport") -> str:
 
 def _bits(bits: dict[str, float]) -> str:
     """How many noise bits, and how they are drawn."""
-    law = f"one with probability {bits['probability']:.4g}"
+    law = f"one with probability {rounded_down(bits['probability'])}"
     if bits["drawn_from_a_table"]:
         law = "the number of ones drawn from a table"
     return (
         f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {law} "
-        f"(as good as {bits['fair_bits_in_all']:,.0f} fair bits in all)."
+        f"(as good as {math.floor(bits['fair_bits_in_all']):,} fair bits in all)."
     )
 
 
 def _cells(cells: dict[str, Any]) -> list[str]:
     """How many noise cells, class by class."""
     lines = [
-        f"Noise of mean {cells['mean_per_cell']:.6g} on every cell of {cells['classes']} classes, "
-        f"spread over all users."
+        f"Noise of mean {rounded_down(Fraction(cells['lambda']), 6)} on every cell of "
+        f"{cells['classes']} classes, spread over all users."
     ]
     for name, one in cells["of"].items():
         lines.append(
             f"A class of {name} has {one['cells']:,} cells; noise cells from each user: "
-            f"{one['per_user']:,}, blank with probability {1 - one['probability']:.4g}."
+            f"{one['per_user']:,}, blank with probability {rounded_up(1 - one['probability'])}."
         )
     return lines
 
@@ -284,9 +285,11 @@ def _choice(report: "CalibrationReport") -> str:
     """Which mechanism was taken, and what the others would have cost."""
     noise = dict(report.alternatives or {})
     taken = noise.pop(report.mechanism)
-    others = ", ".join(f"{name} {_number(value)}" for name, value in noise.items())
+    others = ", ".join(f"{name} {rounded_noise(value)}" for name, value in noise.items())
     against = f" (against {others})" if others else ""
-    return f"Mechanism {report.mechanism}: the least noise here, std {_number(taken)}{against}."
+    return (
+        f"Mechanism {report.mechanism}: the least noise here, std {rounded_noise(taken)}{against}."
+    )
 
 
 def _relation(report: "CalibrationReport") -> str:
@@ -296,12 +299,6 @@ def _relation(report: "CalibrationReport") -> str:
 def _pair(epsilon: float | None, delta: float | None) -> str:
     first = rounded_up(math.inf if epsilon is None else epsilon)
     return f"({first}, {rounded_up(delta or 0, 3)})"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _share(noise: float, count: float) -> str:

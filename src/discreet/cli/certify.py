@@ -183,12 +183,13 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
 
     claim = certificate.claim
     first, second = certificate.seconds
+    ratio = certificate.bound / (claim.delta or 1)
     rows = [
         ("noise", f"{claim.law.name}: {_short(claim.law.fields())}"),
         ("one user moves", _short(claim.law.moves())),
         ("method", _short(certificate.method)),
-        ("proven bound", rounded_up(float(certificate.bound), 9)),
-        ("bound / delta", f"{certificate.ratio:.9f}" if claim.delta else "exact, delta is 0"),
+        ("proven bound", rounded_up(certificate.bound, 9)),
+        ("bound / delta", rounded_up(ratio, 9) if claim.delta else "exact, delta is 0"),
         ("time", f"{first:.2f} s for the bound, {second:.2f} s for the check with integers"),
     ]
     print_table(

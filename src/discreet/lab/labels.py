@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from discreet.lab.results import Facts, Series
 from discreet.lab.tasks import Promise
-from discreet.privacy.guarantee import rounded_up
+from discreet.privacy.guarantee import rounded_noise, rounded_up
 
 TITLES = {
     "regret": "Regret against users",
@@ -69,7 +69,7 @@ def labels_of(group: Sequence[Series]) -> list[str]:
     for label, one in zip(labels, group, strict=True):
         deltas[label].add(one.facts["delta"])
     return [
-        f"{label}, δ = {one.facts['delta']:g}" if len(deltas[label]) > 1 else label
+        f"{label}, δ = {rounded_up(one.facts['delta'], 3)}" if len(deltas[label]) > 1 else label
         for label, one in zip(labels, group, strict=True)
     ]
 
@@ -85,7 +85,7 @@ def trust_words(facts: Facts, promise: Promise) -> str:
     if promise["notion"] == "none":
         return "no privacy"
     if promise["epsilon"] is None:  # several claims may deliver nothing: their lines need names
-        return f"{facts['trust']}, no ε (claimed {facts['epsilon']:g})"
+        return f"{facts['trust']}, no ε (claimed {rounded_up(facts['epsilon'])})"
     epsilon = promise["epsilon"]
     printed = " (paper's constants)" if facts["calibration"].startswith("paper") else ""
     return f"{facts['trust']}, ε = {rounded_up(epsilon)}{printed}"
@@ -95,7 +95,7 @@ def label_of(series: Series) -> str:
     """One line by itself, everything said: learner, trust model, epsilon, delta."""
     text = _words(series, learner=name_of(series.facts))
     private = series.guarantee["notion"] != "none"
-    return f"{text}, δ = {series.facts['delta']:g}" if private else text
+    return f"{text}, δ = {rounded_up(series.facts['delta'], 3)}" if private else text
 
 
 def name_of(facts: Facts) -> str:
@@ -117,12 +117,8 @@ def noise_of(noise: Mapping[str, float]) -> str:
     """``transitions 25.4, rewards 25.4``: standard deviation on one counter of each statistic.
 
     >>> noise_of({"transitions": 2534.7, "rewards": 0.0})
-    'transitions 2,535, rewards 0'
+    'transitions 2,534, rewards 0'
     """
     known = [name for name in _STATISTICS if name in noise]
     names = [*known, *sorted(noise.keys() - set(known))]
-    return ", ".join(f"{name} {_four_digits(noise[name])}" for name in names) or "unknown"
-
-
-def _four_digits(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+    return ", ".join(f"{name} {rounded_noise(noise[name])}" for name in names) or "unknown"

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from discreet.lab.results import Series
 from discreet.lab.spec import LearnerRow
+from discreet.privacy.guarantee import rounded_up
 
 Style: TypeAlias = str | tuple[int, tuple[int, ...]]
 """A line style as Matplotlib names it, or as dashes."""
@@ -104,5 +105,5 @@ def lines_by_claim(series: Sequence[Series]) -> list[Line]:
         number = algorithms.index(name) if single else claims.index(epsilon)
         style = STYLES[(1 + number) % len(STYLES)]
         said = "ε" if kept else "claimed ε"
-        lines.append((one, f"{name}, {said} = {epsilon:g}", (colour, style)))
+        lines.append((one, f"{name}, {said} = {rounded_up(epsilon)}", (colour, style)))
     return lines

@@ -10,7 +10,7 @@ from discreet._plain import Plain
 from discreet._types import BoolArray, FloatArray
 from discreet.mdp.vocabulary import Vocabulary
 from discreet.offline.policy import DEFER, DeferringPolicy
-from discreet.privacy.guarantee import Guarantee, said
+from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, said
 from discreet.privacy.ledger import Account
 
 FORMAT = "discreet-fit-1"
@@ -137,11 +137,11 @@ class Fit:
         cells, rows = acts.size, int(self.declared.sum())
         unseen = rows - int((cover.actions & self.declared).sum())
         dark = int((~cover.behaviour).sum())
-        error = f"{self.behaviour_value:.4g} +- {self.behaviour_error:.2g} per episode"
+        error = f"{self.behaviour_value:.4g} +- {rounded_up(self.behaviour_error, 2)} per episode"
         unit = f"of at most {len(self.policy.actions)}: rewards count from 0 to 1 a step"
         return [
             ("today", f"{error}, {unit} (estimate and standard error)"),
-            ("this policy", f"{self.lower_value:.4g} or more ({self._claim()})"),
+            ("this policy", f"{rounded_down(self.lower_value)} or more ({self._claim()})"),
             ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
              "all steps; elsewhere it DEFERs to today's behaviour"),
             ("could not see", f"{unseen} of {rows} declared actions, and anything at all in {dark} "
@@ -154,9 +154,12 @@ class Fit:
         ]  # fmt: skip
 
     def _claim(self) -> str:
+        width = rounded_up(self.width, 6)
         if self.gain > 0:
-            return f"today less {self.width:g} standard errors, plus a cautious {self.gain:.2g}"
-        return f"today less {self.width:g} standard errors: nothing better was found"
+            return (
+                f"today less {width} standard errors, plus a cautious {rounded_down(self.gain, 2)}"
+            )
+        return f"today less {width} standard errors: nothing better was found"
 
     def _table(self) -> list[str]:
         names, horizon = self.names, len(self.policy.actions)

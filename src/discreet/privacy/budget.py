@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from discreet import _validate
 from discreet.errors import BudgetError, InvalidInputError
+from discreet.privacy.guarantee import rounded_up
 
 Number = float | Fraction
 
@@ -45,7 +46,7 @@ class Cost:
 
     def __str__(self) -> str:
         """The two numbers as a person writes them."""
-        return f"epsilon {float(self.epsilon):.12g}, delta {float(self.delta):.12g}"
+        return f"epsilon {rounded_up(self.epsilon, 28)}, delta {rounded_up(self.delta, 28)}"
 
 
 class Budget:

@@ -38,6 +38,7 @@ from discreet.privacy.calibration.crowds import honest_users
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
 from discreet.privacy.calibration.losses import epsilon_of_moves
 from discreet.privacy.calibration.search import NoiseBits
+from discreet.privacy.guarantee import rounded_down
 
 _NEGLIGIBLE = 1e-30
 
@@ -76,7 +77,7 @@ class PrintedShuffle:
         return (
             f"printed integers show their multiset, which betrays a user at every epsilon with "
             f"probability 2^-ceil(tau/n) in a batch of n <= tau = {self.tau:,.0f} users, "
-            f"1 - tau/(2n) in a larger one: delta = {delta:g} is refuted from "
+            f"1 - tau/(2n) in a larger one: delta = {rounded_down(delta, 6)} is refuted from "
             f"n = {self.refuted_from(delta):,} on, nothing is proven below"
         )
 

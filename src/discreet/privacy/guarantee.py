@@ -1,12 +1,15 @@
 """`Guarantee`: what is promised, to whom, against whom, under which assumptions.
 
 An epsilon is never printed without its notion, delta, unit and neighbouring relation, and never
-rounded to something smaller: `rounded_up` writes every epsilon and delta that this package shows.
+rounded to something smaller: `rounded_up` and `rounded_down` write every number that a promise
+consists of or rests on. What a promise may cost is rounded up; noise, and what others are allowed,
+is rounded down.
 """
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from typing import Literal
 
 from discreet import _validate
@@ -30,8 +33,7 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     ),
     "LDP": ("nobody is trusted; the user's own device adds the noise honestly", _DISTINCT),
     "SDP": (
-        "the shuffler does not collude with the analyser and forwards all messages of a batch or "
-        "none",
+        "the shuffler does not collude with the analyser and forwards a batch whole or not at all",
         "all users of a batch add their noise honestly",
         _DISTINCT,
     ),
@@ -46,7 +48,8 @@ def shuffled(honest: float, noise: str) -> tuple[str, ...]:
     >>> shuffled(0.9, "noise")[1]
     'at least 0.9 of the users of a batch add their noise honestly'
     """
-    who = "all users" if honest == 1 else f"at least {honest:.4g} of the users"
+    # All digits: a larger fraction is more than was asked for, a smaller one less than is needed.
+    who = "all users" if honest == 1 else f"at least {float(honest)!r} of the users"
     share = f"{who} of a batch add their {noise} honestly"
     return tuple(share if "honestly" in text else text for text in ASSUMPTIONS["SDP"])
 
@@ -57,10 +60,10 @@ REHEARSED = "SIMULATED, protects nobody"
 NEIGHBOURS = "replace-one"
 
 
-def rounded_up(value: float, digits: int = 4) -> str:
+def rounded_up(value: float | Fraction, digits: int = 4) -> str:
     """An epsilon or delta to read: the least number of ``digits`` digits that is not below it.
 
-    A double stands for its shortest decimal: 0.1 is one tenth.
+    A double stands for its shortest decimal: 0.1 is one tenth. Fractions are taken as they are.
 
     >>> rounded_up(1.00049), rounded_up(0.1), rounded_up(1e-6), rounded_up(float("inf"))
     ('1.001', '0.1', '1e-06', 'inf')
@@ -68,11 +71,11 @@ def rounded_up(value: float, digits: int = 4) -> str:
     return _rounded(value, digits, ROUND_CEILING)
 
 
-def rounded_down(value: float, digits: int = 4) -> str:
-    """A lower bound on an epsilon or delta to read: the greatest number that is not above it.
+def rounded_down(value: float | Fraction, digits: int = 4) -> str:
+    """Noise, or a lower bound, to read: the greatest number that is not above it.
 
-    >>> rounded_down(0.99999), rounded_down(0.05)
-    ('0.9999', '0.05')
+    >>> rounded_down(0.99999), rounded_down(0.05), rounded_down(Fraction(2, 3))
+    ('0.9999', '0.05', '0.6666')
     """
     return _rounded(value, digits, ROUND_FLOOR)
 
@@ -95,12 +98,23 @@ def odds(epsilon: float) -> str:
     )
 
 
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    exact = Decimal(repr(float(value)))
-    if not exact.is_finite() or not exact:
-        return f"{float(value):g}"
-    last = Decimal((0, (1,), exact.adjusted() - digits + 1))
-    return f"{float((exact / last).to_integral_value(rounding) * last):.{digits}g}"
+def rounded_noise(deviation: float) -> str:
+    """A standard deviation in a table: four digits, and all those before the point.
+
+    >>> rounded_noise(25.3478), rounded_noise(2534.78)
+    ('25.34', '2,534')
+    """
+    return f"{math.floor(deviation):,}" if deviation >= 1000 else rounded_down(deviation)
+
+
+def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
+    context = Context(prec=digits, rounding=rounding)
+    if isinstance(value, Fraction):
+        exact = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    else:
+        exact = context.plus(Decimal(repr(float(value))))
+    text = f"{float(exact):.{min(digits, 15)}g}"
+    return text if Decimal(text) == exact else str(exact)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,6 +150,9 @@ def test_the_ratio_of_a_pure_claim_is_its_bound():
 def test_sentences():
     assert certificate().sentence() == "delta(1) <= 5e-07 <= 1e-06 is proven."
     assert "<= 0.333333334 <= 0.5 is" in certificate("1/3", "1/2").sentence()  # never less
+    # What is refused by a hair is not said to be equal.
+    near = certificate(Fraction(1, 8) + Fraction(1, 10**12), "1/8").sentence()
+    assert "is 0.125000001, above 0.125;" in near
     said = certificate("1/4", "1/8").sentence()
     assert said.startswith("Not certified: the best bound on delta(1) is 0.25, above 0.125;")
     assert "too coarse" in said

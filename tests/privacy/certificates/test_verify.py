@@ -361,3 +361,17 @@ def test_what_was_proven_is_printed_in_one_sentence(tmp_path, capsys):
 def test_powers_are_rounded_up(base, times):
     exact = base**times * verify.ONE
     assert exact <= verify.power(base, times) <= exact * (1 + Fraction(1, 10**60))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(1, 3), "0.333333334"),
+        (Fraction(1, 4), "0.25"),
+        (Fraction(1, 10**7) + Fraction(1, 10**30), "1.00000001e-07"),
+        (Fraction(1, 10**400), "1E-400"),
+        (Fraction(0), "0"),
+    ],
+)
+def test_a_bound_is_never_printed_smaller_than_it_is(value, text):
+    assert verify._above(value) == text

@@ -29,7 +29,7 @@ def test_flips_of_all_moved_bits_together_deliver_epsilon(epsilon, units):
 
 def test_the_printed_probability_is_none_when_epsilon_is_small():
     trust = Local(1, mechanism="randomized-response", calibration="paper")
-    with pytest.raises(CalibrationError, match=r"not a probability when epsilon < H·ln 2 = 1\.39"):
+    with pytest.raises(CalibrationError, match=r"not a probability when epsilon < H·ln 2 = 1\.387"):
         trust.calibrate(SHAPE)
 
 

@@ -23,6 +23,12 @@ def test_the_promise_is_never_rounded_to_something_smaller():
     assert said == "(1.001, 1.01e-06)-SDP, one user's whole episode, replace-one"
 
 
+def test_no_more_users_may_collude_than_are_covered():
+    [covered] = [who for who in charter(honest=Fraction("0.3333334")).collusion if "up to" in who]
+    assert covered == "up to 66.66% of a batch's users with analyser"
+    assert "up to 10% of a batch's users with analyser" in charter(honest=Fraction(9, 10)).collusion
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

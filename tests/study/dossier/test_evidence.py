@@ -6,6 +6,7 @@ import pytest
 
 import discreet
 from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms._laws import GaussianLaw
 from discreet.study.dossier import evidence
 from discreet.study.dossier.evidence import examined, noise_lines, proofs
@@ -36,7 +37,7 @@ def test_batches_of_every_trust_model(trust):
     lines = dict(noise_lines(plan, [100]))
     assert lines["mechanism"] == plan.mechanism
     deviation = plan.noise_variance(100)["rewards"] ** 0.5
-    assert lines["noise on a counter of rewards"].startswith(f"{deviation:.4g} users (")
+    assert lines["noise on a counter of rewards"].startswith(f"{rounded_noise(deviation)} users (")
 
 
 def test_a_law_in_halves_of_a_user_says_so():

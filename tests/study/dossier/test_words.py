@@ -28,6 +28,13 @@ def test_bounds_are_rounded_up(epsilon):
     assert "one in 1,000,000" in said[2] or "one in 999,999" in said[2]
 
 
+def test_what_is_beyond_doubles_is_not_said_to_be_less():
+    said = words.in_numbers(Guarantee(notion="JDP", epsilon=800.0, delta=3e-7))
+    assert "more than inf times" in said[0]
+    assert "at most 100% of cases" in said[1]
+    assert "one in 3,333,333." in said[2]
+
+
 def test_a_large_delta_makes_guesses_better():
     said = words.in_numbers(Guarantee(notion="JDP", epsilon=1.0, delta=0.25))
     assert f"at most {math.ceil(1000 * (math.e + 0.25) / (math.e + 1)) / 10:g}%" in said[1]

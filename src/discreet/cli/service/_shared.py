@@ -30,11 +30,13 @@ def said(charter: "Charter") -> dict[str, Plain]:
 
 def show_charter(charter: "Charter") -> None:
     """A charter, and what collusion gives."""
+    from discreet.privacy.guarantee import rounded_down
+
     rows = [
         ["study", charter.id.hex()],
         ["purpose", charter.purpose],
         ["promise", charter.promise],
-        ["noise per cell", f"{float(charter.mean):g} (certified)"],
+        ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
         ["least batch", f"{charter.least_users} users"],
     ]
     print_table("Charter", ["what", "value"], rows)

@@ -61,6 +61,7 @@ from discreet.privacy.calibration.closed_forms import (
 )
 from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf, poisson_pmf
 from discreet.privacy.calibration.losses import Composition, Grid
+from discreet.privacy.guarantee import rounded_up
 
 _RESOLUTION = 0.02
 """Grid step in root-mean-square losses of one class: raises their variance by at most 1e-4."""
@@ -259,7 +260,7 @@ def _step(mean: float) -> float:
     _validate.positive(mean=mean)
     if mean > _LARGEST_MEAN:
         raise CalibrationError(
-            f"Noise of mean {mean:.3g} per cell is too much to compose exactly (at most "
+            f"Noise of mean {rounded_up(mean, 3)} per cell is too much to compose exactly (at most "
             f"{_LARGEST_MEAN:g}); ask for a larger epsilon."
         )
     return _RESOLUTION * math.sqrt(2 / mean)

@@ -18,6 +18,7 @@ from discreet.errors import CalibrationError
 from discreet.privacy.calibration.limits import check_delta
 from discreet.privacy.calibration.roots import bracketed_root
 from discreet.privacy.calibration.tails import gaussian_delta_above, in_doubles
+from discreet.privacy.guarantee import rounded_up
 
 _SMALL_RATIO = 0.05
 """Of L2 to sigma: below it doubles lose more than two digits, and all of them in the end."""
@@ -125,7 +126,7 @@ def laplace_scale(l1: float, epsilon: float) -> float:
     scale = float(l1 / epsilon)
     if scale > _LARGEST_LAPLACE:
         raise CalibrationError(
-            f"Noise of scale {scale:.3g} for epsilon={float(epsilon):g} would leave the integers "
+            f"Noise of scale {scale:.3g} for epsilon={float(epsilon)!r} would leave the integers "
             f"that double precision holds exactly; ask for a larger epsilon."
         )
     while Fraction(scale) * promised < Fraction(l1):
@@ -165,9 +166,9 @@ def flip_probability(epsilon: float, bits: int = 1) -> float:
     promised = min(_validate.exact(epsilon), Fraction(float(epsilon))) / bits
     if promised < _LEAST_BIT:
         raise CalibrationError(
-            f"Expected epsilon >= {float(_LEAST_BIT * bits):.3g} (1e-12 for each of {bits} bits), "
-            f"got epsilon={epsilon!r}: a flip probability that close to 1/2 is no double; use a "
-            f"larger epsilon or mechanism='laplace'."
+            f"Expected epsilon >= {rounded_up(_LEAST_BIT * bits, 3)} (1e-12 for each of {bits} "
+            f"bits), got epsilon={epsilon!r}: a flip probability that close to 1/2 is no double; "
+            f"use a larger epsilon or mechanism='laplace'."
         )
     least = 1 / (_exp_below(min(promised, Fraction(_LARGEST_BIT))) + 1)
     q = float(least)

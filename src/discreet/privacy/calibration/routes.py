@@ -39,6 +39,7 @@ from discreet.privacy.calibration.losses import (
     epsilon_of_moves,
     epsilon_of_shifts,
 )
+from discreet.privacy.guarantee import rounded_down, rounded_up
 
 Kind = Literal["exact", "pessimistic", "approximate"]
 
@@ -64,7 +65,9 @@ class Route:
     def __str__(self) -> str:
         """Name, epsilon and label, for messages."""
         label = "bound" if self.bound else self.kind
-        return f"{self.name} {self.epsilon:.10g}" + (f" ({label})" if label != "exact" else "")
+        return f"{self.name} {rounded_up(self.epsilon, 10)}" + (
+            f" ({label})" if label != "exact" else ""
+        )
 
 
 def cross_check(
@@ -102,7 +105,8 @@ def cross_check(
         raise CalibrationError(f"A pessimistic route lies below the exact epsilon: {listing}.")
     found = max(exact) if exact else min(above)
     if not found <= at_most * (1 + _ROUNDING) + _ROOT:
-        raise CalibrationError(f"The promised epsilon {at_most:.10g} is not delivered: {listing}.")
+        promised = rounded_down(at_most, 10)
+        raise CalibrationError(f"The promised epsilon {promised} is not delivered: {listing}.")
     return found
 
 

@@ -30,6 +30,7 @@ from discreet import _validate
 from discreet._types import FloatArray
 from discreet.errors import CalibrationError
 from discreet.privacy.calibration.lattice import sum_of_gaussians
+from discreet.privacy.guarantee import rounded_down
 from discreet.privacy.sampling.samplers import check_scale
 
 _LONGEST_SUM = 400_000
@@ -72,7 +73,7 @@ def two_lattice_delta(coarse: Moved, fine: Moved, epsilon: float) -> float:
     if fine.sigma < _FINE or coarse.by != 1:
         raise CalibrationError(
             f"Expected fine noise of at least {_FINE:g} units and coarse moves by one, got "
-            f"sigma={fine.sigma:g} and {coarse.by}; use a smaller epsilon."
+            f"sigma={rounded_down(fine.sigma, 6)} and {coarse.by}; use a smaller epsilon."
         )
     left = float(epsilon) - fine.slack
     if 24 * coarse.sigma * math.sqrt(coarse.cells) > _LONGEST_SUM:

@@ -10,7 +10,7 @@ from discreet._plain import Plain
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.certificates.plans import Claim
-from discreet.privacy.guarantee import rounded_up
+from discreet.privacy.guarantee import rounded_down, rounded_up
 
 FORMAT = "discreet-certificate/1"
 NOT_COVERED = verifier.NOT_COVERED
@@ -69,13 +69,14 @@ class Certificate:
     def sentence(self) -> str:
         """What was found."""
         claim = self.claim
-        pair = f"delta({rounded_up(float(claim.epsilon))})"
+        pair = f"delta({rounded_up(claim.epsilon)})"
         if self.holds:
-            bound, delta = float(self.bound), float(claim.delta)
-            return f"{pair} <= {rounded_up(bound, 9)} <= {rounded_up(delta, 9)} is proven."
+            bound, delta = rounded_up(self.bound, 9), rounded_up(claim.delta, 9)
+            return f"{pair} <= {bound} <= {delta} is proven."
         return (
-            f"Not certified: the best bound on {pair} is {float(self.bound):.9g}, above "
-            f"{float(claim.delta):g}; either the claim is false or the method is too coarse."
+            f"Not certified: the best bound on {pair} is {rounded_up(self.bound, 9)}, above "
+            f"{rounded_down(claim.delta, 9)}; either the claim is false or the method is too "
+            f"coarse."
         )
 
 

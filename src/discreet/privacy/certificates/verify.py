@@ -1137,7 +1137,8 @@ def above(value: Fraction) -> str:
     """Nine digits, rounded up."""
     context = decimal.Context(prec=9, rounding=decimal.ROUND_CEILING)
     number = context.divide(decimal.Decimal(value.numerator), decimal.Decimal(value.denominator))
-    return f"{float(number):.9g}"
+    text = f"{float(number):.9g}"
+    return text if decimal.Decimal(text) == number else str(number)  # below the least double
 
 
 def _is_rational(name: str, value: Any) -> bool:

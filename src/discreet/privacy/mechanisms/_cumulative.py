@@ -25,7 +25,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
-from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
+from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_down, rounded_up
 from discreet.privacy.mechanisms._laws import NoiseLaw
 from discreet.privacy.plans import Fields, StreamPlan, StreamSize, Timed
 from discreet.privacy.releases import StreamRelease
@@ -106,10 +106,11 @@ def check_exact(variance: float, unit: float = 1.0) -> None:
     """Refuse noise so wide that it would lose its low bits, and betray parities, as a double."""
     spread = math.sqrt(variance) / unit
     if not _SPREADS * spread <= _EXACT:
+        most = rounded_down(_EXACT / _SPREADS)
         raise CalibrationError(
-            f"Expected noise of a standard deviation up to {_EXACT / _SPREADS:.3g} steps, got "
-            f"{spread:.3g}: it would leave the integers that double precision holds exactly; use "
-            f"a larger epsilon, or fewer users or releases."
+            f"Expected noise of a standard deviation up to {most} steps, "
+            f"got {rounded_up(spread)}: it would leave the integers that double precision holds "
+            f"exactly; use a larger epsilon, or fewer users or releases."
         )
 
 

@@ -144,7 +144,7 @@ def bounded_radius(units: int, epsilon: float, delta: float) -> int:
         high = math.ceil(high + max(1.0, 0.6 * below) * sigma)
         if high > 10**7:
             raise CalibrationError(
-                f"Bounded noise for epsilon={epsilon:g} needs a radius above 1e7; ask for a "
+                f"Bounded noise for epsilon={epsilon!r} needs a radius above 1e7; ask for a "
                 f"larger epsilon or use mechanism='gaussian'."
             )
     delivered_excess = below

@@ -25,7 +25,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.calibration import closed_forms
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, rounded_up
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
@@ -56,8 +56,9 @@ def _printed_flip(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee
     if rate < math.log(2):
         raise CalibrationError(
             f"Paper 002 flips with probability 1/(e^(epsilon/H) - 1) = {1 / math.expm1(rate):.3g}, "
-            f"which is not a probability when epsilon < H·ln 2 = {reach.horizon * math.log(2):.3g} "
-            f"(got epsilon={trust.epsilon}); use calibration='exact'."
+            f"which is not a probability when epsilon < H·ln 2 = "
+            f"{rounded_up(reach.horizon * math.log(2))} (got epsilon={trust.epsilon}); use "
+            f"calibration='exact'."
         )
     q = 1 / math.expm1(rate)
     if not 0 < q < 1 or q == 0.5:

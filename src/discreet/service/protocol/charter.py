@@ -21,7 +21,7 @@ from discreet.device.description import STATISTICS, Plain, fraction, plain_fract
 from discreet.errors import InvalidInputError
 from discreet.privacy.calibration.crowds import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_up
+from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_down, rounded_up
 from discreet.service.protocol import canonical
 
 VERSION = 1
@@ -266,13 +266,13 @@ class Charter(canonical.Document):
     def promise(self) -> str:
         """One line for a person."""
         stamp = f"{REHEARSED}: " if self.rehearsal else ""
-        pair = f"{rounded_up(float(self.epsilon))}, {rounded_up(float(self.delta), 3)}"
+        pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
         return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"
 
     @property
     def collusion(self) -> dict[str, str]:
         """Who works together -> what that gives them."""
-        covered = f"up to {100 * float(1 - self.honest):g}% of a batch's users with analyser"
+        covered = f"up to {rounded_down(100 * (1 - self.honest))}% of a batch's users with analyser"
         return {
             "shuffler with analyser": "no protection: together they see every episode",
             "shuffler alone, or enroller with analyser, inventing users": (

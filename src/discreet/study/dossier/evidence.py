@@ -26,6 +26,7 @@ from discreet.privacy.auditing.paths.batches import RELEASE, batch_path
 from discreet.privacy.auditing.reports import device
 from discreet.privacy.auditing.roster import entries
 from discreet.privacy.auditing.run import AuditRow, audit
+from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.stored_tree import StoredTree
 from discreet.privacy.plans import BatchPlan, CountsPlan, StreamPlan, with_counts
@@ -231,7 +232,8 @@ def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
     times = [plan.episodes] if isinstance(plan, StreamPlan) else [max(sizes, default=1_000)]
     for users in times:
         for name, variance in plan.noise_variance(users).items():
-            deviation = f"{math.sqrt(variance):.4g} users (standard deviation, {users:,} took part)"
+            noise = rounded_noise(math.sqrt(variance))
+            deviation = f"{noise} users (standard deviation, {users:,} took part)"
             yield f"noise on a counter of {name}", deviation
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from discreet import _validate
 from discreet.privacy.guarantee import Guarantee, rounded_up
 
 Lines = tuple[tuple[str, str, str], ...]
@@ -152,16 +153,16 @@ def in_numbers(guarantee: Guarantee) -> tuple[str, ...]:
     """
     if guarantee.notion == "none":
         return ("Whoever sees what is published may learn everything.",)
-    factor = math.exp(min(guarantee.epsilon, 700.0))
-    right = min(1.0, (factor + guarantee.delta) / (factor + 1))
+    factor = math.exp(guarantee.epsilon) if guarantee.epsilon <= 700 else math.inf
+    right = 1.0 if factor == math.inf else min(1.0, (factor + guarantee.delta) / (factor + 1))
     said = [
         f"Nothing that anybody can see becomes more than {rounded_up(factor, 3)} times as likely "
         f"or unlikely because of what your record says (e^ε, ε = {rounded_up(guarantee.epsilon)}).",
         f"Somebody who must guess which of two records is yours, and knows all the others, is "
-        f"right in at most {math.ceil(1000 * right) / 10:g}% of cases; a coin is right in 50%.",
+        f"right in at most {rounded_up(100 * right, 3)}% of cases; a coin is right in 50%.",
     ]
     if guarantee.delta:
-        one_in = math.floor(1 / guarantee.delta)
+        one_in = math.floor(1 / _validate.exact(guarantee.delta))
         said.append(
             f"Beyond this there is a chance of failure δ = {rounded_up(guarantee.delta, 3)}, "
             f"at most one in {one_in:,}."
