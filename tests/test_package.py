@@ -1,11 +1,16 @@
 """The package as a whole: light to import, lazy, with a small public surface."""
 
+import functools
+import importlib
+import inspect
+
 import pytest
 
 import discreet
 from helpers.loading import loaded
 
 HEAVY = ("numba", "scipy", "matplotlib", "gymnasium", "pyarrow", "opendp", "dp_accounting", "ray")
+PACKAGES = ("", ".lab", ".learners", ".mdp", ".privacy", ".study", ".device")
 
 
 @pytest.mark.core
@@ -24,3 +29,25 @@ def test_every_public_name_exists():
 def test_unknown_attribute_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = discreet.nothing
+
+
+def undocumented(name, value):
+    """Of a public name: what has no docstring, of its own or of what it overrides."""
+    if not inspect.getdoc(value):
+        yield name
+    for member, kept in vars(value).items() if inspect.isclass(value) else ():
+        code = getattr(kept, "__func__", kept)
+        described = inspect.isfunction(code) or isinstance(
+            kept, property | functools.cached_property
+        )
+        if described and not member.startswith("_") and not inspect.getdoc(getattr(value, member)):
+            yield f"{name}.{member}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_a_docstring(package):
+    module = importlib.import_module(f"discreet{package}")
+    public = {name: getattr(module, name) for name in module.__all__}
+    ours = {n: v for n, v in public.items() if callable(v) or inspect.ismodule(v)}
+    assert len(ours) > 3
+    assert [one for name, value in ours.items() for one in undocumented(name, value)] == []

@@ -56,7 +56,6 @@ class _Tee:
         self.text = ""
 
     def write(self, text: str) -> int:
-        """Through, and remembered."""
         self.text += text
         return self._stream.write(text)
 

@@ -138,7 +138,6 @@ def _compared(
 
 
 def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json: bool) -> None:
-    """Side by side."""
     if as_json:
         echo_json({"results": [r.to_dict() for r in reports]})
         return

@@ -299,7 +299,6 @@ _PROMISE = ("epsilon", "delta", "mechanism", "calibration")
 
 
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
-    """No option is ever ignored."""
     if not one.what:
         if one.given:
             raise InvalidInputError(
@@ -483,7 +482,6 @@ class _Display:
         self._bar.stop()
 
     def update(self, outcome: "Outcome | None", finished: int, total: int) -> None:
-        """Show one more finished run."""
         import time
 
         now = time.monotonic()

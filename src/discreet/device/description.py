@@ -36,7 +36,6 @@ Description: TypeAlias = Mapping[str, Plain]
 
 
 def bad(sentence: str) -> DeviceError:
-    """A refused description."""
     return DeviceError("badDescription", sentence)
 
 

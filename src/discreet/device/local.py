@@ -114,7 +114,6 @@ class FlipDevice(Device):
         return [bits]
 
     def _ones(self, episode: Episode, rewards: list[int]) -> list[int]:
-        """The counters that are one."""
         rows, ones, first = episode.rows(self.problem), [], 0
         for name in self.statistics:
             before = 0

@@ -32,7 +32,6 @@ _MAGIC = b"dscr"
 
 
 def with_header(kind: int, batch: bytes, body: bytes) -> bytes:
-    """The whole report."""
     return _MAGIC + bytes([VERSION, kind]) + batch + body
 
 
@@ -63,7 +62,6 @@ def pack_words(numbers: Sequence[int]) -> bytes:
 
 
 def unpack_words(data: bytes) -> list[int]:
-    """The inverse of `pack_words`."""
     return list(struct.unpack(f">{len(data) // 4}I", data))
 
 

@@ -96,5 +96,4 @@ def _place(row: EnvironmentRow) -> str:
 
 
 def _places(cells: Iterable[Cell]) -> list[Cell]:
-    """One cell per environment."""
     return list({_place(cell.environment): cell for cell in cells}.values())

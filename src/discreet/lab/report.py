@@ -118,7 +118,6 @@ def write_report(results: Results) -> Path:
 
 
 def render(results: Results) -> str:
-    """The page as text."""
     experiment = results.experiment
     rows = summarise(results)
     sections = [
@@ -276,7 +275,6 @@ def _policies(results: Results) -> str:
 
 
 def _key(count: int) -> str:
-    """Which colour is which action."""
     if count > _KEY:
         return "The lighter the colour, the larger the number of the action."
     swatches = (

@@ -289,7 +289,6 @@ class Stamp(TypedDict, total=False):
 
 
 def _present() -> Stamp:
-    """What this process runs on."""
     return {
         "schema_version": SCHEMA_VERSION,
         "python": platform.python_version(),

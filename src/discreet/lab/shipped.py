@@ -20,5 +20,4 @@ def text(name: str) -> str:
 
 
 def titles() -> dict[str, str]:
-    """What each shipped experiment shows."""
     return {name: str(tomllib.loads(text(name))["title"]) for name in experiment_names()}

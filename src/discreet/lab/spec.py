@@ -31,7 +31,6 @@ class Titled:
 
     @property
     def title(self) -> str:
-        """The label, or the name."""
         return self.label or self.name
 
 

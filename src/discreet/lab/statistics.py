@@ -93,7 +93,6 @@ class Comparison:
         return self.p_value < _SIGNIFICANT
 
     def __str__(self) -> str:
-        """A plain sentence."""
         facts = (
             f"mean difference {self.difference:+,.0f}, 95% interval "
             f"[{self.low:,.0f}, {self.high:,.0f}], paired over {self.runs} runs, "

@@ -85,7 +85,6 @@ class Cell:
 
     @property
     def trust_name(self) -> str:
-        """The trust model's short name."""
         return trust_name(self.trust)
 
     @functools.cached_property

@@ -53,7 +53,6 @@ def _part(builder: Any, sums: Any, first: int) -> Any:
 
 
 def _sum(builder: Any, sums: Any) -> Any:
-    """Of four."""
     a, b, c, d = (builder.extract_element(sums, _PLACE(k)) for k in range(_NARROW))
     return builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
 

@@ -276,7 +276,6 @@ def occupancies(rows: SparseRows, initial: FloatArray, chosen: FloatArray) -> Fl
 
 @inlined
 def _spread(rows: SparseRows, row: int, mass: float, ahead: FloatArray) -> None:
-    """Add where the mass goes."""
     if rows.dense.shape[0] > 0:
         shares = rows.dense[row]
         for y in range(ahead.shape[0]):

@@ -242,7 +242,6 @@ def _sparse_rows(transitions: FloatArray) -> SparseRows:
 
 
 def _dense(rows: SparseRows, states: int) -> FloatArray:
-    """All rows with their zeros."""
     count = len(rows.pointers) - 1
     if len(rows.entries) == count * states:
         return rows.entries.reshape(count, states)

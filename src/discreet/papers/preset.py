@@ -70,7 +70,6 @@ class Delivered:
     refuted_from: int | None = None
 
     def to_dict(self) -> "dict[str, Plain]":
-        """Plain values."""
         said: dict[str, Plain] = {"epsilon": self.epsilon, "delta": self.delta, "why": self.why}
         return said if self.refuted_from is None else said | {"refuted_from": self.refuted_from}
 

@@ -334,7 +334,6 @@ PRESETS: dict[str, Preset] = {preset.name: preset for preset in _PRESETS}
 
 
 def preset_names() -> list[str]:
-    """All of them."""
     return list(PRESETS)
 
 

@@ -88,7 +88,6 @@ class Line:
 
 
 def _invite(show: "Demo") -> None:
-    """Where people can take part."""
     links = show.links()
     path = show.founded.folder / "enroller" / "links.txt"
     path.write_text("\n".join(links) + "\n", "utf-8")

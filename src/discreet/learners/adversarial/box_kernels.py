@@ -72,7 +72,6 @@ def empty_columns(horizon: int, width: int, actions: int) -> Columns:
 
 @kernel
 def fill_columns(boxes: Boxes, columns: Columns) -> None:
-    """Transpose the boxes."""
     horizon, _, actions, _ = boxes.lower.shape
     for h in range(horizon):
         for x in range(boxes.widths[h]):

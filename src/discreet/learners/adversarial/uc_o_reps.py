@@ -51,7 +51,6 @@ class UcORepsSettings(AdversarialSettings):
 
     @property
     def padded(self) -> bool:
-        """As chosen."""
         return self.padded_losses
 
 

@@ -71,12 +71,10 @@ class UobLbpsSettings(AdversarialSettings):
 
     @property
     def budget_of_losses(self) -> float:
-        """As chosen."""
         return self.loss_share
 
     @property
     def centred(self) -> bool:
-        """With our estimator."""
         return self.loss_estimator == "centred"
 
 
@@ -125,7 +123,6 @@ class UobLbps(AdversarialLearner):
         return run_block(episodes, self.limit, self.settings.centred, self.boxes, self.state)
 
     def shown_settings(self) -> dict[str, Plain]:
-        """And where losses are clipped."""
         return super().shown_settings() | {"loss_limit": self.limit}
 
 

@@ -61,7 +61,6 @@ class AdversarialSettings(Settings):
     public_losses: bool = False
 
     def check(self) -> None:
-        """Multipliers are positive."""
         _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
 
     @property
@@ -118,7 +117,6 @@ class World:
 
     @property
     def episodes(self) -> int:
-        """K."""
         return self.plan.episodes
 
     @property
@@ -239,7 +237,6 @@ class HindsightRegret:
         return self._paid + float(paid.sum()) - best
 
     def curve(self) -> RegretCurve:
-        """Recorded so far."""
         return self._recorder.curve()
 
     def uniform_regret(self) -> float:

@@ -49,7 +49,6 @@ class CountPool:
 
     @classmethod
     def empty(cls, shape: Shape) -> "CountPool":
-        """No users yet."""
         visits = shape.visits
         zeros = np.zeros(shape.transitions)
         return cls(zeros, np.zeros(visits), np.zeros(visits), np.zeros(visits), 0)
@@ -121,7 +120,6 @@ class CountPool:
         return mixed
 
     def to_dict(self) -> dict[str, Plain]:
-        """Plain values."""
         plain = {name: getattr(self, name).tolist() for name in _ARRAYS}
         if self.second is not None:
             visits, variance = self.second
@@ -130,8 +128,6 @@ class CountPool:
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "CountPool":
-        """The inverse of `to_dict`."""
-
         def read(name: str) -> FloatArray:
             return np.array(data[name], np.float64)
 

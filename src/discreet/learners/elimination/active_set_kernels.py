@@ -64,7 +64,6 @@ def _mean(initial: FloatArray, values: FloatArray) -> float:
 def policy_value(
     transitions: FloatArray, initial: FloatArray, rewards: FloatArray, actions: IntArray
 ) -> float:
-    """Value of one deterministic policy."""
     H, X = actions.shape
     value = np.zeros(X)
     for h in range(H - 1, -1, -1):

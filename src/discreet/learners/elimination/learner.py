@@ -115,7 +115,6 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         }
 
     def restore(self, state: JsonObject) -> None:
-        """Resume from `state` of a learner with the same problem and settings."""
         self.position = int(state["position"])
         self.missing = int(state["missing"])
         self._seed = int(state["seed"])

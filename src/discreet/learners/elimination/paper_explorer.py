@@ -173,7 +173,6 @@ class PaperElimination:
         }
 
     def restore(self, state: JsonObject) -> None:
-        """The inverse of `state`."""
         self.active = self.active.unpacked(state["active"])
         self.crude = CountPool.from_dict(state["crude"])
         self.refined = CountPool.from_dict(state["refined"])

@@ -49,7 +49,6 @@ class EnumeratedPolicies:
         return actions
 
     def index(self, policy: IntArray) -> int:
-        """The number of a policy."""
         number = 0
         for h, x in self.points:
             number = number * self.shape.actions + int(policy[h, x])

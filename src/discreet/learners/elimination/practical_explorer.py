@@ -99,7 +99,6 @@ class ImplicitElimination:
         return {"pool": self.pool.to_dict(), "length": self.length}
 
     def restore(self, state: JsonObject) -> None:
-        """The inverse of `state`."""
         self.pool = CountPool.from_dict(state["pool"])
         self.length = float(state["length"])
 

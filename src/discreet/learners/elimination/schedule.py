@@ -24,7 +24,6 @@ class Schedule:
 
     @property
     def users(self) -> int:
-        """Everybody."""
         return sum(map(sum, self.stages)) + self.tail
 
 

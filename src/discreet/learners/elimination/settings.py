@@ -67,7 +67,6 @@ class EliminationSettings(Settings):
 
     @property
     def forgets(self) -> bool:
-        """Whether earlier stages are forgotten."""
         return self.structure == "paper" if self.forgetting is None else self.forgetting
 
     @property

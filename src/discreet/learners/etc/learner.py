@@ -141,7 +141,6 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         }
 
     def restore(self, state: JsonObject) -> None:
-        """Resume from `state` of a learner with the same problem and settings."""
         self._told, self._seed = int(state["told"]), int(state["seed"])
         self._batches = int(state["batches"])
         self._model = ExploredModel.from_dict(state["model"])

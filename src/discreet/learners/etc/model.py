@@ -30,7 +30,6 @@ class ExploredModel:
 
     @classmethod
     def empty(cls, shape: Shape, *, pooled: bool) -> "ExploredModel":
-        """No users yet."""
         rows = (1 if pooled else shape.horizon, shape.states, shape.actions)
         return cls(np.zeros((*rows, shape.states)), *(np.zeros(rows) for _ in range(3)))
 
@@ -87,10 +86,8 @@ class ExploredModel:
         return DeterministicPolicy(actions)
 
     def to_dict(self) -> dict[str, Plain]:
-        """Plain values."""
         return {name: array.tolist() for name, array in vars(self).items()}
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "ExploredModel":
-        """The inverse of `to_dict`."""
         return cls(**{name: np.array(values, np.float64) for name, values in data.items()})

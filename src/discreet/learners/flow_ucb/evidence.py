@@ -36,7 +36,6 @@ class Observed(NamedTuple):
     expected: FloatArray
 
     def only(self, kept: BoolArray) -> "Observed":
-        """Some of the rows."""
         rows = tuple(axis[kept] for axis in self.rows)
         return Observed(rows, *(array[kept] for array in self[1:]))
 
@@ -57,7 +56,6 @@ class Evidence(NamedTuple):
 
     @classmethod
     def empty(cls, layers: int, states: int, actions: int) -> "Evidence":
-        """No users yet."""
         number = np.full((layers, states, actions), -1, np.int64)
         sums = [np.zeros((layers, states, actions, COLUMNS)) for _ in cls._fields[2:]]
         return cls(number, np.zeros((number.size, states)), *sums)
@@ -111,7 +109,6 @@ class Evidence(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Evidence":
-        """The inverse of `to_dict`."""
         evidence = cls.empty(*np.shape(data["number"]))
         for name, array in evidence._asdict().items():
             values = np.array(data[name], array.dtype)

@@ -44,7 +44,6 @@ compared; the figures were not kept."""
 
 
 def nothing_pooled(evidence: Evidence) -> Pooled:
-    """Every step for itself."""
     rows = evidence.number.shape[1:]
     return Pooled(np.zeros(rows, np.bool_), np.zeros(rows, np.bool_))
 

@@ -308,7 +308,6 @@ class FlowUCB(FlowLearner[FlowSettings]):
         }
 
     def restore(self, state: JsonObject) -> None:
-        """Resume from `state`."""
         self._told, self._batches = int(state["told"]), int(state["batches"])
         self._evidence = Evidence.from_dict(state["evidence"])
         self._request = Request.from_dict(state["request"]) if state["request"] else None

@@ -109,7 +109,6 @@ class OwnStepCheck:
 
 
 def _with_own(evidence: Evidence, belief: Belief, verdict: IntArray) -> Belief:
-    """The belief after the verdicts."""
     if not verdict.any():
         return belief
     unchecked, own, rows = verdict == UNCHECKED, verdict >= OWN_GAINS, verdict == OWN_ROW

@@ -17,7 +17,6 @@ class Request(NamedTuple):
     occupancy: FloatArray
 
     def to_dict(self) -> dict[str, Plain]:
-        """Plain values."""
         policy = self.policy
         kind, values = (
             ("actions", policy.actions)
@@ -32,7 +31,6 @@ class Request(NamedTuple):
 
     @classmethod
     def from_dict(cls, data: JsonObject) -> "Request":
-        """The inverse of `to_dict`."""
         policy: DeterministicPolicy | StochasticPolicy
         if "actions" in data:
             policy = DeterministicPolicy(np.array(data["actions"], np.int64))

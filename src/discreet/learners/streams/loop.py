@@ -169,7 +169,6 @@ class _Coefficients:
         self._rows: Floats = np.zeros((0, 0))
 
     def of(self, first: int, count: int) -> Floats:
-        """One row per episode."""
         if first + count > self._first + len(self._rows):
             last = min(self._learner.plan.episodes, first + max(count, _COEFFICIENTS))
             self._first = first

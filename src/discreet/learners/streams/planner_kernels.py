@@ -86,11 +86,9 @@ class Pointer(types.WrapperAddressProtocol):  # type: ignore[misc, unused-ignore
         self._compiled = compiled  # keeps the code alive
 
     def __wrapper_address__(self) -> int:
-        """Where it begins."""
         return int(self._address)
 
     def signature(self) -> Any:
-        """That of all planners."""
         return PLANNER
 
 

@@ -83,7 +83,6 @@ class PrivateUcbPoSettings(NoisyBonusSettings, OptimistSettings):
     }
 
     def check(self) -> None:
-        """Multipliers may be zero, not negative."""
         super().check()
         not_negative(rate_scale=self.rate_scale)
 
@@ -142,7 +141,6 @@ class PrivateUcbVi(_NoisyOptimist):
         return D
 
     def bonus(self, h: int, model: Model, values: Floats, users: int) -> Floats:
-        """The bonus of both uncertainties."""
         root, linear = self.factors(np.array([users]))
         D = model.visits[model.step(h)]
         known: Floats = root[0] / np.sqrt(D) + linear[0] / D
@@ -156,7 +154,6 @@ class PrivateUcbVi(_NoisyOptimist):
         return root, self.settings.privacy_scale * (3 * E + H * (S * E + 2 * E))
 
     def coefficients(self, users: Ints) -> Floats:
-        """The same factors for the compiled planner."""
         root, linear = self.factors(users)
         error = self.errors(users)
         return self.table(users, model=1, minimum=1, error=error, root=root, linear=linear)
@@ -215,7 +212,6 @@ class PrivateUcbPo(PrivateUcbVi):
         return start
 
     def coefficients(self, users: Ints) -> Floats:
-        """The same factors for the compiled planner."""
         root, linear = self.factors(users)
         return self.table(
             users,
@@ -257,7 +253,6 @@ class Pucb(_NoisyOptimist):
         return np.full(len(users), root), 3 * scale * E, 2 * scale * E**2
 
     def coefficients(self, users: Ints) -> Floats:
-        """The same factors for the compiled planner."""
         E = self.errors(users)
         root, linear, square = self.factors(users)
         return self.table(

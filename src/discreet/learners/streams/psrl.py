@@ -47,7 +47,6 @@ class PsrlSettings(StreamSettings):
     prior: float = 1.0
 
     def check(self) -> None:
-        """A Dirichlet parameter is positive."""
         super().check()
         _validate.positive(prior=self.prior)
 
@@ -80,7 +79,6 @@ class Psrl(StreamLearner):
     settings: PsrlSettings
 
     def next_policy(self, counts: PrivateCounts) -> DeterministicPolicy:
-        """Draw a model, solve it."""
         shape = self.problem.shape
         transitions, rewards = self.draw_model(counts)
         values = np.zeros(shape.states)
@@ -167,7 +165,6 @@ class LdpPsrl(Psrl):
 
     @property
     def noise_share(self) -> float:
-        """C."""
         return self.settings.privacy_scale
 
 

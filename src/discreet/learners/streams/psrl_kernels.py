@@ -77,7 +77,6 @@ def first_memory(q: tuple[int, int, int], pairs: int, words: WordArray) -> Float
 
 
 def fresh_words(rng: np.random.Generator) -> WordArray:
-    """States of all generators."""
     return rng.integers(0, 1 << 64, _WORDS, np.uint64)
 
 

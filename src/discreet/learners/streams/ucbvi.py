@@ -107,7 +107,6 @@ class Optimist(StreamLearner):
         """``[S, A]``: the bonus at step h, given the values of step h + 1; inf: unknown."""
 
     def next_policy(self, counts: PrivateCounts) -> Policy:
-        """Backward induction with bonuses."""
         shape = self.problem.shape
         model = self.model(counts)
         values = np.zeros(shape.states)
@@ -135,7 +134,6 @@ class Optimist(StreamLearner):
         return math.log(total / self.settings.failure)
 
     def state(self) -> dict[str, Floats]:
-        """Q of the episode before."""
         return {"q": self.q}
 
     def planner(self) -> Callable[..., None] | None:
@@ -145,7 +143,6 @@ class Optimist(StreamLearner):
         return optimistic_policy
 
     def memory(self) -> Floats:
-        """Q starts at H."""
         return np.full((1, *self.problem.shape.visits), float(self.problem.shape.horizon))
 
     def table(self, users: Ints, **columns: Floats | float) -> Floats:
@@ -262,7 +259,6 @@ class Ucbvi(ValidOptimist):
             return np.where(n > 0, self.settings.bonus_scale * total, np.inf)
 
     def coefficients(self, users: Ints) -> Floats:
-        """The same factors for the compiled planner."""
         H, S, A, log = self._sizes()
         scale, terms = self.settings.bonus_scale, self.settings.terms
         if self.settings.bonus == "hoeffding":
@@ -340,7 +336,6 @@ class DpUcbvi(ValidOptimist):
             return np.where(n > 0, total, np.inf)
 
     def coefficients(self, users: Ints) -> Floats:
-        """The same factors for the compiled planner."""
         H, S, A, iota = self._sizes()
         E = self.errors(users)
         terms, scale = self.settings.terms, self.settings.bonus_scale

@@ -101,7 +101,6 @@ class Users:
         self._numbers: dict[str, int] = {}
 
     def decide(self, cell: object) -> int:
-        """The number of a user."""
         name = _user_name(cell)
         number = self._numbers.setdefault(name, len(self.names))
         if number == len(self.names):

@@ -43,7 +43,6 @@ class CsvSource:
             yield Part({name: values[name] for name in columns}, np.array(lines))
 
     def at(self, place: int) -> str:
-        """A row's place in words."""
         return f"line {place} of {self._title}"
 
     def _blocks(self, size: int) -> Iterator[tuple[list[int], list[list[str]]]]:

@@ -34,7 +34,6 @@ class _Episodes:
         self._rows = rows[np.lexsort((rows.steps, rows.users))]
 
     def trajectories(self) -> Trajectories:
-        """All episodes."""
         closing = self._closing()
         self._check_order(closing)
         following = self._following()

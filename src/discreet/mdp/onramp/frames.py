@@ -36,7 +36,6 @@ class FrameSource:
         yield Part(lists, np.arange(sizes[columns[0]]))
 
     def at(self, place: int) -> str:
-        """A row's place in words."""
         return f"row {place} (the first is 0)"
 
 

@@ -32,7 +32,6 @@ class ParquetSource:
             first += batch.num_rows
 
     def at(self, place: int) -> str:
-        """A row's place in words."""
         return f"row {place} (the first is 0) of {self._title}"
 
 

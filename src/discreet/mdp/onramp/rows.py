@@ -47,7 +47,6 @@ class Rows:
     places: IntArray
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(self.users)
 
     def __getitem__(self, chosen: IntArray) -> "Rows":
@@ -85,7 +84,6 @@ class _Reader:
         }
 
     def read(self, part: Part) -> Rows:
-        """The rows of one part."""
         recorded = self._layout.column("next_state") in self.columns
         return Rows(
             users=self._named("user", part),

@@ -33,7 +33,6 @@ class Looks(NamedTuple):
 
     @classmethod
     def of(cls, counts: PrivateCounts) -> "Looks":
-        """What this release holds."""
         variance = counts.noise_variance
         left, spread = _left(counts)
         return cls(

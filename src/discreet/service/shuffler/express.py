@@ -61,7 +61,6 @@ class Express:
         self._most = shuffler.largest_report
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope.get("path") != REPORTS or scope.get("method") != "POST":
             await self._hand_on(scope, receive, send)
             return

@@ -36,7 +36,6 @@ class PromptProtocol(HttpToolsProtocol):
     _reader: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Somebody is there."""
         super().connection_made(transport)
         self._wait()
 
@@ -62,7 +61,6 @@ class PromptProtocol(HttpToolsProtocol):
             self._reader = self.loop.call_later(self.answer_seconds, self._give_up)
 
     def resume_writing(self) -> None:
-        """They have read."""
         super().resume_writing()
         self._stop_reader()
 
@@ -80,7 +78,6 @@ class PromptProtocol(HttpToolsProtocol):
             self._reader = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Somebody has gone."""
         self._stop()
         self._stop_reader()
         super().connection_lost(exc)

@@ -138,7 +138,6 @@ class Shuffler:
             raise Refusal("badManifest", str(error)) from None
 
     async def manifest(self) -> bytes:
-        """Of the open batch."""
         row = await self.run(self._store.live)
         if row is None or row.state != "open":
             raise Refusal("noOpenBatch")
@@ -168,7 +167,6 @@ class Shuffler:
         return await self.run(self._store.done, number)
 
     async def totals(self) -> dict[str, int]:
-        """Public numbers."""
         return await self.run(self._store.totals)
 
     async def live(self) -> BatchState | None:

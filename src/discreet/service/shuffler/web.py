@@ -57,7 +57,6 @@ def public(endpoints: Iterable[tuple[str, str, Endpoint]]) -> list[Route]:
 
 
 def problem(code: str) -> Response:
-    """The answer that refuses."""
     status, headers = PROBLEMS[code].status, headers_of(code)
     return Response(document(code), status, media_type=MEDIA_TYPE, headers=headers)
 

@@ -46,15 +46,12 @@ class Page:
         self._index = own.joinpath("index.html").read_bytes()
 
     def routes(self) -> tuple[tuple[str, str, Serve], ...]:
-        """Path, method and what answers."""
         return (("/", "GET", self.index), ("/page/{name}", "GET", self.file))
 
     async def index(self, _: Request) -> Response:
-        """The page."""
         return _answer(self._index, "html")
 
     async def file(self, request: Request) -> Response:
-        """One of its files."""
         name = request.path_params["name"]
         if name not in self._files:
             raise Refusal("notFound")

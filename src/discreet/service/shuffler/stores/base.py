@@ -65,7 +65,6 @@ class BatchState:
 
     @property
     def number(self) -> int:
-        """Of the manifest."""
         return self.announced.manifest.number
 
 

@@ -142,7 +142,6 @@ class PostgresStore(Store):
                 db.cancel_safe(timeout=_PATIENCE)
 
     def close(self) -> None:
-        """Close the connection."""
         if self._db is not None:
             self._db.close()
 

@@ -134,7 +134,6 @@ class SqliteStore(Store):
             self.untidy = bool(busy)
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
         os.close(self._lock)
 
