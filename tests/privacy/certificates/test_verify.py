@@ -374,4 +374,4 @@ def test_powers_are_rounded_up(base, times):
     ],
 )
 def test_a_bound_is_never_printed_smaller_than_it_is(value, text):
-    assert verify._above(value) == text
+    assert verify.above(value) == text

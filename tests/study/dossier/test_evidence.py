@@ -8,6 +8,7 @@ import discreet
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms._laws import GaussianLaw
+from discreet.privacy.mechanisms.stored_tree import on_disk
 from discreet.study.dossier import evidence
 from discreet.study.dossier.evidence import examined, noise_lines, proofs
 
@@ -50,7 +51,7 @@ def test_a_law_in_halves_of_a_user_says_so():
 
 def test_a_central_stream():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
-    plan = trust.calibrate(SHAPE, rhythm="stream", episodes=100)
+    plan = on_disk(trust.calibrate(SHAPE, rhythm="stream", episodes=100))
     found = examined(plan, "central", quiet)
     assert found.holds(1.0)
     assert "too many to list" in found.unlisted

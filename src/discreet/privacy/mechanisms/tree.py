@@ -205,11 +205,9 @@ class _TreeRun(NoiseRun):
 
         for strip in strips(*out.shape):
             # Exactly one node that prefixes use closes at each time.
-            shape, draws = out[strip].shape, self._noise.draws
-            once = draws == 1
-            fresh = (
-                law.draw(self.sampler, shape) if once else law.draw_sum(self.sampler, draws, shape)
-            )
+            fresh = law.draw(self.sampler, out[strip].shape)
+            for _ in range(1, self._noise.draws):
+                fresh += law.draw(self.sampler, out[strip].shape)
             tree_prefix(fresh, first + strip.start, self._nodes, self._total, out[strip])
 
 
