@@ -70,7 +70,7 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
 
 def _misused(path: Path, view: Additive, secure: bool) -> list[str]:
     """Noise that is drawn for nothing (only simulated noise is drawn ahead), users for nothing."""
-    unused = secure and not np.abs(view.response).any(axis=0).all()
+    unused = secure and not path.ahead and not np.abs(view.response).any(axis=0).all()
     moves = zip(path.neighbours, view.moves, strict=True)
     still = any(label.startswith(EVERYTHING) and not move.any() for label, move in moves)
     return [UNUSED] * unused + [FORGOTTEN] * still

@@ -28,6 +28,7 @@ class Path:
         simulated: draws stand for sums over users, so how many there are may follow the data.
         window: scalar draws to enumerate, if not all (first, last).
         blocks: noise is handed out ahead and added to true counts by the caller.
+        ahead: noise is drawn now for what will be published later.
         thorough: short enough to be run hundreds of times.
         secure: the kinds of sampler to go through with.
     """
@@ -42,6 +43,7 @@ class Path:
     simulated: bool = False
     window: tuple[int, int] | None = None
     blocks: bool = False
+    ahead: bool = False
     thorough: bool = True
     secure: tuple[bool, ...] = field(default=(False, True))
 

@@ -94,6 +94,7 @@ def _path(plan: StreamPlan, name: str, worlds: dict[str, Run], length: int) -> P
         releases=length,
         cells=plan.cells,
         blocks=name == BLOCK,
+        ahead=name == DISK,
     )
 
 
