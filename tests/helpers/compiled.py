@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.learners.streams.planner_kernels import ROWS
-from discreet.learners.streams.psrl_kernels import AHEAD, draw_ahead, fresh_words, model_draws
+from discreet.learners.continual import ROWS
+from discreet.learners.psrl import AHEAD, draw_ahead, fresh_words, model_draws
 from discreet.privacy.streams.kernels import NextPolicy, Scratch
 
 

@@ -49,10 +49,10 @@ def test_a_bug_that_is_nowhere_and_a_killer_that_is_not_there_are_refused():
 
 def test_compiled_code_around_a_changed_kernel_is_forgotten():
     """Of its callers, of theirs, and of loops that are compiled around a caller's function."""
-    folder = "src/discreet/learners/streams/"
-    around = run.affected("src/discreet/learners/streams/planner_kernels.py")
-    assert {folder + "planner_kernels.py", folder + "ucbvi_kernels.py"} <= around
-    assert folder + "planner_kernels.py" in run.affected(folder + "ldp_obi_kernels.py")
+    folder = "src/discreet/learners/"
+    around = run.affected("src/discreet/learners/continual.py")
+    assert {folder + "continual.py", folder + "ucbvi.py"} <= around
+    assert folder + "continual.py" in run.affected(folder + "ldp_obi.py")
     assert "src/discreet/learners/adversarial/barrier_kernels.py" not in around
 
 

@@ -16,14 +16,17 @@ from discreet.learners.adversarial.uob_lbps import UobLbps, UobLbpsSettings
 from discreet.learners.adversarial.uob_lbps import learning_rate as bandit_rate
 from discreet.learners.adversarial.world import make_world
 from discreet.learners.base import Problem
+from discreet.learners.continual import make_learner
 from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.learner import write_script
-from discreet.learners.elimination.paper_explorer import PaperElimination
-from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
+from discreet.learners.elimination.explorers import PaperElimination
+from discreet.learners.elimination.learner import (
+    EliminationSettings,
+    PrintedConstants,
+    write_script,
+)
 from discreet.learners.learn import stream_kind
 from discreet.learners.registry import get_learner
-from discreet.learners.streams.loop import make_learner
-from discreet.learners.streams.ucbvi_kernels import Column
+from discreet.learners.ucbvi import Column
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
 from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.shape import Shape

@@ -62,6 +62,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
 
     Nobody is simulated, but for a few users of a learner that is a whole run by itself.
     """
+    from discreet.learners.continual import make_learner
     from discreet.learners.learn import (
         check_trust,
         learn,
@@ -70,7 +71,6 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
         stream_kind,
     )
     from discreet.learners.regret import record_points
-    from discreet.learners.streams.loop import make_learner
 
     record_points(cell.episodes)
     spec = get_learner(cell.learner.name)

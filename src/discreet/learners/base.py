@@ -193,7 +193,7 @@ class StreamLearner(ABC):
             mine[:] = np.reshape(state[name], mine.shape)
 
     def planner(self) -> Callable[..., None] | None:
-        """The compiled planner (see `streams.planner_kernels.planner`), or None."""
+        """The compiled planner (see `continual.planner`), or None."""
         return None
 
     def coefficients(self, users: Ints) -> Floats:

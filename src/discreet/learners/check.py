@@ -13,6 +13,7 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
 from discreet.learners.base import BatchLearner, StreamLearner
+from discreet.learners.continual import make_learner
 from discreet.learners.learn import (
     learn,
     make_batch_learner,
@@ -22,7 +23,6 @@ from discreet.learners.learn import (
 )
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
-from discreet.learners.streams.loop import make_learner
 from discreet.mdp.counts import Counts
 from discreet.mdp.environments.grid_world import GridWorld
 from discreet.mdp.environments.random_mdp import RandomMDP

@@ -136,7 +136,7 @@ def _learn(
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
     if spec.rhythm != "batch":
-        from discreet.learners.streams.loop import run_stream
+        from discreet.learners.continual import run_stream
 
         return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
     problem = public_facts(mdp, episodes, stationary=settings.pop("stationary", False))

@@ -41,7 +41,7 @@ class _Shipped(NamedTuple):
 
 _SHIPPED: dict[str, _Shipped] = {
     "dp-ucbvi": _Shipped(
-        "streams.ucbvi",
+        "ucbvi",
         Listing(
             "stream",
             STREAM,
@@ -49,7 +49,7 @@ _SHIPPED: dict[str, _Shipped] = {
         ),
     ),
     "etc": _Shipped(
-        "etc.learner",
+        "explore_then_commit",
         Listing(
             "batch",
             ("shuffle", "central", "local", "none"),
@@ -65,13 +65,13 @@ _SHIPPED: dict[str, _Shipped] = {
         ),
     ),
     "ldp-obi": _Shipped(
-        "streams.ldp_obi",
+        "ldp_obi",
         Listing(
             "stream", STREAM, "optimism on signed estimates from local reports, four randomisers"
         ),
     ),
     "ldp-psrl": _Shipped(
-        "streams.psrl", Listing("stream", STREAM, "posterior sampling on locally private counts")
+        "psrl", Listing("stream", STREAM, "posterior sampling on locally private counts")
     ),
     "pe": _Shipped(
         "elimination.learner",
@@ -86,11 +86,11 @@ _SHIPPED: dict[str, _Shipped] = {
         ),
     ),
     "private-ucb-po": _Shipped(
-        "streams.private_ucb",
+        "private_ucb",
         Listing("stream", STREAM, "private policy optimisation by mirror ascent"),
     ),
     "private-ucb-vi": _Shipped(
-        "streams.private_ucb",
+        "private_ucb",
         Listing("stream", STREAM, "value iteration with private Hoeffding bonuses"),
     ),
     "private-uob-lbps": _Shipped(
@@ -101,11 +101,9 @@ _SHIPPED: dict[str, _Shipped] = {
             "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
         ),
     ),
-    "psrl": _Shipped(
-        "streams.psrl", Listing("stream", ("none",), "posterior sampling, no privacy")
-    ),
+    "psrl": _Shipped("psrl", Listing("stream", ("none",), "posterior sampling, no privacy")),
     "pucb": _Shipped(
-        "streams.private_ucb", Listing("stream", ("none", "central"), "UBEV on private counts")
+        "private_ucb", Listing("stream", ("none", "central"), "UBEV on private counts")
     ),
     "sdp-pe": _Shipped(
         "elimination.learner",
@@ -114,7 +112,7 @@ _SHIPPED: dict[str, _Shipped] = {
         ),
     ),
     "ucbvi": _Shipped(
-        "streams.ucbvi",
+        "ucbvi",
         Listing(
             "stream",
             ("none",),

@@ -74,7 +74,7 @@ def test_a_round_ends_with_those_who_came(came):
 
 
 def test_every_round_is_designed_with_luck_of_its_own_and_a_restored_one_with_the_same(monkeypatch):
-    from discreet.learners.etc import learner as module
+    from discreet.learners import explore_then_commit as module
 
     luck = []
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.etc.model import ExploredModel
+from discreet.learners.explore_then_commit import ExploredModel
 from discreet.mdp.environments.double_chain import DoubleChain
 from discreet.mdp.environments.river_swim import RiverSwim
 from discreet.mdp.planning import evaluate, plan

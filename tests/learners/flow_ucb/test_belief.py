@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.belief import LEAN, Pooled, believed, unseen_states
-from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
+from discreet.learners.flow_ucb.estimate import (
+    BIAS,
+    LEAN,
+    NOISE,
+    VISITS,
+    Evidence,
+    Pooled,
+    believed,
+    unseen_states,
+)
 
 
 def evidence_of(seed):

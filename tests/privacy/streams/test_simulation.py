@@ -5,7 +5,7 @@ import pytest
 
 from discreet import Central, Local, NoPrivacy
 from discreet._seeds import RunSeeds
-from discreet.learners.streams.planner_kernels import planner
+from discreet.learners.continual import planner
 from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 from discreet.privacy.streams.kernels import NextPolicy, run_block

@@ -4,8 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from discreet.learners.streams.loop import choose
-from discreet.learners.streams.planner_kernels import TIE, break_ties, greedy
+from discreet.learners.continual import TIE, break_ties, choose, greedy
 
 
 @numba.njit

@@ -46,10 +46,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet._types import Floats, Ints
+from discreet.learners.continual import three_statistics
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings, not_negative
-from discreet.learners.streams.loop import three_statistics
-from discreet.learners.streams.ucbvi import Model, Optimist, OptimistSettings
+from discreet.learners.ucbvi import Model, Optimist, OptimistSettings
 from discreet.mdp.policies import StochasticPolicy
 from discreet.privacy.statistics import PrivateCounts
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.streams.ldp_obi_kernels import signed_values
+from discreet.learners.ldp_obi import signed_values
 from helpers.compiled import planned, random_counts
 
 HORIZON, STATES, CHOICES = 3, 3, 2

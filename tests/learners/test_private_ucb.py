@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet import Central, NoPrivacy
-from discreet.learners.streams.loop import make_learner
-from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
+from discreet.learners.continual import make_learner
+from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.mdp import RiverSwim
 from discreet.privacy.streams.simulation import no_counts
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import Local, NoPrivacy
-from discreet.learners.streams.loop import make_learner
-from discreet.learners.streams.psrl import LdpPsrl, Psrl
+from discreet.learners.continual import make_learner
+from discreet.learners.psrl import LdpPsrl, Psrl
 from discreet.mdp import RandomMDP
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts

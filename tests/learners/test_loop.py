@@ -8,15 +8,15 @@ import pytest
 from discreet import Central, Local, NoPrivacy, learn
 from discreet._seeds import RunSeeds
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.learners.streams.ldp_obi import LdpObi
-from discreet.learners.streams.loop import (
+from discreet.learners.continual import (
     CompiledRun,
     make_learner,
     walk,
 )
-from discreet.learners.streams.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
-from discreet.learners.streams.psrl import LdpPsrl, Psrl
-from discreet.learners.streams.ucbvi import DpUcbvi, Ucbvi
+from discreet.learners.ldp_obi import LdpObi
+from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
+from discreet.learners.psrl import LdpPsrl, Psrl
+from discreet.learners.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp import RiverSwim
 from discreet.privacy.streams.simulation import no_counts
 from helpers.compiled import ModelDraws

@@ -5,8 +5,8 @@ import pytest
 
 from discreet import Local, NoPrivacy, learn
 from discreet.errors import InvalidInputError
-from discreet.learners.streams.ldp_obi import LdpObi, LdpObiSettings
-from discreet.learners.streams.loop import make_learner
+from discreet.learners.continual import make_learner
+from discreet.learners.ldp_obi import LdpObi, LdpObiSettings
 from discreet.mdp import RandomMDP, evaluate, plan, uniform_policy
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts

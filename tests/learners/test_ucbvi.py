@@ -5,8 +5,8 @@ import pytest
 
 from discreet import Central, Local, NoPrivacy, learn
 from discreet.errors import DiscreetError
-from discreet.learners.streams.loop import make_learner
-from discreet.learners.streams.ucbvi import DpUcbvi, Model
+from discreet.learners.continual import make_learner
+from discreet.learners.ucbvi import DpUcbvi, Model
 from discreet.mdp import RiverSwim, evaluate, plan, uniform_policy
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.streams.planner_kernels import ROWS
-from discreet.learners.streams.psrl_kernels import (
+from discreet.learners.continual import ROWS
+from discreet.learners.psrl import (
     _cosine,
     _finish,
     _sine,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.streams import ucbvi_kernels as kernels
-from discreet.learners.streams.ucbvi_kernels import Column, optimistic_policy
+from discreet.learners import ucbvi as kernels
+from discreet.learners.ucbvi import Column, optimistic_policy
 from discreet.privacy.postprocess.valid_counts import valid_counts
 from helpers.compiled import planned, random_counts
 

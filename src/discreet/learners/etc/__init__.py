@@ -1,1 +1,0 @@
-"""etc: explore with designed coverage, then commit."""

@@ -1,0 +1,332 @@
+"""etc: explore with designed coverage, then commit. The baseline that every learner should beat.
+
+**Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
+composition), and all else is post-processing of releases. **No regret bound is claimed** (with a
+known gap, or with n ~ K^(2/3), the textbook analysis of explore-then-commit applies without
+privacy).
+
+1. *Explore* with n users (`exploration.exploration_users`: from public facts, or ``length``), in
+   ``rounds`` batches, each as large as all before it together; who does not come is not replaced,
+   since another batch would pay its noise anew. The first plays every action with
+   the same probability; the others play the policy whose visits cover, in the model so far, every
+   (step, state, action) that some policy can visit more often than noise pretends
+   (`exploration.designed_policy`). With ``exploration="uniform"`` all n users are one batch of
+   random actions: the textbook.
+2. *Commit*: all other users play the best policy of the model, which shuns what it does not know.
+
+Every batch is projected onto consistent flows; sums over batches have equal weights. Pooled over
+steps if the problem is declared stationary.
+
+What exploration has shown: sums of flow-consistent counts, and the best policy in them.
+
+How etc explores: for how long, and by which policy.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from discreet import _validate
+from discreet._plain import JsonObject, Plain
+from discreet._types import BoolArray, FloatArray
+from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.elimination.active_set import ImplicitActiveSet
+from discreet.learners.elimination.explorers import (
+    check_decisions,
+    coverage_design,
+    merge_policies,
+    shuffled_actions,
+)
+from discreet.learners.registry import LearnerSpec, by_name
+from discreet.learners.settings import OwnSettings
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
+from discreet.mdp.shape import Shape
+from discreet.privacy.plans import BatchPlan
+from discreet.privacy.postprocess.flow import released_flow
+from discreet.privacy.statistics import PrivateCounts
+
+
+@dataclass(eq=False)
+class ExploredModel:
+    """Sums over exploring batches; the first axis is H long, or 1 when pooled over steps.
+
+    Attributes:
+        transitions: ``[H, S, A, S]``.
+        rewards: ``[H, S, A]``, sums of r.
+        reward_visits: ``[H, S, A]``, the visits behind them.
+        doubt: ``[H, S, A]``, the noise variance of the visits.
+    """
+
+    transitions: FloatArray
+    rewards: FloatArray
+    reward_visits: FloatArray
+    doubt: FloatArray
+
+    @classmethod
+    def empty(cls, shape: Shape, *, pooled: bool) -> "ExploredModel":
+        rows = (1 if pooled else shape.horizon, shape.states, shape.actions)
+        return cls(np.zeros((*rows, shape.states)), *(np.zeros(rows) for _ in range(3)))
+
+    def add(
+        self,
+        counts: PrivateCounts,
+        policy: StochasticPolicy,
+        start: BoolArray,
+        visit_variance: float,
+    ) -> None:
+        """One batch of users who played ``policy``; ``visit_variance``: see `BatchPlan`."""
+        where = np.nonzero(counts.played)
+        flow, visits = released_flow(counts, start, policy.probabilities[where])
+        rewards = np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits
+        noise = counts.noise_variance["transitions"] * flow.shape[1] / 2
+        rows = (where[0] * 0, *where[1:]) if len(self.rewards) == 1 else where
+        np.add.at(self.transitions, rows, flow)
+        np.add.at(self.rewards, rows, rewards)
+        np.add.at(self.reward_visits, rows, visits)
+        np.add.at(self.doubt, rows, noise + visit_variance * np.maximum(visits, 0.0) / 2)
+
+    @property
+    def known(self) -> BoolArray:
+        """Rows with more visits than noise explains."""
+        certain: BoolArray = self.reward_visits > np.sqrt(self.doubt)
+        return certain
+
+    def probabilities(self, horizon: int) -> FloatArray:
+        """``[H, S, A, S]``: transitions of the model; unknown rows lead anywhere."""
+        totals = self.transitions.sum(axis=-1, keepdims=True)
+        anywhere = 1.0 / self.transitions.shape[-1]
+        chances = np.full(self.transitions.shape, anywhere)
+        seen = self.known[..., None] & (totals > 0.0)
+        np.divide(self.transitions, totals, out=chances, where=seen)
+        return np.broadcast_to(chances, (horizon, *chances.shape[1:]))
+
+    def greedy(self, horizon: int, luck: FloatArray) -> DeterministicPolicy:
+        """The best policy of the model, which shuns what it does not know.
+
+        Args:
+            horizon: H.
+            luck: ``[H, S, A]``, distinct numbers that break ties.
+        """
+        chances, known = self.probabilities(horizon), self.known
+        means = np.clip(self.rewards / np.maximum(self.reward_visits, 1e-12), 0.0, 1.0)
+        values = np.zeros(chances.shape[1])
+        actions = np.zeros((horizon, values.size), np.int64)
+        for h in range(horizon - 1, -1, -1):
+            layer = h if len(means) > 1 else 0
+            worth = np.where(known[layer], means[layer] + chances[h] @ values, 0.0)
+            values = worth.max(axis=1)
+            tied = worth > values[:, None] - 1e-9
+            actions[h] = np.where(tied, luck[h], -1.0).argmax(axis=1)
+        return DeterministicPolicy(actions)
+
+    def to_dict(self) -> dict[str, Plain]:
+        return {name: array.tolist() for name, array in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: JsonObject) -> "ExploredModel":
+        return cls(**{name: np.array(values, np.float64) for name, values in data.items()})
+
+
+def exploration_users(problem: Problem, plan: BatchPlan) -> int:
+    """How many users explore: the n that minimises n + (K - n)·min(1, sd(n)), at most K/2.
+
+    sd(n) is the standard deviation of a mean reward that n/(S·A) visits and the noise of a release
+    of n users leave. Powers of the square root of two are tried. Public facts only, no constant.
+    """
+    rows = problem.shape.states * problem.shape.actions
+
+    def loss(users: int) -> float:
+        noise, visits = plan.noise_variance(users), users / rows
+        variance = (1 + plan.visit_variance) * visits / 4 + noise["rewards"] + noise["transitions"]
+        return users + (problem.episodes - users) * min(1.0, math.sqrt(variance) / visits)
+
+    least = plan.least_users
+    most = max(least, problem.episodes // 2)
+    sizes = {min(most, max(least, round(2 ** (i / 2)))) for i in range(2 * most.bit_length() + 1)}
+    return min(sorted(sizes), key=loss)
+
+
+def check_size(problem: Problem) -> None:
+    """Refuse a design that would not fit into memory."""
+    check_decisions(problem.shape, "A designed exploration", "set exploration='uniform'")
+
+
+def designed_policy(
+    problem: Problem,
+    chances: FloatArray,
+    initial: FloatArray,
+    least: float,
+    rng: np.random.Generator,
+) -> StochasticPolicy:
+    """The policy whose visits cover, in a model, every (h, s, a) that some policy can visit.
+
+    The coverage design of policy elimination over all policies, played as the one Markov policy
+    with its occupancies; random actions where the model never is.
+
+    Args:
+        problem: public facts.
+        chances: ``[H, S, A, S]``, transitions of the model.
+        initial: ``[S]``, distribution of the first state.
+        least: what no policy visits with at least this probability is not covered.
+        rng: breaks ties.
+    """
+    nothing = np.zeros(problem.shape.visits)
+    order = shuffled_actions(problem, rng)
+    everything = ImplicitActiveSet(chances, initial, nothing, -np.inf, order)
+    policies, visits = everything.visiting()
+    within = visits >= max(least, 1e-12)
+    if not within.any():
+        return uniform_policy(problem.shape)
+    starts, weights = merge_policies(policies[within], np.ones(int(within.sum())))
+    # Only what is worth covering counts, whatever else those policies come past.
+    occupancies = np.stack([everything.occupancy(policy) * within for policy in starts])
+    design = coverage_design(
+        starts, weights, occupancies, everything.oracle(), tolerance=1.1, most_iterations=200
+    )
+    mixed = np.zeros_like(nothing)
+    for policy, weight in zip(design.policies, design.weights, strict=True):
+        mixed += weight * everything.occupancy(policy)
+    return _markov(mixed)
+
+
+def _markov(occupancy: FloatArray) -> StochasticPolicy:
+    """The policy of an occupancy ``[H, S, A]``; uniform where nobody comes."""
+    total = occupancy.sum(axis=-1, keepdims=True)
+    probabilities = np.full_like(occupancy, 1 / occupancy.shape[-1])
+    np.divide(occupancy, total, out=probabilities, where=total > 1e-12)
+    return StochasticPolicy(probabilities / probabilities.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtcSettings(OwnSettings):
+    """What may be chosen of etc.
+
+    Attributes:
+        exploration: ``"designed"`` for coverage, ``"uniform"`` for random actions.
+        length: users who explore; None: `exploration_users`.
+        rounds: batches of a designed exploration.
+    """
+
+    exploration: Literal["designed", "uniform"] = "designed"
+    length: int | None = None
+    rounds: int = 3
+
+    def check(self) -> None:
+        """Somebody explores, in at least one round; there are no printed constants."""
+        super().check()
+        _validate.count(rounds=self.rounds)
+        if self.length is not None:
+            _validate.count(length=self.length)
+
+
+class ExploreThenCommit(FlowLearner[EtcSettings]):
+    """Explore, then commit: see the module."""
+
+    name = "etc"
+    summary = "explore with designed coverage, then commit: the baseline"
+    settings_type = EtcSettings
+
+    def begin(self) -> None:
+        """Decide when exploration ends, from public facts."""
+        problem, plan = self.problem, self.plan
+        if self.chosen.exploration == "designed":
+            check_size(problem)
+        length = int(self.chosen.length or min(exploration_users(problem, plan), problem.episodes))
+        _validate.at_most(
+            problem.episodes, "episodes counts all users, explorers included", length=length
+        )
+        if problem.episodes - length < plan.least_users:  # too few to be released on their own
+            length = problem.episodes
+        self._sizes = _round_sizes(length, self._rounds(), plan.least_users)
+        self.settings |= {
+            "length": length,
+            "rounds": self._rounds(),
+            "stationary": problem.stationary,
+        }
+        self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
+        self._seed = int(self.rng.integers(2**62))
+        self._told = 0
+        self._batches = 0
+        self._pending: Batch | None = None
+
+    def ask(self) -> Batch:
+        """The next round of exploration, or all users who are left."""
+        if self._pending is None:
+            self._pending = self._next()
+        return self._pending
+
+    def tell(self, counts: PrivateCounts) -> None:
+        """Add the batch to the model, if it explored."""
+        policy = self.ask().policy
+        if isinstance(policy, StochasticPolicy):
+            start, per_visit = self.problem.start, self.plan.visit_variance
+            self._model.add(counts, policy, start, per_visit)
+        self._told += counts.users
+        self._batches += 1
+        self._pending = None
+
+    def greedy(self) -> DeterministicPolicy:
+        """The best policy of the model so far."""
+        luck = np.random.default_rng(self._seed).random(self.problem.shape.visits)
+        return self._model.greedy(self.problem.shape.horizon, luck)
+
+    def _next(self) -> Batch:
+        if self._batches < len(self._sizes):
+            users = self._sizes[self._batches]
+            return Batch(self._explore(users), users)
+        return Batch(self.greedy(), self.problem.episodes - self._told)
+
+    def _explore(self, users: int) -> StochasticPolicy:
+        """The policy of the next round of exploration."""
+        problem = self.problem
+        if self._batches == 0:
+            return uniform_policy(problem.shape)
+        noise = self.plan.noise_variance(users)["transitions"]
+        return designed_policy(
+            problem,
+            self._model.probabilities(problem.shape.horizon),
+            problem.start / problem.start.sum(),
+            min(1.0, np.sqrt(1.0 + noise * problem.shape.states / 2) / users),
+            np.random.default_rng((self._seed, self._batches)),
+        )
+
+    def _rounds(self) -> int:
+        return self.chosen.rounds if self.chosen.exploration == "designed" else 1
+
+    def state(self) -> dict[str, Plain]:
+        """Progress and evidence; what is pending follows from them."""
+        return {
+            "told": self._told,
+            "batches": self._batches,
+            "seed": self._seed,
+            "model": self._model.to_dict(),
+        }
+
+    def restore(self, state: JsonObject) -> None:
+        self._told, self._seed = int(state["told"]), int(state["seed"])
+        self._batches = int(state["batches"])
+        self._model = ExploredModel.from_dict(state["model"])
+        self._pending = None
+
+
+def _round_sizes(length: int, rounds: int, least: int = 1) -> list[int]:
+    """Users of each round, each round as large as all before it.
+
+    >>> _round_sizes(1000, 3)
+    [250, 250, 500]
+    >>> _round_sizes(7, 3, least=2)
+    [3, 4]
+    """
+    ends = [length]
+    for earlier in range(1, rounds):
+        end = length >> earlier
+        if least <= end <= ends[0] - least:
+            ends.insert(0, end)
+    return [end - before for before, end in pairwise([0, *ends])]
+
+
+_PAPER = "textbook; the design is policy elimination's (001, equation 3)"
+SPECS = by_name(LearnerSpec.of_batch(ExploreThenCommit, paper=_PAPER))

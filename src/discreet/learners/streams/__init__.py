@@ -1,1 +1,0 @@
-"""Learners of the stream rhythm: a release after every episode, a new policy for the next."""
