@@ -41,8 +41,8 @@ def test_a_central_batch_is_released_and_simulated():
 def test_a_stream_is_audited_in_every_kind():
     found = labels(rows(TREE))
     assert Counter(kind for kind, _ in found) == {
-        "stream": 3,
-        "stationary": 2,
+        "stream": 5,
+        "stationary": 3,
         "vector": 4,
         "layered": 2,
     }
