@@ -15,7 +15,7 @@ import discreet.privacy
 pytestmark = pytest.mark.core
 
 HOME = Path(discreet.learners.__file__).parent
-FAMILIES = {"adversarial", "elimination", "etc", "flow_ucb", "streams"}
+FAMILIES = {"adversarial", "elimination", "flow_ucb"}
 RUNNERS = {"__init__.py", "check.py", "learn.py", "registry.py"}
 """Of the framework: they simulate people and hand over what was released; no learner is in them."""
 FILES = sorted(p for p in HOME.rglob("*.py") if p.parent != HOME or p.name not in RUNNERS)
@@ -48,7 +48,7 @@ LUCK = {"random", "integers", "choice", "permuted", "bit_generator"}
 """What a learner may ask of its generator: ties, a choice among policies, seeds."""
 LAWS = {name for name in vars(np.random.Generator) if not name.startswith("_")} - LUCK
 """Distributions of generators, which could serve as noise."""
-POSTERIOR = {"psrl.py", "psrl_kernels.py"}
+POSTERIOR = {"psrl.py"}
 """Posterior sampling draws models, which is no noise on counts."""
 LIBRARIES = {
     *("abc", "base64", "collections.abc", "dataclasses", "enum", "functools", "itertools", "math"),

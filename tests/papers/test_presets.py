@@ -18,12 +18,9 @@ from discreet.learners.adversarial.world import make_world
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
 from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.explorers import PaperElimination
-from discreet.learners.elimination.learner import (
-    EliminationSettings,
-    PrintedConstants,
-    write_script,
-)
+from discreet.learners.elimination.learner import write_script
+from discreet.learners.elimination.paper_explorer import PaperElimination
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import stream_kind
 from discreet.learners.registry import get_learner
 from discreet.learners.ucbvi import Column

@@ -4,8 +4,6 @@ A stream learner exists twice. The *reference* (`StreamLearner.next_policy`) rea
 and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients of each
 release; `privacy.streams.kernels.run_block` asks it for a policy before every simulated user.
 Tests prove that both walk through the same policies.
-
-What the compiled planners of stream learners share: their signature, greedy actions, ties.
 """
 
 import math

@@ -16,10 +16,6 @@ privacy).
 
 Every batch is projected onto consistent flows; sums over batches have equal weights. Pooled over
 steps if the problem is declared stationary.
-
-What exploration has shown: sums of flow-consistent counts, and the best policy in them.
-
-How etc explores: for how long, and by which policy.
 """
 
 import math
@@ -34,12 +30,8 @@ from discreet._plain import JsonObject, Plain
 from discreet._types import BoolArray, FloatArray
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.explorers import (
-    check_decisions,
-    coverage_design,
-    merge_policies,
-    shuffled_actions,
-)
+from discreet.learners.elimination.coverage import check_decisions, coverage_design, merge_policies
+from discreet.learners.elimination.practical_explorer import shuffled_actions
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy

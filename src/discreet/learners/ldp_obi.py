@@ -41,8 +41,6 @@ Deviations: the H-th transition is counted as well (the state after the last ste
 V is capped as printed, and ties (rare without a cap on Q) are broken at random.
 
 Regret H³·S²·A·sqrt(K)/eps up to logarithms for the Laplace randomiser, ``constants="theory"``.
-
-Compiled LDP-OBI; equations in `ldp_obi`.
 """
 
 import math

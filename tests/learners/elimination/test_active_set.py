@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.policies import enumerate_policies
+from discreet.learners.elimination.policy_enumeration import enumerate_policies
 from discreet.mdp import RiverSwim
 from discreet.mdp.shape import Shape
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.explorers import coverage_design, merge_policies
-from discreet.learners.elimination.policies import enumerate_policies
+from discreet.learners.elimination.coverage import coverage_design, merge_policies
+from discreet.learners.elimination.policy_enumeration import enumerate_policies
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.shape import Shape
 

@@ -8,11 +8,8 @@ import pytest
 from discreet._seeds import RunSeeds
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.learners.base import Problem
-from discreet.learners.elimination.learner import (
-    EliminationSettings,
-    PolicyElimination,
-    PrintedConstants,
-)
+from discreet.learners.elimination.learner import PolicyElimination
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import learn, make_batch_learner, public_facts
 from discreet.learners.registry import get_learner
 from discreet.mdp import RiverSwim, sample_counts

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.explorers import (
-    MOST_DECISIONS,
+from discreet.learners.elimination.coverage import MOST_DECISIONS
+from discreet.learners.elimination.practical_explorer import (
     ImplicitElimination,
     greedy_actions,
     numbers_of,
@@ -17,7 +17,7 @@ from discreet.learners.elimination.explorers import (
     visiting_mixture,
     with_auxiliary,
 )
-from discreet.learners.elimination.learner import EliminationSettings
+from discreet.learners.elimination.settings import EliminationSettings
 from discreet.mdp import RiverSwim, occupancy, plan, uniform_policy
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy
 from discreet.mdp.shape import Shape
@@ -161,7 +161,7 @@ def test_the_visiting_mixture_reaches_all_that_can_be_reached():
 def test_the_auxiliary_mixture_joins_the_design_by_its_share():
     made = taught()
     active = made.active_set(made.model(), np.random.default_rng(10))
-    from discreet.learners.elimination.explorers import coverage_design
+    from discreet.learners.elimination.coverage import coverage_design
 
     policies, weights = visiting_mixture(active)
     occupancies = np.stack([active.occupancy(policy) for policy in policies])

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
-from discreet.learners.elimination.learner import EliminationSettings, PrintedConstants
+from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.mdp.shape import Shape
 
 pytestmark = pytest.mark.core

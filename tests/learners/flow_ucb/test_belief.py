@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.estimate import (
-    BIAS,
-    LEAN,
-    NOISE,
-    VISITS,
-    Evidence,
-    Pooled,
-    believed,
-    unseen_states,
-)
+from discreet.learners.flow_ucb.belief import LEAN, Pooled, believed, unseen_states
+from discreet.learners.flow_ucb.evidence import BIAS, NOISE, VISITS, Evidence
 
 
 def evidence_of(seed):

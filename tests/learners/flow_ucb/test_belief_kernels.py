@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import estimate as kernels
-from discreet.learners.flow_ucb.estimate import COLUMNS, VISITS
+from discreet.learners.flow_ucb import belief_kernels as kernels
+from discreet.learners.flow_ucb.evidence import COLUMNS, VISITS
 from discreet.privacy.postprocess.valid_counts import valid_counts
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.estimate import (
+from discreet.learners.flow_ucb.evidence import (
     DOUBT,
     NOISE,
     SAMPLING,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.flow_ucb import estimate as columns
-from discreet.learners.flow_ucb.estimate import Evidence
-from discreet.learners.flow_ucb.stationarity import everything_pooled, nothing_pooled, pooled_rows
+from discreet.learners.flow_ucb import evidence as columns
+from discreet.learners.flow_ucb.evidence import Evidence
+from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
 
 
 def evidence_of(moves, rewards, visits, noise=60.0, seed=0):

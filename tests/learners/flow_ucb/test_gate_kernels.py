@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.flow_ucb import stationarity as kernels
-from discreet.learners.flow_ucb.estimate import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners.flow_ucb import gate_kernels as kernels
+from discreet.learners.flow_ucb.evidence import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
 
 
 @pytest.mark.parametrize("freedom", [1.0, 4.0, 30.0])

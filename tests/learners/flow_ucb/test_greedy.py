@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet._seeds import RunSeeds
-from discreet.learners.flow_ucb.estimate import VISITS
+from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import evaluate, make, plan
 from discreet.mdp.policies import DeterministicPolicy

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.learner import Part, mixed, several
-from discreet.learners.flow_ucb.planning import Route
+from discreet.learners.flow_ucb.mixture import Part, mixed, several
+from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 

@@ -3,19 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import stationarity as own_step
-from discreet.learners.flow_ucb.estimate import (
-    DOUBT,
-    NOISE,
-    SAMPLING,
-    TOTAL,
-    VISITS,
-    Evidence,
-    Pooled,
-    believed,
-)
-from discreet.learners.flow_ucb.planning import Planner
-from discreet.learners.flow_ucb.stationarity import OwnStepCheck
+from discreet.learners.flow_ucb import own_step
+from discreet.learners.flow_ucb.belief import Pooled, believed
+from discreet.learners.flow_ucb.evidence import DOUBT, NOISE, SAMPLING, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.own_step import OwnStepCheck
+from discreet.learners.flow_ucb.plan import Planner
 from discreet.mdp.shape import Shape
 
 STEPS, MANY = 4, 10**7

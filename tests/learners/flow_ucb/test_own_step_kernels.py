@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import estimate as columns
-from discreet.learners.flow_ucb import stationarity as kernels
-from discreet.learners.flow_ucb.estimate import Evidence, Pooled, believed
+from discreet.learners.flow_ucb import evidence as columns
+from discreet.learners.flow_ucb import own_step_kernels as kernels
+from discreet.learners.flow_ucb.belief import Pooled, believed
+from discreet.learners.flow_ucb.evidence import Evidence
 
 
 def gains(visits, noise=0.0, doubt=0.0, weight=1.0):

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.estimate import (
-    BIAS,
-    DOUBT,
-    NOISE,
-    TOTAL,
-    VISITS,
-    Evidence,
-    Pooled,
-    believed,
-)
-from discreet.learners.flow_ucb.planning import SHARE, Planner
+from discreet.learners.flow_ucb.belief import Pooled, believed
+from discreet.learners.flow_ucb.evidence import BIAS, DOUBT, NOISE, TOTAL, VISITS, Evidence
+from discreet.learners.flow_ucb.plan import SHARE, Planner
 from discreet.mdp.shape import Shape
 
 

@@ -6,16 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import planning as kernels
-from discreet.learners.flow_ucb.estimate import (
-    BIAS,
-    COLUMNS,
-    DOUBT,
-    NOISE,
-    SAMPLING,
-    VISITS,
-    Belief,
-)
+from discreet.learners.flow_ucb import plan_kernels as kernels
+from discreet.learners.flow_ucb.belief import Belief
+from discreet.learners.flow_ucb.evidence import BIAS, COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
 
 spread, sparse, middle = (
     kernels.spread.py_func,

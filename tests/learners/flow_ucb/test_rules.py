@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.estimate import TOTAL, VISITS, visit_noise_factors
-from discreet.learners.flow_ucb.learner import FEW_ROUTES, MANY_ROUTES, Part, usual_confidence
-from discreet.learners.flow_ucb.planning import Route
+from discreet.learners.flow_ucb.evidence import TOTAL, VISITS
+from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part
+from discreet.learners.flow_ucb.plan import Route
+from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit
+from discreet.learners.flow_ucb.visit_noise import visit_noise_factors
 from discreet.mdp import make, uniform_policy
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.shape import Shape

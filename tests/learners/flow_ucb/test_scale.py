@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.errors import UnsupportedError
-from discreet.learners.flow_ucb.estimate import VISITS
+from discreet.learners.flow_ucb.evidence import VISITS
 from discreet.mdp import RandomMDP
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler

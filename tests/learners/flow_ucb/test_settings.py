@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Problem
-from discreet.learners.flow_ucb.learner import (
+from discreet.learners.flow_ucb.settings import (
     FlowSettings,
     close_caution,
     hiding,

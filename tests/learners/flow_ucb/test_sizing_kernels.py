@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import sizing as kernels
-from discreet.learners.flow_ucb.estimate import (
+from discreet.learners.flow_ucb import sizing_kernels as kernels
+from discreet.learners.flow_ucb.belief import Pooled, believed
+from discreet.learners.flow_ucb.evidence import (
     BIAS,
     COLUMNS,
     DOUBT,
@@ -14,10 +15,8 @@ from discreet.learners.flow_ucb.estimate import (
     VISITS,
     Evidence,
     Observed,
-    Pooled,
-    believed,
 )
-from discreet.learners.flow_ucb.planning import Planner
+from discreet.learners.flow_ucb.plan import Planner
 from discreet.learners.flow_ucb.sizing import ReleaseTerms
 from discreet.learners.flow_ucb.sizing import credit as credit_of_rows
 from discreet.mdp.shape import Shape

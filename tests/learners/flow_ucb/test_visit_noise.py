@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.estimate import (
+from discreet.learners.flow_ucb.visit_noise import (
     plan_factors,
     visit_noise_factors,
     visits_to_see,

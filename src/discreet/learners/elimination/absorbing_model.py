@@ -273,7 +273,7 @@ def upper_and_lower(
 
     The absorbing state is worth nothing below and as much as the steps left above.
     """
-    from discreet.learners.elimination.active_set import optimal_values
+    from discreet.learners.elimination.active_set_kernels import optimal_values
 
     values = optimal_values(model.transitions, model.rewards)
     width = bernstein_widths(model, values, iota, confidence)

@@ -25,228 +25,25 @@ default from print:
 Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
 are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
 theorem. `docs/learners/policy-elimination.md` has the details and measurements.
-
-Settings of policy elimination, and the constants that follow from them.
-
-The practical knobs were chosen once, on a slippery chain and on random MDPs (not on RiverSwim), and
-are used for every problem and every trust model alike; the printed constants are kept beside them.
-
-Exponential stages of policy elimination: who plays when, fixed before anybody is asked.
-
-Stage b has length L_b; its parts take given shares of it. The lengths grow geometrically, so a
-bounded share of the users is in the last stage and the price of privacy enters once per stage.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from discreet import _validate
 from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.explorers import ImplicitElimination, PaperElimination
+from discreet.learners.elimination.paper_explorer import PaperElimination
+from discreet.learners.elimination.practical_explorer import ImplicitElimination
+from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
+from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import ConstantSet, Settings, failure_probability
-from discreet.mdp.shape import Shape
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
-
-
-@dataclass(frozen=True, kw_only=True)
-class EliminationSettings(Settings):
-    """What can be chosen; the defaults are used for every problem and every trust model.
-
-    Attributes:
-        fine: ``"coverage"`` (paper 001: the design of its equation 3 and the auxiliary mixture) or
-            ``"mixture"`` (paper 000: every exploration policy once more).
-        structure: ``"practical"`` (implicit active set, pooled counts, exploit tail) or ``"paper"``
-            (the pseudocode where it is consistent, on an explicit list of policies).
-        constants: ``"practical"`` (the knobs below) or ``"theory"`` (the printed constants, which
-            leave the knobs aside).
-        forgetting: use the current stage's data only; None means what the structure does (True for
-            ``"paper"``, False for ``"practical"``).
-        play: ``"vertex"`` plays only policies that are active by themselves, ``"mixture"`` also
-            mixtures whose average upper value is active.
-        z_w: a transition is infrequent iff its private count is at most so many standard deviations
-            of its noise.
-        confidence: multiplies the confidence widths; there is no theorem below 1.
-        b0: least length of the first stage.
-        growth: ratio of the lengths of consecutive stages.
-        shares: parts of a stage, in units of its length: crude, fine, auxiliary (``"mixture"``
-            uses the first two).
-        failure: delta of the papers, the probability that a confidence bound fails.
-    """
-
-    fine: Literal["coverage", "mixture"] = "coverage"
-    structure: Literal["practical", "paper"] = "practical"
-    constants: ConstantSet = "practical"
-    forgetting: bool | None = None
-    play: Literal["vertex", "mixture"] = "vertex"
-    z_w: float = 0.5
-    confidence: float = 0.05
-    b0: int = 32
-    growth: float = 2.0
-    shares: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    failure: float = 0.1
-
-    def check(self) -> None:
-        """Stages grow, shares and widths are positive."""
-        _validate.positive(confidence=self.confidence)
-        failure_probability(self.failure)
-        _validate.count(b0=self.b0)
-        if not self.growth > 1:
-            raise InvalidInputError(
-                f"Expected growth > 1 (stages must grow), got growth={self.growth!r}."
-            )
-        _validate.positive(crude_share=self.shares[0], fine_share=self.shares[1])
-
-    @property
-    def forgets(self) -> bool:
-        return self.structure == "paper" if self.forgetting is None else self.forgetting
-
-    @property
-    def stage_shares(self) -> tuple[float, ...]:
-        """Shares of crude exploration and of fine exploration with its auxiliary policy."""
-        crude, fine, auxiliary = self.shares
-        return (crude, fine) if self.fine == "mixture" else (crude, fine + auxiliary)
-
-
-@dataclass(frozen=True)
-class PrintedConstants:
-    """The numbers of the papers' proofs for one problem.
-
-    Attributes:
-        problem: states X, actions A, horizon H, episodes K.
-        settings: which version, which constants.
-    """
-
-    problem: Problem
-    settings: EliminationSettings
-
-    @property
-    def iota(self) -> float:
-        """log(2·H·X·A·K/delta), with the X that its union bound needs and the print lacks."""
-        shape = self.problem.shape
-        events = 2 * shape.horizon * shape.states * shape.actions * self.problem.episodes
-        return math.log(events / self.settings.failure)
-
-    def count_error(self, deviation: float) -> float:
-        """E of Assumption 4: a bound on the error of every post-processed counter of a batch.
-
-        Raw noise stays within E/4; for sub-Gaussian noise of this standard deviation that is
-        deviation·sqrt(2·log(2·counters/delta)) over all H·X·A·(X + 2) counters.
-        """
-        shape = self.problem.shape
-        counters = math.prod(shape.visits) * (shape.states + 2)
-        return 4.0 * deviation * math.sqrt(2.0 * math.log(2.0 * counters / self.settings.failure))
-
-    def infrequent(self, variance: FloatArray) -> FloatArray:
-        """A transition counted at most so often is infrequent, given its noise variance.
-
-        Printed: 6·E·H²·iota. Without noise E would be 0 and the printed threshold with it; at least
-        1 is what the non-private analysis has.
-        """
-        if self.settings.constants == "practical":
-            return self.settings.z_w * np.sqrt(variance)
-        error = max(1.0, self.count_error(math.sqrt(float(variance.max()))))
-        return np.full(variance.shape, 6.0 * error * self.problem.shape.horizon**2 * self.iota)
-
-    def printed_width(self, length: float, deviation: float) -> float:
-        """2C(...) of line 9 of Algorithm 1 with C = 1: a policy so far below the best goes.
-
-        Args:
-            length: L, episodes of one part of the stage.
-            deviation: standard deviation of the noise on one counter.
-        """
-        X, A, H = self.problem.shape.states, self.problem.shape.actions, self.problem.shape.horizon
-        error = max(1.0, self.count_error(deviation))
-        if self.settings.fine == "coverage":
-            statistical, private = X * A * H**3, X**3 * A * H**5
-        else:
-            statistical, private = X**2 * A * H**5, X**3 * A**2 * H**5
-        root = math.sqrt(statistical * self.iota / length)
-        return 2.0 * (root + private * error * self.iota / length)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Users of every part of every stage, and of the exploit tail.
-
-    Attributes:
-        stages: for each stage, the users of each of its parts.
-        tail: users who play the greedy policy of the last refined model.
-    """
-
-    stages: tuple[tuple[int, ...], ...]
-    tail: int
-
-    @property
-    def users(self) -> int:
-        return sum(map(sum, self.stages)) + self.tail
-
-
-def first_length(shape: Shape, least: int) -> int:
-    """A first stage in which every (h, x, a) can be played: a power of two near HXA/2.
-
-    The papers start at 2, which leaves layers without a single episode.
-
-    >>> first_length(Shape(states=4, actions=2, horizon=6), 32)
-    32
-    """
-    tuples = shape.horizon * shape.states * shape.actions
-    return max(least, 1 << math.ceil(math.log2(max(tuples / 2, 1))))
-
-
-def staged_schedule(
-    episodes: int, first: int, growth: float, shares: tuple[float, ...], *, tail: bool
-) -> Schedule:
-    """Stages of length ``first``, ``first * growth``, ... whose parts take ``shares`` of it.
-
-    The data of the last stage would never be used. So with ``tail`` it is not played as a stage:
-    the remaining users exploit. A stage that would leave a tail shorter than a quarter of itself
-    is given to the tail too. Without ``tail`` the last stage is cut to what is left (as printed).
-
-    >>> staged_schedule(1000, 32, 2, (1, 1, 1), tail=True)
-    Schedule(stages=((32, 32, 32), (64, 64, 64), (128, 128, 128)), tail=328)
-    >>> staged_schedule(400, 32, 2, (1, 1, 1), tail=False)
-    Schedule(stages=((32, 32, 32), (64, 64, 64), (37, 37, 38)), tail=0)
-    """
-    stages: list[tuple[int, ...]] = []
-    left, length = episodes, float(first)
-    while left > 0:
-        parts = tuple(round(share * length) for share in shares)
-        size = sum(parts)
-        if tail and left - size < size / 4:
-            break
-        if size >= left:
-            parts, size = _in_proportion(left, shares), left
-        stages.append(parts)
-        left -= size
-        length *= growth
-    return Schedule(tuple(stages), left)
-
-
-def _in_proportion(total: int, shares: tuple[float, ...]) -> tuple[int, ...]:
-    """Integers in proportion to ``shares`` that sum to ``total``; the last takes the rest."""
-    parts = [int(total * share / sum(shares)) for share in shares[:-1]]
-    return (*parts, total - sum(parts))
-
-
-def split_evenly(total: int, parts: int) -> tuple[int, ...]:
-    """Integers that differ by at most one and sum to ``total``, the larger ones last.
-
-    >>> split_evenly(11, 3)
-    (3, 4, 4)
-    """
-    quotient, remainder = divmod(total, parts)
-    return tuple(quotient + (i >= parts - remainder) for i in range(parts))
-
 
 Entry = tuple[str, int, float]
 """One batch of the script: part of the stage, users, length of the stage."""

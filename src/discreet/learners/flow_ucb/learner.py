@@ -50,268 +50,38 @@ A round:
    hardly any noise to it.
 
 The last batch teaches nobody: it plays the greedy policy of the model.
-
-What may be set of flow-ucb, and its usual confidence.
-
-A batch that flow-ucb asked for and has not been told of yet.
-
-Several routes in one batch of flow-ucb, where users or batches are scarce.
-
-Noise is paid once per batch. Where a batch is a large part of all users it holds up to three
-routes, and where it has a least size, up to ten: each is sized for what it teaches, its expected
-counts are added to the belief, and the next route is made of that. Their users play one stochastic
-policy whose flow in the model is the mixture of the routes' flows, weighted by their users.
 """
-
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discreet import _validate
 from discreet._plain import JsonObject, Plain
 from discreet._types import FloatArray
 from discreet.errors import InvalidInputError
-from discreet.learners.base import Batch, FlowLearner, Problem
+from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
-from discreet.learners.flow_ucb.estimate import (
-    VISITS,
-    Belief,
-    Evidence,
-    Observed,
-    believed,
-    plan_factors,
-    visits_to_see,
+from discreet.learners.flow_ucb.belief import Belief, believed
+from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
+from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
+from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
+from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
+from discreet.learners.flow_ucb.plan import Planner, Route
+from discreet.learners.flow_ucb.request import Request
+from discreet.learners.flow_ucb.settings import (
+    AHEAD,
+    AHEAD_CONFIDENCE,
+    CLOSE,
+    SCARCE,
+    FlowSettings,
+    close_caution,
+    hiding,
+    users_per_unit,
+    usual_confidence,
 )
-from discreet.learners.flow_ucb.planning import Planner, Route
-from discreet.learners.flow_ucb.stationarity import (
-    CHECKING,
-    OwnStepCheck,
-    everything_pooled,
-    nothing_pooled,
-    pooled_rows,
-)
+from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.learners.settings import OwnSettings
-from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.postprocess.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlowSettings(OwnSettings):
-    """The few numbers of flow-ucb.
-
-    Attributes:
-        confidence: the one multiplier on all bonuses; None: `usual_confidence`.
-        shrink: a batch is sized to shrink the expected bonus of its policy by this factor. 0.7 is
-            inherited from the rule set that was the start.
-        ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is
-            inherited.
-        pooling: steps are pooled where released counts do not contradict it, or never.
-        mixing: where users are scarce, or a batch has to be large, it holds several routes, played
-            as one stochastic policy; what they do not need of a least size plays the greedy one;
-            False: every batch has one route, one action per state and step, for all its users.
-    """
-
-    confidence: float | None = None
-    shrink: float = 0.7
-    ease: float = 0.1
-    pooling: Literal["gated", "never"] = "gated"
-    mixing: bool = True
-
-    def check(self) -> None:
-        """All positive, and a batch leaves less unknown than there was."""
-        super().check()
-        if self.confidence is not None:
-            _validate.positive(confidence=self.confidence)
-        _validate.truth(mixing=self.mixing)
-        _validate.positive(shrink=self.shrink, ease=self.ease)
-        if self.shrink >= 1:
-            raise InvalidInputError(
-                f"Expected shrink < 1, got shrink={self.shrink!r}: a batch that may leave all that "
-                "is unknown teaches nothing."
-            )
-
-
-SCARCE = 30.0
-"""Users per noise unit and row below which a batch holds several routes. Inherited."""
-
-
-def users_per_unit(problem: Problem, noise_variance: float) -> float:
-    """K/(sigma·HSA): users per unit of noise and row; K without noise."""
-    rows = math.prod(problem.shape.visits)
-    return problem.episodes / max(math.sqrt(noise_variance) * rows, 1.0)
-
-
-AHEAD = 100.0
-"""Where every batch pays its noise anew, caution is for so many times the users so far: to visit
-a row again costs another batch's noise, so that what will be needed soon is better learnt now.
-Measured: 1, 10, 30, 100 and all users left."""
-AHEAD_CONFIDENCE = 0.8
-"""What remains of the confidence there, since widths are larger from the start. Measured: 0.7 and
-0.85; 0.8 lies between."""
-
-
-def usual_confidence(plenty: float) -> float:
-    """Cautious where users are many: caution is dear at first and cheap later.
-
-    0.035 up to 10 users per unit and 0.08 from 1e3 on are inherited; 0.12 from 1e6 on was measured
-    at K = 1e8 (small gaps, chains; RiverSwim was in view), and 0.2 from 1e7 on, where there is
-    hardly any noise to pay for, at K = 1e7 without privacy.
-
-    Args:
-        plenty: `users_per_unit`.
-    """
-    orders = _orders(plenty)
-    rises = (
-        0.045 * _ramp((orders - 1) / 2),
-        0.04 * _ramp((orders - 4) / 2),
-        0.08 * _ramp(orders - 6),
-    )
-    return 0.035 + sum(rises)
-
-
-HIDING = 1.0
-"""Standard deviations of noise that may hide, in every batch, a way to a state in which nobody was
-seen (`planning.hidden_deviation`), and visits behind rewards (`gate`): what is lost with ten
-states. Measured for ways: 0.5, 0.7 and 1."""
-
-
-def hiding(plenty: float) -> float:
-    """Standard deviations that noise is taken to hide: none up to 10 users per unit so far.
-
-    All of them from 100 on.
-
-    At first nobody was seen anywhere, and there are nearer things to find out. Measured: from the
-    start, and from 10 users per unit on.
-
-    Args:
-        plenty: users so far per unit of row and noise (that of a batch of all users).
-    """
-    return HIDING * _ramp(_orders(plenty) - 1)
-
-
-CLOSE = 0.3
-"""Share of the value of a state by which an action may be worse to be a close call. Measured: 0.15
-and 0.3; the same caution for all actions costs RiverSwim 5 to 16%."""
-
-
-def close_caution(plenty: float) -> float:
-    """What is added to the width of close calls, as a part of it.
-
-    Nothing up to 1e3 users per unit so far, as much again from 1e4 on.
-
-    To look again at what is almost as good costs every user little. Measured: 0.5 and 1, from 1e2
-    and from 1e3 users per unit on; of all actions, 0.25 and 0.5.
-
-    Args:
-        plenty: users so far per unit of row and noise (that of a batch of all users).
-    """
-    return _ramp(_orders(plenty) - 3)
-
-
-def _orders(plenty: float) -> float:
-    return math.log10(max(plenty, 1e-9))
-
-
-def _ramp(x: float) -> float:
-    return min(1.0, max(0.0, x))
-
-
-class Request(NamedTuple):
-    """A policy for some users, with how likely the model is in each state ``[H, S]``."""
-
-    policy: DeterministicPolicy | StochasticPolicy
-    users: int
-    occupancy: FloatArray
-
-    def to_dict(self) -> dict[str, Plain]:
-        policy = self.policy
-        kind, values = (
-            ("actions", policy.actions)
-            if isinstance(policy, DeterministicPolicy)
-            else ("probabilities", policy.probabilities)
-        )
-        return {
-            kind: values.tolist(),
-            "users": self.users,
-            "occupancy": self.occupancy.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: JsonObject) -> "Request":
-        policy: DeterministicPolicy | StochasticPolicy
-        if "actions" in data:
-            policy = DeterministicPolicy(np.array(data["actions"], np.int64))
-        else:
-            policy = StochasticPolicy(np.array(data["probabilities"]))
-        return cls(policy, int(data["users"]), np.array(data["occupancy"]))
-
-
-FEW_ROUTES = 3
-"""At most in a batch without a least size, where users are scarce. Inherited; measured: with 10 a
-narrow way is found later."""
-MANY_ROUTES = 10
-"""At most in a batch that has a least size, since batches are scarce, whether users are or not.
-Measured: 3, 10 and 30. With 3, a cliff of forty states was not explored within
-`sizing.MOST_BATCHES`."""
-
-
-class Part(NamedTuple):
-    """A route, and how many users of a batch play it."""
-
-    route: Route
-    users: int
-
-
-def several(
-    belief: Belief,
-    first: Part,
-    room: int,
-    most_routes: int,
-    size: Callable[[Belief, int], Part],
-    expect: Callable[[Belief, Part], Belief],
-) -> list[Part]:
-    """The first part, and more while they have room.
-
-    Args:
-        belief: before the batch.
-        first: made of it.
-        room: users of the batch.
-        most_routes: in it.
-        size: a route and its users, at most so many.
-        expect: the belief once a part has been played as expected.
-    """
-    parts, used = [first], first.users
-    while len(parts) < most_routes and used < room:
-        belief = expect(belief, parts[-1])
-        parts.append(size(belief, room - used))
-        used += parts[-1].users
-    return parts
-
-
-def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
-    """A batch of ``users`` whose flow in the model is the weighted mean of the parts' flows."""
-    if len(parts) == 1:
-        route = parts[0].route
-        return Request(DeterministicPolicy(route.actions), users, route.occupancy)
-    total = sum(part.users for part in parts)
-    flow = np.zeros((*parts[0].route.actions.shape, choices))
-    elsewhere = np.zeros_like(flow)
-    for route, players in parts:
-        taken = route.actions[..., None] == np.arange(choices)
-        elsewhere += players / total * taken
-        flow += players / total * taken * route.occupancy[..., None]
-    occupancy = flow.sum(axis=-1)
-    reached = occupancy > 1e-12
-    share = np.where(
-        reached[..., None], flow / np.where(reached, occupancy, 1.0)[..., None], elsewhere
-    )
-    share /= share.sum(axis=-1, keepdims=True)
-    return Request(StochasticPolicy(share), users, occupancy)
 
 
 class FlowUCB(FlowLearner[FlowSettings]):
@@ -492,15 +262,15 @@ class FlowUCB(FlowLearner[FlowSettings]):
 
     def _expecting(self, belief: Belief, part: Part) -> Belief:
         """The belief once the part has been played as expected."""
-        from discreet.learners.flow_ucb import sizing
+        from discreet.learners.flow_ucb import sizing_kernels
 
         after = belief._replace(moves=belief.moves.copy(), gains=belief.gains.copy())
-        sizing.add_expected(after, self._next_terms(part.users), part.route)
+        sizing_kernels.add_expected(after, self._next_terms(part.users), part.route)
         return after
 
     def _sized(self, belief: Belief, tie: FloatArray, most: int) -> Part:
         """The optimistic route, and how many users it needs to learn from it."""
-        from discreet.learners.flow_ucb import sizing
+        from discreet.learners.flow_ucb import sizing_kernels
 
         width, planner = self._width(belief), self._planner
         route = planner.optimistic(belief, width, tie, self._hiding)
@@ -515,7 +285,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
         )
 
         def enough(users: int) -> bool:
-            left = sizing.uncertainty_after(
+            left = sizing_kernels.uncertainty_after(
                 belief, self._next_terms(users), charted, width, planner.centre, planner.doubted
             )
             return bool(left <= goal)
