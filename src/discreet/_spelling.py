@@ -75,7 +75,8 @@ def person(given: object) -> str:
         raise RefusedNameError(given, rule, "it holds half of one (a lone surrogate).")
     if wrong := _REFUSED.search(name):
         rule = "names without control characters and fillers"
-        raise RefusedNameError(given, rule, f"leave out U+{ord(wrong[0]):04X}.")
+        written = next((c for c in given if _settled(c) == wrong[0]), wrong[0])
+        raise RefusedNameError(given, rule, f"leave out U+{ord(written):04X}.")
     return name
 
 

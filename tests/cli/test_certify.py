@@ -197,13 +197,27 @@ def study(discreet, tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_a_design_that_is_compared_with_leaves_no_key(discreet, tmp_path, monkeypatch):
+    pytest.importorskip("cryptography")
+    monkeypatch.setenv("DISCREET_KEYS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    sizes = "states = 2\nactions = 2\nsteps = 2\nepisodes = 64\n"
+    trust = '[trust]\nmodel = "central"\nepsilon = 1.0\ndelta = 1e-6\n'
+    (tmp_path / "design.toml").write_text(f'learner = "dp-ucbvi"\n{sizes}{trust}')
+    shape = ["--states", "2", "--actions", "2", "--horizon", "2", "--episodes", "64"]
+    options = ["--trust", "central", "--mechanism", "tree-gaussian", *shape]
+    assert discreet("certify", *options, "--output", "c.json")[0] == 0
+    assert discreet("certify", "--verify", "c.json", "--for", "design.toml")[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.json", "design.toml"]
+
+
 @pytest.mark.parametrize("file", ["design.toml", "mine.db"])
 def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
     verify = ["certify", "--verify", "c.json"]
     for options in ([], ["--users", "500"]):
         code, out, _ = discreet(*verify, "--for", file, *options)
         assert (code, out.split(" of ")[0]) == (0, "Verified: (4, 0.001)-SDP")
-        assert "in a batch of 500 users, at least 1 of them honest" in out
+        assert "in a batch of 500 users, all of them honest" in out
     code, out, err = discreet(*verify, "--for", file, "--users", "400")
     assert (code, out) == (1, "")
     assert "release.users is 500, and 400 was asked for" in err

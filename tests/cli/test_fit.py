@@ -196,6 +196,7 @@ def test_a_budget_that_is_none(logged, discreet, budget):
     code, _, err = discreet(*SECURE, "--budget", budget)
     assert code == 2
     assert "Expected --budget as EPSILON or EPSILON,DELTA" in err
+    assert "with epsilon > 0 and 0 <= delta < 1" in err
 
 
 def test_a_rehearsal_is_not_charged_and_says_so(logged, discreet):

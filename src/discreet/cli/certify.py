@@ -244,11 +244,12 @@ def _typed(context: typer.Context) -> set[str]:
 def _plan_of_study(path: Path) -> "Plan":
     """The plan of a study, or of one that would be started with this design."""
     from discreet.study.design import read_design
+    from discreet.study.seal import keys_beside
     from discreet.study.study import Study, start
 
     if path.suffix != ".toml":
         return Study.read(path).plan
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, keys_beside():
         return start(Path(folder) / "study.db", **read_design(path).arguments()).plan
 
 

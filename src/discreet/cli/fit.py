@@ -98,7 +98,8 @@ def _budget(text: str) -> "Budget":
         return Budget(float(epsilon), float(delta or 0))
     except ValueError:
         raise InvalidInputError(
-            f"Expected --budget as EPSILON or EPSILON,DELTA such as 2,1e-5, got {text!r}."
+            f"Expected --budget as EPSILON or EPSILON,DELTA such as 2,1e-5, with epsilon > 0 and "
+            f"0 <= delta < 1, got {text!r}."
         ) from None
 
 

@@ -30,6 +30,7 @@ from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study import trial
+from discreet.study.seal import keys_beside
 from discreet.study.store import Store
 from discreet.study.study import Study
 from discreet.study.trial import Log, Trial
@@ -85,7 +86,7 @@ def check_study(
     True
     """
     name, make = _factory(study, head)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, keys_beside():
         place = Trial(Path(folder), make)
         # What cannot be started is an error of the caller, not a problem of a study.
         promise = str(place.fresh().guarantee)

@@ -9,6 +9,8 @@ study, whatever its file is called, and is never overwritten.
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,25 @@ from discreet.errors import MissingExtraError, StudyError
 FOLDER = "DISCREET_KEYS"
 """The environment variable that names the folder of keys; the study's own by default."""
 _NONCE = 12
+_BESIDE = ContextVar("_BESIDE", default=False)
+
+
+@contextlib.contextmanager
+def keys_beside() -> Iterator[None]:
+    """Throwaway studies: their keys stand beside them, and go when their folder goes."""
+    token = _BESIDE.set(True)
+    try:
+        yield
+    finally:
+        _BESIDE.reset(token)
 
 
 class StudySeal:
     """Seals with the key at ``path``, which is read when it is first needed."""
 
     def __init__(self, study: Path, name: str) -> None:
-        folder = Path(os.environ.get(FOLDER) or study.resolve().parent)
+        named = None if _BESIDE.get() else os.environ.get(FOLDER)
+        folder = Path(named or study.resolve().parent)
         self.path = folder / f"discreet-{name}.key"
 
     def create(self) -> None:

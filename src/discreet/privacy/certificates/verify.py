@@ -1103,7 +1103,9 @@ def claim(data: dict[str, Any]) -> str:
         users = f"{release['users']} users" if release.get("users") else "any size"
         what += f", in a batch of {users}"
         if "honest" in release:
-            what += f", at least {_read(release['honest'])} of them honest"
+            everybody = rational(release["honest"]) == 1
+            part = "all" if everybody else f"at least {_read(release['honest'])}"
+            what += f", {part} of them honest"
     notion = {"central": "JDP", "local": "LDP", "shuffle": "SDP"}[release["trust"]]
     noise = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
     pair = f"{above(rational(data['epsilon']))}, {above(rational(data['delta']))}"
