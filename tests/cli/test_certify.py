@@ -203,10 +203,27 @@ def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
     for options in ([], ["--users", "500"]):
         code, out, _ = discreet(*verify, "--for", file, *options)
         assert (code, out.split(" of ")[0]) == (0, "Verified: (4, 0.001)-SDP")
-        assert "in a batch of 500 users, at least 1 of them honest" in out
+        assert "in a batch of 500 users, all of them honest" in out
     code, out, err = discreet(*verify, "--for", file, "--users", "400")
     assert (code, out) == (1, "")
     assert "release.users is 500, and 400 was asked for" in err
+
+
+def test_a_batch_larger_than_the_study_is_none_of_its_batches(discreet, study):
+    from discreet.privacy import certify
+    from discreet.study.study import Study
+
+    mine = Study.read("mine.db")
+    more = mine.episodes + 1
+    certify(mine.plan, users=more).write("c.json")
+    for options, reason in (
+        ([], f"a batch of {more} users"),
+        (["--users", str(more)], "--users <="),
+    ):
+        code, out, err = discreet("certify", "--verify", "c.json", "--for", "mine.db", *options)
+        assert code != 0
+        assert out == ""
+        assert reason in err
 
 
 @pytest.mark.parametrize(
