@@ -29,9 +29,12 @@ _UNSEEN = re.compile(
 the four Hangul fillers, and the three marks of interlinear annotation, which nobody sees either."""
 _SPACE = re.compile("[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+")
 """Unicode's White_Space (PropList 14.0.0: tabs and line breaks, too), and the blank of braille."""
-_REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\u115f\u1160]")
-"""Control characters, and Hangul fillers as NFKC leaves them: nothing to some fonts, to others a
-blank, so that neither to drop them nor to take them for white space is right."""
+_REFUSED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u115f\u1160\ufffc\U00013430-\U00013446\U00016fe4\U0001d159]"
+)
+"""Control characters; Hangul fillers as NFKC leaves them, and the blanks, fillers and joiners of
+hieroglyphs, Khitan script and music: nothing to some fonts, to others a blank, so that neither to
+drop them nor to take them for white space is right; and the place of an object."""
 _ALPHABETS = {"ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "DESERET", "GREEK", "LATIN", "LISU"}
 """Scripts, as Unicode's names of letters begin, with letters that look like those of another."""
 

@@ -223,6 +223,23 @@ def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
     assert "release.users is 500, and 400 was asked for" in err
 
 
+def test_a_batch_larger_than_the_study_is_none_of_its_batches(discreet, study):
+    from discreet.privacy import certify
+    from discreet.study.study import Study
+
+    mine = Study.read("mine.db")
+    more = mine.episodes + 1
+    certify(mine.plan, users=more).write("c.json")
+    for options, reason in (
+        ([], f"a batch of {more} users"),
+        (["--users", str(more)], "--users <="),
+    ):
+        code, out, err = discreet("certify", "--verify", "c.json", "--for", "mine.db", *options)
+        assert code != 0
+        assert out == ""
+        assert reason in err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

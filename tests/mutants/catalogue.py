@@ -1580,9 +1580,16 @@ _PEOPLE = (
     Mutant(
         "ledger-without-a-lock",
         "two processes at once both find the budget whole",
-        "            lock = hold_alone(self.path, wait=True)",
+        "            lock = hold_alone(_behind(self.path), wait=True)",
         "            lock = os.open(os.devnull, os.O_RDONLY)",
         ("test_two_processes_at_once_lose_no_charge",),
+    ),
+    Mutant(
+        "ledger-link-replaced",
+        "a link to a ledger is replaced by a ledger of its own, which the others do not see",
+        "    return Path(os.path.realpath(path))\n",
+        "    return path\n",
+        ("test_links_to_one_ledger_are_that_ledger",),
     ),
     Mutant(
         "budget-raised",
@@ -1765,7 +1772,7 @@ _CLASSES = (
     Mutant(
         "certificate-options-ignored",
         "a certificate is verified whatever the options ask for",
-        "        return _plan(promise, release) if typed else None\n",
+        "        return (*_plan(promise, release), math.inf) if typed else None\n",
         "        return None\n",
         ("test_a_certificate_of_something_else_is_refused",),
     ),
@@ -2254,6 +2261,13 @@ _STORED_TREE = (
         "all writes are encrypted with one nonce: two of them show the users in between",
         "nonce = secrets.token_bytes(_NONCE)",
         "nonce = bytes(_NONCE)",
+        ("test_every_write_is_sealed_anew",),
+    ),
+    Mutant(
+        "seal-nonce-counted",
+        "nonces are counted from one again after every restart",
+        "nonce = secrets.token_bytes(_NONCE)",
+        'self.n = getattr(self, "n", 0) + 1\n        nonce = self.n.to_bytes(_NONCE, "big")',
         ("test_every_write_is_sealed_anew",),
     ),
     Mutant(

@@ -171,6 +171,19 @@ def _charge(path, started):
         Ledger(path).record(1, users=["ann"])
 
 
+def test_links_to_one_ledger_are_that_ledger(path, tmp_path):
+    Ledger(path, budget=Budget(2)).record(1, users=["ann"])
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "people.ledger").symlink_to(path)
+    Ledger(tmp_path / "a" / "people.ledger").record(1, users=["ann"])
+    for other in (path, tmp_path / "b" / "people.ledger"):
+        with pytest.raises(BudgetError, match="1 of 1 people were in an earlier release"):
+            Ledger(other).record(1, users=["ann"])
+    assert (tmp_path / "a" / "people.ledger").is_symlink()
+    assert not (tmp_path / "a" / "people.ledger.lock").exists()
+
+
 def test_two_processes_at_once_lose_no_charge(path):
     context = multiprocessing.get_context("spawn")
     started = context.Barrier(2)

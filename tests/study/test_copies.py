@@ -157,6 +157,21 @@ def test_what_a_kill_leaves_beside_the_file_takes_no_noise_away(tmp_path):
             )
 
 
+def test_a_file_and_the_log_beside_it_are_two_copies_to_who_has_the_key(tmp_path):
+    """What the guarantee says of them: they show the user in between, exactly."""
+    study = secure(tmp_path / "study.db", episodes=64)
+    advance(study, 1, users=10)
+    where = crashed(study, tmp_path / "killed")
+    shutil.copytree(where.parent, tmp_path / "without")
+    for part in ("-wal", "-shm"):
+        (tmp_path / "without" / f"{where.name}{part}").unlink()
+    old, new = (discreet.resume(path) for path in (tmp_path / "without" / where.name, where))
+    assert (old.users, new.users) == (10, 11)
+    exact = vector(study, episodes_of(study, 7, 1))
+    np.testing.assert_array_equal(nodes(new).open[1] - nodes(old).open[1], exact)
+    assert "a copy with the log that a crash left beside it" in COPIES[0]
+
+
 def test_a_backup_that_is_restored_and_goes_on_meets_noise_of_its_own(tmp_path):
     study = secure(tmp_path / "study.db", episodes=64)
     advance(study, 1, users=20)
@@ -259,6 +274,10 @@ def test_every_write_is_sealed_anew(tmp_path):
     assert len({one[:12] for one in written}) == 50
     assert len({one[12:28] for one in written}) == 50
     assert len({len(one) for one in written}) == 1
+    again = nodes(discreet.resume(study.path))
+    again.open  # noqa: B018 - unsealed, so that it is written down anew
+    others = [again.state()["open"].tobytes() for _ in range(50)]
+    assert len({one[:12] for one in (*written, *others)}) == 100
 
 
 def test_the_guarantee_says_what_copies_show(tmp_path):

@@ -1,5 +1,6 @@
 """`discreet certify`: a rigorous bound on delta as a small file, and the check of such a file."""
 
+import math
 from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -223,16 +224,24 @@ def _short(value: object) -> str:
 
 def _asked(
     typed: set[str], promise: CertifiedPromise, release: CertifiedRelease, design: Path | None
-) -> "tuple[Plan, int | None] | None":
-    """What a certificate must be one of: a design, or the options if any of them was given."""
+) -> "tuple[Plan, int | None, float] | None":
+    """What a certificate must be one of: a design, or the options if any of them was given.
+
+    With the users of its batch, if they were given, and how many there can be.
+    """
     from discreet.errors import InvalidInputError
 
     typed &= {item.name for group in (promise, release) for item in fields(group)}
     if design is None:
-        return _plan(promise, release) if typed else None
+        return (*_plan(promise, release), math.inf) if typed else None
     for name in sorted(typed - {"users"}):
         raise InvalidInputError(f"--for says all but the users of a batch: leave --{name} out.")
-    return _plan_of_study(design), release.users if typed else None
+    plan, most = _plan_of_study(design)
+    if typed and release.users > most:
+        raise InvalidInputError(
+            f"Expected --users <= {most}, all of the study, got {release.users}."
+        )
+    return plan, release.users if typed else None, most
 
 
 def _typed(context: typer.Context) -> set[str]:
@@ -241,19 +250,21 @@ def _typed(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
-def _plan_of_study(path: Path) -> "Plan":
-    """The plan of a study, or of one that would be started with this design."""
+def _plan_of_study(path: Path) -> "tuple[Plan, int]":
+    """The plan of a study, or of one that would be started with this design, and all its users."""
     from discreet.study.design import read_design
     from discreet.study.seal import keys_beside
     from discreet.study.study import Study, start
 
     if path.suffix != ".toml":
-        return Study.read(path).plan
+        study = Study.read(path)
+        return study.plan, study.episodes
     with TemporaryDirectory() as folder, keys_beside():
-        return start(Path(folder) / "study.db", **read_design(path).arguments()).plan
+        study = start(Path(folder) / "study.db", **read_design(path).arguments())
+        return study.plan, study.episodes
 
 
-def _verify(path: Path, asked: "tuple[Plan, int | None] | None", *, as_json: bool) -> None:
+def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_json: bool) -> None:
     from discreet.privacy.certificates import verify as verifier
 
     try:
@@ -273,8 +284,11 @@ def _verify(path: Path, asked: "tuple[Plan, int | None] | None", *, as_json: boo
         say(line)
 
 
-def _wanted(plan: "Plan", users: int | None, stated: int | None) -> dict[str, Plain]:
+def _wanted(plan: "Plan", users: int | None, most: float, stated: int | None) -> dict[str, Plain]:
     """What a certificate of the plan says; a design has batches of many sizes: the stated one."""
+    from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.plans import claim_of
 
+    if stated and stated > most:
+        raise verifier.Refused(f"It is of a batch of {stated} users, and the study has {most}.")
     return claim_of(plan, users=users or stated).to_dict()

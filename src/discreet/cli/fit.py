@@ -81,7 +81,8 @@ def _ledger(path: Path | None, budget: str | None, table: Path) -> "Ledger":
     """The ledger that was named, or the one beside the table; it speaks before it is charged."""
     from discreet.privacy.ledger import NAME, Ledger
 
-    where = table.parent / NAME if path is None else path
+    beside = table.resolve() if table.is_symlink() else table  # one table, one ledger
+    where = beside.parent / NAME if path is None else path
     return Ledger(
         where,
         budget=None if budget is None else _budget(budget),

@@ -201,7 +201,7 @@ class Ledger:
             yield
             return
         try:
-            lock = hold_alone(self.path, wait=True)
+            lock = hold_alone(_behind(self.path), wait=True)
         except OSError as error:
             raise self._unusable(error) from None
         try:
@@ -231,8 +231,8 @@ class Ledger:
             self._content = content
             return
         try:
-            remove_strays(self.path)
-            write_atomically(self.path, _packed(content), private=True)
+            remove_strays(_behind(self.path))
+            write_atomically(_behind(self.path), _packed(content), private=True)
         except OSError as error:
             raise self._unusable(error) from None
 
@@ -241,6 +241,11 @@ class Ledger:
             f"Cannot use the ledger {str(self.path)!r}: {reason(error)}. Nothing was released; "
             f"name a place where it can be written."
         )
+
+
+def _behind(path: Path) -> Path:
+    """The file that a link leads to; to replace the link would make a ledger that others lack."""
+    return Path(os.path.realpath(path))
 
 
 def distinct(users: Sequence[object]) -> list[str]:

@@ -11,8 +11,8 @@ OPERATOR = (
 """What a central study assumes of who runs it."""
 COPIES = (
     "without the study's key any number of copies of its file, backups and what a crash leaves "
-    "show no more than the releases; with the key one copy shows no more either, but two show the "
-    "exact sums of those counted in between",
+    "are covered as the releases are; with the key one copy is, too, but two copies, or a copy "
+    "with the log that a crash left beside it, show the exact sums of those counted in between",
     "a copy that is restored and goes on is a second study from there on: who is counted in both "
     "is in two releases",
 )

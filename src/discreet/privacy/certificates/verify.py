@@ -1103,9 +1103,7 @@ def claim(data: dict[str, Any]) -> str:
         users = f"{release['users']} users" if release.get("users") else "any size"
         what += f", in a batch of {users}"
         if "honest" in release:
-            everybody = rational(release["honest"]) == 1
-            part = "all" if everybody else f"at least {_read(release['honest'])}"
-            what += f", {part} of them honest"
+            what += f", {_honest(rational(release['honest']), release['users'])}"
     notion = {"central": "JDP", "local": "LDP", "shuffle": "SDP"}[release["trust"]]
     noise = [f"{name} {_read(value)}" for name, value in law.items() if name != "name"]
     pair = f"{above(rational(data['epsilon']))}, {above(rational(data['delta']))}"
@@ -1114,6 +1112,15 @@ def claim(data: dict[str, Any]) -> str:
         f"the {release['trust']} mechanism {release['mechanism']} with {law['name']} noise of "
         f"{', '.join(noise)}."
     )
+
+
+def _honest(share: Fraction, users: int | None) -> str:
+    """How many users are relied upon: a share of one is all of them."""
+    if share == 1:
+        return "all of them honest"
+    if users:
+        return f"at least {math.floor(share * users)} of them honest"
+    return f"a share of at least {_read(str(share))} of them honest"
 
 
 def report(found: dict[str, Any]) -> list[str]:

@@ -18,8 +18,9 @@ The price is twice the variance of a tree in memory, and it is part of the calib
 in which a user lies, whatever the users after her do in response. Fix a user i.
 
 1. *Releases, and any number of files without the key.* They show closed nodes only, sum + A + B:
-   a function of sum + B. The sealed rest has a constant length and tells nothing to whoever cannot
-   break the cipher.
+   a function of sum + B. Files show nodes that no release uses (right children); they are among
+   the L nodes of a user that the calibration pays for. The sealed rest has a constant length and
+   tells nothing to whoever cannot break the cipher.
 2. *One file and the key, seen at any time t, and all releases before and after.* A node of i that
    was open at t shows V = A + (users up to t) and later V + (users after t) + B. If i came before
    t, all of this is a function of V, of later users and of B: one draw, A, stands before i. If i
@@ -30,9 +31,11 @@ in which a user lies, whatever the users after her do in response. Fix a user i.
    closes the node with a draw B of its own. Whoever was counted before the first fork is covered by
    V as in 2, however many branches there are and although all of them are released. Whoever is
    counted later is covered by the draw B of that branch: once for each branch that counts her.
-4. *Two files and the key.* V at two times differs by the exact sum of the users in between: they
-   are not protected. No tree with so little noise could do it: what is kept between two users must
-   stay useful, and fresh noise at every step would add up to that of the local model.
+4. *Two files and the key.* A file with a log beside it, as a crash leaves it and as there is for a
+   moment at every change, is two files: one without the log, one with it. V at two times differs by
+   the exact sum of the users in between: they are not protected. No tree with so little noise could
+   do it: what is kept between two users must stay useful, and fresh noise at every step would add
+   up to that of the local model.
 
 Three simpler designs fail. Noise at the release alone leaves exact sums in the file. Fresh noise in
 every release of a node averages out. Noise derived from a key is no better: a stored noisy sum can
