@@ -230,8 +230,8 @@ def _asked(
     typed &= {item.name for group in (promise, release) for item in fields(group)}
     if design is None:
         return _plan(promise, release) if typed else None
-    for name in sorted(typed - {"users"}):
-        raise InvalidInputError(f"--for says all but the users of a batch: leave --{name} out.")
+    if known := sorted(typed - {"users"}):
+        raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
     return _plan_of_study(design), release.users if typed else None
 
 
