@@ -209,6 +209,16 @@ def test_a_certificate_for_a_design_or_a_study(discreet, study, file):
     assert "release.users is 500, and 400 was asked for" in err
 
 
+def test_a_design_of_a_central_stream_leaves_no_key(discreet, tmp_path, monkeypatch, central):
+    monkeypatch.setenv("DISCREET_KEYS", str(tmp_path))
+    stream = DESIGN.replace("flow-ucb", "dp-ucbvi").replace('"shuffle"', '"central"')
+    (tmp_path / "design.toml").write_text(stream.replace("bits", "tree-gaussian"))
+    code, _, err = discreet("certify", "--verify", central, "--for", str(tmp_path / "design.toml"))
+    assert code == 1
+    assert "a certificate of something else" in err
+    assert not list(tmp_path.glob("*.key"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

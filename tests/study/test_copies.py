@@ -222,6 +222,15 @@ def test_the_key_stands_apart_and_belongs_to_its_owner(tmp_path, monkeypatch):
     assert not (tmp_path / "other.db").exists()
 
 
+def test_a_check_leaves_no_key_behind(tmp_path, monkeypatch):
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    monkeypatch.setenv("DISCREET_KEYS", str(keys))
+    study = secure(tmp_path / "study.db", episodes=64)
+    assert discreet.check_study(study).ok
+    assert list(keys.iterdir()) == [study.key_file]
+
+
 def test_a_start_that_is_refused_leaves_no_key(tmp_path, monkeypatch):
     from discreet.study.store import Store
 

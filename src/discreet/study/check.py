@@ -87,12 +87,15 @@ def check_study(
     name, make = _factory(study, head)
     with tempfile.TemporaryDirectory() as folder:
         place = Trial(Path(folder), make)
-        # What cannot be started is an error of the caller, not a problem of a study.
-        promise = str(place.fresh().guarantee)
-        problems = list[str]()
-        for check in _CHECKS:
-            progress(check.__name__.strip("_"))
-            problems += _found(check, place)
+        try:
+            # What cannot be started is an error of the caller, not a problem of a study.
+            promise = str(place.fresh().guarantee)
+            problems = list[str]()
+            for check in _CHECKS:
+                progress(check.__name__.strip("_"))
+                problems += _found(check, place)
+        finally:
+            place.remove_keys()
     return StudyReport(name, tuple(dict.fromkeys(problems)), promise)
 
 

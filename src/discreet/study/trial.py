@@ -37,11 +37,20 @@ class Trial:
 
     folder: Path
     make: Callable[[Path], Study]
+    _keys: list[Path] = field(default_factory=list)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
 
     def fresh(self) -> Study:
         """A new study."""
-        return self.make(self._new_folder() / "study.db")
+        study = self.make(self._new_folder() / "study.db")
+        if study.key_file:
+            self._keys.append(study.key_file)
+        return study
+
+    def remove_keys(self) -> None:
+        """Of studies that are thrown away: they may stand in the operator's folder of keys."""
+        for key in self._keys:
+            key.unlink(missing_ok=True)
 
     def twin(self, study: Study) -> Study:
         """The same study once more, from a copy of its file."""

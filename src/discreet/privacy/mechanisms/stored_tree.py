@@ -148,6 +148,13 @@ class StoredTree:
 
     def restore(self, state: Mapping[str, NumberArray], users: int) -> None:
         """Go on from `state`."""
+        written = np.array(state["open"])
+        if written.ndim != 1:
+            raise UnsupportedError(
+                "This central stream was written before nodes got a second draw and a seal: a copy "
+                "of its file takes noise away from those counted later. Read it with the version "
+                "that wrote it, and begin a new study with new users."
+            )
         self.users, self._open = users, None
-        self._written = np.array(state["open"], np.uint8).tobytes()
+        self._written = written.astype(np.uint8).tobytes()
         self.closed = np.array(state["closed"], np.int64).reshape(self.closed.shape)
