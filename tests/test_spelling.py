@@ -145,7 +145,8 @@ BLANKS = ["\ufffc", "\U00013430", "\U00013441", "\U00016fe4", "\U0001d159"]
 
 
 @pytest.mark.parametrize(
-    "control", ["\0", "\x1c", "\x1f", "\x7f", "\x9f", "\u115f", "\u1160", "\u3164", "\uffa0", *BLANKS]
+    "control",
+    ["\0", "\x1c", "\x1f", "\x7f", "\x9f", "\u115f", "\u1160", "\u3164", "\uffa0", *BLANKS],
 )
 def test_control_characters_and_fillers_are_refused(control):
     with pytest.raises(RefusedNameError, match=f"leave out U\\+{ord(control):04X}"):

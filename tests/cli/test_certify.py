@@ -240,6 +240,16 @@ def test_a_batch_larger_than_the_study_is_none_of_its_batches(discreet, study):
         assert reason in err
 
 
+def test_a_design_of_a_central_stream_leaves_no_key(discreet, tmp_path, monkeypatch, central):
+    monkeypatch.setenv("DISCREET_KEYS", str(tmp_path))
+    stream = DESIGN.replace("flow-ucb", "dp-ucbvi").replace('"shuffle"', '"central"')
+    (tmp_path / "design.toml").write_text(stream.replace("bits", "tree-gaussian"))
+    code, _, err = discreet("certify", "--verify", central, "--for", str(tmp_path / "design.toml"))
+    assert code == 1
+    assert "a certificate of something else" in err
+    assert not list(tmp_path.glob("*.key"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -2289,8 +2289,8 @@ _STORED_TREE = (
     Mutant(
         "stored-tree-understated",
         "widths and dossiers count one of the two draws of a node",
-        "noise=dataclasses.replace(noise, draws=2)",
-        "noise=dataclasses.replace(noise, draws=1)",
+        "noise=dataclasses.replace(plan.noise, draws=2)",
+        "noise=dataclasses.replace(plan.noise, draws=1)",
         ("test_releases_have_the_variance_of_the_plan",),
     ),
 )

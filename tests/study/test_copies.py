@@ -4,7 +4,6 @@ The attack, with a copy *and* the key: a node as it is released less what the co
 two must differ by one full draw of the calibrated noise, whoever was told in between.
 """
 
-import os
 import shutil
 import signal
 import subprocess
@@ -56,7 +55,7 @@ def vector(study, data):
 
 
 def crashed(study, folder):
-    """A folder as a process leaves it that is killed in the middle of a tell: file, log and key."""
+    """A folder as a process leaves it that is killed after a tell: file, log and key."""
     folder.mkdir()
     for part in (study.path, study.key_file):
         shutil.copyfile(part, folder / part.name)
@@ -65,7 +64,6 @@ import os, sqlite3, sys
 import numpy as np
 import discreet
 from discreet.mdp import make, sample_trajectories
-from discreet.study import store
 world = make("RiverSwim", states=3, horizon=4, relabel=1)
 study = discreet.resume({str(folder / study.path.name)!r})
 reader = sqlite3.connect(study.path, isolation_level=None)
@@ -126,7 +124,7 @@ def test_epsilon_allows_what_two_hundred_attacks_achieve(tmp_path):
     gap = vector(study, left) - vector(study, right)
     scores = [(np.array(seen[side]) @ gap)[:, None].astype(float) for side in (0, 1)]
     assert epsilon_low(*scores, DELTA) <= EPSILON
-    # The same test convicts the exact difference, which the noise of one draw hid.
+    # The same test convicts a node with its first draw alone: less the copy, it is exact.
     exact = [
         np.full((200, 1), float(vector(study, one) @ gap)) + 1e-6 * np.arange(200)[:, None]
         for one in (left, right)
@@ -284,4 +282,3 @@ def test_the_guarantee_says_what_copies_show(tmp_path):
     said = " ".join(secure(tmp_path / "study.db").guarantee.assumptions)
     for sentence in (*COPIES, CRASH):
         assert sentence in said
-    assert os.environ.get("DISCREET_KEYS") is None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from discreet.cli import _tables
+from discreet.errors import DiscreetWarning
 
 _LARGE_DELTA = 1e-3
 _BOLD, _ITALIC, _PLAIN = "\x1b[1m", "\x1b[3m", "\x1b[0m"
@@ -38,7 +39,7 @@ def noted() -> Callable[..., None]:
     usual, said = warnings.showwarning, set[str]()
 
     def show(message: object, category: type[Warning], *place: Any, **more: Any) -> None:
-        if category.__module__ != "discreet.errors":
+        if not issubclass(category, DiscreetWarning):
             usual(message, category, *place, **more)  # type: ignore[arg-type]
         elif str(message) not in said:
             said.add(str(message))

@@ -234,8 +234,8 @@ def _asked(
     typed &= {item.name for group in (promise, release) for item in fields(group)}
     if design is None:
         return (*_plan(promise, release), math.inf) if typed else None
-    for name in sorted(typed - {"users"}):
-        raise InvalidInputError(f"--for says all but the users of a batch: leave --{name} out.")
+    if known := sorted(typed - {"users"}):
+        raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
     plan, most = _plan_of_study(design)
     if typed and release.users > most:
         raise InvalidInputError(
@@ -253,14 +253,14 @@ def _typed(context: typer.Context) -> set[str]:
 def _plan_of_study(path: Path) -> "tuple[Plan, int]":
     """The plan of a study, or of one that would be started with this design, and all its users."""
     from discreet.study.design import read_design
-    from discreet.study.seal import keys_beside
     from discreet.study.study import Study, start
 
     if path.suffix != ".toml":
         study = Study.read(path)
         return study.plan, study.episodes
-    with TemporaryDirectory() as folder, keys_beside():
-        study = start(Path(folder) / "study.db", **read_design(path).arguments())
+    with TemporaryDirectory() as folder:  # a rehearsal has the same plan, and needs no key
+        where, given = Path(folder) / "study.db", read_design(path).arguments()
+        study = start(where, **given, sampler="simulation", seed=0)
         return study.plan, study.episodes
 
 

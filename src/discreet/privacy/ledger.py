@@ -15,7 +15,6 @@ loses the count.
 import base64
 import hashlib
 import json
-import math
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -74,8 +73,7 @@ class Account:
         plain["path"] = None if self.path is None else str(self.path)
         for name in ("spent", "left", "budget"):
             cost = getattr(self, name)
-            pair = cost and {"epsilon": float(cost.epsilon), "delta": float(cost.delta)}
-            plain[name] = pair
+            plain[name] = cost and {"epsilon": float(cost.epsilon), "delta": float(cost.delta)}
         return plain
 
     @property
@@ -88,10 +86,10 @@ class Account:
         """One sentence: what is spent rounded up, what is left rounded down."""
         left = "no budget was declared"
         if self.left is not None and self.budget is not None:
-            left = f"{_said(self.left, -math.inf)} left of {_said(self.budget, -math.inf)}"
+            left = f"{_said(self.left, rounded_down)} left of {_said(self.budget, rounded_down)}"
         return (
-            f"{_said(self.before, math.inf)} spent before, {_said(self.spent, math.inf)} with this "
-            f"release (on the person with most), {left}; {self.whom}"
+            f"{_said(self.before, rounded_up)} spent before, {_said(self.spent, rounded_up)} with "
+            f"this release (on the person with most), {left}; {self.whom}"
         )
 
 
@@ -326,13 +324,5 @@ def _cost(epsilon: str, delta: str) -> Cost:
     return Cost.of(Fraction(epsilon), Fraction(delta))
 
 
-def _said(cost: Cost, outward: float) -> str:
-    """Both numbers, rounded towards ``outward``."""
-    rounded = rounded_up if outward > 0 else rounded_down
-    shown = []
-    for part in (cost.epsilon, cost.delta):
-        near = float(part)
-        if (Fraction(repr(near)) - part) * int(math.copysign(1, outward)) < 0:
-            near = math.nextafter(near, outward)
-        shown.append(rounded(near))
-    return f"epsilon {shown[0]}, delta {shown[1]}"
+def _said(cost: Cost, rounded: Callable[[Fraction], str]) -> str:
+    return f"epsilon {rounded(cost.epsilon)}, delta {rounded(cost.delta)}"

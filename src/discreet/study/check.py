@@ -70,10 +70,10 @@ def check_study(
     """Check a study for the ways in which its promise is lost in practice.
 
     It rejects seeded or missing noise in a secure study, noise that a copy of the file takes away,
-    raw data or names on the disk, users who
-    are forgotten (after the next batch or a restart) or who come again in another spelling, older
-    copies and edited files that are accepted, releases that a killed process left behind, reads
-    that write, and a batch that is refused because somebody left the policy.
+    raw data or names on the disk, users who are forgotten (after the next batch or a restart) or
+    who come again in another spelling, older copies and edited files that are accepted, releases
+    that a killed process left behind, reads that write, and a batch that is refused because
+    somebody left the policy.
 
     Args:
         study: a running study, the path of one, the name of a learner (a small secure study is

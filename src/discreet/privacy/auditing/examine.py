@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from discreet.errors import DiscreetError, UnsupportedError
 from discreet.privacy.auditing import categories
 from discreet.privacy.auditing.categories import Categorical
@@ -69,11 +67,14 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
 
 
 def _misused(path: Path, view: Additive, secure: bool) -> list[str]:
-    """Noise that is drawn for nothing (only simulated noise is drawn ahead), users for nothing."""
-    unused = secure and not path.ahead and not np.abs(view.response).any(axis=0).all()
+    """Noise that is drawn for nothing (simulations may draw ahead), users who are not counted."""
+    problems = []
+    if secure and not path.ahead and not view.response.any(axis=0).all():
+        problems.append(UNUSED)
     moves = zip(path.neighbours, view.moves, strict=True)
-    still = any(label.startswith(EVERYTHING) and not move.any() for label, move in moves)
-    return [UNUSED] * unused + [FORGOTTEN] * still
+    if any(label.startswith(EVERYTHING) and not move.any() for label, move in moves):
+        problems.append(FORGOTTEN)
+    return problems
 
 
 def _view(path: Path, secure: bool, hint: Additive | None) -> View:

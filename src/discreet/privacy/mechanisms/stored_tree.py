@@ -71,13 +71,12 @@ class Seal(Protocol):
 
 def on_disk(plan: StreamPlan) -> AdditiveStream:
     """The same calibration with both draws of every node: what a `StoredTree` releases."""
-    noise = plan.noise if isinstance(plan, AdditiveStream) else None
-    if not isinstance(plan, AdditiveStream) or type(noise) is not TreeNoise:
+    if not isinstance(plan, AdditiveStream) or type(plan.noise) is not TreeNoise:
         raise UnsupportedError(
             f"A stream of the mechanism {plan.mechanism!r} keeps exact sums in its memory, "
             f"which must not be put on a disk; use {' or '.join(map(repr, MECHANISMS))}."
         )
-    return dataclasses.replace(plan, noise=dataclasses.replace(noise, draws=2))
+    return dataclasses.replace(plan, noise=dataclasses.replace(plan.noise, draws=2))
 
 
 class StoredTree:
