@@ -188,7 +188,9 @@ def test_a_budget_is_refused_before_anything_is_drawn(logged, discreet, monkeypa
     code, _, err = discreet(*SECURE, "--budget", "0.5")
     assert code == 2
     assert "Requested: epsilon 1, delta 0. Remaining: epsilon 0.5, delta 0." in err
-    assert not Path("people.ledger").exists()
+    code, _, err = discreet(*SECURE, "--budget", "3")
+    assert code == 2
+    assert "Expected a budget of at most epsilon 0.5, delta 0" in err  # it is kept
 
 
 @pytest.mark.parametrize("budget", ["", "x", "1,x", "0", "-1", "nan", "inf", "1,2", "1,1e-6,3"])

@@ -278,10 +278,12 @@ def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_js
         warn(f"Error: {path} is refused: {refused}")
         raise typer.Exit(1) from None
     if as_json:
-        echo_json({"verified": True, **found})
+        echo_json({"verified": True, "compared": asked is not None, **found})
         return
     for line in verifier.report(found):
         say(line)
+    if asked is not None:
+        say("It is a certificate of what was asked for.")
 
 
 def _wanted(plan: "Plan", users: int | None, most: float, stated: int | None) -> dict[str, Plain]:

@@ -184,9 +184,11 @@ class Ledger:
             budget, total = content.budget, before + cost
             account = Account(before, total, budget, len(names), known, self.path)
             if budget is not None and not budget.covers(total):
+                if self._budget is not None:  # declared now: kept, although it refuses
+                    self._write(content)
                 raise BudgetError(
-                    f"{overspent(cost, budget - before)} {account.whom}; if they are others of the "
-                    f"same names, give them a ledger of their own."
+                    f"{overspent(cost, budget - before)} {account.whom}; ask for less, or leave "
+                    f"these people out."
                 )
             self._told(account)
             self._write(content.charged(cost, table, people))

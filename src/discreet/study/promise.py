@@ -11,10 +11,10 @@ OPERATOR = (
 """What a central study assumes of who runs it."""
 COPIES = (
     "without the study's key any number of copies of its file, backups and what a crash leaves "
-    "are covered as the releases are; with the key one copy is, too, but two copies, or a copy "
+    "show no more than is promised; nor do the key and one copy; the key and two copies, or a copy "
     "with the log that a crash left beside it, show the exact sums of those counted in between",
-    "a copy that is restored and goes on is a second study from there on: who is counted in both "
-    "is in two releases",
+    "if a backup is restored and goes on, whoever is counted after it in both files is released "
+    "twice, and the promise counts twice",
 )
 """What a central stream assumes of its file (proof: `privacy.mechanisms.stored_tree`)."""
 CRASH = (

@@ -82,7 +82,7 @@ class StudySeal:
         try:
             return _cipher()(self.path.read_bytes())
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
+            reason = error.strerror if isinstance(error, OSError) else "a key has 32 bytes"
             raise StudyError(
                 f"Cannot read the study's key {str(self.path)!r}: {reason}; without it the study "
                 f"can be read and nobody can be counted. Put it back, or set {FOLDER} to the "

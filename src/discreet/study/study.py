@@ -430,7 +430,8 @@ class Study:
             raise StudyError(
                 f"Under shuffle a report hides among all {self.batch_size} of its batch: a part of "
                 f"them that was seen had too little noise, and no second report makes up for it; "
-                f"say returning='nobody' and ask new users. Nothing was changed."
+                f"say returning='nobody' (--returning nobody) and ask new users. Nothing was "
+                f"changed."
             )
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users

@@ -44,8 +44,25 @@ def facts_of(study: "Study") -> dict[str, Any]:
         "finished": study.finished,
         "next_batch": None if study.finished else study.batch_size,
         "value": {"estimate": value.value, "low": value.low, "high": value.high},
+        "key": key_of(study),
         "head": study.head,
     }
+
+
+def key_of(study: "Study") -> dict[str, Any] | None:
+    """Where the key of a central stream is, and whether it is there."""
+    where = study.key_file
+    return None if where is None else {"file": str(where), "present": where.is_file()}
+
+
+def key_rows(study: "Study") -> list[tuple[str, str]]:
+    """The same for a person."""
+    key = key_of(study)
+    if key is None:
+        return []
+    kept = "keep this file, apart from the study's backups: without it nobody more can be counted"
+    missing = "is not there: nobody can be counted until it is back"
+    return [("key", f"{key['file']}: {kept if key['present'] else missing}")]
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import echo_json, say
+from discreet.cli._console import echo_json, say, warn
 from discreet.cli._options import Head, Json
 from discreet.cli.study._shared import StudyFile, counted, opened, policy_table, promise_of
 
@@ -29,6 +29,11 @@ def command(
     """What the next users are asked to do; the same until they have been told."""
     study = opened(file, head, to_read=True)
     _check(study, encoder)
+    if study.key_file is not None and not study.key_file.is_file():
+        warn(
+            f"Note: the study's key {study.key_file} is not there; whoever is asked cannot be "
+            f"counted."
+        )
     if policy is not None:
         study.save_question(policy)
     if encoder is not None:

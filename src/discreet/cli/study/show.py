@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from discreet._plain import JsonObject
 from discreet.cli._console import print_table
 from discreet.cli._options import Head, Json
-from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened, worth
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, key_rows, opened, worth
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -37,6 +37,7 @@ def _rows(study: "Study") -> list[tuple[str, str]]:
         ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
         ("state", state),
         ("value of the policy so far", worth(study)),
+        *key_rows(study),
         ("head", study.head),
     ]
 

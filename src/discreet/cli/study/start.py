@@ -8,7 +8,7 @@ import typer
 from discreet.cli._console import Progress, say, warn_of_promise
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
-from discreet.cli.study._shared import StudyFile, answer, counted, facts_of
+from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, key_rows
 
 if TYPE_CHECKING:
     from discreet.study.study import Study
@@ -61,14 +61,12 @@ command = grouped(begin)
 def _show(study: "Study", *, json: bool) -> None:
     prospect, guarantee = study.prospect, study.guarantee
     plain = {**facts_of(study), "users_needed": prospect.users_needed, "token": study.token}
-    plain["key"] = key = None if study.key_file is None else str(study.key_file)
-    kept = f"{key}; keep it, and not in the backups of the study: without it nobody can be counted"
     rows = [
         ("promised to every user", str(guarantee)),
         *(("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)),
         ("what to expect", prospect.needed),
         ("first batch", counted(study.batch_size, "user")),
-        *([("key", kept)] if key else []),
+        *key_rows(study),
         ("head", study.head),
     ]
     answer(plain, f"Study {study.path} begins", rows, json=json)

@@ -2,7 +2,7 @@
 
 from discreet.cli._console import Progress
 from discreet.cli._options import Head, Json
-from discreet.cli.study._shared import StudyFile, answer, opened, promise_of
+from discreet.cli.study._shared import StudyFile, answer, key_of, key_rows, opened, promise_of
 
 
 def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
@@ -17,6 +17,7 @@ def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
         **promise_of(study.guarantee),
         "users": study.users,
         "batches": study.batches,
+        "key": key_of(study),
         "head": study.head,
         "head_given": head,
     }
@@ -26,6 +27,7 @@ def command(file: StudyFile, head: Head = None, json: Json = False) -> None:
         ("users", f"{study.users:,} in {study.batches:,} batches, nobody twice"),
         ("newest copy", newest),
         ("promised to every user", str(study.guarantee)),
+        *key_rows(study),
         ("head", study.head),
     ]
     answer(plain, f"Study {file}", rows, json=json)

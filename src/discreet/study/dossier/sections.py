@@ -99,6 +99,8 @@ def _releases(material: "Material") -> str:
 def trusted(material: "Material") -> str:
     """Party, sight, trust."""
     parties = words.NOTIONS[material.study.guarantee.notion].parties
+    if material.study.key_file is not None:
+        parties = (*parties[:-1], words.SEALED, parties[-1])
     return _table(material, ("who", "sees", "is trusted"), parties) + _handed_over(material)
 
 

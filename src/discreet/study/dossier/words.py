@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from discreet import _validate
-from discreet.privacy.guarantee import Guarantee, rounded_up
+from discreet.privacy.guarantee import Guarantee, odds, rounded_up
 
 Lines = tuple[tuple[str, str, str], ...]
 
@@ -32,9 +32,17 @@ class Notion:
 
 _FILE = (
     "Who holds the study's file",
-    "noisy statistics, policies, and keyed digests of the participants' names with the key",
+    "noisy statistics, policies, and digests of the participants' names with the key of these "
+    "digests",
     "to keep the file as they keep the list of participants: with it a guessed name can be tested",
 )
+SEALED = (
+    "Who holds the study's key, a file of its own",
+    "nothing by itself, and with one copy of the study's file no more than is promised; with two "
+    "copies the exact sums of those counted in between",
+    "to keep it out of the backups of the study",
+)
+"""Of a study whose file holds what is not released yet."""
 _PUBLIC = (
     "Everybody else, other participants included",
     "the policies, this page, who took part and how many",
@@ -50,8 +58,8 @@ NOTIONS = {
         "joint differential privacy (central)",
         "The operator is trusted with the raw episodes. Nobody else is.",
         "What others get to see of this study would look almost the same if your record were "
-        "replaced by anybody else's, whatever is in it. So nobody who sees it, not even all other "
-        "participants together, can learn much about you from it.",
+        "replaced by anybody else's, whatever is in it: how nearly the same is said below, and it "
+        "holds even against all other participants together.",
         "P[what all others receive ∈ <i>A</i> | <i>E</i>] ≤ <i>e</i><sup>ε</sup> · P[what all "
         f"others receive ∈ <i>A</i> | <i>F</i>] + δ. {_SHARED}",
         (
@@ -161,6 +169,8 @@ def in_numbers(guarantee: Guarantee) -> tuple[str, ...]:
         f"Somebody who must guess which of two records is yours, and knows all the others, is "
         f"right in at most {rounded_up(100 * right, 3)}% of cases; a coin is right in 50%.",
     ]
+    if warning := odds(guarantee.epsilon):
+        said.append(f"This is weak: {warning}")
     if guarantee.delta:
         one_in = math.floor(1 / _validate.exact(guarantee.delta))
         said.append(
