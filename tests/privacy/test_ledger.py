@@ -95,10 +95,9 @@ def test_a_budget_is_kept_and_may_shrink_and_not_grow(path):
     assert Ledger(path).record(0.1, users=["eve"]).budget == Cost.of(1.5)
 
 
-def test_what_is_refused_charges_nothing_and_makes_no_file(path):
+def test_what_is_refused_charges_nothing_and_a_declared_budget_is_kept(path):
     ledger = Ledger(path, budget=Budget(1))
     for cost, users in [
-        ((2,), ["ann"]),
         ((1,), ["ann", "ann "]),
         ((1,), []),
         ((1,), "ann"),
@@ -109,6 +108,11 @@ def test_what_is_refused_charges_nothing_and_makes_no_file(path):
         with pytest.raises((BudgetError, InvalidInputError)):
             ledger.record(*cost, users=users)
     assert not path.exists()
+    with pytest.raises(BudgetError):
+        ledger.record(2, users=["ann"])
+    with pytest.raises(InvalidInputError, match="a budget of at most epsilon 1"):
+        Ledger(path, budget=Budget(2)).record(2, users=["ann"])
+    assert Ledger(path).record(1, users=["ann"]).before.epsilon == 0
 
 
 def test_the_account_is_told_before_the_charge_and_can_stop_it(path):

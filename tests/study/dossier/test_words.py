@@ -32,7 +32,8 @@ def test_what_is_beyond_doubles_is_not_said_to_be_less():
     said = words.in_numbers(Guarantee(notion="JDP", epsilon=800.0, delta=3e-7))
     assert "more than inf times" in said[0]
     assert "at most 100% of cases" in said[1]
-    assert "one in 3,333,333." in said[2]
+    assert "This is weak: epsilon = 800" in said[2]
+    assert "one in 3,333,333." in said[3]
 
 
 def test_a_large_delta_makes_guesses_better():
