@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInputError
+from discreet.errors import BudgetError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.auditing.roster import entries
-from discreet.privacy.budget import BatchLedger, Budget
+from discreet.privacy.budget import Budget
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.plans import CountsPlan, ReportPlan
 
 USERS, LATE = 70_000, 4_464
@@ -105,10 +106,10 @@ def test_sums_of_episodes_hold_everybody():
 
 def test_a_ledger_knows_the_last_of_many_users():
     people = [f"user {i}" for i in range(USERS)]
-    ledger = BatchLedger(Budget(1))
+    ledger = Ledger(budget=Budget(1))
     ledger.record(1, users=people)
     for again in (0, 65_535, 65_536, USERS - 1):
-        with pytest.raises(InvalidInputError, match="did not take part before"):
+        with pytest.raises(BudgetError, match="1 of 1 people were in an earlier release"):
             ledger.record(1, users=[people[again]])
-    with pytest.raises(InvalidInputError, match="listed twice"):
-        BatchLedger(Budget(1)).record(1, users=[*people, people[-1]])
+    with pytest.raises(InvalidInputError, match="twice"):
+        Ledger(budget=Budget(1)).record(1, users=[*people, people[-1]])
