@@ -10,6 +10,7 @@ from discreet.privacy.auditing.paths.streams import (
     ADD,
     ADD_REPORT,
     BLOCK,
+    DISK,
     WAYS,
     _pooled,
     by_the_rule,
@@ -38,11 +39,11 @@ def still(run, *, secure=False):
 
 
 @pytest.mark.parametrize(
-    ("trust", "ways"), [(CENTRAL, [ADD, BLOCK]), (LOCAL, [ADD, ADD_REPORT, BLOCK])]
+    ("trust", "ways"), [(CENTRAL, [ADD, BLOCK, DISK]), (LOCAL, [ADD, ADD_REPORT, BLOCK])]
 )
 def test_every_way_that_a_stream_has(trust, ways):
     assert [path.name for path in stream_paths(plan_of(trust))] == ways
-    assert list(WAYS) == [ADD, ADD_REPORT, BLOCK]
+    assert list(WAYS) == [ADD, ADD_REPORT, BLOCK, DISK]
 
 
 @pytest.mark.parametrize("stationary", [False, True])
