@@ -93,7 +93,7 @@ def odds(epsilon: float) -> str:
     if not 10 < epsilon < math.inf:
         return ""
     power = math.ceil(epsilon / math.log(10) * (1 + 1e-12))  # upwards, whatever doubles round
-    factor = f"e^{rounded_up(epsilon)} < 10^{power}" if epsilon < 1e6 else "more than e^1000000"
+    factor = f"e^{rounded_up(epsilon)} < 10^{power}" if epsilon < 1e6 else "e^1000000 and more"
     return (
         f"epsilon = {rounded_up(epsilon)}: an observer's odds about one person may change by a "
         f"factor of up to {factor}; that is hardly a promise. Usual values are 1 or a few."

@@ -35,7 +35,6 @@ def test_a_central_batch_is_released_and_simulated():
             "JDP",
         )
         assert case.claimed == (1.0, 0.0)
-        assert len(case.paths) == 4  # alone and in a crowd, with and without a policy
 
 
 def test_a_stream_is_audited_in_every_kind():
@@ -46,7 +45,8 @@ def test_a_stream_is_audited_in_every_kind():
         "vector": 4,
         "layered": 2,
     }
-    assert ("stream", "add (256 releases, secure)") in found
+    for name in ("add", "disk"):
+        assert ("stream", f"{name} (256 releases, secure)") in found
     assert {path for kind, path in found if kind == "vector"} == {
         "VectorRelease.add (reach 4)",
         "VectorRelease.noise_block (reach 4)",
