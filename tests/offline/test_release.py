@@ -188,6 +188,7 @@ def test_a_secure_fit_is_never_seeded(monkeypatch):
         raise AssertionError("Real people are protected by seeded noise.")
 
     monkeypatch.setattr(SimulationSampler, "__init__", nobody)
-    one, other = (fit(nobody_moves(50), TRUST, shape=SHAPE, played=SOME) for _ in range(2))
-    assert not one.guarantee.simulated
-    assert one.behaviour_value != other.behaviour_value
+    # Half of these values are 0: noise often leaves nothing of so few people.
+    found = [fit(nobody_moves(50), TRUST, shape=SHAPE, played=SOME) for _ in range(40)]
+    assert not found[0].guarantee.simulated
+    assert len({one.behaviour_value for one in found}) > 1
