@@ -3,9 +3,9 @@
 import importlib
 import inspect
 import io
-import pkgutil
 import re
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -71,10 +71,12 @@ SCALARS = {"None", "float", "int", "bool", "np.uint64"}
 
 def kernels():
     """All compiled functions of the library."""
-    for module in pkgutil.walk_packages(discreet.__path__, "discreet."):
-        if module.name.endswith("kernels"):
-            for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, Dispatcher) and value.py_func.__module__ == module.name:
+    home = Path(discreet.__file__).parent
+    for file in sorted(home.rglob("*.py")):
+        if "from discreet._jit import" in file.read_text("utf-8"):
+            name = ".".join(("discreet", *file.relative_to(home).with_suffix("").parts))
+            for value in vars(importlib.import_module(name)).values():
+                if isinstance(value, Dispatcher) and value.py_func.__module__ == name:
                     yield value
 
 

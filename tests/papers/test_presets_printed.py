@@ -152,13 +152,13 @@ COMPUTED = [
     (
         OBI,
         ("bonus", "cap"),
-        f"{LEARNERS}/streams/test_ldp_obi_kernels.py::test_values_and_actions_are_those_of",
+        f"{LEARNERS}/test_ldp_obi_kernels.py::test_values_and_actions_are_those_of",
     ),
     (f"{OBI} 002-psrl", ("noise", "delta_0"), f"{HERE}::test_local_randomisers_of_002"),
     (
         "002-psrl",
         ("posterior",),
-        f"{LEARNERS}/streams/test_psrl.py::test_printed_ldp_psrl_takes_counts_at_face_value",
+        f"{LEARNERS}/test_psrl.py::test_printed_ldp_psrl_takes_counts_at_face_value",
     ),
     (BERNSTEIN, ("noise", "iota", "bonus 1", "bonus 2"), f"{HERE}::test_dp_ucbvi_as_printed"),
     (BERNSTEIN, ("bonus 3", "bonus 4", "clip"), f"{HERE}::test_dp_ucbvi_as_printed"),

@@ -3,7 +3,7 @@
 A central stream keeps sums that are not released yet (`privacy.mechanisms.stored_tree`). They are
 written down encrypted (AES-256-GCM, a fresh nonce each time), so that copies of the study's file,
 its backups and what a crash leaves show no more than the releases do. The key is named after the
-study, whatever its file is called, and is never overwritten.
+study, whatever its file is called.
 """
 
 import contextlib

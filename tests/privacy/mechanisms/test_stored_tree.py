@@ -111,12 +111,6 @@ def test_it_goes_on_from_its_state():
     assert (again.users, set(again.state())) == (12, {"open", "closed"})
 
 
-def test_open_nodes_as_they_were_once_kept_are_refused():
-    tree = StoredTree(plan(20), sampler())
-    with pytest.raises(UnsupportedError, match="before nodes got a second draw and a seal"):
-        tree.restore({"open": tree.open.tolist(), "closed": tree.closed.tolist()}, 0)
-
-
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-honaker", "tree-iid"])
 def test_streams_that_mix_their_noise_are_refused(mechanism):
     with pytest.raises(UnsupportedError, match="keeps exact sums in its memory"):
