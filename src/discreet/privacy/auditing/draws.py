@@ -33,8 +33,8 @@ TWICE = "The secure sampler's draws are used twice: some come again that cannot 
 CORRELATED = "The secure sampler's draws are not independent: they hang together at a distance."
 ANOTHER_LAW = "The secure sampler's draws have another mean or variance than was asked for."
 
-_ENOUGH = 1500
-"""Draws. Where every fourth one is an old one, their correlation is ten standard errors."""
+_ENOUGH = 3000
+"""Draws. Where every fourth one is an old one, their correlation is 14 standard errors."""
 _RUNS = 400
 _SIGMAS = 8.0
 """Standard errors; and whatever does not fit is measured once more."""
