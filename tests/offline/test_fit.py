@@ -1,6 +1,6 @@
 """`discreet.fit` as a whole: safety, deferring, bad input, privacy of what it returns."""
 
-import sys
+import importlib
 
 import numpy as np
 import pytest
@@ -367,7 +367,7 @@ class TestLedger:
             assert path.exists()
             raise MemoryError
 
-        monkeypatch.setattr(sys.modules["discreet.offline.fit"], "release", crash)
+        monkeypatch.setattr(importlib.import_module("discreet.offline.fit"), "release", crash)
         with pytest.raises(MemoryError):
             self.fit(path)
         monkeypatch.undo()
