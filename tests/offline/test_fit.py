@@ -339,6 +339,10 @@ class TestLedger:
 
     NAMES = tuple(f"user-{i}" for i in range(len(PEOPLE)))
 
+    @pytest.fixture(autouse=True)
+    def _secure(self):
+        pytest.importorskip("opendp")
+
     def fit(self, path, trust=TRUST, data=PEOPLE, **options):
         given = {"users": self.NAMES, "ledger": path, "shape": MDP.shape} | options
         return discreet.fit(data, trust, **given)
