@@ -15,7 +15,7 @@ def run(quick: bool) -> list[dict]:
 
 
 def _gaussian(peer, against, repeats: int) -> dict:
-    from discreet.privacy.calibration.closed_forms import gaussian_sigma
+    from discreet.privacy.accounting.closed_forms import gaussian_sigma
 
     ours = gaussian_sigma(1.0, EPSILON, DELTA)
     if abs(peer() / ours - 1) > 1e-2:

@@ -16,7 +16,7 @@ def run(quick: bool) -> list[dict]:
 
 
 def _projection(states: int, horizon: int, quick: bool) -> dict:
-    from discreet.privacy.postprocess.flow import consistent_flow
+    from discreet.privacy.projection.flow import consistent_flow
 
     rng = np.random.default_rng(0)
     noisy = rng.normal(5.0, 20.0, size=(horizon, states, 1, states))

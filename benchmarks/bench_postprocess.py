@@ -13,7 +13,7 @@ def run(quick: bool) -> list[dict]:
 
 
 def _projection(states: int, repeats: int) -> dict:
-    from discreet.privacy.postprocess.valid_counts_kernels import valid_rows
+    from discreet.privacy.projection.valid_counts import valid_rows
 
     rng = np.random.default_rng(states)
     counts = rng.normal(5.0, 25.0, size=(ROWS, states))

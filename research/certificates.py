@@ -6,11 +6,11 @@ python -m research.certificates [--quick] [PATTERN]
 import argparse
 import warnings
 
+from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
 from discreet.errors import DiscreetError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.adversarial import LayeredSize, calibrate_layered
-from discreet.privacy.certificates.run import certify
+from discreet.privacy.certificates.document import certify
 
 GOLDEN = ((2, 0.1), (2, 1.0), (6, 0.1), (6, 0.5), (6, 1.0), (6, 2.0), (20, 1.0))
 """(H, epsilon)."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discreet._checked import Checked
+from discreet._types import Checked
 from discreet.learners.check import LearnerReport
 from discreet.mdp import RiverSwim
 from discreet.mdp.check import check_mdp

@@ -57,7 +57,7 @@ def test_exports_are_the_lazy_names(package):
     [
         ("import discreet.lab", ["numpy", "matplotlib", "pyarrow", "numba"]),
         ("from discreet.lab import load_experiment", ["matplotlib", "pyarrow", "numba", "scipy"]),
-        ("import discreet.lab.labels", ["matplotlib", "pyarrow"]),
+        ("import discreet.lab.style", ["matplotlib", "pyarrow"]),
         ("import discreet.cli.run", ["matplotlib", "pyarrow", "numba", "numpy"]),
     ],
 )

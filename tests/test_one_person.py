@@ -10,7 +10,7 @@ from discreet.cli import app
 from discreet.errors import BudgetError, DiscreetError, DiscreetWarning
 from discreet.mdp import Trajectories, Vocabulary
 from discreet.privacy import Budget, Ledger
-from discreet.study.intake import read_names
+from discreet.study.files import read_names
 from helpers.studies import begin, episodes_of, names
 
 SPELLINGS = {

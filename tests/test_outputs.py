@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from discreet._outputs import check_output, write_rows, write_text
+from discreet._files import check_output, write_rows, write_text
 from discreet.errors import InvalidInputError
 from discreet.mdp import Trajectories, Vocabulary
 

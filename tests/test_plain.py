@@ -8,7 +8,7 @@ pytestmark = pytest.mark.core
 
 
 @pytest.mark.parametrize(
-    "module", ["discreet._plain", "discreet._sources", "discreet.cli.study._shared"]
+    "module", ["discreet._types", "discreet._sources", "discreet.cli.study._shared"]
 )
 def test_no_arrays_are_loaded_for_words(module):
     assert loaded(f"import {module}", ["numpy"]) == []

@@ -24,11 +24,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 from discreet.device import ENVELOPE, ClassesDevice, load
 from discreet.service.analyser import opening
-from discreet.service.analyser.fetched import Fetched
+from discreet.service.analyser.opening import Fetched
 from discreet.service.client import Client
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
-from discreet.study.names import digests_of
+from discreet.study.participants import digests_of
 from helpers.postgres import Server
 from helpers.services import (
     TOKEN,

@@ -18,9 +18,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
 import numpy as np
 
-from discreet.service.demo.arrangement import Arrangement, free_port
-from discreet.service.demo.curves import Spread, final, simulate
-from discreet.service.demo.run import Demo, Findings, Sight
+from discreet.service.demo.run import (
+    Arrangement,
+    Demo,
+    Findings,
+    Sight,
+    Spread,
+    final,
+    free_port,
+    simulate,
+)
 from helpers.faults import FaultProxy
 from helpers.strain import strain
 from helpers.usage import memory

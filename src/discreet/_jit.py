@@ -23,7 +23,7 @@ an array does not compile.
 A view may be handed on inside borrowed code, never back to Python or to code that counts
 references: there it would be released without having been taken. And a generator that Python hands
 to borrowed code is never let go: code that counts references stands between, as in
-`privacy.streams.kernels.run_block`.
+`privacy.simulation.kernels.run_block`.
 
 A private option of numba: where it is missing, references are counted and results are the same.
 """

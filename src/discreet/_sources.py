@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from discreet._plain import Plain
+from discreet._types import Plain
 
 _PACKAGE = Path(__file__).parent
 _LOGIC = ("device", "learners", "mdp", "papers", "privacy", "_jit.py", "_seeds.py", "_validate.py")
@@ -22,7 +22,7 @@ _LOGIC = ("device", "learners", "mdp", "papers", "privacy", "_jit.py", "_seeds.p
 def first_line(module: str, name: str) -> str:
     """The first line of the docstring of a class or function in a module of discreet.
 
-    >>> first_line("discreet.mdp.environments.river_swim", "RiverSwim")
+    >>> first_line("discreet.mdp.environments.chains", "RiverSwim")
     'A chain against the current: far right pays 1, staying at the left end pays 0.005.'
     """
     pattern = rf'^(?:class|def) {name}\b.*?"""(.*?)(?:\n|""")'
@@ -33,7 +33,7 @@ def first_line(module: str, name: str) -> str:
 def defaults(module: str, name: str) -> dict[str, Plain]:
     """The keyword arguments of a function in a module of discreet, with their defaults.
 
-    >>> defaults("discreet.mdp.environments.river_swim", "RiverSwim")
+    >>> defaults("discreet.mdp.environments.chains", "RiverSwim")
     {'states': 4, 'horizon': 6, 'relabel': None}
     """
     functions = [f for f in ast.parse(_text(module)).body if isinstance(f, ast.FunctionDef)]

@@ -1,5 +1,6 @@
 """Names of the array types that signatures share: one home for all of them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,3 +22,26 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 """Sealed envelopes, a row for each."""
 NumberArray: TypeAlias = NDArray[Any]
 """An array that keeps whatever numbers it was given."""
+
+
+# What the checks of models, learners, mechanisms and studies have in common.
+
+
+class Checked:
+    """What a check found: sentences in ``problems``, none if all is well."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No problems."""
+        return not self.problems
+
+
+# Names of the types of plain values, for modules that load without NumPy.
+
+
+Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
+"""What JSON and TOML can say."""
+JsonObject: TypeAlias = Mapping[str, Any]
+"""An object of JSON or TOML as it was read: what its values are, who reads them checks."""

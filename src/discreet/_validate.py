@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ if __name__ == "__main__":
 import numpy as np
 
 import discreet
+from discreet.data.vocabulary import Vocabulary
 from discreet.errors import DiscreetError
 from discreet.mdp.trajectories import Trajectories
-from discreet.mdp.vocabulary import Vocabulary
 from discreet.study import store
 from helpers.studies import advance, begin, episodes_of, names, reports_of, sql
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from discreet.learners.continual import ROWS
 from discreet.learners.psrl import AHEAD, draw_ahead, fresh_words, model_draws
-from discreet.privacy.streams.kernels import NextPolicy, Scratch
+from discreet.privacy.simulation.kernels import NextPolicy, Scratch
 
 
 def scratch_of(plan, shape):

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from discreet.lab._toml import dumps
 from discreet.lab.results import Series
-from discreet.lab.spec import parse_experiment
+from discreet.lab.spec import dumps, parse_experiment
 
 ENVIRONMENT = {"name": "RandomMDP", "parameters": {"states": 2, "actions": 2, "horizon": 2}}
 NONE = {"model": "none"}

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from discreet._seeds import RunSeeds
-from discreet.learners.adversarial.occupancy_kernels import Boxes
-from discreet.learners.adversarial.world import make_world
-from discreet.mdp.layered import LayeredMDP
+from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.occupancy import Boxes
+from discreet.adversarial.world import make_world
 from discreet.privacy.trust import NoPrivacy
 
 

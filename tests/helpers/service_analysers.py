@@ -9,15 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import discreet
 from discreet.service.analyser.analyser import Analyser
-from discreet.service.analyser.keys import make_signing_key
+from discreet.service.analyser.opening import make_signing_key
 from discreet.service.client import Client
-from discreet.service.demo.episodes import episode_of
-from discreet.service.founding import Terms, charter_of
-from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
+from discreet.service.demo.users import episode_of
+from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
+from discreet.service.setup import Terms, charter_of
 from helpers.clocks import ManualClock
 from helpers.service_kills import Apart, killer
 from helpers.services import (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from discreet.lab.labels import CAPTIONS, TITLES, label_of, labels_of, name_of, noise_of, pair_of
 from discreet.lab.plots import PLOTS
+from discreet.lab.style import CAPTIONS, TITLES, label_of, labels_of, name_of, noise_of, pair_of
 from helpers.experiments import series
 
 

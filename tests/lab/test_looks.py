@@ -1,7 +1,7 @@
 """Colours and styles tell lines apart, in one picture and in panels."""
 
-from discreet.lab.looks import lines_by_claim, looks_of, panels_of
 from discreet.lab.spec import LearnerRow
+from discreet.lab.style import lines_by_claim, looks_of, panels_of
 from helpers.experiments import series
 
 

@@ -9,9 +9,9 @@ import math
 import pytest
 
 from discreet.lab import tasks
-from discreet.lab.labels import noise_of
 from discreet.lab.report import _noise_table
 from discreet.lab.runner import run_experiment
+from discreet.lab.style import noise_of
 from discreet.lab.summary import summarise
 from discreet.learners.registry import get_learner, learner_names
 from discreet.privacy.trust import TrustModel

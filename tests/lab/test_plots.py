@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnknownNameError
-from discreet.lab.labels import TITLES
 from discreet.lab.plots import (
     PLOTS,
     action_colours,
@@ -24,6 +23,7 @@ from discreet.lab.plots import (
     plot_regret,
 )
 from discreet.lab.spec import LearnerRow
+from discreet.lab.style import TITLES
 from discreet.papers.bounds import BOUNDS
 from helpers.experiments import series
 

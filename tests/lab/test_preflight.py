@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import DiscreetError, MissingExtraError
-from discreet.lab.preflight import environment_of
-from discreet.lab.runner import check, run_experiment
+from discreet.lab.runner import check, environment_of, run_experiment
 from discreet.lab.tasks import expand
 from helpers.experiments import experiment
 

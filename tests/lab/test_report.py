@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from discreet.errors import MissingExtraError
-from discreet.lab.labels import noise_of
 from discreet.lab.report import render, write_figures, write_report
 from discreet.lab.runner import run_experiment
+from discreet.lab.style import noise_of
 from helpers.browser import dump_dom
 from helpers.experiments import experiment, without
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import DiscreetError, InvalidInputError, UnknownNameError
-from discreet.lab.shipped import experiment_names
-from discreet.lab.spec import load_experiment, parse_experiment
+from discreet.lab.spec import experiment_names, load_experiment, parse_experiment
 from discreet.lab.tasks import expand
 
 MINIMAL = """

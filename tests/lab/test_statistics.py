@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.lab.statistics import Comparison, band, compare, holm, verdicts
+from discreet.lab.summary import Comparison, band, compare, holm, verdicts
 
 
 def correlated_curves(rng, runs, points=30):

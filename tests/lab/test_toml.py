@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.lab._toml import dumps
+from discreet.lab.spec import dumps
 from helpers.properties import given, st
 
 # TOML's basic strings cannot hold lone surrogates; 63-bit integers are what it promises.

@@ -38,7 +38,7 @@ FORBIDDEN_MODULES = (
 """Samplers, mechanisms, attacks, and what holds raw counts."""
 FORBIDDEN_IMPORTS = {
     "discreet.privacy.plans": {"batch_release", "noisy_batch"},
-    "discreet.privacy.streams.simulation": {"play_episode"},
+    "discreet.privacy.simulation.users": {"play_episode"},
 }
 RAW = {"raw", "randomness", "noise_block", "fresh", "path"}
 """What a kernel of users holds for the release alone."""
@@ -252,8 +252,8 @@ def test_nor_does_it_hold_what_draws_or_sees_them(name):
     "text",
     [
         "from discreet.learners.learn import SimulationSampler",
-        "from discreet.privacy.streams import kernels",
-        "from discreet.privacy.streams.simulation import play_episode as played",
+        "from discreet.privacy.simulation import kernels",
+        "from discreet.privacy.simulation.users import play_episode as played",
         "from discreet.privacy.sampling.kernels import fill_laplace as plus",
         "from discreet.mdp import *",
         "from numpy import random",
@@ -303,7 +303,7 @@ def test_objects_give_a_learner_away(text):
         "def cheat():\n    from discreet.learners.learn import SimulationSampler",
         "import discreet.learners.learn as runner",
         "def cheat():\n    from discreet.learners import check",
-        "def cheat():\n    from discreet.privacy.streams import simulation",
+        "def cheat():\n    from discreet.privacy.simulation import simulation",
         "from discreet.privacy import streams",
         "def cheat():\n    from discreet.privacy.auditing.probes import PresetSampler",
         "def cheat():\n    return -np.log(np.random.random(3))",

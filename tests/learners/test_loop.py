@@ -18,7 +18,7 @@ from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.learners.psrl import LdpPsrl, Psrl
 from discreet.learners.ucbvi import DpUcbvi, Ucbvi
 from discreet.mdp import RiverSwim
-from discreet.privacy.streams.simulation import no_counts
+from discreet.privacy.simulation.users import no_counts
 from helpers.compiled import ModelDraws
 
 TREE = Central(100, 1e-6, mechanism="tree-gaussian")
@@ -100,7 +100,7 @@ def test_a_learner_needs_only_private_counts():
 def test_blocks_do_not_change_the_run(monkeypatch):
     mdp = RiverSwim(states=3, horizon=4, relabel=1)
     whole = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
-    monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * 200 * 7)
+    monkeypatch.setattr("discreet.privacy.simulation.users._BLOCK_BYTES", 8 * 200 * 7)
     pieces = learn(mdp, learner="dp-ucbvi", trust=TREE, episodes=300, seed=5)
     np.testing.assert_allclose(pieces.regret.values, whole.regret.values, rtol=1e-12)
 
@@ -109,7 +109,7 @@ def test_blocks_do_not_change_the_run(monkeypatch):
     ("kind", "trust"), [(LdpObi, LAPLACE), (LdpPsrl, LAPLACE), (PrivateUcbPo, TREE)], ids=name_of
 )
 def test_blocks_let_go_of_the_learners_generator_and_memory(monkeypatch, kind, trust):
-    monkeypatch.setattr("discreet.privacy.streams.simulation._BLOCK_BYTES", 8 * 200)
+    monkeypatch.setattr("discreet.privacy.simulation.users._BLOCK_BYTES", 8 * 200)
     mdp = RiverSwim(states=3, horizon=4)
     learner = make_learner(kind, mdp, trust, 60, np.random.default_rng(0), {})
     memory = learner.memory()

@@ -9,7 +9,7 @@ from discreet import Central, NoPrivacy
 from discreet.learners.continual import make_learner
 from discreet.learners.private_ucb import PrivateUcbPo, PrivateUcbVi, Pucb
 from discreet.mdp import RiverSwim
-from discreet.privacy.streams.simulation import no_counts
+from discreet.privacy.simulation.users import no_counts
 
 MDP = RiverSwim(states=3, horizon=4)
 S, A, H, K = 3, 2, 4, 200

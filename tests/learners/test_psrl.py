@@ -8,8 +8,8 @@ from discreet.learners.continual import make_learner
 from discreet.learners.psrl import LdpPsrl, Psrl
 from discreet.mdp import RandomMDP
 from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.simulation.users import no_counts
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.streams.simulation import no_counts
 
 MDP = RandomMDP(states=2, actions=2, horizon=2)
 

@@ -7,9 +7,9 @@ import pytest
 
 import discreet
 from discreet import Central, Local, NoPrivacy, learn
+from discreet.adversarial import uc_o_reps
 from discreet.errors import DiscreetError, UnknownNameError
 from discreet.learners import registry
-from discreet.learners.adversarial import uc_o_reps
 from discreet.learners.base import Batch, BatchLearner, StreamLearner
 from discreet.learners.registry import (
     LearnerSpec,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError
-from discreet.learners.regret import RegretRecorder, record_points
+from discreet.learners.result import RegretRecorder, record_points
 
 pytestmark = pytest.mark.core
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Central, Local, NoPrivacy, Shuffle, learn
-from discreet.learners.regret import RegretCurve
-from discreet.learners.result import Result, noise_deviations
+from discreet.learners.result import RegretCurve, Result, noise_deviations
 from discreet.mdp import RiverSwim, uniform_policy
 from discreet.mdp.shape import Shape
 

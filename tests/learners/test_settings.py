@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from discreet.errors import DiscreetError, UnknownNameError
-from discreet.lab._toml import dumps
+from discreet.lab.spec import dumps
 from discreet.learners.registry import get_learner, learner_names
 from discreet.learners.settings import Settings, failure_probability, not_negative
 

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners import ucbvi as kernels
 from discreet.learners.ucbvi import Column, optimistic_policy
-from discreet.privacy.postprocess.valid_counts import valid_counts
+from discreet.privacy.projection.valid_counts import valid_counts
 from helpers.compiled import planned, random_counts
 
 HORIZON, STATES, CHOICES = 3, 3, 2

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.mdp.exposed import ExposedModel
 from discreet.mdp.gymnasium import _padded, _rescaled
+from discreet.mdp.tabular import ExposedModel
 
 MODEL = ExposedModel(
     transitions=np.full((2, 1, 2), 0.5),

@@ -53,7 +53,7 @@ def test_compiled_code_around_a_changed_kernel_is_forgotten():
     around = run.affected("src/discreet/learners/continual.py")
     assert {folder + "continual.py", folder + "ucbvi.py"} <= around
     assert folder + "continual.py" in run.affected(folder + "ldp_obi.py")
-    assert "src/discreet/learners/adversarial/barrier_kernels.py" not in around
+    assert "src/discreet/adversarial/barrier.py" not in around
 
 
 def test_samples_are_seeded():

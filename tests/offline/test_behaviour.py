@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet.offline import behaviour
+from discreet.offline import improvement
 from discreet.offline.evidence import Evidence, Rows
 
 pytestmark = pytest.mark.core
 
-LATER = behaviour.Later(np.array([0.0, 1.0]), np.zeros(2), np.array([0.0, 0.5]))
+LATER = improvement.Later(np.array([0.0, 1.0]), np.zeros(2), np.array([0.0, 0.5]))
 UNKNOWN = np.full((2, 2), np.nan)
 P = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
 R = np.array([[0.2, 0.6], [0.5, 0.5]])
@@ -36,9 +36,9 @@ def evidence(visits, pooled_visits, noise=0.0):
 
 
 def both(found):
-    own = behaviour.own_step(found.behaviour.layer(0), LATER, 1)
-    return own, behaviour.with_pool(
-        own, found, 0, behaviour.action_rows(found, 0, UNKNOWN), LATER, 1
+    own = improvement.own_step(found.behaviour.layer(0), LATER, 1)
+    return own, improvement.with_pool(
+        own, found, 0, improvement.action_rows(found, 0, UNKNOWN), LATER, 1
     )
 
 
@@ -82,34 +82,34 @@ def test_a_state_in_which_nobody_was_stays_unknown():
 
 def test_known_rewards_replace_estimates():
     known = np.array([[np.nan, 0.9], [np.nan, np.nan]])
-    found = behaviour.action_rows(evidence([[30.0, 10.0]] * 2, 1e12), 0, known)
+    found = improvement.action_rows(evidence([[30.0, 10.0]] * 2, 1e12), 0, known)
     assert found.rewards.tolist() == [[0.2, 0.9], [0.5, 0.5]]
 
 
 def test_what_is_won_later_is_carried_back_with_caution():
     found = evidence([[3000.0, 1000.0]] * 2, 1e12)
     rows_here = found.behaviour.layer(0)
-    own = behaviour.own_step(rows_here, LATER, 1)
-    kept = behaviour.kept_gain(rows_here, own, LATER.gain, 2.0)
-    pooled = behaviour.kept_gain_of_pool(
-        found, 0, behaviour.action_rows(found, 0, UNKNOWN), LATER.gain, 2.0
+    own = improvement.own_step(rows_here, LATER, 1)
+    kept = improvement.kept_gain(rows_here, own, LATER.gain, 2.0)
+    pooled = improvement.kept_gain_of_pool(
+        found, 0, improvement.action_rows(found, 0, UNKNOWN), LATER.gain, 2.0
     )
     exact = np.array([0.125 * 0.5, 0.5])
     assert (kept < exact).all()
     assert (kept <= pooled).all()
     assert (pooled <= exact + 1e-12).all()
-    assert behaviour.kept_gain(rows_here, own, LATER.gain, 0.0) == pytest.approx(exact)
-    assert behaviour.kept_gain(rows_here, own, np.zeros(2), 2.0).tolist() == [0, 0]
+    assert improvement.kept_gain(rows_here, own, LATER.gain, 0.0) == pytest.approx(exact)
+    assert improvement.kept_gain(rows_here, own, np.zeros(2), 2.0).tolist() == [0, 0]
 
 
 def test_nothing_is_carried_back_through_unknown_behaviour():
     found = evidence([[3000.0, 1000.0], [0.0, 0.0]], 1e12)
     rows_here = found.behaviour.layer(0)
-    own = behaviour.own_step(rows_here, LATER, 1)
-    assert behaviour.kept_gain(rows_here, own, LATER.gain, 0.0)[1] == 0
-    actions = behaviour.action_rows(found, 0, UNKNOWN)
-    assert behaviour.kept_gain_of_pool(found, 0, actions, LATER.gain, 0.0)[1] == 0
-    assert behaviour.kept_gain_of_pool(found, 0, actions, np.zeros(2), 0.0).tolist() == [0, 0]
+    own = improvement.own_step(rows_here, LATER, 1)
+    assert improvement.kept_gain(rows_here, own, LATER.gain, 0.0)[1] == 0
+    actions = improvement.action_rows(found, 0, UNKNOWN)
+    assert improvement.kept_gain_of_pool(found, 0, actions, LATER.gain, 0.0)[1] == 0
+    assert improvement.kept_gain_of_pool(found, 0, actions, np.zeros(2), 0.0).tolist() == [0, 0]
 
 
 TOLD = np.array([[[0.75, 0.25], [0.5, 0.5]]])
@@ -131,9 +131,9 @@ def test_what_is_told_and_all_known_needs_nobody_at_this_step():
     assert pooled.known.tolist() == [False, True]
     assert told.known.tolist() == [True, True]
     assert told.values[0] == pytest.approx(0.75 * 0.2 + 0.25 * 1.1)
-    actions = behaviour.action_rows(found, 0, UNKNOWN)
+    actions = improvement.action_rows(found, 0, UNKNOWN)
     kept = [
-        behaviour.kept_gain_of_pool(one, 0, actions, LATER.gain, 2.0)
+        improvement.kept_gain_of_pool(one, 0, actions, LATER.gain, 2.0)
         for one in (found, found._replace(told=TOLD))
     ]
     assert kept[0][0] == 0

@@ -5,10 +5,9 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.mdp import evaluate, make, sample_counts, uniform_policy
-from discreet.offline.claim import BehaviourValue, behaviour_value, gain_at_start, lower_value
 from discreet.offline.evidence import gather
-from discreet.offline.release import Randomness, release
-from discreet.offline.slots import Slots
+from discreet.offline.fit import BehaviourValue, behaviour_value, gain_at_start, lower_value
+from discreet.offline.release import Randomness, Slots, release
 
 pytestmark = pytest.mark.core
 

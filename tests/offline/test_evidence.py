@@ -6,8 +6,7 @@ import pytest
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
 from discreet.offline.evidence import gather, slot_factors, state_factors
-from discreet.offline.release import Randomness, release
-from discreet.offline.slots import Slots
+from discreet.offline.release import Randomness, Slots, release
 
 pytestmark = pytest.mark.core
 

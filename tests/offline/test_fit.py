@@ -21,9 +21,9 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
-from discreet.offline.policy import DEFER
+from discreet.offline.result import DEFER
 from discreet.privacy import Budget, Ledger
-from discreet.privacy.budget import Cost
+from discreet.privacy.ledger import Cost
 
 pytestmark = pytest.mark.core
 

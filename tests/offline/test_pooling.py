@@ -5,10 +5,8 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
-from discreet.offline.evidence import gather
-from discreet.offline.pooling import pooled
-from discreet.offline.release import Randomness, release
-from discreet.offline.slots import Slots
+from discreet.offline.evidence import gather, pooled
+from discreet.offline.release import Randomness, Slots, release
 
 pytestmark = pytest.mark.core
 

@@ -9,8 +9,7 @@ import pytest
 from discreet import Central, Local, NoPrivacy, Shuffle, fit
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp import Shape, Trajectories
-from discreet.offline.release import Randomness, check_trust, release
-from discreet.offline.slots import Slots
+from discreet.offline.release import Randomness, Slots, check_trust, release
 from discreet.privacy.auditing.draws import RecordingSampler
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.mdp import Vocabulary
-from discreet.offline.policy import DeferringPolicy
-from discreet.offline.result import Coverage, Fit
+from discreet.offline.result import Coverage, DeferringPolicy, Fit
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 
 pytestmark = pytest.mark.core

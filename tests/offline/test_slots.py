@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp import Counts, Shape, Trajectories, make, sample_trajectories, uniform_policy
-from discreet.offline.slots import OTHER, Slots
+from discreet.offline.release import OTHER, Slots
 
 pytestmark = pytest.mark.core
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.offline.evidence import Rows
-from discreet.offline.stationarity import stationary_rows
+from discreet.offline.evidence import Rows, stationary_rows
 
 pytestmark = pytest.mark.core
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.offline.evidence import Rows
-from discreet.offline.variance import next_value, row_value
+from discreet.offline.evidence import Rows, next_value, row_value
 
 pytestmark = pytest.mark.core
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.papers.preset import Delivered, Preset, Printed, Reference
+from discreet.papers.presets import Delivered, Preset, Printed, Reference
 from discreet.privacy.guarantee import Guarantee
 
 pytestmark = pytest.mark.core

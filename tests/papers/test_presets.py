@@ -9,26 +9,26 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
+from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.mechanism import LOSS_UNITS, LayeredSize, calibrate_layered
+from discreet.adversarial.uc_o_reps import UcORepsSettings
+from discreet.adversarial.uc_o_reps import learning_rate as full_rate
+from discreet.adversarial.uob_lbps import UobLbps, UobLbpsSettings
+from discreet.adversarial.uob_lbps import learning_rate as bandit_rate
+from discreet.adversarial.world import make_world
 from discreet.errors import DiscreetWarning, UnknownNameError
-from discreet.learners.adversarial.uc_o_reps import UcORepsSettings
-from discreet.learners.adversarial.uc_o_reps import learning_rate as full_rate
-from discreet.learners.adversarial.uob_lbps import UobLbps, UobLbpsSettings
-from discreet.learners.adversarial.uob_lbps import learning_rate as bandit_rate
-from discreet.learners.adversarial.world import make_world
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
 from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.explorers import PaperElimination
 from discreet.learners.elimination.learner import write_script
-from discreet.learners.elimination.paper_explorer import PaperElimination
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import stream_kind
 from discreet.learners.registry import get_learner
 from discreet.learners.ucbvi import Column
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
-from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.shape import Shape
 from discreet.papers.presets import PRESETS, get_preset, preset_names
-from discreet.privacy.adversarial import LOSS_UNITS, LayeredSize, calibrate_layered
 from discreet.privacy.errata import integer_messages_delta
 from discreet.privacy.guarantee import rounded_up
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw

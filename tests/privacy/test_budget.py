@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import BudgetError, InvalidInputError
-from discreet.privacy.budget import Budget, Cost
+from discreet.privacy.ledger import Budget, Cost
 
 
 @pytest.mark.core

@@ -8,7 +8,7 @@ import pytest
 from discreet import Central, Local, Shuffle
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.choice import least_noise, worst_noise
+from discreet.privacy.trust import least_noise, worst_noise
 
 
 def shape(horizon):

@@ -10,7 +10,7 @@ from discreet.cli._commands import app
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
-from discreet.privacy.calibration.routes import Route
+from discreet.privacy.accounting.routes import Route
 from discreet.privacy.costs import run_traffic, usual_batch
 from discreet.privacy.mechanisms.classes import deterministic
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.piles import zcdp_delta
+from discreet.privacy.accounting.piles import zcdp_delta
 from discreet.privacy.derived import concentrated, implied
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 

@@ -8,10 +8,10 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import gaussian_epsilon
-from discreet.privacy.calibration.distributions import binomial_pmf
-from discreet.privacy.calibration.losses import epsilon_of_moves
-from discreet.privacy.calibration.search import NoiseBits, noise_bits
+from discreet.privacy.accounting.closed_forms import gaussian_epsilon
+from discreet.privacy.accounting.distributions import binomial_pmf
+from discreet.privacy.accounting.losses import epsilon_of_moves
+from discreet.privacy.accounting.search import NoiseBits, noise_bits
 from discreet.privacy.errata import (
     _least_share,
     integer_messages_delta,

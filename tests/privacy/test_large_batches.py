@@ -9,8 +9,7 @@ from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.auditing.roster import entries
-from discreet.privacy.budget import Budget, Cost
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger import Budget, Cost, Ledger
 from discreet.privacy.plans import CountsPlan, ReportPlan
 
 USERS, LATE = 70_000, 4_464

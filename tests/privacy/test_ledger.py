@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import BudgetError, InvalidInputError
 from discreet.privacy import Budget, Ledger
-from discreet.privacy.budget import Cost
+from discreet.privacy.ledger import Cost
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import time
 
-from discreet.service.clock import SystemClock
+from discreet.service.configs import SystemClock
 from helpers.clocks import ManualClock
 
 

@@ -9,9 +9,9 @@ import pytest
 import discreet
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
-from discreet.service.founding import Terms, charter_of, found, make_tickets
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
+from discreet.service.setup import Terms, charter_of, found, make_tickets
 from helpers.services import study_arguments
 
 TRUST = discreet.Shuffle(4, 1e-4)

@@ -1,6 +1,6 @@
 """Nothing happens at a commit unless a test wants it."""
 
-from discreet.service.hooks import nothing_happens
+from discreet.service.configs import nothing_happens
 
 
 def test_a_deployment_does_nothing_at_a_commit():

@@ -10,9 +10,9 @@ import pytest
 import discreet
 from discreet.service.analyser.analyser import BatchKeys
 from discreet.service.client import Client, UnreachableError
-from discreet.service.founding import Terms, found, make_tickets
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
+from discreet.service.setup import Terms, found, make_tickets
 from helpers.memory import held_by
 from helpers.service_analysers import send_users
 from helpers.services import kept_port, study_arguments
@@ -100,7 +100,7 @@ def test_p07_a_device_has_loaded_nothing_of_another_role(counted):
     done = subprocess.run([*PYTHON, *words], capture_output=True, text=True)
     assert done.returncode == 0 and '"policy"' in done.stdout
     modules = loaded(done.stderr)
-    assert "discreet.service.participant.process" in modules and not foreign(modules, "device")
+    assert "discreet.service.participant" in modules and not foreign(modules, "device")
 
 
 def test_p07_the_shuffler_has_never_seen_a_key(counted):

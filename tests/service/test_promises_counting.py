@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 import discreet
-from discreet.service.analyser.fetched import AttackError
-from discreet.service.analyser.opening import open_cells
+from discreet.service.analyser.opening import AttackError, open_cells
 from discreet.service.client import Client, UnreachableError
 from discreet.service.protocol import envelope, ticket
 from discreet.service.protocol import manifest as manifests

@@ -24,7 +24,7 @@ from discreet.service import configs, verification
 from discreet.service.analyser import process
 from discreet.service.analyser.opening import open_cells
 from discreet.service.client import Client, UnreachableError
-from discreet.service.participant.participant import Chain, MemoryOutbox, Participant
+from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report, ticket
 from discreet.service.protocol.canonical import from_bytes
@@ -389,7 +389,7 @@ main()
 
 def test_p20_sigterm_ends_every_role(tmp_path, port):
     """Also while somebody holds a connection open and says nothing."""
-    from discreet.service.founding import Terms, found
+    from discreet.service.setup import Terms, found
     from helpers.services import study_arguments
 
     url = f"http://127.0.0.1:{port}"

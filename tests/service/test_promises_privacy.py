@@ -25,14 +25,14 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.costs import usual_batch
 from discreet.service.analyser.analyser import Analyser, check_study
 from discreet.service.client import Client
-from discreet.service.demo.arrangement import NOT_PROTECTED
-from discreet.service.founding import Terms, found
-from discreet.service.participant.participant import Chain, MemoryOutbox, Participant, fetch_charter
+from discreet.service.demo.run import NOT_PROTECTED
+from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise, report, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.stores import shuffling
+from discreet.service.setup import Terms, found
+from discreet.service.shuffler.stores import base
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
@@ -85,15 +85,15 @@ def test_p08_every_order_is_equally_likely(monkeypatch):
     for buckets in (1, 2, 8):
         seen = np.zeros(24)
         for _ in range(2_400):
-            parts = dict(shuffling.scatter(envelopes, buckets))
-            mixed = b"".join(shuffling.permuted(parts[b]) for b in sorted(parts))
+            parts = dict(base.scatter(envelopes, buckets))
+            mixed = b"".join(base.permuted(parts[b]) for b in sorted(parts))
             seen[orders[tuple(mixed[::52])]] += 1
         assert stats.chisquare(seen).pvalue > ALARM, buckets  # a hundred of each expected
 
 
 def test_p08_who_sent_which_envelope_is_a_guess(place, monkeypatch):
     """The best guess by position is right as often as chance; rows hold no order of arrival."""
-    monkeypatch.setattr(shuffling, "BUCKET", 200)  # several buckets even here
+    monkeypatch.setattr(base, "BUCKET", 200)  # several buckets even here
     store, before, right, asked = new_store(place, OF), None, 0, 0
     for number in range(12):
         one = announced(OF, number, before=before, users=4)

@@ -3,14 +3,14 @@
 import logging
 import signal
 
-from discreet.service import running
+from discreet.service import configs
 
 
 def test_both_signals_end_things_in_order():
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
     ended = []
     try:
-        running.on_signals(lambda: ended.append(1))
+        configs.on_signals(lambda: ended.append(1))
         for name in before:
             signal.raise_signal(name)
     finally:
@@ -23,7 +23,7 @@ def test_our_lines_are_shown_and_the_server_s_requests_are_not():
     names = ("discreet", "uvicorn")
     before = {name: logging.getLogger(name).level for name in names}
     try:
-        running.set_up_logging()
+        configs.set_up_logging()
         assert logging.getLogger("discreet.service.shuffler.web").isEnabledFor(logging.INFO)
         assert not logging.getLogger("uvicorn.access").isEnabledFor(logging.INFO)
         assert logging.getLogger("uvicorn.error").isEnabledFor(logging.WARNING)

@@ -9,10 +9,10 @@ from discreet.service import verification
 from discreet.service.analyser.process import make_analyser
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
-from discreet.service.founding import Terms, found, make_tickets
-from discreet.service.participant.participant import fetch_charter
+from discreet.service.participant import fetch_charter
 from discreet.service.protocol import ticket
-from discreet.service.shuffler.process import make_shuffler
+from discreet.service.setup import Terms, found, make_tickets
+from discreet.service.shuffler.server import make_shuffler
 from helpers.service_analysers import send_users
 from helpers.services import serving, study_arguments
 

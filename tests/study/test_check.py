@@ -11,10 +11,10 @@ from discreet._files import temporary_of
 from discreet.errors import StudyError
 from discreet.privacy import trust as trust_models
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study import check_study, ledger, names, store
+from discreet.study import check_study, ledger, participants, store
 from discreet.study.check import _small
-from discreet.study.roll import split
-from discreet.study.seal import StudySeal
+from discreet.study.ledger import StudySeal
+from discreet.study.participants import split
 from discreet.study.study import Study
 from helpers.studies import sql
 
@@ -99,7 +99,7 @@ class LastBatchOnly(Study):
         last = sql(self.path, "SELECT digests FROM users ORDER BY id DESC LIMIT 1")
         for digest in split(last[0][0] if last else b""):
             if digest in people:
-                raise names.seen_before(people[digest])
+                raise participants.seen_before(people[digest])
 
 
 class ForgetfulFile(Study):
@@ -248,7 +248,7 @@ def test_who_left_the_policy(said):
 
 
 def test_names_in_two_spellings(said, monkeypatch):
-    monkeypatch.setattr(names, "person", str)
+    monkeypatch.setattr(participants, "person", str)
     found = said(Study)
     assert "white space around it" in found
     assert "another Unicode form" in found
@@ -266,7 +266,7 @@ class NamesWithoutKey(Study):
 
 class NamesKept(Keeps):
     def _people(self, users, batch):
-        self.more = [names.person(user) for user in users]
+        self.more = [participants.person(user) for user in users]
         return super()._people(users, batch)
 
 

@@ -19,7 +19,7 @@ from discreet.errors import StudyError
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.auditing.empirical import epsilon_low
 from discreet.privacy.statistics import flatten
-from discreet.study.promise import COPIES, CRASH
+from discreet.study.config import COPIES, CRASH
 from helpers.studies import advance, begin, episodes_of, names
 
 pytest.importorskip("opendp")

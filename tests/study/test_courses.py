@@ -8,8 +8,7 @@ from discreet.errors import StudyError, UnknownNameError, UnsupportedError
 from discreet.learners.learn import public_facts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.courses import BatchCourse, check_reports_or_episodes, make_course
-from discreet.study.streams import StreamCourse
+from discreet.study.drivers import BatchCourse, StreamCourse, check_reports_or_episodes, make_course
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 500)

@@ -5,7 +5,7 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError
-from discreet.study.intake import read_names
+from discreet.study.files import read_names
 from helpers.studies import begin, episodes_of
 
 

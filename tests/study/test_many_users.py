@@ -7,7 +7,7 @@ import pytest
 import discreet
 from discreet.errors import StudyError
 from discreet.privacy.sampling import samplers
-from discreet.study.names import digests_of
+from discreet.study.participants import digests_of
 from helpers.studies import begin, episodes_of, names, sql
 
 USERS = 70_000

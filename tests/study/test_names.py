@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import StudyError
-from discreet.study.names import digests_of, seen_before
+from discreet.study.participants import digests_of, seen_before
 
 KEY = b"k" * 32
 NAMES = st.text("abcdefgh \u00e9\u6f22", min_size=1).filter(str.strip)

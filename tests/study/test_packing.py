@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.study.packing import packed, unpacked
+from discreet.study.store import packed, unpacked
 
 LEAVES = st.one_of(
     st.none(),

@@ -9,7 +9,7 @@ import discreet
 from discreet.errors import StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy
 from discreet.privacy.guarantee import REHEARSED
-from discreet.study.policy_file import how, question_rows, rows_of
+from discreet.study.files import how, question_rows, rows_of
 from helpers.studies import advance, begin
 
 
@@ -35,7 +35,10 @@ def test_names_of_states_actions_and_steps(tmp_path):
     assert (rows[4]["step"], rows[4]["state"]) == ("summer", "better")
     for row, plain in zip(rows, saved["policy"], strict=True):
         assert {**plain, "known": str(plain["known"])} == {k: row[k] for k in plain}
-        h, s = study.names.steps.index(row["step"]), study.names.states.index(row["state"])
+        h, s = (
+            study.names.steps.index(row["step"]),
+            study.names.states.index(row["state"]),
+        )
         assert row["action"] == study.names.actions[study.policy.actions[h, s]]
 
 

@@ -5,7 +5,7 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE, REHEARSED, Rehearsal
 from discreet.privacy.trust import Central, Local, Shuffle
-from discreet.study.promise import COPIES, OPERATOR, PUBLIC, promise
+from discreet.study.config import COPIES, OPERATOR, PUBLIC, promise
 
 SHAPE = Shape(2, 2, 2)
 TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]

@@ -6,7 +6,7 @@ import pytest
 
 import discreet
 from discreet.mdp.shape import Shape
-from discreet.study.prospect import PRECISION, Prospect, users_needed
+from discreet.study.config import PRECISION, Prospect, users_needed
 
 SHAPE = Shape(3, 2, 4)
 

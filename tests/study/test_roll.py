@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.study.roll import Roll, split
+from discreet.study.participants import Roll, split
 
 
 def run(digests):

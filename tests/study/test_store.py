@@ -14,7 +14,7 @@ import pytest
 import discreet
 from discreet._files import temporary_of
 from discreet.errors import StudyError
-from discreet.study import store, trial
+from discreet.study import check, store
 from discreet.study.store import Store
 from helpers.studies import advance, begin, everything_in, sql
 
@@ -82,7 +82,7 @@ def test_any_edit_is_noticed(tmp_path, two_batches, edit):
 def test_every_column_of_every_table_is_covered(tmp_path, two_batches):
     path = tmp_path / "study.db"
     seen = []
-    for part, edit in trial.edits_of(two_batches[0], path):
+    for part, edit in check.edits_of(two_batches[0], path):
         path.write_bytes(two_batches[0])
         edit()
         seen.append(part)

@@ -6,7 +6,7 @@ import pytest
 
 import discreet
 from discreet.errors import StudyError
-from discreet.study import trial
+from discreet.study import check
 from helpers.studies import advance, begin
 
 
@@ -40,23 +40,23 @@ def test_a_read_only_folder_is_refused(tmp_path):
 @pytest.mark.parametrize("goes_on", ["resume", "tell"])
 def test_a_log_that_was_cut_off_leaves_no_second_release(tmp_path, goes_on, cut):
     """Killed while the log was being written: the batch is told again, its first noise is gone."""
-    place = trial.Trial(tmp_path, begin)
+    place = check.Trial(tmp_path, begin)
     study = place.fresh()
-    before, log = study.path.read_bytes(), trial.log_of_a_tell(study)
+    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
     path = place.crashed(before, log[:-cut])
     again = discreet.resume(path)
     assert again.batches == 0
     if goes_on == "tell":
-        trial.log_of(path).write_bytes(log[:-cut])
+        check.log_of(path).write_bytes(log[:-cut])
         advance(again)
         assert again.batches == 1
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_a_commit_that_reached_the_log_is_kept(tmp_path):
-    place = trial.Trial(tmp_path, begin)
+    place = check.Trial(tmp_path, begin)
     study = place.fresh()
-    before, log = study.path.read_bytes(), trial.log_of_a_tell(study)
+    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
     path = place.crashed(before, log)
     again = discreet.resume(path, study.head)
     assert (again.batches, again.users) == (1, study.users)

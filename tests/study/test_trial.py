@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.privacy.plans import CountsPlan, ReportPlan
-from discreet.study import trial
+from discreet.study import check
 
 SIZE = {"states": 3, "actions": 2, "horizon": 3, "episodes": 60, "start_states": [0]}
 
@@ -23,11 +23,11 @@ def make():
 
 
 def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
-    place = trial.Trial(tmp_path, make)
+    place = check.Trial(tmp_path, make)
     study = place.fresh()
     twin = place.twin(study)
     assert twin.path != study.path and twin.head == study.head
-    trial.tell(twin, trial.episodes(twin, 1))
+    check.tell(twin, check.episodes(twin, 1))
     assert (twin.batches, study.batches) == (1, 0)
 
 
@@ -43,7 +43,7 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
     study = make(tmp_path / "study.db", trust)
     plan = study._course.learner.plan
-    trial.watch(study)
+    check.watch(study)
     watched = study._course.learner.plan
     assert watched is not plan and type(watched) is type(plan)
     assert all(isinstance(watched, kind) for kind in kinds)
@@ -52,12 +52,12 @@ def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
 
 @pytest.mark.parametrize("trust", [discreet.Central(1), discreet.Local(1)], ids=str)
 def test_a_watch_sees_the_release_and_does_not_touch_it(tmp_path, make, trust):
-    place = trial.Trial(tmp_path, lambda path: make(path, trust))
+    place = check.Trial(tmp_path, lambda path: make(path, trust))
     study = place.fresh()
     alone, watched = place.twin(study), place.twin(study)
-    data, seen = trial.episodes(study, 1), trial.watch(watched)
-    trial.tell(alone, data)
-    trial.tell(watched, data)
+    data, seen = check.episodes(study, 1), check.watch(watched)
+    check.tell(alone, data)
+    check.tell(watched, data)
     assert seen.released is not None and seen.secure is False
     assert seen.released.guarantee.simulated
     assert (seen.counts is None) == study._course.encoded
@@ -66,22 +66,22 @@ def test_a_watch_sees_the_release_and_does_not_touch_it(tmp_path, make, trust):
 
 
 def test_a_frozen_release_stands_for_all_others(tmp_path, make):
-    place = trial.Trial(tmp_path, make)
+    place = check.Trial(tmp_path, make)
     study = place.fresh()
     first, second = place.twin(study), place.twin(study)
-    seen = trial.watch(first)
-    trial.tell(first, trial.episodes(study, 1))
-    again = trial.watch(second, seen.released)
-    trial.tell(second, trial.episodes(study, 2))
+    seen = check.watch(first)
+    check.tell(first, check.episodes(study, 1))
+    again = check.watch(second, seen.released)
+    check.tell(second, check.episodes(study, 2))
     assert again.released is seen.released
     assert not np.array_equal(again.counts.visits, seen.counts.visits)
 
 
 def test_strayed_users_leave_the_policy_and_the_others_do_not(tmp_path, make):
     study = make(tmp_path / "study.db")
-    data, played = trial.episodes(study, 1), trial.played_of(study)
+    data, played = check.episodes(study, 1), check.played_of(study)
     assert data.followed(played).all()
-    away = trial.strayed(study, data, 2)
+    away = check.strayed(study, data, 2)
     assert not away.followed(played)[:2, -1].any()
     assert away.followed(played)[2:].all()
     assert data.followed(played).all()  # the caller's data stay as they were
@@ -89,13 +89,13 @@ def test_strayed_users_leave_the_policy_and_the_others_do_not(tmp_path, make):
 
 def test_names_are_fresh_and_take_a_marker(tmp_path, make):
     study = make(tmp_path / "study.db")
-    users = trial.names(study, "marked")
+    users = check.names(study, "marked")
     assert users[0] == "marked"
     assert len(set(users)) == study.batch_size
 
 
 def test_a_log_hears_everything_while_it_listens():
-    with trial.Log() as log:
+    with check.Log() as log:
         logging.getLogger("discreet.somewhere").warning("heard")
     logging.getLogger("discreet.somewhere").warning("not heard")
     assert any("heard" in line for line in log.lines)

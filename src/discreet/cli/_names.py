@@ -7,7 +7,7 @@ Names = Callable[[str], list[str]]
 
 def experiments(incomplete: str) -> list[str]:
     """Shipped experiments that begin so."""
-    from discreet.lab.shipped import experiment_names
+    from discreet.lab.spec import experiment_names
 
     return _beginning(incomplete, experiment_names())
 

@@ -7,8 +7,8 @@ from discreet.cli._console import echo_json, print_table
 from discreet.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from discreet._plain import Plain
-    from discreet.papers.preset import Preset
+    from discreet._types import Plain
+    from discreet.papers.presets import Preset
 
     Section = list[dict[str, Plain]]
 
@@ -81,7 +81,7 @@ def _mechanisms() -> "Section":
 
 
 def _experiments() -> "Section":
-    from discreet.lab.shipped import titles
+    from discreet.lab.spec import titles
 
     return [{"name": name, "summary": title} for name, title in titles().items()]
 

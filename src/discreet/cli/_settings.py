@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from discreet._plain import Plain
+    from discreet._types import Plain
 
 
 def parse_value(text: str) -> "Plain":

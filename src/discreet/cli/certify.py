@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet._outputs import check_output
-from discreet._plain import Plain
+from discreet._files import check_output
+from discreet._types import Plain
 from discreet.cli._console import Progress, echo_json, print_table, say, warn
 from discreet.cli._groups import Promise, Release, streams_only
 from discreet.cli._options import Json, grouped, users_option
@@ -17,8 +17,8 @@ from discreet.cli._tables import FACTS
 from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:
+    from discreet.privacy.certificates.claims import Plan
     from discreet.privacy.certificates.document import Certificate
-    from discreet.privacy.certificates.plans import Plan
 
 _MOST_EPSILON = 5000
 _LEAST_DELTA = 1e-30
@@ -117,8 +117,7 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
 
 def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress) -> "Certificate":
     """Calibrate the plan and certify what it says."""
-    from discreet.privacy.certificates.document import CertificateError
-    from discreet.privacy.certificates.run import certify
+    from discreet.privacy.certificates.document import CertificateError, certify
 
     try:
         plan, users = _plan(promise, release)
@@ -289,7 +288,7 @@ def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_js
 def _wanted(plan: "Plan", users: int | None, most: float, stated: int | None) -> dict[str, Plain]:
     """What a certificate of the plan says; a design has batches of many sizes: the stated one."""
     from discreet.privacy.certificates import verify as verifier
-    from discreet.privacy.certificates.plans import claim_of
+    from discreet.privacy.certificates.claims import claim_of
 
     if stated and stated > most:
         raise verifier.Refused(f"It is of a batch of {stated} users, and the study has {most}.")

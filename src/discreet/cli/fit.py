@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet._outputs import TABLES, check_output
+from discreet._files import TABLES, check_output
 from discreet.cli._console import Progress, echo_json, say, warn, warn_of_promise
 from discreet.cli._options import Json, grouped
 from discreet.cli.study._design import DesignOptions, Rehearsal
@@ -13,10 +13,9 @@ from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
     from discreet._types import BoolArray
-    from discreet.mdp.vocabulary import Vocabulary
+    from discreet.data.vocabulary import Vocabulary
     from discreet.offline.result import Fit
-    from discreet.privacy.budget import Budget
-    from discreet.privacy.ledger import Ledger
+    from discreet.privacy.ledger import Budget, Ledger
     from discreet.study.design import Design
 
 
@@ -92,7 +91,7 @@ def _ledger(path: Path | None, budget: str | None, table: Path) -> "Ledger":
 
 
 def _budget(text: str) -> "Budget":
-    from discreet.privacy.budget import Budget
+    from discreet.privacy.ledger import Budget
 
     epsilon, _, delta = text.partition(",")
     try:

@@ -17,7 +17,7 @@ from discreet.cli._options import Json, grouped, whole
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from discreet._plain import Plain
+    from discreet._types import Plain
     from discreet.lab.results import Results
     from discreet.lab.runner import Execution
     from discreet.lab.spec import EnvironmentRow, Experiment
@@ -241,7 +241,7 @@ def _show(execution: "Execution", folder: Path, *, as_json: bool) -> None:
 
 def show(results: "Results") -> None:
     """The table of final regrets, and who wins."""
-    from discreet.lab.labels import NOTIONS, REGRET, name_of, pair_of
+    from discreet.lab.style import NOTIONS, REGRET, name_of, pair_of
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
@@ -344,9 +344,9 @@ def _refuse_promises_of_none(one: OneLearner) -> None:
 
 def _offer() -> str:
     """Ask on a terminal; elsewhere say what could have been asked for."""
-    from discreet.lab import shipped
+    from discreet.lab import spec
 
-    titles = shipped.titles()
+    titles = spec.titles()
     names = list(titles)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidInputError(

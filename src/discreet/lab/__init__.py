@@ -5,9 +5,9 @@ from discreet._lazy import attach as _attach
 _WHERE = {
     "Experiment": "discreet.lab.spec",
     "Results": "discreet.lab.results",
-    "band": "discreet.lab.statistics",
-    "compare": "discreet.lab.statistics",
-    "experiment_names": "discreet.lab.shipped",
+    "band": "discreet.lab.summary",
+    "compare": "discreet.lab.summary",
+    "experiment_names": "discreet.lab.spec",
     "figure": "discreet.lab.plots",
     "load": "discreet.lab.results",
     "load_experiment": "discreet.lab.spec",

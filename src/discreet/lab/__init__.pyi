@@ -4,9 +4,9 @@ from discreet.lab.report import write_report as write_report
 from discreet.lab.results import Results as Results
 from discreet.lab.results import load as load
 from discreet.lab.runner import run_experiment as run_experiment
-from discreet.lab.shipped import experiment_names as experiment_names
 from discreet.lab.spec import Experiment as Experiment
+from discreet.lab.spec import experiment_names as experiment_names
 from discreet.lab.spec import load_experiment as load_experiment
-from discreet.lab.statistics import band as band
-from discreet.lab.statistics import compare as compare
+from discreet.lab.summary import band as band
+from discreet.lab.summary import compare as compare
 from discreet.lab.summary import summarise as summarise

@@ -16,19 +16,22 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.errors import MissingExtraError, UnknownNameError
-from discreet.lab.labels import TITLES, label_of, labels_of, trust_words
-from discreet.lab.looks import (
+from discreet.lab.results import Results, Series
+from discreet.lab.style import (
     COLOURS,
     STYLES,
+    TITLES,
     TRUST_COLOURS,
     Line,
     are_trust_models,
+    label_of,
+    labels_of,
     lines_by_claim,
     looks_of,
     panels_of,
+    trust_words,
 )
-from discreet.lab.results import Results, Series
-from discreet.lab.statistics import band
+from discreet.lab.summary import band
 from discreet.mdp.shape import Shape
 
 if TYPE_CHECKING:
@@ -438,8 +441,8 @@ def _number_short_axes(axes: "Axes") -> None:
 
 def _place_of(results: Results, environment: str) -> Place | None:
     """The size of an environment of the experiment; None if it is none of them."""
+    from discreet.adversarial.layered import LayeredMDP
     from discreet.lab.tasks import build_environment
-    from discreet.mdp.layered import LayeredMDP
 
     rows = [row for row in results.experiment.environments if row.title == environment]
     if not rows:

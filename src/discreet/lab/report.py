@@ -7,7 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.lab.labels import (
+from discreet.lab.plots import action_colours, figure, plot_policy
+from discreet.lab.results import Results, write_file
+from discreet.lab.style import (
     CAPTIONS,
     NOTIONS,
     REGRET,
@@ -17,10 +19,7 @@ from discreet.lab.labels import (
     pair_of,
     trust_words,
 )
-from discreet.lab.plots import action_colours, figure, plot_policy
-from discreet.lab.results import Results, write_file
-from discreet.lab.statistics import Comparison
-from discreet.lab.summary import Row, summarise, warnings_of, winners
+from discreet.lab.summary import Comparison, Row, summarise, warnings_of, winners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

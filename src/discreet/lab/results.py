@@ -22,8 +22,7 @@ import numpy as np
 
 import discreet
 from discreet._files import write_atomically
-from discreet._plain import Plain
-from discreet._types import FloatArray, IntArray, NumberArray
+from discreet._types import FloatArray, IntArray, NumberArray, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
 from discreet.lab.spec import Experiment, parse_experiment
 from discreet.lab.tasks import SCHEMA_VERSION, Origin, Outcome, Promise, Record, Task

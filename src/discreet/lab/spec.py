@@ -1,22 +1,103 @@
-"""Experiment files: TOML in, frozen dataclasses behind, TOML out.
+"""A small TOML writer for plain values (the standard library only reads)."""
 
-An experiment is environments x learners x trust models x epsilons x episodes, each repeated `runs`
-times on common random numbers. An unknown key is an error with a suggestion, never ignored.
-"""
-
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any, cast
 
 from discreet import _validate
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.lab import _toml, shipped
 from discreet.papers.presets import get_preset
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
+
+
+def dumps(table: Mapping[str, Plain]) -> str:
+    """Write nested dictionaries, lists and scalars as TOML.
+
+    >>> print(dumps({"name": "x", "runs": 3, "learners": [{"name": "pe", "settings": {"b": 2}}]}))
+    name = "x"
+    runs = 3
+    <BLANKLINE>
+    [[learners]]
+    name = "pe"
+    settings = {b = 2}
+    <BLANKLINE>
+    """
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not _tables(value)]
+    for key, value in table.items():
+        for item in _tables(value):
+            lines += ["", f"[[{_key(key)}]]"]
+            lines += [f"{_key(name)} = {_value(inner)}" for name, inner in item.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _tables(value: Plain) -> list[Mapping[str, Plain]]:
+    """The tables of a list of nothing but tables; none if it is anything else."""
+    if not isinstance(value, list):
+        return []
+    tables = [item for item in value if isinstance(item, Mapping)]
+    return tables if len(tables) == len(value) else []
+
+
+def _key(name: str) -> str:
+    """Bare where TOML allows it: a dot in a bare key would open a table."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A JSON string is a TOML string, but for one character that JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Plain) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return (
+            "{" + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + "}"
+        )
+    if value is None:
+        raise InvalidInputError("Expected a value that TOML can say, got None; leave the key out.")
+    return "[" + ", ".join(_value(item) for item in value) + "]"
+
+
+# The experiments that come with discreet, as text: names and titles without reading them whole.
+
+
+def experiment_names() -> list[str]:
+    """The shipped experiments."""
+    folder = resources.files("discreet.lab") / "experiments"
+    if not folder.is_dir():
+        return []
+    return sorted(
+        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def text(name: str) -> str:
+    """The file of a shipped experiment."""
+    return (resources.files("discreet.lab") / "experiments" / f"{name}.toml").read_text("utf-8")
+
+
+def titles() -> dict[str, str]:
+    return {name: str(tomllib.loads(text(name))["title"]) for name in experiment_names()}
+
+
+# Experiment files: TOML in, frozen dataclasses behind, TOML out.
+#
+# An experiment is environments x learners x trust models x epsilons x episodes, each repeated
+# `runs`
+# times on common random numbers. An unknown key is an error with a suggestion, never ignored.
+
 
 _VARIANT_KEYS = ("runs", "episodes")
 _MOST_RUNS = 100_000
@@ -207,7 +288,7 @@ class Experiment:
 
     def to_toml(self) -> str:
         """The resolved experiment as TOML; reading it back gives an equal experiment."""
-        return _toml.dumps(_plain(self))
+        return dumps(_plain(self))
 
 
 def load_experiment(source: str | Path) -> Experiment:
@@ -224,13 +305,13 @@ def load_experiment(source: str | Path) -> Experiment:
                 f"Expected an experiment file, got {str(path)!r}: no such file."
             )
         return parse_experiment(_text(path), origin=str(path))
-    if str(source) not in shipped.experiment_names() and path.suffix:
+    if str(source) not in experiment_names() and path.suffix:
         raise InvalidInputError(
             f"Expected a shipped experiment or a file that ends in .toml, got {str(path)!r}."
         )
-    if str(source) not in shipped.experiment_names():
-        raise UnknownNameError("experiment", str(source), shipped.experiment_names())
-    return parse_experiment(shipped.text(str(source)), origin=f"{source}.toml")
+    if str(source) not in experiment_names():
+        raise UnknownNameError("experiment", str(source), experiment_names())
+    return parse_experiment(text(str(source)), origin=f"{source}.toml")
 
 
 def _text(path: Path) -> str:
@@ -258,7 +339,8 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
     kinds = {"environments": EnvironmentRow, "learners": LearnerRow, "trusts": TrustRow}
     parts: dict[str, object] = {
         key: tuple(
-            _build(kind, _with_preset(table, origin), origin) for table in _tables(raw, key, origin)
+            _build(kind, _with_preset(table, origin), origin)
+            for table in _spec_tables(raw, key, origin)
         )
         for key, kind in kinds.items()
     }
@@ -273,7 +355,7 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
     return experiment
 
 
-def _tables(raw: dict[str, Any], key: str, origin: str) -> list[dict[str, Plain]]:
+def _spec_tables(raw: dict[str, Any], key: str, origin: str) -> list[dict[str, Plain]]:
     """The tables ``[[key]]``, taken out of ``raw``."""
     tables = raw.pop(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):

@@ -20,7 +20,7 @@ import numpy as np
 
 import discreet
 from discreet import _plugins, _sources
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
@@ -212,7 +212,7 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     return [Task(cell, run) for cell in expand(experiment) for run in range(experiment.runs)]
 
 
-_LOADED = ("discreet.learners.learn", "discreet.privacy.calibration.library")
+_LOADED = ("discreet.learners.learn", "discreet.privacy.accounting.routes")
 
 
 def execute(task: Task) -> Outcome:

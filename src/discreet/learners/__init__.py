@@ -12,7 +12,7 @@ _WHERE = {
     "LearnerReport": "discreet.learners.check",
     "LearnerSpec": "discreet.learners.registry",
     "Problem": "discreet.learners.base",
-    "RegretCurve": "discreet.learners.regret",
+    "RegretCurve": "discreet.learners.result",
     "Result": "discreet.learners.result",
     "Settings": "discreet.learners.settings",
     "StreamLearner": "discreet.learners.base",

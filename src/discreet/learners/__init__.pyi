@@ -8,7 +8,7 @@ from discreet.learners.registry import LearnerSpec as LearnerSpec
 from discreet.learners.registry import get_learner as get_learner
 from discreet.learners.registry import learner_names as learner_names
 from discreet.learners.registry import register as register
-from discreet.learners.regret import RegretCurve as RegretCurve
+from discreet.learners.result import RegretCurve as RegretCurve
 from discreet.learners.result import Result as Result
 from discreet.learners.settings import Settings as Settings
 from discreet.learners.settings import StreamSettings as StreamSettings

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, Floats, Ints
+from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet._checked import Checked
-from discreet._plain import Plain
 from discreet._seeds import RunSeeds
-from discreet._types import Floats
+from discreet._types import Checked, Floats, Plain
 from discreet.errors import DiscreetError, UnsupportedError, sentence_of
 from discreet.learners.base import BatchLearner, StreamLearner
 from discreet.learners.continual import make_learner
@@ -24,14 +22,13 @@ from discreet.learners.learn import (
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
 from discreet.mdp.counts import Counts
-from discreet.mdp.environments.grid_world import GridWorld
-from discreet.mdp.environments.random_mdp import RandomMDP
-from discreet.mdp.environments.river_swim import RiverSwim
+from discreet.mdp.environments.chains import RiverSwim
+from discreet.mdp.environments.synthetic import GridWorld, RandomMDP
 from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.simulation.users import SimulatedStream, no_counts
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.streams.simulation import SimulatedStream, no_counts
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle, TrustModel
 
 _TRUSTS: dict[str, TrustModel] = {

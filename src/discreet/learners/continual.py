@@ -2,7 +2,7 @@
 
 A stream learner exists twice. The *reference* (`StreamLearner.next_policy`) reads like the paper
 and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients of each
-release; `privacy.streams.kernels.run_block` asks it for a policy before every simulated user.
+release; `privacy.simulation.kernels.run_block` asks it for a policy before every simulated user.
 Tests prove that both walk through the same policies.
 """
 
@@ -20,20 +20,19 @@ from discreet._seeds import RunSeeds
 from discreet._types import Floats, Ints
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Problem, StreamLearner
-from discreet.learners.regret import RegretRecorder
-from discreet.learners.result import Result, noise_deviations
+from discreet.learners.result import RegretRecorder, Result, noise_deviations
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.streams.kernels import (
+from discreet.privacy.simulation.kernels import (
     FLOATS_4,
     GENERATOR,
     INTEGERS_2,
     PLANNER,
 )
-from discreet.privacy.streams.simulation import SimulatedStream, no_counts
+from discreet.privacy.simulation.users import SimulatedStream, no_counts
+from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Calibration, Local, TrustModel
 
 _COEFFICIENTS = 1 << 12
@@ -119,8 +118,8 @@ def run_stream(
 class CompiledRun:
     """One run through the compiled loop: simulated users and the learner's memory.
 
-    Blocks go round here and not in `privacy.streams`, which knows no learner: coefficients, memory,
-    planner and regret are the learner's. Users, their raw counts and the noise pass from
+    Blocks go round here and not in `privacy.simulation`, which knows no learner: coefficients,
+    memory, planner and regret are the learner's. Users, raw counts and noise pass from
     `SimulatedStream` to `run_block`, both of privacy, unopened; planners get public counters alone.
     """
 
@@ -133,7 +132,7 @@ class CompiledRun:
 
     def blocks(self) -> Iterator[Floats]:
         """Run all episodes; yields the regrets of one block after the other."""
-        from discreet.privacy.streams.kernels import NextPolicy, Scratch, run_block
+        from discreet.privacy.simulation.kernels import NextPolicy, Scratch, run_block
 
         learner, shape = self.learner, self.learner.problem.shape
         groups, states, choices = self.stream.public.visits.shape

@@ -26,18 +26,17 @@ from typing import Literal
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray
+from discreet._types import BoolArray, FloatArray, JsonObject, Plain
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.active_set import ImplicitActiveSet
 from discreet.learners.elimination.coverage import check_decisions, coverage_design, merge_policies
-from discreet.learners.elimination.practical_explorer import shuffled_actions
+from discreet.learners.elimination.explorers import shuffled_actions
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchPlan
-from discreet.privacy.postprocess.flow import released_flow
+from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 

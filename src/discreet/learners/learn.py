@@ -12,19 +12,17 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray
+from discreet.adversarial.layered import LayeredMDP
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner
-from discreet.learners.regret import RegretCurve, RegretRecorder
-from discreet.learners.result import Result, noise_deviations
+from discreet.learners.result import RegretCurve, RegretRecorder, Result, noise_deviations
 from discreet.mdp.counts import Counts
-from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
-from discreet.papers.preset import Preset
-from discreet.papers.presets import get_preset
+from discreet.papers.presets import Preset, get_preset
 from discreet.privacy.errata import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts

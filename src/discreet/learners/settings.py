@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from discreet import _validate
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 
 ConstantSet = Literal["theory", "practical"]

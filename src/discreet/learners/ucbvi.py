@@ -61,8 +61,7 @@ from discreet.learners.continual import break_ties, choose, greedy, planner, thr
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import BonusSettings, NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
-from discreet.privacy.postprocess.valid_counts import valid_counts
-from discreet.privacy.postprocess.valid_counts_kernels import valid_row
+from discreet.privacy.projection.valid_counts import valid_counts, valid_row
 from discreet.privacy.statistics import PrivateCounts
 
 

@@ -18,8 +18,7 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.environments.icu_sepsis import is_sepsis, read_sepsis
 from discreet.mdp.environments.registry import environment_names, make
-from discreet.mdp.exposed import ExposedModel
-from discreet.mdp.tabular import RewardMap, TabularMDP
+from discreet.mdp.tabular import ExposedModel, RewardMap, TabularMDP
 
 
 def from_gymnasium(

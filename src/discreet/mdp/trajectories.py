@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TextIO, Unpack
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import frozen_copy, unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.mdp.vocabulary import Vocabulary
 
 if TYPE_CHECKING:  # reading tables is loaded when it is asked for
-    from discreet.mdp.onramp.layout import Options
+    from discreet.data.layout import Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Trajectories:
                 ``__arrow_c_stream__`` or ``__dataframe__`` (these two with the extra `tables`).
             vocabulary: the public names of states, actions and steps.
             options: columns, discretizer, reward_range, clip_rewards, padding; see
-                `discreet.mdp.onramp.layout.Layout`.
+                `discreet.data.layout.Layout`.
 
         Returns:
             The episodes, and the users' names in the same order, as ``study.tell(users=...)``
@@ -88,10 +88,10 @@ class Trajectories:
             InvalidInputError: with the row, the column and the value. The message shows raw data:
                 it is for the operator whom a central study trusts, and for no log.
         """
-        from discreet.mdp.onramp import episodes, frames, layout
+        from discreet.data import episodes, layout, readers
 
         wanted = layout.Layout(vocabulary, **options)
-        return episodes.read_episodes(frames.FrameSource(frame), wanted)
+        return episodes.read_episodes(readers.FrameSource(frame), wanted)
 
     @classmethod
     def from_csv(
@@ -112,10 +112,10 @@ class Trajectories:
             encoding: of the file; the default is UTF-8 with or without a byte-order mark.
             options: as for `from_frame`.
         """
-        from discreet.mdp.onramp import csv_files, episodes, layout
+        from discreet.data import episodes, layout, readers
 
         wanted = layout.Layout(vocabulary, **options)
-        with csv_files.opened(file, delimiter, encoding) as source:
+        with readers.opened(file, delimiter, encoding) as source:
             return episodes.read_episodes(source, wanted)
 
     @classmethod
@@ -123,10 +123,10 @@ class Trajectories:
         cls, path: str | Path, vocabulary: Vocabulary, **options: "Unpack[Options]"
     ) -> tuple["Trajectories", list[str]]:
         """Episodes from a Parquet file (extra `tables`); see `from_frame`."""
-        from discreet.mdp.onramp import episodes, layout, parquet_files
+        from discreet.data import episodes, layout, readers
 
         wanted = layout.Layout(vocabulary, **options)
-        with parquet_files.opened(path) as source:
+        with readers.parquet_files_opened(path) as source:
             return episodes.read_episodes(source, wanted)
 
     def __len__(self) -> int:

@@ -7,8 +7,7 @@ import numpy as np
 from discreet._types import FloatArray
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.offline.release import Randomness, release
-from discreet.offline.slots import Slots
+from discreet.offline.release import Randomness, Slots, release
 from discreet.privacy.auditing.cases import Case
 from discreet.privacy.auditing.neighbours import EVERYTHING, everything
 from discreet.privacy.auditing.paths.path import Path

@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import dense_of
-from discreet.privacy.postprocess.flow import consistent_flow
+from discreet.privacy.projection.flow import consistent_flow
 from discreet.privacy.statistics import PrivateCounts
 
 CENTRE = 0.5
@@ -241,3 +241,220 @@ def _out_and_share(played: BoolArray, columns: FloatArray) -> tuple[FloatArray, 
 def _some(visits: FloatArray) -> FloatArray:
     """Visits to divide by."""
     return np.maximum(visits, 1e-9)
+
+
+# The variance of the estimated value of a row.
+#
+# The value of a row is r + P·f, where f is the value of the next states. Its estimate has the
+# variance
+#
+#     v = [M·(Var_P f + r(1 - r)) + F·sum (f - P·f)² + G + D·(r - anchor)² + (2·reach·M/N)²]
+#         / (N - 2·sqrt D)²:
+#
+# sampling (reward bits are Bernoulli), noise on the transition counters (it moves P·f only as far
+# as
+# f differs between states), noise on the rewards and on the visits, and a lower-order term for rows
+# seen a few times; ``reach`` is the largest value that is at stake. Only visits that noise does not
+# explain count in the denominator.
+
+
+class Estimate(NamedTuple):
+    """Estimated P·f of rows, and the variance of r + P·f."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+
+def next_value(rows: Rows, probabilities: FloatArray, values: FloatArray, reach: float) -> Estimate:
+    """P·f without the reward."""
+    mean, square = _next(rows, probabilities, values, reach)
+    return Estimate(mean, square / _certain(rows) ** 2)
+
+
+def row_value(
+    rows: Rows,
+    probabilities: FloatArray,
+    rewards: FloatArray,
+    values: FloatArray,
+    reach: float,
+) -> Estimate:
+    """P·f, with the variance of r + P·f.
+
+    Args:
+        rows: of one step.
+        probabilities: their P.
+        rewards: their mean rewards in [0, 1].
+        values: f, ``[S]``.
+        reach: the steps left.
+    """
+    mean, square = _next(rows, probabilities, values, reach)
+    square = square + rows.drawn * rows.sampling * rewards * (1 - rewards)
+    square = square + rows.reward_noise + rows.visit_noise * (rewards - rows.anchor) ** 2
+    return Estimate(mean, np.maximum(square, 0.0) / _certain(rows) ** 2)
+
+
+def _next(
+    rows: Rows, probabilities: FloatArray, values: FloatArray, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """P·f and the variance of the sum that it is divided from."""
+    mean: FloatArray = probabilities @ values
+    total: FloatArray = probabilities @ (values * values)
+    spread = np.maximum(total - mean * mean, 0.0)
+    # The sum over states of (f - P·f)², without an array of that size.
+    count, first, second = len(values), values.sum(), (values * values).sum()
+    distance = np.maximum(second - 2 * mean * first + count * mean * mean, 0.0)
+    few = 2 * reach * rows.sampling / np.maximum(rows.visits, 1e-9)
+    square = rows.sampling * spread + rows.transition_noise * distance + few * few
+    return mean, square
+
+
+def _certain(rows: Rows) -> FloatArray:
+    return np.maximum(rows.certain, 1e-9)
+
+
+# Do the data contradict stationary dynamics? A gate in front of pooling; post-processing only.
+#
+# Of every row (s, a), each component x_h of its estimated transitions has one value per step, with
+# information I_h = N²/(F + D·x² + M·max(x, 0.01)), where the step saw the row at all (N > sqrt D).
+# Around their weighted mean, the sum over steps and components of I_h·(x_h - mean)² is, if the row
+# is
+# stationary, the chi-square of multinomial counts, with one degree of freedom less than there are
+# next states for each step but one. Mean rewards have N²/(G + D/4 + M·max(r(1 - r), 0.01)) and one
+# degree for each step but one. Wilson and Hilferty make them normal z. A row is pooled if its own z
+# stay below 4g and those of all rows together below 2g, with g = 1 + 0.15·ln+(n/1e4) for the small
+# biases that many users make visible.
+#
+# The gate refuses what the data contradict. It cannot see a difference below the noise, or at a
+# step where hardly anybody took the action: a declaration remains the word of who gives it.
+
+
+ROW_LIMIT = 4.0
+GLOBAL_LIMIT = 2.0
+_LEAST_SPREAD = 0.01
+
+
+class _Square(NamedTuple):
+    """Chi-squares ``[S, K]`` and their degrees of freedom."""
+
+    value: FloatArray
+    freedom: FloatArray
+
+
+def stationary_rows(slots: Rows, users: int, tested: BoolArray) -> BoolArray:
+    """``bool[S, K]``: the rows that may be pooled; none if all rows together contradict it.
+
+    Args:
+        slots: rows ``[H, S, K]``.
+        users: n.
+        tested: ``bool[H, S, K]``, the rows that stand for one declared action.
+    """
+    limit = 1 + 0.15 * np.log(max(users / 1e4, 1.0))
+    passed: BoolArray = np.ones(tested.shape[1:], np.bool_)
+    for square in (_transitions(slots, tested), _rewards(slots, tested)):
+        together = _normal(square.value.sum(), square.freedom.sum())
+        if together >= GLOBAL_LIMIT * limit:
+            return np.zeros_like(passed)
+        passed &= _normal(square.value, square.freedom) < ROW_LIMIT * limit
+    return passed
+
+
+def _transitions(slots: Rows, tested: BoolArray) -> _Square:
+    """One of the next states after the other: no array of all of them is made."""
+    seen = _seen(slots, tested)
+    visits = np.maximum(slots.visits, 1e-9)
+    total, freedom = np.zeros(tested.shape[1:]), np.zeros(tested.shape[1:])
+    for state in range(slots.transitions.shape[-1]):
+        shares = slots.transitions[..., state] / visits
+        noise = slots.transition_noise + slots.visit_noise * shares**2
+        spread = noise + slots.sampling * np.maximum(shares, _LEAST_SPREAD)
+        square = _square(shares, spread, slots.visits, seen)
+        total += square.value
+        freedom += square.freedom * (state > 0)  # shares add up to one
+    return _Square(total, freedom)
+
+
+def _rewards(slots: Rows, tested: BoolArray) -> _Square:
+    means = slots.rewards / np.maximum(slots.visits, 1e-9)
+    inside = np.clip(means, 0, 1)
+    noise = slots.reward_noise + slots.visit_noise / 4
+    spread = noise + slots.sampling * np.maximum(inside * (1 - inside), _LEAST_SPREAD)
+    return _square(means, spread, slots.visits, _seen(slots, tested) & (slots.drawn > 0))
+
+
+def _seen(slots: Rows, tested: BoolArray) -> BoolArray:
+    """Rows that enter the test."""
+    above: BoolArray = (slots.visits > np.sqrt(slots.visit_noise)) & (slots.visits > 0)
+    return above & tested
+
+
+def _square(shares: FloatArray, spread: FloatArray, visits: FloatArray, seen: BoolArray) -> _Square:
+    """Weighted squares around the mean over steps."""
+    weight = np.where(seen, visits**2 / np.maximum(spread, 1e-300), 0.0)
+    mean = (weight * shares).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+    value: FloatArray = (weight * (shares - mean) ** 2).sum(axis=0)
+    freedom = np.maximum(seen.sum(axis=0) - 1.0, 0.0)
+    return _Square(np.where(freedom > 0, value, 0.0), freedom)
+
+
+def _normal(value: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Wilson and Hilferty's normal z of a chi-square; minus infinity without freedom."""
+    some = np.maximum(freedom, 1.0)
+    z = ((value / some) ** (1 / 3) - (1 - 2 / (9 * some))) / np.sqrt(2 / (9 * some))
+    return np.where(freedom > 0, z, -np.inf)
+
+
+# Rows summed over steps, for dynamics that the caller declares stationary.
+#
+# A step at which few people take an action adds noise and hardly any evidence, so each step enters
+# with the credit w = m/(m + sigma²/0.1), m the visits that the pooled model predicts there: sums
+# carry w, variances w². Two passes: the first model is pooled without credit. Behaviour is never
+# pooled: what it does may change from step to step.
+
+
+EASE = 0.1
+_PASSES = 2
+
+
+def pooled(evidence: Evidence, named: BoolArray) -> Evidence:
+    """The evidence with rows summed over steps, where the data do not contradict it."""
+    slots = evidence.slots
+    credit = np.ones(slots.visits.shape)
+    noise = float(slots.transition_noise.max())
+    if noise > 0:
+        for _ in range(_PASSES):
+            visits = _predicted(evidence, _summed(slots, credit))
+            credit = visits / (visits + noise / EASE)
+    alike = stationary_rows(slots, evidence.users, named)
+    return evidence._replace(pooled=_summed(slots, credit), stationary=alike)
+
+
+def _summed(slots: Rows, credit: FloatArray) -> Rows:
+    """One layer of rows: sums with the credit of each step, variances with its square."""
+
+    def total(values: FloatArray, weight: FloatArray) -> FloatArray:
+        added: FloatArray = np.einsum("hsk...,hsk->sk...", values, weight)[None]
+        return added
+
+    square = credit**2
+    return Rows(
+        total(slots.transitions, credit),
+        total(slots.visits, credit),
+        total(slots.rewards, credit),
+        sampling=total(slots.sampling, square),
+        transition_noise=total(slots.transition_noise, square),
+        reward_noise=total(slots.reward_noise, square),
+        visit_noise=total(slots.visit_noise, square),
+        anchor=slots.anchor[:1],
+        drawn=slots.drawn[:1],
+    )
+
+
+def _predicted(evidence: Evidence, model: Rows) -> FloatArray:
+    """``[H, S, K]``, the visits of a run of the pooled model with the shares of each step."""
+    probabilities, shares = model.probabilities[0], evidence.shares
+    visits, state = np.zeros(shares.shape), evidence.initial
+    for step, share in enumerate(shares):
+        visits[step] = state[:, None] * share
+        state = np.einsum("sk,skt->t", visits[step], probabilities)
+        state = state / max(float(state.sum()), 1e-12)
+    return evidence.users * visits

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discreet import _validate
-from discreet._plain import JsonObject
+from discreet._types import JsonObject
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
-from discreet.privacy.choice import worst_noise
 from discreet.privacy.derived import Implied, concentrated, implied
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Rhythm
 from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model
+from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model, worst_noise
 
 if TYPE_CHECKING:
     from discreet.privacy.mechanisms.classes import ClassesBatch
@@ -327,7 +326,7 @@ def _classes_facts(plan: "ClassesBatch", users: int) -> JsonObject:
 def _accountings(plan: BatchPlan | StreamPlan, users: int) -> list[dict[str, Any]]:
     if isinstance(plan, StreamPlan):
         return []
-    from discreet.privacy.calibration.routes import cross_check
+    from discreet.privacy.accounting.routes import cross_check
 
     routes = plan.accountings(users, with_library=_library_installed())
     if routes:

@@ -15,8 +15,8 @@ moves lie on the grid.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from discreet.adversarial.noise import deviations_moved
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee
-from discreet.privacy.loss_noise import deviations_moved
 from discreet.privacy.mechanisms._cumulative import IndependentNoise
 from discreet.privacy.mechanisms._laws import GaussianLaw
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch

@@ -33,11 +33,11 @@ import numpy as np
 
 from discreet import _validate
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
-from discreet.privacy.calibration.crowds import honest_users
-from discreet.privacy.calibration.distributions import NoisePmf, binomial_pmf
-from discreet.privacy.calibration.losses import epsilon_of_moves
-from discreet.privacy.calibration.search import NoiseBits
+from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
+from discreet.privacy.accounting.distributions import NoisePmf, binomial_pmf
+from discreet.privacy.accounting.losses import epsilon_of_moves
+from discreet.privacy.accounting.piles import honest_users
+from discreet.privacy.accounting.search import NoiseBits
 from discreet.privacy.guarantee import rounded_down
 
 _NEGLIGIBLE = 1e-30

@@ -12,7 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Literal
 
 from discreet import _validate
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:

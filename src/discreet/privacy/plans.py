@@ -24,8 +24,7 @@ from typing import (
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -41,7 +40,7 @@ from discreet.privacy.statistics import (
 )
 
 if TYPE_CHECKING:
-    from discreet.privacy.calibration.routes import Route
+    from discreet.privacy.accounting.routes import Route
     from discreet.privacy.releases import ReportRelease, StreamRelease
     from discreet.privacy.trust import PrivateTrust
 

@@ -1,26 +1,67 @@
-"""Trust models: frozen configurations that calibrate themselves into plans.
+"""Which of several calibrated plans carries the least noise.
 
-A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns it,
-for one problem size, into a plan with its noise and its guarantee.
+All candidates keep the same promise or a stronger one (Laplace noise has delta = 0), so the choice
+is a matter of accuracy alone. It depends on the problem's size and on (epsilon, delta), which are
+public, and on no data.
 """
 
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self, get_args, overload
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
 from discreet import _validate
-from discreet.errors import (
-    CalibrationError,
-    InvalidInputError,
-    UnknownNameError,
-    UnsupportedError,
-)
+from discreet.errors import CalibrationError, InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
-from discreet.privacy.calibration.limits import check_delta, check_epsilon
-from discreet.privacy.choice import least_noise
+from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.mechanisms.registry import Rhythm, mechanisms
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
+
+_Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
+
+
+def worst_noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
+    """Standard deviation of the noise by statistic; of streams at the worst time."""
+    variances = [plan.noise_variance(time) for time in _times(plan, users)]
+    return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
+
+
+def least_noise(plans: Sequence[_Plan], users: int) -> _Plan:
+    """The plan whose noisiest counter has the least noise; the first of equals."""
+    if len(plans) == 1:
+        return plans[0]
+    return min(plans, key=lambda plan: max(worst_noise(plan, users).values()))
+
+
+def _times(plan: BatchPlan | StreamPlan, users: int) -> Iterable[int]:
+    if isinstance(plan, BatchPlan):
+        return [users]
+    from discreet.privacy.mechanisms.toeplitz import ToeplitzStream  # brings scipy along
+
+    if isinstance(plan, ToeplitzStream):
+        return [plan.noise.worst_episode]
+    return _worst_times(users)
+
+
+def _worst_times(episodes: int) -> Iterator[int]:
+    """The last release, and below it the numbers with the most ones in base two (trees).
+
+    >>> list(_worst_times(12))
+    [12, 11, 7]
+    """
+    yield episodes
+    for position in range(episodes.bit_length()):
+        if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
+            yield time
+
+
+# Trust models: frozen configurations that calibrate themselves into plans.
+#
+# A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns
+# it, for one problem size, into a plan with its noise and its guarantee.
+
 
 Calibration = Literal[
     "exact", "paper", "paper-000", "paper-001", "paper-002", "paper-003", "paper-004"

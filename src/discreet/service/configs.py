@@ -1,14 +1,63 @@
-"""One TOML file per role, with comments; paths in it are relative to the file."""
+"""What every role does as a process: says what happens, and ends when it is told to."""
 
 import dataclasses
+import logging
 import re
+import signal
+import time
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from discreet._files import read_parsed
 from discreet.errors import InvalidInputError, UnknownNameError
+
+
+def set_up_logging() -> None:
+    """Our own lines, and the server's warnings, on standard error. No request stands in them."""
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("discreet").setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def on_signals(do: Callable[[], object]) -> None:
+    """Let SIGTERM and SIGINT end things in order."""
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: do())
+
+
+# Where time comes from: an object that is handed in. Nothing else here looks at a clock.
+
+
+class Clock(Protocol):
+    """Seconds since 1970."""
+
+    def now(self) -> float:
+        """The time."""
+
+
+class SystemClock:
+    """The machine's."""
+
+    def now(self) -> float:
+        """The time."""
+        return time.time()
+
+
+# What tests hang onto every commit: a function that does nothing in a deployment.
+
+
+At = Callable[[str], object]
+"""Called with ``name.before`` and ``name.after`` wherever something is kept."""
+
+
+def nothing_happens(_: str) -> None:
+    """What a deployment does before and after a commit."""
+
+
+# One TOML file per role, with comments; paths in it are relative to the file.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise

@@ -6,7 +6,7 @@ _WHERE = {
     "Answer": "discreet.study.knowledge",
     "Design": "discreet.study.design",
     "Estimate": "discreet.study.knowledge",
-    "Prospect": "discreet.study.prospect",
+    "Prospect": "discreet.study.config",
     "Study": "discreet.study.study",
     "StudyReport": "discreet.study.check",
     "check_study": "discreet.study.check",

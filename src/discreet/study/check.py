@@ -1,39 +1,279 @@
-"""`check_study`: does a study keep its promise on the disk, across restarts, and in its noise?
+"""Throwaway studies for `check_study`: made-up users, copies of files, a watch on the releases."""
 
-All checks run on throwaway studies of the same configuration, in a temporary folder, with made-up
-users. The strongest asks what the file may depend on: copies of one study are told different data
-while the release is held fixed. Then everything stored must agree byte for byte, for what is stored
-is to be a function of the release, of the names and of public facts. Raw counts, rewards or the
-number of users who left the policy would show, in whatever form they are kept.
-"""
-
+import contextlib
+import copy
 import dataclasses
 import hashlib
+import itertools
 import json
+import logging
 import math
 import secrets
+import shutil
+import sqlite3
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from discreet._checked import Checked
 from discreet._files import temporary_of
-from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray
+from discreet._types import BoolArray, Checked, FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import DiscreetError, InvalidInputError, MissingExtraError
+from discreet.mdp.counts import Counts
+from discreet.mdp.simulation import sample_trajectories
+from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
+from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.mechanisms.stored_tree import StoredTree
+from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.study import trial
-from discreet.study.seal import keys_beside
+from discreet.study.drivers import BatchCourse, StreamCourse
+from discreet.study.ledger import keys_beside
 from discreet.study.store import Store
 from discreet.study.study import Study
-from discreet.study.trial import Log, Trial
+
+Data = Trajectories | ArrayLike
+
+
+@dataclass
+class Trial:
+    """A folder in which studies of one configuration are made, each in a folder of its own."""
+
+    folder: Path
+    make: Callable[[Path], Study]
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def fresh(self) -> Study:
+        """A new study."""
+        return self.make(self._new_folder() / "study.db")
+
+    def twin(self, study: Study) -> Study:
+        """The same study once more, from a copy of its file."""
+        where = self._new_folder() / study.path.name
+        shutil.copyfile(study.path, where)
+        if study.key_file:
+            shutil.copyfile(study.key_file, where.with_name(study.key_file.name))
+        return type(study).resume(where)
+
+    def crashed(self, file: bytes, log: bytes) -> Path:
+        """A study's file and its log, as a crash leaves them, in a folder of their own."""
+        where = self._new_folder() / "study.db"
+        where.write_bytes(file)
+        log_of(where).write_bytes(log)
+        return where
+
+    def _new_folder(self) -> Path:
+        folder = self.folder / str(next(self._numbers))
+        folder.mkdir()
+        return folder
+
+
+class Watch:
+    """Sees what a plan releases, and can replace it by a release of before."""
+
+    def __init__(self, frozen: PrivateCounts | None = None) -> None:
+        self._frozen = frozen
+        self.counts: Counts | None = None
+        self.released: PrivateCounts | None = None
+        self.secure: bool | None = None
+
+    def over(self, plan: BatchPlan) -> BatchPlan:
+        """The same plan, of the same class and capabilities, under watch."""
+        watched = copy.copy(plan)
+        if isinstance(plan, CountsPlan):
+            _replace(watched, "release", self._counts(plan.release))
+        if isinstance(plan, ReportPlan):
+            _replace(watched, "release_reports", self._reports(plan.release_reports))
+        return watched
+
+    def _counts(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
+        def seen(counts: Counts, **options: Any) -> PrivateCounts:
+            self.counts, self.secure = counts, options["sampler"].secure
+            self.released = self._frozen or release(counts, **options)
+            return self.released
+
+        return seen
+
+    def _reports(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
+        def seen(reports: IntArray, users: int, **options: Any) -> PrivateCounts:
+            self.secure = options["secure"]
+            self.released = self._frozen or release(reports, users, **options)
+            return self.released
+
+        return seen
+
+
+def _replace(plan: BatchPlan, method: str, by: Callable[..., PrivateCounts]) -> None:
+    """In this one object; plans are frozen, and this copy of one is ours."""
+    object.__setattr__(plan, method, by)
+
+
+def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
+    """Put the plan of a running study under watch."""
+    seen = Watch(frozen)
+    course = study._course
+    if isinstance(course, BatchCourse):
+        course.learner.plan = seen.over(course.learner.plan)
+    return seen
+
+
+def episodes(study: Study, seed: int) -> Trajectories:
+    """Made-up users of the pending batch, who follow its policy in a world of pure chance."""
+    problem = study._course.problem
+    shape = problem.shape
+    world = TabularMDP(
+        transitions=np.full(shape.transitions, 1 / shape.states),
+        rewards=np.full(shape.visits, 0.5),
+        initial=problem.start / problem.start.sum(),
+    )
+    rng = np.random.default_rng(seed)
+    return sample_trajectories(world, study.ask(), study.batch_size, rng)
+
+
+def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
+    """The same, the first ``users`` of whom leave the policy, at step 0, 1, ..., if they can."""
+    states, actions = data.states.copy(), data.actions.copy()
+    played = played_of(study)
+    for user in range(min(users, len(data))):
+        step = user % data.horizon
+        away = np.argwhere(~played[step])
+        if len(away):
+            states[user, step], actions[user, step] = away[user % len(away)]
+    return Trajectories(states, actions, data.rewards)
+
+
+def played_of(study: Study) -> BoolArray:
+    """What the pending policy can play."""
+    problem = study._course.problem
+    return study.ask().played(problem.shape, problem.start)
+
+
+def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
+    """What `tell` takes: the episodes, or the reports that devices make of them."""
+    if not study._course.encoded:
+        return data
+    device = SimulationSampler(np.random.default_rng(seed))
+    encoder = study.encoder()
+    reports = np.concatenate(
+        [
+            encoder.encode(data.states[i], data.actions[i], data.rewards[i], device)
+            for i in range(len(data))
+        ]
+    )
+    return shuffle(reports, device) if study.guarantee.notion == "SDP" else reports
+
+
+def names(study: Study, first: str | None = None) -> list[str]:
+    """New names for the pending batch, the first of which can be given."""
+    fresh = [f"person-{study.users + i}-of-the-trial" for i in range(study.batch_size)]
+    return fresh if first is None else [first, *fresh[1:]]
+
+
+def tell(study: Study, data: Trajectories, users: list[Any] | None = None) -> object:
+    """Tell made-up data; what `tell` returns."""
+    token = study.token if study._course.encoded else None
+    call: Callable[..., object] = study.tell
+    return call(told_data(study, data), users=names(study) if users is None else users, token=token)
+
+
+def log_of(path: Path) -> Path:
+    """Where SQLite keeps the write-ahead log of a file."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def log_of_a_tell(study: Study) -> bytes:
+    """Tell a batch, and what the log of it holds before it is taken into the file."""
+    with contextlib.closing(sqlite3.connect(study.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM ledger").fetchone()  # holds the log back
+        tell(study, episodes(study, 1))
+        return log_of(study.path).read_bytes()
+
+
+def tree_of(study: Study) -> StoredTree | None:
+    """The nodes that a central stream keeps."""
+    course = study._course
+    nodes = course.running if isinstance(course, StreamCourse) else None
+    return nodes if isinstance(nodes, StoredTree) else None
+
+
+def edits_of(file: bytes, path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Every table of a study with one thing changed: name, and what changes it at ``path``."""
+    path.write_bytes(file)
+    tables = ("config", "ledger", "users", "evidence")
+    for table in tables:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(f"SELECT * FROM {table}")
+            columns = [column[0] for column in rows.description]
+            first = rows.fetchone()
+        for column, value in zip(columns, first, strict=True):
+            change = f"UPDATE {table} SET {column} = ? WHERE {columns[0]} = ?"
+            yield f"{table}.{column}", _edit(path, change, _other(value), first[0])
+        gone = f"DELETE FROM {table} WHERE {columns[0]} = ?"
+        yield f"{table}, a row less", _edit(path, gone, first[0])
+    yield "a new table", _edit(path, "CREATE TABLE note (text TEXT)")
+
+
+def _edit(path: Path, statement: str, *values: object) -> Callable[[], None]:
+    def run() -> None:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(statement, values)
+
+    return run
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return bytes([value[0] ^ 1]) + value[1:] if value else b"0"
+    return value + 1_000 if isinstance(value, int) else f"{value}0"
+
+
+def files_of(study: Study) -> dict[str, bytes]:
+    """Everything on the disk in the study's folder."""
+    return {p.name: p.read_bytes() for p in study.path.parent.rglob("*") if p.is_file()}
+
+
+class Log(logging.Handler):
+    """Collects what is logged while it is open."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one line."""
+        self.lines.append(record.getMessage())
+
+    def __enter__(self) -> "Log":
+        root = logging.getLogger()
+        self._level = root.level
+        root.addHandler(self)
+        root.setLevel(logging.DEBUG)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        root = logging.getLogger()
+        root.removeHandler(self)
+        root.setLevel(self._level)
+
+
+# `check_study`: does a study keep its promise on the disk, across restarts, and in its noise?
+#
+# All checks run on throwaway studies of the same configuration, in a temporary folder, with made-up
+# users. The strongest asks what the file may depend on: copies of one study are told different data
+# while the release is held fixed. Then everything stored must agree byte for byte, for what is
+# stored
+# is to be a function of the release, of the names and of public facts. Raw counts, rewards or the
+# number of users who left the policy would show, in whatever form they are kept.
+
 
 _EPISODES = 2_000
 """Throwaway studies have no more users, for speed."""
@@ -159,15 +399,15 @@ def _named(learner: str, path: Path, **options: object) -> Study:
 def _noise(place: Trial) -> Iterator[str]:
     """The sampler in use: two releases of one batch differ, and neither is the raw counts."""
     study = place.fresh()
-    data, secure = trial.episodes(study, 1), not study.guarantee.simulated
+    data, secure = episodes(study, 1), not study.guarantee.simulated
     if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
         yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
     if study._course.rhythm == "stream":
         return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
-        watched = trial.watch(twin)
-        trial.tell(twin, data)
+        watched = watch(twin)
+        tell(twin, data)
         watches.append(watched)
         releases.append(_vector(watched.released))
     if secure != bool(watches[0].secure):
@@ -221,15 +461,15 @@ def _stored(place: Trial) -> Iterator[str]:
     if study._course.rhythm == "stream":
         return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
-    watched = trial.watch(first)
-    trial.tell(first, trial.episodes(study, 1))
+    watched = watch(first)
+    tell(first, episodes(study, 1))
     crowd = study.batch_size
     traces = []
     told = [(1, 0, None), (2, 0, None), (2, 1, None), (2, crowd, None), (2, 0, 0.0), (2, 0, 0.5)]
     for seed, away, reward in told:
         twin = place.twin(study)
-        trial.watch(twin, watched.released)
-        data = trial.strayed(twin, trial.episodes(twin, seed), away)
+        watch(twin, watched.released)
+        data = strayed(twin, episodes(twin, seed), away)
         if reward is not None:  # one needs rounding, the other does not
             data = Trajectories(data.states, data.actions, np.full_like(data.rewards, reward))
         try:
@@ -254,11 +494,11 @@ def _memory(place: Trial) -> Iterator[str]:
     what the copy shows of it, must still carry noise.
     """
     study = place.fresh()
-    before = trial.tree_of(study)
+    before = tree_of(study)
     if before is None:
         return
     secure, plan = not study.guarantee.simulated, study._course.plan
-    data, copied = trial.episodes(study, 1), before.open.copy()
+    data, copied = episodes(study, 1), before.open.copy()
     file = study.path.read_bytes()  # a row can be cut by a page, some counters of it are not
     if secure and any(row[:4].astype("<i8").tobytes() in file for row in copied):
         yield "What is not released yet stands in the file without a seal."
@@ -266,8 +506,8 @@ def _memory(place: Trial) -> Iterator[str]:
     exact = flatten(counts, plan.statistics, stationary=study.problem.stationary)
     closed = []
     for twin in (place.twin(study), place.twin(study)):
-        trial.tell(twin, data)
-        nodes = trial.tree_of(twin)
+        tell(twin, data)
+        nodes = tree_of(twin)
         if nodes is None:
             continue
         if (np.concatenate([nodes.open, nodes.closed]) == exact).all(axis=1).any():
@@ -282,8 +522,8 @@ def _memory(place: Trial) -> Iterator[str]:
 def _trace(study: Study, data: Trajectories) -> dict[str, object]:
     """All that a `tell` leaves behind, by name."""
     with Log() as log:
-        returned = trial.tell(study, data)
-    files = {f"file {name}": content for name, content in trial.files_of(study).items()}
+        returned = tell(study, data)
+    files = {f"file {name}": content for name, content in files_of(study).items()}
     public = [name for name in dir(type(study)) if not name.startswith("_")]
     values = {
         f"attribute {name}": str(getattr(study, name))
@@ -303,10 +543,10 @@ def _strays(place: Trial) -> Iterator[str]:
     study = place.fresh()
     if study._course.encoded or study._course.rhythm == "stream":
         return
-    data = trial.strayed(study, trial.episodes(study, 3), study.batch_size)
-    played, watched = trial.played_of(study), trial.watch(study)
+    data = strayed(study, episodes(study, 3), study.batch_size)
+    played, watched = played_of(study), watch(study)
     try:
-        trial.tell(study, data)
+        tell(study, data)
     except DiscreetError:
         return  # reported by `_stored`
     expected = np.zeros(played.shape, np.int64)
@@ -325,8 +565,8 @@ def _users(place: Trial) -> Iterator[str]:
     for batch in range(3):
         if study.finished:
             break
-        seen.append(trial.names(study)[0])
-        trial.tell(study, trial.episodes(study, batch))
+        seen.append(names(study)[0])
+        tell(study, episodes(study, batch))
         study = type(study).resume(study.path)
     for age, user in enumerate(reversed(seen)):
         if not study.finished and _accepted(place.twin(study), user):
@@ -336,7 +576,7 @@ def _users(place: Trial) -> Iterator[str]:
 def _names(place: Trial) -> Iterator[str]:
     """One person has one name, and every name is one."""
     study = place.fresh()
-    trial.tell(study, trial.episodes(study, 1), trial.names(study, _MARKER))
+    tell(study, episodes(study, 1), names(study, _MARKER))
     yield from _named_on_disk(study)
     if study.finished:
         return
@@ -361,7 +601,7 @@ def _named_on_disk(study: Study) -> Iterator[str]:
     made = [hashlib.new(kind, name).digest() for kind in ("md5", "sha1", "sha256")]
     made += [hashlib.blake2b(name, digest_size=n).digest() for n in (16, 32, 64)]
     digests = [form for one in made for form in (one, one.hex().encode())]
-    for file, content in trial.files_of(study).items():
+    for file, content in files_of(study).items():
         if any(form in content for form in (*plain, name.hex().encode())):
             yield f"The name of a user stands in {file}."
         if any(form in content for form in digests):
@@ -371,7 +611,7 @@ def _named_on_disk(study: Study) -> Iterator[str]:
 def _accepted(study: Study, user: object) -> bool:
     """Whether `tell` takes a batch with this user."""
     try:
-        trial.tell(study, trial.episodes(study, 9), [user, *trial.names(study)[1:]])
+        tell(study, episodes(study, 9), [user, *names(study)[1:]])
     except (DiscreetError, UnicodeError):
         return False
     return True
@@ -381,7 +621,7 @@ def _copies(place: Trial) -> Iterator[str]:
     """An older copy is refused when the head is known, and so is an edited file."""
     study = place.fresh()
     old, first = study.path.read_bytes(), study.head
-    trial.tell(study, trial.episodes(study, 1))
+    tell(study, episodes(study, 1))
     if study.head == first:
         yield "The head does not change when a batch is told."
     if not _resumes(study, study.head):
@@ -390,7 +630,7 @@ def _copies(place: Trial) -> Iterator[str]:
     study.path.write_bytes(old)
     if _resumes(study, study.head):
         yield "An older copy is accepted although the head is known: its users can be told twice."
-    for part, edit in trial.edits_of(whole, study.path):
+    for part, edit in edits_of(whole, study.path):
         study.path.write_bytes(whole)
         edit()
         if _resumes(study):
@@ -421,7 +661,7 @@ def _killed(place: Trial) -> Iterator[str]:
     type(study).resume(study.path)
     if left.exists():
         yield "The temporary file of a start that was cut short outlives `resume`."
-    before, log = study.path.read_bytes(), trial.log_of_a_tell(study)
+    before, log = study.path.read_bytes(), log_of_a_tell(study)
     for name, kept, counted in (("cut short", len(log) - 100, 0), ("whole", len(log), 1)):
         copy = place.crashed(before, log[:kept])
         again = type(study).resume(copy)

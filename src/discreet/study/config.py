@@ -1,24 +1,149 @@
-"""What a study is about, as `start` was told it: checked all at once, kept as plain values."""
+"""What a study promises to every user, with what it assumes beyond its mechanism."""
 
 import dataclasses
 import json
+import math
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
 from discreet._seeds import RunSeeds
-from discreet._types import BoolArray
+from discreet._types import BoolArray, JsonObject, Plain
+from discreet.data.table_format import TableFormat
+from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem
-from discreet.mdp.onramp.table_format import TableFormat
-from discreet.mdp.vocabulary import Vocabulary, key, nearest
+from discreet.mdp.shape import Shape
 from discreet.privacy import trust as trust_models
+from discreet.privacy.guarantee import Guarantee, said
+from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.trust import TrustModel
+
+OPERATOR = (
+    "any well-formed episode has a release: who leaves the policy counts as nothing from there on",
+    "the trusted operator may see how many left a batch's policy, on the screen; it is not stored",
+)
+"""What a central study assumes of who runs it."""
+COPIES = (
+    "without the study's key any number of copies of its file, backups and what a crash leaves "
+    "show no more than is promised; nor do the key and one copy; the key and two copies, or a copy "
+    "with the log that a crash left beside it, show the exact sums of those counted in between",
+    "if a backup is restored and goes on, whoever is counted after it in both files is released "
+    "twice, and the promise counts twice",
+)
+"""What a central stream assumes of its file (proof: `privacy.mechanisms.stored_tree`)."""
+CRASH = (
+    "a tell that was cut short is dropped when the study is opened next: who copied the disk "
+    "before that may see one release more of those people"
+)
+"""What a central study assumes of a crash: its log can hold a release that was not counted."""
+PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
+
+
+def promise(
+    released: Guarantee, *, secure: bool, releases: int = 1, stream: bool = False
+) -> Guarantee:
+    """The guarantee of a study from that of one release.
+
+    Args:
+        released: of one release.
+        secure: whether the noise protects real people.
+        releases: how many a user can be in: epsilons and deltas add up.
+        stream: every step counts, whatever the policy: nobody can leave it. Its file has a state.
+    """
+    fields = {f.name: getattr(released, f.name) for f in dataclasses.fields(released)}
+    if released.notion != "none":
+        central = (*(COPIES if stream else OPERATOR), CRASH)
+        operator = central if released.notion == "JDP" else ()
+        fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
+        fields["epsilon"] = releases * released.epsilon
+        fields["delta"] = min(1.0, releases * released.delta)
+    return said(Guarantee(**{**fields, "simulated": not secure}))
+
+
+def _extra(releases: int) -> tuple[str, ...]:
+    if releases == 1:
+        return (PUBLIC,)
+    return (PUBLIC, f"a user may have reported {releases} times: all are charged")
+
+
+# What a study can promise and roughly how many users it needs, before anybody is asked.
+
+
+PRECISION = 0.1
+"""Standard error of a mean reward at which actions can be told apart, roughly."""
+_MOST = 10**13
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What lies ahead of a study.
+
+    Attributes:
+        guarantee: what will be promised.
+        users_needed: until the mean reward of every action in every state at every step is known
+            within `PRECISION` (one standard error, noise included), if users tried all of them
+            evenly and met all states evenly; None: never, at any number of users. A rule of thumb:
+            learners need not try everything, and states are not met evenly.
+        episodes: users that the study has.
+    """
+
+    guarantee: Guarantee
+    users_needed: int | None
+    episodes: int
+
+    def __str__(self) -> str:
+        """Two sentences."""
+        return f"Promised: {self.guarantee}. {self.needed}"
+
+    @property
+    def needed(self) -> str:
+        """How many users it takes, in a sentence."""
+        if self.users_needed is None:
+            return "No number of users is enough to learn anything."
+        about = f"Roughly {self.users_needed:,} users are needed to tell actions apart everywhere"
+        if self.users_needed > self.episodes:
+            return f"{about}; this study has {self.episodes:,}: expect to learn little."
+        return f"{about}; this study has {self.episodes:,}."
+
+
+def users_needed(shape: Shape, plan: BatchPlan | StreamPlan, episodes: int) -> int | None:
+    """See `Prospect`; rounded up to two digits."""
+
+    def enough(users: int) -> bool:
+        time = users if isinstance(plan, BatchPlan) else min(users, episodes)
+        noise = plan.noise_variance(time)["rewards"]
+        visits = users / (shape.states * shape.actions)
+        return 0.25 / visits + noise / visits**2 <= PRECISION**2
+
+    found = _least(enough)
+    if found is None:
+        return None
+    unit = int(10 ** max(0, math.floor(math.log10(found)) - 1))
+    return -(-found // unit) * unit
+
+
+def _least(enough: Callable[[int], bool]) -> int | None:
+    """The smallest number that is enough, within one part in a hundred."""
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > _MOST:
+            return None
+    low = high // 2
+    while high - low > max(1, low // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+# What a study is about, as `start` was told it: checked all at once, kept as plain values.
+
 
 SamplerName = Literal["secure", "simulation"]
 Names: TypeAlias = "int | Iterable[str | int]"

@@ -32,11 +32,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from discreet._plain import JsonObject
 from discreet._spelling import quoted
+from discreet._types import JsonObject
+from discreet.data.table_format import TableFormat
+from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.mdp.onramp.table_format import TableFormat
-from discreet.mdp.vocabulary import Vocabulary
 from discreet.privacy.trust import TrustModel, make_trust
 
 _LEARNER = "flow-ucb"

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet._plain import Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.learners.base import Problem
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.statistics import PrivateCounts

@@ -23,36 +23,31 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import IntArray
+from discreet._types import IntArray, JsonObject, Plain
+from discreet.data.vocabulary import Vocabulary
 from discreet.errors import DiscreetError, StudyError
 from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
-from discreet.mdp.vocabulary import Vocabulary
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.plans import BatchPlan, Encoder, StreamPlan
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 from discreet.study import config as configs
-from discreet.study import intake, policy_file, store
-from discreet.study.config import Names, SamplerName
-from discreet.study.courses import (
+from discreet.study import files, store
+from discreet.study.config import Names, Prospect, SamplerName, promise, users_needed
+from discreet.study.drivers import (
+    StreamCourse,
     check_first_release,
     check_reports_or_episodes,
     how_it_ended,
     make_course,
 )
 from discreet.study.knowledge import Answer, Estimate, Knowledge, of_release
-from discreet.study.ledger import Tail
-from discreet.study.names import digests_of, seen_before
-from discreet.study.promise import promise
-from discreet.study.prospect import Prospect, users_needed
-from discreet.study.roll import Roll, split
-from discreet.study.seal import StudySeal
+from discreet.study.ledger import StudySeal, Tail
+from discreet.study.participants import Roll, digests_of, seen_before, split
 from discreet.study.store import Change, Content, Event, Store
-from discreet.study.streams import StreamCourse
 
 Returning = Literal["nobody", "unseen", "seen"]
 
@@ -90,7 +85,7 @@ def start(
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal; a secure study cannot be seeded.
         table: how tables of episodes are read (`Study.read_table`), as
-            `discreet.mdp.onramp.table_format.TableFormat` keeps it; public, like the names.
+            `discreet.data.table_format.TableFormat` keeps it; public, like the names.
         settings: the learner's own.
     """
     names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}
@@ -310,13 +305,13 @@ class Study:
 
     def save_policy(self, path: str | Path) -> None:
         """Write `policy` with names, as JSON or CSV by the ending of ``path``."""
-        policy_file.save(path, self.answer, self.names, self.guarantee, self.head)
+        files.save(path, self.answer, self.names, self.guarantee, self.head)
 
     def save_question(self, path: str | Path) -> None:
         """Write what the next users are asked to do, as JSON or CSV by the ending of ``path``."""
         batch = self._batch
         about: dict[str, Plain] = {"batch": self.batches, "users": batch.users, "token": self.token}
-        policy_file.save_question(path, batch.policy, self.names, self.guarantee, about)
+        files.save_question(path, batch.policy, self.names, self.guarantee, about)
 
     def read_table(self, path: str | Path) -> tuple[Trajectories, list[str]]:
         """Episodes and users of a CSV or Parquet file, as `tell` takes them (central studies).
@@ -328,7 +323,7 @@ class Study:
 
     def read_reports(self, path: str | Path) -> IntArray:
         """Reports of the pending batch from a folder or a file, as `tell` takes them."""
-        return intake.read_reports(path, self.encoder())
+        return files.read_reports(path, self.encoder())
 
     def verify(self) -> None:
         """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""

@@ -4,7 +4,7 @@ import json
 
 from discreet.service.analyser.process import make_analyser
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
-from discreet.service.shuffler.process import make_shuffler
+from discreet.service.shuffler.server import make_shuffler
 from helpers.services import serving
 
 

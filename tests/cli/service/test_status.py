@@ -3,7 +3,7 @@
 import json
 
 from discreet.service.configs import ShufflerConfig
-from discreet.service.shuffler.process import make_shuffler
+from discreet.service.shuffler.server import make_shuffler
 from helpers.services import serving
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from discreet.errors import UnknownNameError
-from discreet.lab.engines import ENGINES, get_engine
-from discreet.lab.engines.local import run_local
+from discreet.lab.engines import ENGINES, get_engine, run_local
 
 
 def test_an_unknown_engine_is_named():

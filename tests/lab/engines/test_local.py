@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.lab.engines import local
+from discreet.lab import engines
 from helpers.tasks import WORK, outcome_of
 
 
@@ -35,14 +35,14 @@ class Pool:
 
 
 def test_a_dead_worker_is_one_failed_run():
-    found = {o.task.run: o.error for o in local._as_completed(Pool(broken=WORK[1]), WORK)}
+    found = {o.task.run: o.error for o in engines._as_completed(Pool(broken=WORK[1]), WORK)}
     assert found == {0: None, 1: "its worker process died; run again to repeat it", 2: None}
 
 
 @pytest.fixture
 def pool(monkeypatch):
     pool = Pool()
-    monkeypatch.setattr(local, "ProcessPoolExecutor", lambda **options: pool)
+    monkeypatch.setattr(engines, "ProcessPoolExecutor", lambda **options: pool)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.setenv("NUMBA_NUM_THREADS", "")
     monkeypatch.delenv("NUMBA_NUM_THREADS")
@@ -58,14 +58,14 @@ def test_workers_have_one_thread_each_and_limits_are_put_back(pool, monkeypatch)
         return submit(function, task)
 
     monkeypatch.setattr(pool, "submit", watched)
-    assert {o.task.run for o in local.run_local(WORK, jobs=2)} == {0, 1, 2}
+    assert {o.task.run for o in engines.run_local(WORK, jobs=2)} == {0, 1, 2}
     assert seen == [("1", "1")] * 3
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "NUMBA_NUM_THREADS" not in os.environ
 
 
 def test_leaving_early_cancels_what_has_not_started(pool):
-    outcomes = local.run_local(WORK, jobs=2)
+    outcomes = engines.run_local(WORK, jobs=2)
     next(outcomes)
     outcomes.close()
     assert pool.stopped == [{"wait": True, "cancel_futures": True}]
@@ -76,11 +76,11 @@ def test_no_process_is_started_for_one_job_or_one_task(monkeypatch):
     def refused(**options):
         raise RuntimeError("a pool was started")
 
-    monkeypatch.setattr(local, "ProcessPoolExecutor", refused)
-    monkeypatch.setattr(local, "execute", outcome_of)
-    assert [o.task.run for o in local.run_local(WORK, jobs=1)] == [0, 1, 2]
-    assert [o.task.run for o in local.run_local(WORK[:1], jobs=8)] == [0]
-    assert list(local.run_local([], jobs=8)) == []
+    monkeypatch.setattr(engines, "ProcessPoolExecutor", refused)
+    monkeypatch.setattr(engines, "execute", outcome_of)
+    assert [o.task.run for o in engines.run_local(WORK, jobs=1)] == [0, 1, 2]
+    assert [o.task.run for o in engines.run_local(WORK[:1], jobs=8)] == [0]
+    assert list(engines.run_local([], jobs=8)) == []
 
 
 def test_a_worker_ends_with_its_parent_and_leaves_interruptions_to_it():

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from discreet.errors import MissingExtraError
-from discreet.lab.engines import get_engine
-from discreet.lab.engines.ray_engine import _outcomes
+from discreet.lab.engines import _outcomes, get_engine
 from helpers.experiments import without
 from helpers.tasks import WORK, outcome_of
 

@@ -15,7 +15,7 @@ from discreet.learners.elimination.absorbing_model import (
     frequent_tuples,
     upper_and_lower,
 )
-from discreet.learners.elimination.active_set_kernels import optimal_values
+from discreet.learners.elimination.active_set import optimal_values
 from discreet.mdp import RandomMDP, plan, sample_counts, uniform_policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.trust import NoPrivacy

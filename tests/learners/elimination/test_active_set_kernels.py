@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.elimination import active_set_kernels as kernels
+from discreet.learners.elimination import active_set as kernels
 from helpers.absorbing import all_actions, random_model, visits_of
 
 SIZE = (3, 2, 2)

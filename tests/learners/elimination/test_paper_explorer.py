@@ -9,7 +9,7 @@ import discreet
 from discreet import Shuffle
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import CountPool, SecondLook
-from discreet.learners.elimination.paper_explorer import PaperElimination, _one_step, _steps
+from discreet.learners.elimination.explorers import PaperElimination, _one_step, _steps
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.learn import make_batch_learner
 from discreet.learners.registry import get_learner

@@ -9,7 +9,7 @@ from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.elimination.absorbing_model import CountPool
 from discreet.learners.elimination.coverage import MOST_DECISIONS
-from discreet.learners.elimination.practical_explorer import (
+from discreet.learners.elimination.explorers import (
     ImplicitElimination,
     greedy_actions,
     numbers_of,

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from discreet.learners.base import Problem
-from discreet.learners.elimination.learner import write_script
-from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
+from discreet.learners.elimination.learner import (
+    first_length,
+    split_evenly,
+    staged_schedule,
+    write_script,
+)
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.mdp.shape import Shape
 

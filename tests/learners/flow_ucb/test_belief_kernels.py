@@ -5,7 +5,7 @@ import pytest
 
 from discreet.learners.flow_ucb import belief_kernels as kernels
 from discreet.learners.flow_ucb.evidence import COLUMNS, VISITS
-from discreet.privacy.postprocess.valid_counts import valid_counts
+from discreet.privacy.projection.valid_counts import valid_counts
 
 
 def test_rows_are_added_where_their_numbers_say_and_nowhere_without_one():

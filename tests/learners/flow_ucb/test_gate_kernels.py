@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.flow_ucb import gate_kernels as kernels
+from discreet.learners.flow_ucb import gate as kernels
 from discreet.learners.flow_ucb.evidence import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
 
 

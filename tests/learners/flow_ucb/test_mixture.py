@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.mixture import Part, mixed, several
+from discreet.learners.flow_ucb.learner import Part, mixed, several
 from discreet.learners.flow_ucb.plan import Route
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy

@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.learners.flow_ucb.evidence import TOTAL, VISITS
-from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part
+from discreet.learners.flow_ucb.learner import FEW_ROUTES, MANY_ROUTES, Part
 from discreet.learners.flow_ucb.plan import Route
 from discreet.learners.flow_ucb.settings import usual_confidence
 from discreet.learners.flow_ucb.sizing import credit

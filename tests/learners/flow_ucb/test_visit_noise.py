@@ -11,8 +11,8 @@ from discreet.learners.flow_ucb.visit_noise import (
 )
 from discreet.learners.learn import public_facts
 from discreet.mdp import make
-from discreet.privacy.postprocess.flow import consistent_flow
-from discreet.privacy.postprocess.looks import Looks
+from discreet.privacy.projection.flow import consistent_flow
+from discreet.privacy.projection.measurements import Looks
 
 
 def test_visit_noise_factors_match_the_projection():

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.mdp import evaluate, make, plan, uniform_policy
-from discreet.mdp.environments.lower_bound import hardest_advantage, least_regret
+from discreet.mdp.environments.synthetic import hardest_advantage, least_regret
 
 
 @pytest.mark.parametrize(("depth", "actions"), [(1, 2), (2, 3), (3, 2)])

@@ -9,12 +9,12 @@ from scipy import stats
 from discreet import Shuffle
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
+from discreet.privacy.accounting.histogram import class_delta
 from discreet.privacy.auditing import categories, pairs
 from discreet.privacy.auditing.categories import CategorySampler, categorical, read
 from discreet.privacy.auditing.exact import exact_delta
 from discreet.privacy.auditing.paths.batches import REPORTS, batch_path, honest_path, policy_path
 from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.calibration.classes import class_delta
 
 TINY = Shape(states=1, actions=2, horizon=1)
 EASY = Shuffle(epsilon=3, delta=1e-3, mechanism="classes")

@@ -10,8 +10,8 @@ from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.paths.streams import by_the_rule
-from discreet.privacy.streams.kernels import NextPolicy, run_block
-from discreet.privacy.streams.simulation import SimulatedStream, play_episode
+from discreet.privacy.simulation.kernels import NextPolicy, run_block
+from discreet.privacy.simulation.users import SimulatedStream, play_episode
 from helpers.compiled import scratch_of
 
 MDP = RiverSwim(states=2, horizon=3, relabel=1)

@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from discreet.adversarial.mechanism import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, check_mechanism
-from discreet.privacy.adversarial import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.cases import cases
 from discreet.privacy.auditing.examine import examine
 from discreet.privacy.auditing.paths.batches import honest_path

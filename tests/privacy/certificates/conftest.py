@@ -12,7 +12,7 @@ from helpers.certificates import release
 def sharp_balls():
     """Balls of the precision that the library uses, also where a test reads their ends."""
     flint = pytest.importorskip("flint")
-    from discreet.privacy.certificates.balls import PRECISION
+    from discreet.privacy.certificates.arithmetic import PRECISION
 
     before, flint.ctx.prec = flint.ctx.prec, PRECISION
     yield
@@ -23,9 +23,9 @@ def sharp_balls():
 def made():
     """Law name -> content of a certificate that holds, as it would be read from a file."""
     pytest.importorskip("flint")
-    from discreet.privacy.certificates import laws, verify
-    from discreet.privacy.certificates.plans import Claim
-    from discreet.privacy.certificates.run import certify_claim
+    from discreet.privacy.certificates import distributions, verify
+    from discreet.privacy.certificates.claims import Claim
+    from discreet.privacy.certificates.document import certify_claim
 
     half, million = Fraction(1, 2), Fraction(1, 10**6)
     one = {"horizon": 1, "statistics": ["visits"]}
@@ -52,18 +52,34 @@ def made():
         "one-step": release("local batch", "split"),
     }
     some = {
-        "binomial": (laws.BinomialBits(trials=200, probability=half, ups=1, downs=1), 1, million),
-        "poisson": (laws.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
+        "binomial": (
+            distributions.BinomialBits(trials=200, probability=half, ups=1, downs=1),
+            1,
+            million,
+        ),
+        "poisson": (distributions.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
         "classes": (
-            laws.ClassNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
+            distributions.ClassNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
             2,
             Fraction(1, 1000),
         ),
-        "table": (laws.TableNoise(weights=(1, 4, 9, 4, 1), ups=1, downs=1), 2, Fraction(1, 4)),
-        "discrete-gaussian": (laws.GaussianMoves(sigma=Fraction(15), times=12), 1, million),
-        "piled-gaussian": (laws.PiledGaussian(sigma=Fraction(21), total=12, largest=2), 1, million),
+        "table": (
+            distributions.TableNoise(weights=(1, 4, 9, 4, 1), ups=1, downs=1),
+            2,
+            Fraction(1, 4),
+        ),
+        "discrete-gaussian": (
+            distributions.GaussianMoves(sigma=Fraction(15), times=12),
+            1,
+            million,
+        ),
+        "piled-gaussian": (
+            distributions.PiledGaussian(sigma=Fraction(21), total=12, largest=2),
+            1,
+            million,
+        ),
         "gaussian-grid": (
-            laws.GaussianGrid(
+            distributions.GaussianGrid(
                 sigma=Fraction(26 * 2**24),
                 length=100,
                 squared_norm=2**48,
@@ -75,7 +91,7 @@ def made():
             million,
         ),
         "layered-gaussian": (
-            laws.LayeredGaussian(
+            distributions.LayeredGaussian(
                 count_sigma=Fraction(1),
                 counts=4,
                 loss_sigma=Fraction(1024),
@@ -85,11 +101,19 @@ def made():
             10,
             Fraction(1, 100),
         ),
-        "discrete-laplace": (laws.LaplaceMoves(scale=Fraction(36), units=36), 1, Fraction(0)),
-        "randomized-response": (laws.FlippedBits(flip=Fraction(1, 3), units=2), 2, Fraction(0)),
-        "one-step": (laws.OneStep(keep=half, flip=Fraction(27, 100)), 1, Fraction(0)),
+        "discrete-laplace": (
+            distributions.LaplaceMoves(scale=Fraction(36), units=36),
+            1,
+            Fraction(0),
+        ),
+        "randomized-response": (
+            distributions.FlippedBits(flip=Fraction(1, 3), units=2),
+            2,
+            Fraction(0),
+        ),
+        "one-step": (distributions.OneStep(keep=half, flip=Fraction(27, 100)), 1, Fraction(0)),
     }
-    assert set(some) == set(laws.LAWS)
+    assert set(some) == set(distributions.LAWS)
     out = {}
     for name, (law, epsilon, delta) in some.items():
         claim = Claim(law=law, epsilon=Fraction(epsilon), delta=delta, release=of[name])

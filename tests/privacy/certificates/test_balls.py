@@ -15,8 +15,8 @@ import itertools
 from flint import ctx
 
 from discreet.errors import MissingExtraError
-from discreet.privacy.certificates import balls
-from discreet.privacy.certificates.balls import (
+from discreet.privacy.certificates import arithmetic
+from discreet.privacy.certificates.arithmetic import (
     PRECISION,
     arb,
     as_float,
@@ -212,4 +212,4 @@ def test_the_least_double_that_is_not_below(number):
 def test_without_flint_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "flint", None)
     with pytest.raises(MissingExtraError, match=r"python-flint.*\[certify\]"):
-        runpy.run_path(balls.__file__)
+        runpy.run_path(arithmetic.__file__)

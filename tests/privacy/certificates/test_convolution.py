@@ -6,10 +6,15 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates import convolution
-from discreet.privacy.certificates.balls import arb, exact
-from discreet.privacy.certificates.convolution import one_draw, sum_of_draws, window_of_sum
-from discreet.privacy.certificates.sums import Shifted
+from discreet.privacy.certificates import arithmetic
+from discreet.privacy.certificates.arithmetic import (
+    Shifted,
+    arb,
+    exact,
+    one_draw,
+    sum_of_draws,
+    window_of_sum,
+)
 from helpers.curves import gaussian_law, sum_law
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
@@ -32,7 +37,7 @@ def total(masses):
 @pytest.fixture
 def narrow(monkeypatch):
     """A window of two sigmas: what lies outside is not negligible at all."""
-    monkeypatch.setattr(convolution, "_REACH", 2.0)
+    monkeypatch.setattr(arithmetic, "_REACH", 2.0)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS)

@@ -10,16 +10,22 @@ pytest.importorskip("flint")
 
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
+from discreet.privacy.certificates.claims import Claim
+from discreet.privacy.certificates.distributions import (
+    LAWS,
+    FlippedBits,
+    GaussianMoves,
+    LaplaceMoves,
+)
 from discreet.privacy.certificates.document import (
     FORMAT,
     NOT_COVERED,
     Certificate,
     CertificateError,
+    certify_claim,
     rounded,
+    verify,
 )
-from discreet.privacy.certificates.laws import LAWS, FlippedBits, GaussianMoves, LaplaceMoves
-from discreet.privacy.certificates.plans import Claim
-from discreet.privacy.certificates.run import certify_claim, verify
 from helpers.certificates import release
 from helpers.properties import given, st
 

@@ -7,16 +7,20 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates.balls import arb, arb_poly, ball, exact, upper
-from discreet.privacy.certificates.dots import (
+from discreet.privacy.certificates.arithmetic import (
     NO_LOSS,
     Losses,
+    arb,
+    arb_poly,
+    ball,
     binomial_atoms,
     binomial_masses,
     connect,
     cropped,
+    exact,
     hockey_stick,
     table_atoms,
+    upper,
 )
 from helpers.curves import binomial_law, delta_of_moves, growth_of, moved, stick, sum_law, table_law
 from helpers.properties import given, settings, st

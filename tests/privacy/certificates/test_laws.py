@@ -10,7 +10,8 @@ pytest.importorskip("flint")
 
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.certificates.laws import (
+from discreet.privacy.certificates.claims import Claim, claim_of, promised
+from discreet.privacy.certificates.distributions import (
     BinomialBits,
     ClassNoise,
     GaussianGrid,
@@ -20,9 +21,13 @@ from discreet.privacy.certificates.laws import (
     TableNoise,
     coefficients_digest,
 )
-from discreet.privacy.certificates.plans import Claim, claim_of, promised
-from discreet.privacy.certificates.refute import binomial_refutation, gaussian_refutation
-from discreet.privacy.certificates.run import certify, certify_claim, verify
+from discreet.privacy.certificates.document import (
+    binomial_refutation,
+    certify,
+    certify_claim,
+    gaussian_refutation,
+    verify,
+)
 from helpers.certificates import recomputed
 
 HALF, MILLION = Fraction(1, 2), Fraction(1, 10**6)
@@ -214,8 +219,13 @@ def test_a_constant_hides_nothing():
 
 
 def test_the_closed_form_agrees_with_the_sum():
-    from discreet.privacy.certificates.balls import PRECISION, at_precision
-    from discreet.privacy.certificates.sums import Shifted, closed_form, lattice_sum
+    from discreet.privacy.certificates.arithmetic import (
+        PRECISION,
+        Shifted,
+        at_precision,
+        closed_form,
+        lattice_sum,
+    )
 
     @at_precision(PRECISION)
     def both(sigma):

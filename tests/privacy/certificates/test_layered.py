@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates.layered import Layers, layered_delta, layered_refutation
+from discreet.privacy.certificates.distributions import Layers, layered_delta, layered_refutation
 
 NOISE = {"count_sigma": 0.44977531943995186, "loss_sigma": 460.5699271065107, "loss_shift": 1024}
 

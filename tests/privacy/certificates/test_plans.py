@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("flint")
 
+from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle
-from discreet.privacy.adversarial import LayeredSize, calibrate_layered
-from discreet.privacy.certificates import certify, laws, verify
-from discreet.privacy.certificates.plans import claim_of, law_of, promised, toeplitz_law
+from discreet.privacy.certificates import certify, distributions, verify
+from discreet.privacy.certificates.claims import claim_of, law_of, promised, toeplitz_law
 from discreet.privacy.mechanisms._laws import BoundedLaw
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.sensitivity import STATISTICS, Reach
@@ -25,24 +25,24 @@ TRUST = {"central": Central, "local": Local, "shuffle": Shuffle}
 SLOW = "bounded"  # its calibration takes seconds: it stands in from a table below
 
 COVERED = {
-    ("central", "batch", "gaussian"): laws.GaussianMoves,
-    ("central", "batch", "laplace"): laws.LaplaceMoves,
-    ("central", "stream", "toeplitz"): laws.GaussianGrid,
-    ("central", "stream", "tree-gaussian"): laws.GaussianMoves,
-    ("central", "stream", "tree-laplace"): laws.LaplaceMoves,
+    ("central", "batch", "gaussian"): distributions.GaussianMoves,
+    ("central", "batch", "laplace"): distributions.LaplaceMoves,
+    ("central", "stream", "toeplitz"): distributions.GaussianGrid,
+    ("central", "stream", "tree-gaussian"): distributions.GaussianMoves,
+    ("central", "stream", "tree-laplace"): distributions.LaplaceMoves,
     ("central", "stream", "tree-honaker"): None,
     ("central", "stream", "tree-iid"): None,
-    ("local", "batch", "one-step"): laws.OneStep,
-    ("local", "batch", "split"): laws.OneStep,
-    ("local", "batch", "laplace"): laws.LaplaceMoves,
-    ("local", "batch", "gaussian"): laws.GaussianMoves,
-    ("local", "batch", "randomized-response"): laws.FlippedBits,
-    ("local", "stream", "laplace"): laws.LaplaceMoves,
-    ("local", "stream", "gaussian"): laws.GaussianMoves,
-    ("local", "stream", "randomized-response"): laws.FlippedBits,
-    ("local", "stream", "one-step"): laws.OneStep,
-    ("shuffle", "batch", "bits"): laws.BinomialBits,
-    ("shuffle", "batch", "classes"): laws.ClassNoise,
+    ("local", "batch", "one-step"): distributions.OneStep,
+    ("local", "batch", "split"): distributions.OneStep,
+    ("local", "batch", "laplace"): distributions.LaplaceMoves,
+    ("local", "batch", "gaussian"): distributions.GaussianMoves,
+    ("local", "batch", "randomized-response"): distributions.FlippedBits,
+    ("local", "stream", "laplace"): distributions.LaplaceMoves,
+    ("local", "stream", "gaussian"): distributions.GaussianMoves,
+    ("local", "stream", "randomized-response"): distributions.FlippedBits,
+    ("local", "stream", "one-step"): distributions.OneStep,
+    ("shuffle", "batch", "bits"): distributions.BinomialBits,
+    ("shuffle", "batch", "classes"): distributions.ClassNoise,
 }
 """What certificates say of each mechanism: its law, or None."""
 
@@ -107,7 +107,7 @@ def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
 def test_pooled_counters_pile_up():
     plan = plan_of("central", "stream", "tree-gaussian", stationary=True, episodes=5)
     law = law_of(plan)
-    assert type(law) is laws.PiledGaussian
+    assert type(law) is distributions.PiledGaussian
     assert (law.total, law.largest, law.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
     local = law_of(plan_of("local", "stream", "gaussian", stationary=True))
     assert (local.total, local.largest, local.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 1)
@@ -117,7 +117,7 @@ def test_bounded_noise_is_its_table():
     plan = plan_of("local", "batch", "laplace", delta=0, statistics=("visits",))
     stand_in = dataclasses.replace(plan, law=BoundedLaw(7))
     law = law_of(stand_in)
-    assert type(law) is laws.TableNoise
+    assert type(law) is distributions.TableNoise
     assert law.weights == tuple(BoundedLaw(7).weights.tolist())
     assert (law.ups, law.downs, law.draws) == (3, 3, 1)
 
@@ -141,7 +141,7 @@ def test_jumps_of_ones_are_a_table():
     shape = Shape(states=2, actions=2, horizon=2)
     plan = Shuffle(epsilon=10, delta=1e-6, mechanism="bits").calibrate(shape)
     law = law_of(plan, users=1000)
-    assert type(law) is laws.TableNoise
+    assert type(law) is distributions.TableNoise
     assert law.draws == 1000
     assert law.weights == tuple(plan.bits(1000).weights)
     assert (law.ups, law.downs) == (6, 6)
@@ -175,7 +175,7 @@ def test_layered_counts_and_losses():
         Central(epsilon=1, delta=1e-6, mechanism="tree-gaussian"), SIZE, 4, feedback="bandit"
     )
     law = law_of(plan)
-    assert type(law) is laws.LayeredGaussian
+    assert type(law) is distributions.LayeredGaussian
     assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
     assert law.loss_sigma == Fraction(plan.loss_law.sigma)
     release = claim_of(plan).release
@@ -201,7 +201,9 @@ def test_public_losses_are_no_part_of_the_law():
         feedback="full",
         public_losses=True,
     )
-    assert law_of(plan) == laws.GaussianMoves(sigma=Fraction(plan.noise.law.sigma), times=2 * 8)
+    assert law_of(plan) == distributions.GaussianMoves(
+        sigma=Fraction(plan.noise.law.sigma), times=2 * 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -305,5 +307,5 @@ def test_centred_laplace_batches_are_pure():
         SHAPE, statistics=("transitions", "rewards"), last_transitions=False
     )
     law = law_of(plan)
-    assert law == laws.LaplaceMoves(scale=Fraction(14), units=14)
+    assert law == distributions.LaplaceMoves(scale=Fraction(14), units=14)
     assert verify.check(certify(plan).to_dict()) == 0

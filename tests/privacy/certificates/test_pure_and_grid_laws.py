@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates import laws, verify
-from discreet.privacy.certificates.balls import PRECISION, at_precision, upper
-from discreet.privacy.certificates.laws import (
+from discreet.privacy.certificates import distributions, verify
+from discreet.privacy.certificates.arithmetic import PRECISION, at_precision, upper
+from discreet.privacy.certificates.distributions import (
     BinomialBits,
     FlippedBits,
     GaussianGrid,
@@ -39,7 +39,7 @@ def bound(law, epsilon, delta=MILLION):
 
 
 def test_prover_and_verifier_know_the_same_laws():
-    assert set(laws.LAWS) == set(verify.LAWS)
+    assert set(distributions.LAWS) == set(verify.LAWS)
 
 
 def test_files_have_exactly_the_fields_that_the_verifier_knows(made):
@@ -178,7 +178,7 @@ def test_concentrated_privacy_is_no_better_than_the_noise(sigma):
     [(MILLION, 12, "1e-18"), (Fraction(1, 3), 12, "1e-13"), (MILLION, 9, "1e-15")],
 )
 def test_cuts_are_powers_of_ten_below_delta(delta, digits, cut):
-    assert laws._cut(delta, digits) == cut
+    assert distributions._cut(delta, digits) == cut
     assert Fraction(cut) <= delta / 10**digits
 
 

@@ -9,13 +9,14 @@ pytest.importorskip("flint")
 
 import itertools
 
-from discreet.privacy.certificates import sums, verify
-from discreet.privacy.certificates.balls import ball, exact
-from discreet.privacy.certificates.sums import (
+from discreet.privacy.certificates import arithmetic, verify
+from discreet.privacy.certificates.arithmetic import (
     Shifted,
     _variation,
+    ball,
     closed_form,
     delta_of_shift,
+    exact,
     excess,
     lattice_sum,
     least_share,
@@ -157,7 +158,7 @@ def test_the_far_tail_is_counted_whole():
 def test_the_far_tail_is_counted_whole_wherever_the_sum_ends(monkeypatch):
     shifted, epsilon = direction(3, (1, 1)), Fraction(1)
     whole = low(lattice_sum, shifted, epsilon)
-    monkeypatch.setattr(sums, "_DEPTH", 0.5)
+    monkeypatch.setattr(arithmetic, "_DEPTH", 0.5)
     short = high(lattice_sum, shifted, epsilon)
     assert whole <= short * (1 + Fraction(1, 10**12))
     assert short > whole * Fraction(101, 100)  # the tail is not negligible here
@@ -222,7 +223,7 @@ def test_an_epsilon_may_be_a_ball():
 )
 def test_long_sums_go_by_the_closed_form(sigma, method, monkeypatch):
     """Sixteen counters: a deviation of 50,000 is the longest sum."""
-    monkeypatch.setattr(sums, "lattice_sum", closed_form)  # which, not how long it takes
+    monkeypatch.setattr(arithmetic, "lattice_sum", closed_form)  # which, not how long it takes
     shifted = Shifted(sigma=Fraction(sigma), norm=16, cells=16)
     assert delta_of_shift(shifted, Fraction(1))[1] == method
 

@@ -13,8 +13,8 @@ from discreet.device import load
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.accounting.histogram import classes_delta
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.calibration.classes import classes_delta
 from discreet.privacy.mechanisms.classes import ClassesBatch
 from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import shuffle
@@ -176,7 +176,7 @@ def test_a_release_counts_who_left():
 def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
     plan, (episodes, _) = plan_of(), crowd(5)
     messages = sent(plan, episodes, sampler())
-    home = "discreet.privacy.calibration.classes._dominated"
+    home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
         plan.encoder(5)
@@ -187,7 +187,7 @@ def test_a_batch_that_its_limit_does_not_cover_is_refused(monkeypatch):
 def test_raw_counts_of_real_people_are_checked_before_their_release(monkeypatch):
     """A rehearsal is not: it protects nobody, and its noise is the same."""
     plan, (_, counts) = plan_of(), crowd(5)
-    home = "discreet.privacy.calibration.classes._dominated"
+    home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda *_: False)
     with pytest.raises(CalibrationError, match="not covered by their limit"):
         plan.release(counts, sampler=PresetSampler.still(secure=True))
@@ -207,7 +207,7 @@ def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch)
 def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
     """Small ones too: from one pair of a state and an action to all of them."""
     seen = []
-    home = "discreet.privacy.calibration.classes._dominated"
+    home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda trials, p, _: seen.append((trials, p)) or True)
     played = np.zeros((4, 2, 2), np.bool_)
     played[0, 0, 0] = played[1, 0] = played[2, :] = True

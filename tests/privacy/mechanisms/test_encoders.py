@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.search import NoiseBits
+from discreet.privacy.accounting.search import NoiseBits
 from discreet.privacy.mechanisms._encoders import (
     AdditiveEncoder,
     cell_mask,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
-from discreet.privacy.calibration.distributions import (
+from discreet.privacy.accounting.distributions import (
     discrete_gaussian_pmf,
     discrete_laplace_pmf,
     table_pmf,

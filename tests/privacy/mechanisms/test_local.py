@@ -11,9 +11,9 @@ from discreet.errors import CalibrationError, InvalidInputError, UnsupportedErro
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.calibration.closed_forms import flip_probability
-from discreet.privacy.calibration.distributions import table_pmf
-from discreet.privacy.calibration.losses import delta_of_moves
+from discreet.privacy.accounting.closed_forms import flip_probability
+from discreet.privacy.accounting.distributions import table_pmf
+from discreet.privacy.accounting.losses import delta_of_moves
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder
 from discreet.privacy.mechanisms._encoders import AdditiveEncoder
 from discreet.privacy.mechanisms._laws import BoundedLaw, FlipTail, LaplaceLaw, law_from_dict

@@ -14,10 +14,10 @@ from discreet.errors import (
 )
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.accounting.lattice import discrete_gaussian_delta
+from discreet.privacy.accounting.routes import cross_check
 from discreet.privacy.auditing.conformance import check_mechanism
 from discreet.privacy.auditing.run import audit
-from discreet.privacy.calibration.lattice import discrete_gaussian_delta
-from discreet.privacy.calibration.routes import cross_check
 from discreet.privacy.plans import with_reports
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.sampling import sampler

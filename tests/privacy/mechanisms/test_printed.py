@@ -13,7 +13,7 @@ from discreet.errors import (
 )
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import gaussian_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.local import printed_gaussian_delta
 from discreet.privacy.mechanisms.tree import LaplaceTree, printed_scale

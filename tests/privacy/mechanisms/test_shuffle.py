@@ -12,10 +12,10 @@ from discreet import Shuffle as AnyShuffle
 from discreet.errors import CalibrationError, DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
+from discreet.privacy.accounting.distributions import binomial_pmf
+from discreet.privacy.accounting.losses import delta_of_moves, epsilon_of_moves
+from discreet.privacy.accounting.search import NoiseBits
 from discreet.privacy.auditing.linear import additive
-from discreet.privacy.calibration.distributions import binomial_pmf
-from discreet.privacy.calibration.losses import delta_of_moves, epsilon_of_moves
-from discreet.privacy.calibration.search import NoiseBits
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.sampling import sampler

@@ -8,8 +8,8 @@ import pytest
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import gaussian_delta
-from discreet.privacy.calibration.grids import grid_delta
+from discreet.privacy.accounting.closed_forms import gaussian_delta
+from discreet.privacy.accounting.losses import grid_delta
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._least_norm import own_weights
 from discreet.privacy.mechanisms.tree import (

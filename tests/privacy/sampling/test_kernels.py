@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from discreet.privacy.calibration.distributions import discrete_gaussian_pmf, discrete_laplace_pmf
+from discreet.privacy.accounting.distributions import discrete_gaussian_pmf, discrete_laplace_pmf
 from discreet.privacy.sampling.samplers import _MANY, SimulationSampler
 
 DRAWS = 60_000

@@ -9,8 +9,13 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.privacy.sampling.kernels import fill_laplace
-from discreet.privacy.sampling.laplace_digits import alias_words, digit_weights, laplace_tables
-from discreet.privacy.sampling.samplers import GENERATORS, SimulationSampler
+from discreet.privacy.sampling.samplers import (
+    GENERATORS,
+    SimulationSampler,
+    alias_words,
+    digit_weights,
+    laplace_tables,
+)
 
 SCALES = [0.05, 0.4, 3.3, 11.0, 11.1, 40.0, 1800.0, 3e5]
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from discreet.privacy.sampling.normal_layers import LAYERS, TAIL, normal_layers
-from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sampling.samplers import LAYERS, TAIL, SimulationSampler, normal_layers
 
 
 @pytest.mark.core

@@ -15,7 +15,7 @@ from discreet.service.analyser.analyser import (
     check_signing_key,
     policy_of,
 )
-from discreet.service.analyser.fetched import AttackError
+from discreet.service.analyser.opening import AttackError
 from discreet.service.client import UnreachableError
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.problems import Refusal

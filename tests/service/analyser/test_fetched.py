@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from discreet.service.analyser import fetched
-from discreet.service.analyser.fetched import AttackError, Fetched
+from discreet.service.analyser import opening
+from discreet.service.analyser.opening import AttackError, Fetched
 
 
 def envelopes(*heads):
@@ -29,9 +29,9 @@ def taken(folder, *classes, piece=1 << 20):
 def buckets(request, monkeypatch):
     """All keys in one bucket, or a few in each."""
     if request.param > 1:
-        monkeypatch.setattr(fetched, "_BUCKET", 32)
-        monkeypatch.setattr(fetched, "_IN_MEMORY", 64)
-    monkeypatch.setattr(fetched, "SLICE", 2)
+        monkeypatch.setattr(opening, "_BUCKET", 32)
+        monkeypatch.setattr(opening, "_IN_MEMORY", 64)
+    monkeypatch.setattr(opening, "SLICE", 2)
 
 
 def opened(batch):
@@ -55,8 +55,8 @@ def test_the_first_of_several_copies_is_left_within_a_class_and_between_classes(
 
 def test_any_two_envelopes_are_compared(tmp_path, monkeypatch):
     """Wherever the copy is, and with buckets of a few dozen keys each."""
-    monkeypatch.setattr(fetched, "_BUCKET", 1024)
-    monkeypatch.setattr(fetched, "SLICE", 64)
+    monkeypatch.setattr(opening, "_BUCKET", 1024)
+    monkeypatch.setattr(opening, "SLICE", 64)
     rng = np.random.default_rng(0)
     for _ in range(20):
         table = rng.integers(1, 256, (500, 52), np.uint8)
@@ -99,7 +99,7 @@ def test_more_than_was_announced_is_not_even_kept(tmp_path):
 
 
 def test_slices_are_all_of_it_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetched, "SLICE", 3)
+    monkeypatch.setattr(opening, "SLICE", 3)
     classes = [envelopes(*range(7)), b"", envelopes(*range(3)), envelopes(9)]
     with taken(tmp_path, *classes) as batch:
         found = [b""] * 4
@@ -111,9 +111,9 @@ def test_slices_are_all_of_it_in_order(tmp_path, monkeypatch):
 
 def test_nothing_of_it_has_a_name_and_memory_does_not_grow(tmp_path, monkeypatch):
     """Ten megabytes of envelopes in a tenth of that, buckets included."""
-    monkeypatch.setattr(fetched, "_BUCKET", 1 << 17)
-    monkeypatch.setattr(fetched, "_IN_MEMORY", 1 << 16)
-    monkeypatch.setattr(fetched, "SLICE", 1000)
+    monkeypatch.setattr(opening, "_BUCKET", 1 << 17)
+    monkeypatch.setattr(opening, "_IN_MEMORY", 1 << 16)
+    monkeypatch.setattr(opening, "SLICE", 1000)
     rng, pieces = np.random.default_rng(0), 200
     tracemalloc.start()
     try:

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.service.analyser.keys import BatchKeys, make_signing_key, read_signing_key
+from discreet.service.analyser.opening import BatchKeys, make_signing_key, read_signing_key
 
 
 def test_a_signing_key_is_kept_in_private(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.service.configs import ShufflerConfig
-from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement, free_port, set_up
+from discreet.service.demo.run import NOT_PROTECTED, Arrangement, free_port, set_up
 
 
 @pytest.mark.parametrize("wrong", [{"users": 99}, {"seed": -1}, {"world": "moon"}])

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.regret import RegretCurve
+from discreet.learners.result import RegretCurve
 from discreet.mdp import evaluate, plan
-from discreet.service.demo.arrangement import Arrangement
-from discreet.service.demo.curves import final, real_curve, simulate, spread_of
+from discreet.service.demo.run import Arrangement, final, real_curve, simulate, spread_of
 
 
 def test_regret_of_manifests_is_users_times_the_loss_of_their_policies():

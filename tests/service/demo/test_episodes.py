@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.service.demo.episodes import episode_of
+from discreet.service.demo.users import episode_of
 from helpers.services import WORLD, announced, charter
 
 ONE = announced(charter(), policy=[[1, 0], [0, 1]])

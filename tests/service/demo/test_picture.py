@@ -5,11 +5,9 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from discreet.learners.regret import RegretCurve
-from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement
-from discreet.service.demo.curves import Spread
+from discreet.learners.result import RegretCurve
 from discreet.service.demo.picture import draw, ticks, write_page
-from discreet.service.demo.run import Findings
+from discreet.service.demo.run import NOT_PROTECTED, Arrangement, Findings, Spread
 
 CURVE = RegretCurve(np.array([0, 50, 100]), np.array([0.0, 20.0, 25.0]))
 BAND = Spread(

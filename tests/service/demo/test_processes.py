@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import DiscreetError
 from discreet.service.client import Client
-from discreet.service.demo.processes import Role, ending, wait_until_there
+from discreet.service.demo.run import Role, ending, wait_until_there
 
 COUNT = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); p.open('a').write('x'); "
 
@@ -61,7 +61,7 @@ def test_a_role_that_fails_is_named_with_its_last_words(tmp_path, port):
 
 SHOW = """
 import pathlib, sys, time
-from discreet.service.demo.processes import Role, ending
+from discreet.service.demo.run import Role, ending
 folder = pathlib.Path(sys.argv[1])
 sleeper = Role("sleeper", ["-c", "import time; time.sleep(600)"], folder / "log")
 with ending([sleeper]):

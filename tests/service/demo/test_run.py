@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import DiscreetError
-from discreet.service.demo.arrangement import Arrangement
-from discreet.service.demo.curves import final, simulate
-from discreet.service.demo.run import Demo, Journey, examine
+from discreet.service.demo.run import Arrangement, Demo, Journey, examine, final, simulate
 from helpers.faults import FaultProxy
 from helpers.services import kept_port
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnknownNameError
-from discreet.service.demo.worlds import WORLDS, get_world
+from discreet.service.demo.users import WORLDS, get_world
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))

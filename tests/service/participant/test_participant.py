@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import InvalidInputError
 from discreet.service.client import UnreachableError
-from discreet.service.participant.participant import (
+from discreet.service.participant import (
     Chain,
     FileOutbox,
     MemoryOutbox,

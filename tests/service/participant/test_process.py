@@ -3,9 +3,9 @@
 import pytest
 
 from discreet.errors import InvalidInputError
+from discreet.service import participant
 from discreet.service.client import Client
 from discreet.service.configs import DeviceConfig
-from discreet.service.participant import process
 from helpers.services import TOKEN, announced, charter, make_test_shuffler, serving
 
 OF = charter()
@@ -23,7 +23,7 @@ OF = charter()
 def test_a_device_asks_nobody_before_ticket_and_study_are_right(tmp_path, own, study, sentence):
     config = DeviceConfig(folder=tmp_path, study=study, url="http://127.0.0.1:9")
     with pytest.raises(InvalidInputError, match=sentence):
-        process.make_participant(config, None, lambda _: None, own=own)
+        participant.make_participant(config, None, lambda _: None, own=own)
 
 
 def test_a_device_remembers_the_last_manifest_it_has_checked(tmp_path):
@@ -34,8 +34,8 @@ def test_a_device_remembers_the_last_manifest_it_has_checked(tmp_path):
         Client(url, TOKEN) as client,
     ):
         client.announce(0, one.signed)
-        chain, _ = process.make_participant(config, client, lambda _: None, own="11" * 32)
+        chain, _ = participant.make_participant(config, client, lambda _: None, own="11" * 32)
         assert chain.current().manifest == one.manifest
     seen = tmp_path / "outbox" / "seen.manifest"
     assert seen.read_bytes() == one.signed
-    assert process._remembered(seen, OF)[0] == one.manifest
+    assert participant._remembered(seen, OF)[0] == one.manifest

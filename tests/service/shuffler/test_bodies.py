@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.bodies import read_body
+from discreet.service.shuffler.web import read_body
 
 
 def read(*messages, headers=(), most=10, seconds=5.0):

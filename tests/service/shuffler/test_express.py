@@ -6,8 +6,7 @@ import json
 import pytest
 
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
-from discreet.service.shuffler.express import ANSWERS, REPORTS, Express
-from discreet.service.shuffler.web import problem
+from discreet.service.shuffler.web import ANSWERS, REPORTS, Express, problem
 
 MOST = 1000
 

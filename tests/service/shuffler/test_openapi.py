@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.service.client import Client
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, document
-from discreet.service.shuffler import openapi
+from discreet.service.shuffler import web
 from discreet.service.shuffler.web import make_app
 from helpers.services import (
     TOKEN,
@@ -62,7 +62,7 @@ BODIES = (
 
 @settings(max_examples=150, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
-    operation=st.sampled_from(openapi.OPERATIONS),
+    operation=st.sampled_from(web.OPERATIONS),
     numbers=st.lists(NUMBERS, min_size=2, max_size=2),
     token=TOKENS,
     body=BODIES,
@@ -83,7 +83,7 @@ def test_p10_every_answer_is_one_that_the_document_states(live, operation, numbe
     else:
         assert answer.headers["content-type"] == MEDIA_TYPE
         code = answer.json()["code"]
-        known = openapi.codes(operation)
+        known = web.codes(operation)
         if numbers and "{" in operation.path:
             known |= {"notFound", "notAllowed"}  # it was another path after all
         assert code in known - {"broken", "busy"}
@@ -101,18 +101,18 @@ def test_the_document_has_every_route_and_no_other(tmp_path):
     }
     shuffler._thread.submit(shuffler._store.close).result()
     shuffler._thread.shutdown()
-    assert served == {(one.path, one.method) for one in openapi.OPERATIONS}
+    assert served == {(one.path, one.method) for one in web.OPERATIONS}
 
 
 def test_every_reason_stands_in_the_document():
-    stated = set().union(*(openapi.codes(one) for one in openapi.OPERATIONS))
+    stated = set().union(*(web.codes(one) for one in web.OPERATIONS))
     assert stated | {"notAllowed"} == set(PROBLEMS)
 
 
 def test_the_document_can_be_printed():
-    words = [sys.executable, "-m", "discreet.service.shuffler.openapi"]
+    words = [sys.executable, "-m", "discreet.service.shuffler.web"]
     found = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
-    assert found == openapi.document()
+    assert found == web.openapi_document()
     problem = found["paths"]["/v1/reports"]["post"]["responses"]["409"]["content"][MEDIA_TYPE]
     assert problem["schema"]["allOf"][1]["properties"]["code"]["enum"] == [
         "policyOutdated",

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.service.configs import ShufflerConfig
 from discreet.service.protocol import ticket
-from discreet.service.shuffler import process
+from discreet.service.shuffler import server
 from helpers.services import charter, new_store
 
 OF = charter()
@@ -33,7 +33,7 @@ def shuffler_of(folder, **changes):
 
 
 def test_the_shuffler_admits_the_tickets_of_its_file(folder):
-    shuffler = process.make_shuffler(shuffler_of(folder))
+    shuffler = server.make_shuffler(shuffler_of(folder))
     try:
         assert shuffler._thread.submit(shuffler._store.totals).result()["tickets"] == 2
     finally:
@@ -43,22 +43,22 @@ def test_the_shuffler_admits_the_tickets_of_its_file(folder):
 
 def test_a_rehearsal_is_served_only_by_who_says_so(folder):
     with pytest.raises(InvalidInputError, match="--rehearsal"):
-        process.make_shuffler(shuffler_of(folder, charter="rehearsal.json"))
+        server.make_shuffler(shuffler_of(folder, charter="rehearsal.json"))
 
 
 def test_a_world_that_cannot_be_read_is_one_sentence(folder):
-    assert process._world(shuffler_of(folder)) == b""
+    assert server._world(shuffler_of(folder)) == b""
     (folder / "world.json").write_bytes(b"{}")
-    assert process._world(shuffler_of(folder, world="world.json")) == b"{}"
+    assert server._world(shuffler_of(folder, world="world.json")) == b"{}"
     with pytest.raises(InvalidInputError, match=r"Cannot read the world '.*no\.json'"):
-        process._world(shuffler_of(folder, world="no.json"))
+        server._world(shuffler_of(folder, world="no.json"))
 
 
 def test_a_store_of_another_study_learns_no_tickets_of_this_one(folder):
     """Who holds tickets of both would take part in one of them twice."""
     new_store(folder / "shuffler.db", charter(purpose="another")).close()
     with pytest.raises(InvalidInputError, match="another charter"):
-        process.make_shuffler(shuffler_of(folder))
+        server.make_shuffler(shuffler_of(folder))
     store = new_store(folder / "shuffler.db", charter(purpose="another"))
     assert store.totals()["tickets"] == 0
     store.close()
@@ -96,24 +96,24 @@ def on_a_read_only_disk(folder, **environment):
 
 def test_without_a_place_for_compiled_code_it_does_not_start(folder):
     """It would start, and be broken when the first batch is announced, and at every one after."""
-    process = on_a_read_only_disk(folder)
-    said = process.stderr.readline()
+    server = on_a_read_only_disk(folder)
+    said = server.stderr.readline()
     if "listens on" in said:
-        process.terminate()
-    said += process.communicate()[1]
-    assert process.returncode == 2 and said.count("\n") == 1
+        server.terminate()
+    said += server.communicate()[1]
+    assert server.returncode == 2 and said.count("\n") == 1
     assert "NUMBA_CACHE_DIR" in said and "can write to" in said
     assert not (folder / "shuffler.db").exists()
 
 
 def test_with_a_place_for_compiled_code_it_serves(folder):
-    process = on_a_read_only_disk(folder, NUMBA_CACHE_DIR=str(folder / "cache"))
+    server = on_a_read_only_disk(folder, NUMBA_CACHE_DIR=str(folder / "cache"))
     try:
-        assert "listens on" in process.stderr.readline()
+        assert "listens on" in server.stderr.readline()
         assert list((folder / "cache").rglob("*poisson_curve*.nbi"))  # loaded before anybody asks
     finally:
-        process.terminate()
-        process.communicate()
+        server.terminate()
+        server.communicate()
 
 
 def test_the_examples_give_it_a_place_for_compiled_code():

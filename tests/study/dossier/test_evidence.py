@@ -106,10 +106,13 @@ def test_what_cannot_be_certified_is_said():
     ids=["mechanism", "shape", "guarantee"],
 )
 def test_a_certificate_of_another_plan_is_none(monkeypatch, another):
-    from discreet.privacy.certificates import run
+    from discreet.privacy.certificates import document
 
-    plan, certify = discreet.Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE), run.certify
-    monkeypatch.setattr(run, "certify", lambda _, **options: certify(another, **options))
+    plan, certify = (
+        discreet.Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE),
+        document.certify,
+    )
+    monkeypatch.setattr(document, "certify", lambda _, **options: certify(another, **options))
     (proof,) = proofs(plan, [], quiet)
     assert proof.text == proof.digest == ""
     assert proof.sentence.startswith("No certificate: It ")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet.mdp import DeterministicPolicy, Vocabulary
-from discreet.study.dossier.heat_map import MOST_STATES, colour, heat_map, legend
+from discreet.study.dossier.page import MOST_STATES, colour, heat_map, legend
 from discreet.study.knowledge import Answer, Estimate
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.cli._console import print_table
 
 if TYPE_CHECKING:

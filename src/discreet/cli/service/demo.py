@@ -17,9 +17,7 @@ from discreet.cli.service._shared import PACKAGES
 from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:
-    from discreet.service.demo.arrangement import Arrangement
-    from discreet.service.demo.curves import Spread
-    from discreet.service.demo.run import Demo, Findings, Sight
+    from discreet.service.demo.run import Arrangement, Demo, Findings, Sight, Spread
 
 _LINE = 0.5 if sys.stderr.isatty() else 5.0
 """Seconds between two lines of progress."""
@@ -44,8 +42,7 @@ def command(
 ) -> None:
     """A whole study on this machine: every role a process, the crowd simulated. Protects nobody."""
     need_extra(PACKAGES, "service")
-    from discreet.service.demo.arrangement import Arrangement
-    from discreet.service.demo.run import Demo
+    from discreet.service.demo.run import Arrangement, Demo
 
     if kills < 0 or runs < 2:
         raise InvalidInputError(f"Expected kills >= 0 and runs >= 2, got {kills} and {runs}.")
@@ -104,7 +101,7 @@ def _seen(sight: "Sight", arrangement: "Arrangement") -> str:
 
 
 def _simulated(arrangement: "Arrangement", runs: int, progress: Callable[[str], None]) -> "Spread":
-    from discreet.service.demo.curves import simulate
+    from discreet.service.demo.run import simulate
 
     return simulate(arrangement, runs, lambda run: progress(f"simulated runs: {run} of {runs}"))
 
@@ -131,8 +128,7 @@ def _finish(
 
 
 def _show(found: "Findings", band: "Spread", seconds: float) -> None:
-    from discreet.service.demo.arrangement import NOT_PROTECTED
-    from discreet.service.demo.curves import final
+    from discreet.service.demo.run import NOT_PROTECTED, final
 
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")

@@ -32,7 +32,7 @@ def command(
     from discreet.device import DeviceError
     from discreet.service.client import Client
     from discreet.service.configs import DeviceConfig
-    from discreet.service.participant.process import make_participant
+    from discreet.service.participant import make_participant
 
     settings = DeviceConfig.read(config)
     if ticket_file is not None:

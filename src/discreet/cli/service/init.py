@@ -56,7 +56,7 @@ def command(
     need_extra(PACKAGES, "service")
     from discreet.privacy.trust import Shuffle
     from discreet.service.configs import check_url
-    from discreet.service.founding import Terms, found
+    from discreet.service.setup import Terms, found
 
     terms = Terms(
         purpose=promised.purpose,

@@ -8,6 +8,6 @@ def command(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
     """Run the shuffler until it is told to end."""
     need_extra(PACKAGES, "service")
     from discreet.service.configs import ShufflerConfig
-    from discreet.service.shuffler.process import serve
+    from discreet.service.shuffler.server import serve
 
     serve(ShufflerConfig.read(config), rehearsal=rehearsal)

@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Make tickets for the enroller, and their digests for the shuffler."""
     need_extra(PACKAGES, "service")
-    from discreet.service.founding import make_tickets
+    from discreet.service.setup import make_tickets
 
     path, digests = make_tickets(folder, count)
     if json:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.cli._console import echo_json, print_table
 from discreet.cli._extras import need_extra
 from discreet.cli._options import Json

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from discreet._plain import JsonObject, Plain
+from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:

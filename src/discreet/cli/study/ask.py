@@ -37,7 +37,7 @@ def command(
     if policy is not None:
         study.save_question(policy)
     if encoder is not None:
-        from discreet._outputs import write_text
+        from discreet._files import write_text
 
         described = study.encoder().to_dict()
         write_text(encoder, json_text.dumps(described, indent=1) + "\n")
@@ -61,7 +61,7 @@ def _check(study: "Study", encoder: Path | None) -> None:
 
 def _say_who_runs(study: "Study") -> None:
     """Not every mechanism has code for phones."""
-    from discreet.study.intake import on_devices
+    from discreet.study.files import on_devices
 
     if not on_devices(study.encoder()):
         shuffled = study.guarantee.notion == "SDP"
@@ -73,7 +73,7 @@ def _say_who_runs(study: "Study") -> None:
 
 
 def _plain(study: "Study", policy: Path | None, encoder: Path | None) -> dict[str, Any]:
-    from discreet.study.policy_file import how, question_rows
+    from discreet.study.files import how, question_rows
 
     asked = study.ask()
     written = {"policy": policy, "encoder": encoder}
@@ -92,7 +92,7 @@ def _plain(study: "Study", policy: Path | None, encoder: Path | None) -> dict[st
 
 
 def _show(study: "Study", policy: Path | None, encoder: Path | None) -> None:
-    from discreet.study.policy_file import how, question_rows
+    from discreet.study.files import how, question_rows
 
     asked, users = study.ask(), study.batch_size
     rows = question_rows(asked, study.names)

@@ -17,7 +17,7 @@ def command(
     json: Json = False,
 ) -> None:
     """The greedy policy of all that was released; reading it costs no privacy."""
-    from discreet.study.policy_file import rows_of
+    from discreet.study.files import rows_of
 
     study = opened(file, head, to_read=True)
     found = study.answer

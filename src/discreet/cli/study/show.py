@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from discreet._plain import JsonObject
+from discreet._types import JsonObject
 from discreet.cli._console import print_table
 from discreet.cli._options import Head, Json
 from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, key_rows, opened, worth

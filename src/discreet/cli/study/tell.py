@@ -73,14 +73,14 @@ def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str
             "Reports do not say whose they are; name the users with --users FILE, one per line. "
             "Nothing was counted."
         )
-    from discreet.study.intake import read_names
+    from discreet.study.files import read_names
 
     return study.read_reports(data), read_names(users)
 
 
 def _note(study: "Study", data: Path) -> dict[str, str]:
     """What the ledger shall say: under shuffle, who was trusted with whole reports."""
-    from discreet.study.intake import WHOLE, mixed
+    from discreet.study.files import WHOLE, mixed
 
     whole = study.plan.guarantee.notion == "SDP" and not mixed(data)
     return {"reports": WHOLE} if whole else {}

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray
+from discreet._types import BoolArray, FloatArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.statistics import PrivateCounts
@@ -273,7 +272,7 @@ def upper_and_lower(
 
     The absorbing state is worth nothing below and as much as the steps left above.
     """
-    from discreet.learners.elimination.active_set_kernels import optimal_values
+    from discreet.learners.elimination.active_set import optimal_values
 
     values = optimal_values(model.transitions, model.rewards)
     width = bernstein_widths(model, values, iota, confidence)

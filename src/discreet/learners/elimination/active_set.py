@@ -1,19 +1,212 @@
-"""The implicit active set: all policies whose upper value reaches a threshold, never listed.
+"""Compiled dynamic programs behind the implicit active set.
 
-The papers keep an explicit set, exponential in H·X, and name that as their open problem. Here
-active = {pi : upper value of pi >= threshold} in one model, and all that the algorithm asks of
-the set is to maximise a linear functional of the occupancy over it. Its relaxation to mixtures is
-a linear program with one constraint besides the flow, solved exactly by a handful of dynamic
-programs (`active_set_kernels.constrained_maximum`); the policy that is *played* is the feasible
-vertex of the optimal edge, so that every played policy satisfies the constraint by itself.
+Transitions may be sub-stochastic: the missing mass goes to an absorbing state worth nothing. The
+last step has no successor. ``order[h, x]`` lists the actions in the order in which ties prefer
+them; the caller shuffles it, so no action is special.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from discreet._jit import kernel
 from discreet._types import FloatArray, IntArray
 from discreet.learners.elimination.coverage import Corner, Oracle
+
+_TIE = 1e-13
+"""Two action values closer than this (relatively) are a tie."""
+
+
+@kernel
+def weighted_plan(
+    transitions: FloatArray,
+    initial: FloatArray,
+    first: FloatArray,
+    second: FloatArray,
+    multiplier: float,
+    order: IntArray,
+) -> tuple[IntArray, float, float]:
+    """Best policy for the reward ``first + multiplier * second``; ties go to more ``second``.
+
+    Returns its actions ``[H, S]`` and its values under ``first`` and under ``second`` alone.
+    """
+    H, X, A, _ = transitions.shape
+    actions = np.zeros((H, X), np.int64)
+    value_first, value_second = np.zeros(X), np.zeros(X)
+    for h in range(H - 1, -1, -1):
+        next_first, next_second = np.zeros(X), np.zeros(X)
+        for x in range(X):
+            best = -np.inf
+            for k in range(A):
+                a = order[h, x, k]
+                f, s = first[h, x, a], second[h, x, a]
+                if h < H - 1:
+                    for y in range(X):
+                        p = transitions[h, x, a, y]
+                        if p != 0.0:
+                            f += p * value_first[y]
+                            s += p * value_second[y]
+                total = f + multiplier * s
+                slack = _TIE * max(1.0, abs(best)) if k else 0.0
+                if total > best + slack or (total >= best - slack and s > next_second[x]):
+                    best, actions[h, x] = total, a
+                    next_first[x], next_second[x] = f, s
+        value_first, value_second = next_first, next_second
+    return actions, _mean(initial, value_first), _mean(initial, value_second)
+
+
+@kernel
+def _mean(initial: FloatArray, values: FloatArray) -> float:
+    total = 0.0
+    for x in range(initial.size):
+        total += initial[x] * values[x]
+    return total
+
+
+@kernel
+def policy_value(
+    transitions: FloatArray, initial: FloatArray, rewards: FloatArray, actions: IntArray
+) -> float:
+    H, X = actions.shape
+    value = np.zeros(X)
+    for h in range(H - 1, -1, -1):
+        current = np.zeros(X)
+        for x in range(X):
+            a = actions[h, x]
+            current[x] = rewards[h, x, a]
+            if h < H - 1:
+                for y in range(X):
+                    current[x] += transitions[h, x, a, y] * value[y]
+        value = current
+    return _mean(initial, value)
+
+
+@kernel
+def policy_occupancy(transitions: FloatArray, initial: FloatArray, actions: IntArray) -> FloatArray:
+    """Probability of visiting each (h, x, a) under one deterministic policy."""
+    H, X, A, _ = transitions.shape
+    occupancy = np.zeros((H, X, A))
+    mass = initial.copy()
+    for h in range(H):
+        following = np.zeros(X)
+        for x in range(X):
+            if mass[x] > 0.0:
+                a = actions[h, x]
+                occupancy[h, x, a] = mass[x]
+                for y in range(X):
+                    following[y] += mass[x] * transitions[h, x, a, y]
+        mass = following
+    return occupancy
+
+
+@kernel
+def constrained_maximum(
+    transitions: FloatArray,
+    initial: FloatArray,
+    objective: FloatArray,
+    upper: FloatArray,
+    threshold: float,
+    order: IntArray,
+) -> tuple[IntArray, IntArray, float, float, float, int]:
+    """Maximise the value of ``objective`` over policies whose value of ``upper`` meets a threshold.
+
+    The pairs (value of upper, value of objective) of all policies have a concave upper hull. Two of
+    its vertices are held, one on each side of the threshold; the multiplier at which they tie is
+    the slope of their chord, and one plan at that multiplier finds the vertex farthest above the
+    chord, or shows that there is none: then the chord is an edge, and the point of it at the
+    threshold is the optimum of the linear program over mixtures of policies.
+
+    Returns:
+        the feasible vertex; the other vertex of the edge (the same one if the constraint does not
+        bind); the weight of that other vertex in the optimal mixture; the value of the mixture (the
+        optimum of the linear program); the value of the feasible vertex; the number of plans. If no
+        policy meets the threshold, both vertices are the policy of the highest ``upper``.
+    """
+    low, low_value, low_upper = weighted_plan(transitions, initial, objective, upper, 0.0, order)
+    if low_upper >= threshold:
+        return low, low, 0.0, low_value, low_value, 1
+    high, high_upper, high_value = weighted_plan(transitions, initial, upper, objective, 0.0, order)
+    plans = 2
+    if high_upper <= threshold:
+        return high, high, 0.0, high_value, high_value, plans
+    for _ in range(200):
+        multiplier = (low_value - high_value) / (high_upper - low_upper)
+        middle, value, upper_value = weighted_plan(
+            transitions, initial, objective, upper, multiplier, order
+        )
+        plans += 1
+        chord = high_value + multiplier * high_upper
+        if value + multiplier * upper_value <= chord + 1e-14 * max(1.0, abs(chord)):
+            break
+        if upper_value >= threshold:
+            high, high_value, high_upper = middle, value, upper_value
+        else:
+            low, low_value, low_upper = middle, value, upper_value
+    share = (high_upper - threshold) / (high_upper - low_upper)
+    mixed = share * low_value + (1.0 - share) * high_value
+    return high, low, share, mixed, high_value, plans
+
+
+@kernel
+def constrained_visits(
+    transitions: FloatArray,
+    initial: FloatArray,
+    upper: FloatArray,
+    threshold: float,
+    order: IntArray,
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """`constrained_maximum` of the probability of visiting each (h, x, a).
+
+    Returns the feasible policies ``[H, X, A, H, X]``, their visit probabilities ``[H, X, A]`` and
+    the number of plans used for each.
+    """
+    H, X, A, _ = transitions.shape
+    policies = np.zeros((H, X, A, H, X), np.int64)
+    visits = np.zeros((H, X, A))
+    plans = np.zeros((H, X, A), np.int64)
+    objective = np.zeros((H, X, A))
+    for h in range(H):
+        for x in range(X):
+            for a in range(A):
+                objective[h, x, a] = 1.0
+                found = constrained_maximum(
+                    transitions, initial, objective, upper, threshold, order
+                )
+                for k in range(H):
+                    for y in range(X):
+                        policies[h, x, a, k, y] = found[0][k, y]
+                visits[h, x, a] = found[4]
+                plans[h, x, a] = found[5]
+                objective[h, x, a] = 0.0
+    return policies, visits, plans
+
+
+@kernel
+def optimal_values(transitions: FloatArray, rewards: FloatArray) -> FloatArray:
+    """``[H + 1, X]``, the best value from each step and state on."""
+    H, X, A, _ = transitions.shape
+    values = np.zeros((H + 1, X))
+    for h in range(H - 1, -1, -1):
+        for x in range(X):
+            best = -np.inf
+            for a in range(A):
+                q = rewards[h, x, a]
+                if h < H - 1:
+                    for y in range(X):
+                        q += transitions[h, x, a, y] * values[h + 1, y]
+                best = max(best, q)
+            values[h, x] = best
+    return values
+
+
+# The implicit active set: all policies whose upper value reaches a threshold, never listed.
+#
+# The papers keep an explicit set, exponential in H·X, and name that as their open problem. Here
+# active = {pi : upper value of pi >= threshold} in one model, and all that the algorithm asks of
+# the set is to maximise a linear functional of the occupancy over it. Its relaxation to mixtures is
+# a linear program with one constraint besides the flow, solved exactly by a handful of dynamic
+# programs (`active_set_kernels.constrained_maximum`); the policy that is *played* is the feasible
+# vertex of the optimal edge, so that every played policy satisfies the constraint by itself.
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +256,6 @@ class ImplicitActiveSet:
 
     def upper_value(self, policy: IntArray) -> float:
         """Upper value of one deterministic policy."""
-        from discreet.learners.elimination.active_set_kernels import policy_value
-
         return float(policy_value(self.transitions, self.initial, self.upper, policy))
 
     def contains(self, policy: IntArray) -> bool:
@@ -74,8 +265,6 @@ class ImplicitActiveSet:
 
     def maximise(self, objective: FloatArray) -> Maximum:
         """Maximise the value of ``objective`` (``[H, X, A]``) over the active policies."""
-        from discreet.learners.elimination.active_set_kernels import constrained_maximum
-
         policy, partner, share, bound, value, plans = constrained_maximum(
             self.transitions, self.initial, objective, self.upper, self.threshold, self.order
         )
@@ -86,8 +275,6 @@ class ImplicitActiveSet:
 
         Returns policies ``[H, X, A, H, X]`` and probabilities ``[H, X, A]`` (0: out of reach).
         """
-        from discreet.learners.elimination.active_set_kernels import constrained_visits
-
         policies, visits, _ = constrained_visits(
             self.transitions, self.initial, self.upper, self.threshold, self.order
         )
@@ -107,8 +294,6 @@ class ImplicitActiveSet:
 
     def occupancy(self, policy: IntArray) -> FloatArray:
         """Probability of visiting each (h, x, a) under one deterministic policy."""
-        from discreet.learners.elimination.active_set_kernels import policy_occupancy
-
         visited: FloatArray = policy_occupancy(self.transitions, self.initial, policy)
         return visited
 

@@ -1,49 +1,133 @@
-"""Policy elimination, non-private (`pe`) and under shuffle privacy (`sdp-pe`): one learner.
+"""Exponential stages of policy elimination: who plays when, fixed before anybody is asked.
 
-Papers: Bai, Talebi, Zhao, Cheng and Chen, "No-regret Exploration in Shuffle Private Reinforcement
-Learning" (000) and "Secure Reinforcement Learning via Shuffle Privacy Model" (001). Both versions
-stay available: ``fine="mixture"`` (000) and ``fine="coverage"`` (001, equation 3).
-
-Stages of growing length; each explores crudely, builds an absorbing model from private counts,
-explores finely, and drops the policies that are provably worse than another. Every user is in
-exactly one batch, so the guarantee of one release is the guarantee of the run; which component of a
-mixture a user plays is public and independent of all data.
-
-``structure="paper"`` runs the pseudocode where it is consistent (`paper_explorer`),
-``"practical"`` (default) what learns at realistic K (`practical_explorer`). Deviations of the
-default from print:
-
-1. private counts are pooled over stages, a batch with weight n/(n + sigma²), instead of forgotten;
-2. crude exploration is one batch for all steps, planned in the pooled model;
-3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
-   constraints live in other models and are dropped;
-4. random actions where the model has no evidence;
-5. the last stage, whose data nobody would use, is replaced by an exploit tail;
-6. transitions and rewards are released, visits are their sums (with a second look at them where the
-   mechanism gives one): two statistics instead of three, as ``structure="paper"`` has them.
-
-Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret bounds
-are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
-theorem. `docs/learners/policy-elimination.md` has the details and measurements.
+Stage b has length L_b; its parts take given shares of it. The lengths grow geometrically, so a
+bounded share of the users is in the last stage and the price of privacy enters once per stage.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
+from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.paper_explorer import PaperElimination
-from discreet.learners.elimination.practical_explorer import ImplicitElimination
-from discreet.learners.elimination.schedule import first_length, split_evenly, staged_schedule
+from discreet.learners.elimination.explorers import ImplicitElimination, PaperElimination
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
+from discreet.mdp.shape import Shape
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Users of every part of every stage, and of the exploit tail.
+
+    Attributes:
+        stages: for each stage, the users of each of its parts.
+        tail: users who play the greedy policy of the last refined model.
+    """
+
+    stages: tuple[tuple[int, ...], ...]
+    tail: int
+
+    @property
+    def users(self) -> int:
+        return sum(map(sum, self.stages)) + self.tail
+
+
+def first_length(shape: Shape, least: int) -> int:
+    """A first stage in which every (h, x, a) can be played: a power of two near HXA/2.
+
+    The papers start at 2, which leaves layers without a single episode.
+
+    >>> first_length(Shape(states=4, actions=2, horizon=6), 32)
+    32
+    """
+    tuples = shape.horizon * shape.states * shape.actions
+    return max(least, 1 << math.ceil(math.log2(max(tuples / 2, 1))))
+
+
+def staged_schedule(
+    episodes: int, first: int, growth: float, shares: tuple[float, ...], *, tail: bool
+) -> Schedule:
+    """Stages of length ``first``, ``first * growth``, ... whose parts take ``shares`` of it.
+
+    The data of the last stage would never be used. So with ``tail`` it is not played as a stage:
+    the remaining users exploit. A stage that would leave a tail shorter than a quarter of itself
+    is given to the tail too. Without ``tail`` the last stage is cut to what is left (as printed).
+
+    >>> staged_schedule(1000, 32, 2, (1, 1, 1), tail=True)
+    Schedule(stages=((32, 32, 32), (64, 64, 64), (128, 128, 128)), tail=328)
+    >>> staged_schedule(400, 32, 2, (1, 1, 1), tail=False)
+    Schedule(stages=((32, 32, 32), (64, 64, 64), (37, 37, 38)), tail=0)
+    """
+    stages: list[tuple[int, ...]] = []
+    left, length = episodes, float(first)
+    while left > 0:
+        parts = tuple(round(share * length) for share in shares)
+        size = sum(parts)
+        if tail and left - size < size / 4:
+            break
+        if size >= left:
+            parts, size = _in_proportion(left, shares), left
+        stages.append(parts)
+        left -= size
+        length *= growth
+    return Schedule(tuple(stages), left)
+
+
+def _in_proportion(total: int, shares: tuple[float, ...]) -> tuple[int, ...]:
+    """Integers in proportion to ``shares`` that sum to ``total``; the last takes the rest."""
+    parts = [int(total * share / sum(shares)) for share in shares[:-1]]
+    return (*parts, total - sum(parts))
+
+
+def split_evenly(total: int, parts: int) -> tuple[int, ...]:
+    """Integers that differ by at most one and sum to ``total``, the larger ones last.
+
+    >>> split_evenly(11, 3)
+    (3, 4, 4)
+    """
+    quotient, remainder = divmod(total, parts)
+    return tuple(quotient + (i >= parts - remainder) for i in range(parts))
+
+
+# Policy elimination, non-private (`pe`) and under shuffle privacy (`sdp-pe`): one learner.
+#
+# Papers: Bai, Talebi, Zhao, Cheng and Chen, "No-regret Exploration in Shuffle Private Reinforcement
+# Learning" (000) and "Secure Reinforcement Learning via Shuffle Privacy Model" (001). Both versions
+# stay available: ``fine="mixture"`` (000) and ``fine="coverage"`` (001, equation 3).
+#
+# Stages of growing length; each explores crudely, builds an absorbing model from private counts,
+# explores finely, and drops the policies that are provably worse than another. Every user is in
+# exactly one batch, so the guarantee of one release is the guarantee of the run; which component
+# of a mixture a user plays is public and independent of all data.
+#
+# ``structure="paper"`` runs the pseudocode where it is consistent (`paper_explorer`),
+# ``"practical"`` (default) what learns at realistic K (`practical_explorer`). Deviations of the
+# default from print:
+#
+# 1. private counts are pooled over stages, a batch with weight n/(n + sigma²), instead of
+# forgotten;
+# 2. crude exploration is one batch for all steps, planned in the pooled model;
+# 3. the active set is implicit: the policies that satisfy the *latest* constraint; earlier
+#    constraints live in other models and are dropped;
+# 4. random actions where the model has no evidence;
+# 5. the last stage, whose data nobody would use, is replaced by an exploit tail;
+# 6. transitions and rewards are released, visits are their sums (with a second look at them where
+# the
+#    mechanism gives one): two statistics instead of three, as ``structure="paper"`` has them.
+#
+# Proven: the privacy guarantee (parallel composition and post-processing). The papers' regret
+# bounds
+# are proven for ``structure="paper"`` with ``constants="theory"``; with practical knobs there is no
+# theorem. `docs/learners/policy-elimination.md` has the details and measurements.
+
 
 Entry = tuple[str, int, float]
 """One batch of the script: part of the stage, users, length of the stage."""

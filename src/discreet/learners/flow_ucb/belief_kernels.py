@@ -5,7 +5,7 @@ import numpy as np
 from discreet._jit import kernel
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.learners.flow_ucb.evidence import VISITS
-from discreet.privacy.postprocess.valid_counts_kernels import valid_row
+from discreet.privacy.projection.valid_counts import valid_row
 
 ROUNDING = 1e-12
 """Sums of the same numbers in other orders differ by less, as a part of them."""

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.learners.flow_ucb.sizing import ReleaseTerms, credit
 
 COLUMNS = 5

@@ -1,68 +1,23 @@
-"""flow-ucb: optimism on batches, with everything that costs no privacy. Ours.
+"""Several routes in one batch of flow-ucb, where users or batches are scarce.
 
-**Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
-composition), and all else is post-processing of releases. Sizes and number of batches depend on
-released statistics only. **No regret bound is claimed.**
-
-A round:
-
-1. *Believe* (`belief`). Steps are pooled where released counts do not contradict it (`gate`), and
-   not where a step's own counts are due (`own_step`); a problem that was declared stationary is
-   pooled throughout.
-2. *Plan* (`plan`). Backward induction with Q = r + P·V + bonus, at most 1 + max V (a reward,
-   then the best next state); an action that was never played is worth that much. With weighted
-   visits N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G (rewards)
-   and D (visits), each sum w²·sigma²,
-
-       sd² = [M·Var_P V + F·sum_s' u(s')·(V(s') - P·V)² + (2(H-h)·M/N)²] / (N - sqrt D)²
-             + [M·r(1-r) + G + D·(r - c)² + (2M/N)²] / (N - sqrt D)²
-
-   is the variance of the estimated Q: of transitions, whose noise moves P·V only as far as V
-   differs between states (and less where the projection left no count: u(s') is 0.15 there and 1
-   where counts are above their noise), and of rewards (c = 1/2 where rewards are released as
-   C = sum of r - 1/2: R = C + N/2), each with its own weights, and with a lower-order term for rows
-   seen a few times.
-   Counts that are not negative look like visits even where nobody came, so only the visits above
-   their own noise are certain, and a row without certain visits counts as never played. Projected
-   noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: up to sum of
-   w·sigma visits of a row may have led, unseen, to the best of the states in which nobody was seen,
-   which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
-   (`settings.hiding`). Where reports show only some of the visits (one step per user), each visit
-   carries more variance (`BatchPlan.visit_variance`).
-   A row of which anything is pooled errs alike at every step: standard deviations add up along a
-   route, and its bonus is width·sd. Rows that stand alone err independently: variances add up, and
-   the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
-   the next state on. Actions of a state are compared with width·sd of their own, since what
-   follows them is much the same.
-   ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as many
-   where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
-   caution for rows seen less, and none for the sake of users who will not come. Late, actions that
-   are almost as good as the best have up to twice that width (`settings.close_caution`): to look
-   again costs every user little, and what is lost by a wrong choice is lost by all who come.
-3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room, it
-   holds several routes (`mixture`).
-4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
-   transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
-   three plain statistics).
-5. *Project* the transitions onto consistent flows (`discreet.privacy.postprocess.flow`).
-6. *Accumulate* (`evidence`) with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the
-   number of visits the model predicted before the batch: a batch that hardly visits a row adds
-   hardly any noise to it.
-
-The last batch teaches nobody: it plays the greedy policy of the model.
+Noise is paid once per batch. Where a batch is a large part of all users it holds up to three
+routes, and where it has a least size, up to ten: each is sized for what it teaches, its expected
+counts are added to the belief, and the next route is made of that. Their users play one stochastic
+policy whose flow in the model is the mixture of the routes' flows, weighted by their users.
 """
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray
+from discreet._types import FloatArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner
 from discreet.learners.flow_ucb import sizing
 from discreet.learners.flow_ucb.belief import Belief, believed
 from discreet.learners.flow_ucb.evidence import VISITS, Evidence, Observed
 from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
-from discreet.learners.flow_ucb.mixture import FEW_ROUTES, MANY_ROUTES, Part, mixed, several
 from discreet.learners.flow_ucb.own_step import CHECKING, OwnStepCheck
 from discreet.learners.flow_ucb.plan import Planner, Route
 from discreet.learners.flow_ucb.request import Request
@@ -79,9 +34,132 @@ from discreet.learners.flow_ucb.settings import (
 )
 from discreet.learners.flow_ucb.visit_noise import plan_factors, visits_to_see
 from discreet.learners.registry import LearnerSpec, by_name
-from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.postprocess.flow import released_flow
+from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
+from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
+
+FEW_ROUTES = 3
+"""At most in a batch without a least size, where users are scarce. Inherited; measured: with 10 a
+narrow way is found later."""
+MANY_ROUTES = 10
+"""At most in a batch that has a least size, since batches are scarce, whether users are or not.
+Measured: 3, 10 and 30. With 3, a cliff of forty states was not explored within
+`sizing.MOST_BATCHES`."""
+
+
+class Part(NamedTuple):
+    """A route, and how many users of a batch play it."""
+
+    route: Route
+    users: int
+
+
+def several(
+    belief: Belief,
+    first: Part,
+    room: int,
+    most_routes: int,
+    size: Callable[[Belief, int], Part],
+    expect: Callable[[Belief, Part], Belief],
+) -> list[Part]:
+    """The first part, and more while they have room.
+
+    Args:
+        belief: before the batch.
+        first: made of it.
+        room: users of the batch.
+        most_routes: in it.
+        size: a route and its users, at most so many.
+        expect: the belief once a part has been played as expected.
+    """
+    parts, used = [first], first.users
+    while len(parts) < most_routes and used < room:
+        belief = expect(belief, parts[-1])
+        parts.append(size(belief, room - used))
+        used += parts[-1].users
+    return parts
+
+
+def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
+    """A batch of ``users`` whose flow in the model is the weighted mean of the parts' flows."""
+    if len(parts) == 1:
+        route = parts[0].route
+        return Request(DeterministicPolicy(route.actions), users, route.occupancy)
+    total = sum(part.users for part in parts)
+    flow = np.zeros((*parts[0].route.actions.shape, choices))
+    elsewhere = np.zeros_like(flow)
+    for route, players in parts:
+        taken = route.actions[..., None] == np.arange(choices)
+        elsewhere += players / total * taken
+        flow += players / total * taken * route.occupancy[..., None]
+    occupancy = flow.sum(axis=-1)
+    reached = occupancy > 1e-12
+    share = np.where(
+        reached[..., None], flow / np.where(reached, occupancy, 1.0)[..., None], elsewhere
+    )
+    share /= share.sum(axis=-1, keepdims=True)
+    return Request(StochasticPolicy(share), users, occupancy)
+
+
+# flow-ucb: optimism on batches, with everything that costs no privacy. Ours.
+#
+# **Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
+# composition), and all else is post-processing of releases. Sizes and number of batches depend on
+# released statistics only. **No regret bound is claimed.**
+#
+# A round:
+#
+# 1. *Believe* (`belief`). Steps are pooled where released counts do not contradict it (`gate`), and
+#    not where a step's own counts are due (`own_step`); a problem that was declared stationary is
+#    pooled throughout.
+# 2. *Plan* (`plan`). Backward induction with Q = r + P·V + bonus, at most 1 + max V (a reward,
+#    then the best next state); an action that was never played is worth that much. With weighted
+#    visits N = sum w·n, sampling weight M = sum w²·n and noise variances F (transitions), G
+# (rewards)
+#    and D (visits), each sum w²·sigma²,
+#
+#        sd² = [M·Var_P V + F·sum_s' u(s')·(V(s') - P·V)² + (2(H-h)·M/N)²] / (N - sqrt D)²
+#              + [M·r(1-r) + G + D·(r - c)² + (2M/N)²] / (N - sqrt D)²
+#
+#    is the variance of the estimated Q: of transitions, whose noise moves P·V only as far as V
+#    differs between states (and less where the projection left no count: u(s') is 0.15 there and 1
+#    where counts are above their noise), and of rewards (c = 1/2 where rewards are released as
+#    C = sum of r - 1/2: R = C + N/2), each with its own weights, and with a lower-order term for
+# rows
+#    seen a few times.
+#    Counts that are not negative look like visits even where nobody came, so only the visits above
+#    their own noise are certain, and a row without certain visits counts as never played. Projected
+#    noise leans one way: F holds (0.2·sum w·sigma)² besides. And it hides rare ways: up to sum of
+#    w·sigma visits of a row may have led, unseen, to the best of the states in which nobody was
+# seen,
+#    which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
+#    (`settings.hiding`). Where reports show only some of the visits (one step per user), each visit
+#    carries more variance (`BatchPlan.visit_variance`).
+#    A row of which anything is pooled errs alike at every step: standard deviations add up along a
+#    route, and its bonus is width·sd. Rows that stand alone err independently: variances add up,
+# and
+#    the bonus is width·(sqrt(sd² + U) - sqrt U), U being the expected sum of sd² of such rows from
+#    the next state on. Actions of a state are compared with width·sd of their own, since what
+#    follows them is much the same.
+#    ``width`` = 2·``confidence``·ln(1 + min(t, users left)/N), t the users so far (100 times as
+# many
+#    where every batch pays its noise anew) and N the rarer of a row's rewards and transitions:
+#    caution for rows seen less, and none for the sake of users who will not come. Late, actions
+# that
+#    are almost as good as the best have up to twice that width (`settings.close_caution`): to look
+#    again costs every user little, and what is lost by a wrong choice is lost by all who come.
+# 3. *Size the batch by what it can teach* (`sizing`). Where users are scarce, or a batch has room,
+# it
+#    holds several routes (`mixture`).
+# 4. *Release* transitions and rewards of the played actions only; visits follow from the flow, and
+#    transitions of the last step teach nothing (L2 = 3.81 at H = 6, instead of sqrt(6H) = 6 for
+#    three plain statistics).
+# 5. *Project* the transitions onto consistent flows (`discreet.privacy.projection.flow`).
+# 6. *Accumulate* (`evidence`) with credit w = m/(m + sigma²/``ease``) per (h, s, a), where m is the
+#    number of visits the model predicted before the batch: a batch that hardly visits a row adds
+#    hardly any noise to it.
+#
+# The last batch teaches nobody: it plays the greedy policy of the model.
 
 
 class FlowUCB(FlowLearner[FlowSettings]):

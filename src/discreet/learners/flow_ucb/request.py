@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray
+from discreet._types import FloatArray, JsonObject, Plain
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
 

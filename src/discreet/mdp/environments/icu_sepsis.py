@@ -11,8 +11,7 @@ import numpy as np
 from discreet._types import BoolArray
 from discreet.errors import MissingExtraError, UnsupportedError
 from discreet.mdp.environments._relabel import relabel_actions
-from discreet.mdp.exposed import ExposedModel
-from discreet.mdp.tabular import TabularMDP
+from discreet.mdp.tabular import ExposedModel, TabularMDP
 
 if TYPE_CHECKING:
     import gymnasium

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet import _plugins, _sources
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
     from discreet.mdp.tabular import TabularMDP
 
 MODULES: dict[str, str] = {
-    "DemandResponse": "discreet.mdp.environments.demand_response",
-    "DoubleChain": "discreet.mdp.environments.double_chain",
-    "GridWorld": "discreet.mdp.environments.grid_world",
-    "LowerBound": "discreet.mdp.environments.lower_bound",
-    "RandomMDP": "discreet.mdp.environments.random_mdp",
-    "Recommender": "discreet.mdp.environments.recommender",
-    "RiverSwim": "discreet.mdp.environments.river_swim",
-    "SixArms": "discreet.mdp.environments.six_arms",
-    "Treatment": "discreet.mdp.environments.treatment",
+    "DemandResponse": "discreet.mdp.environments.applied",
+    "DoubleChain": "discreet.mdp.environments.chains",
+    "GridWorld": "discreet.mdp.environments.synthetic",
+    "LowerBound": "discreet.mdp.environments.synthetic",
+    "RandomMDP": "discreet.mdp.environments.synthetic",
+    "Recommender": "discreet.mdp.environments.applied",
+    "RiverSwim": "discreet.mdp.environments.chains",
+    "SixArms": "discreet.mdp.environments.chains",
+    "Treatment": "discreet.mdp.environments.applied",
 }
 """Environment name -> module that defines a function of that name."""
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet._checked import Checked
-from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
+from discreet._types import BoolArray, Checked, FloatArray, IntArray, NumberArray
+from discreet.adversarial.mechanism import LayeredPlan
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.adversarial import LayeredPlan
 from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
 from discreet.privacy.auditing.fit import misfits
 from discreet.privacy.auditing.linear import Additive

@@ -4,9 +4,9 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from discreet.adversarial.mechanism import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
 from discreet.mdp.shape import Shape
-from discreet.privacy.adversarial import Feedback, LayeredPlan, LayeredSize, calibrate_layered
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
 from discreet.privacy.mechanisms.registry import Mechanism, Rhythm, everything, mechanisms

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import Plain
+from discreet._types import Plain
 from discreet.errors import UnsupportedError
 from discreet.privacy.auditing.cases import SLOW, Case, cases
 from discreet.privacy.auditing.categories import Categorical, categorical

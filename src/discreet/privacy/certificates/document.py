@@ -1,15 +1,36 @@
 """The certificate: a claim with its proven bound, as a small file of exact numbers."""
 
 import json
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from discreet._files import write_atomically
-from discreet._plain import Plain
+from discreet._types import JsonObject, Plain
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.plans import Claim
+from discreet.privacy.certificates.arithmetic import (
+    NO_LOSS,
+    PRECISION,
+    Atom,
+    Losses,
+    Shifted,
+    arb,
+    arb_poly,
+    at_precision,
+    ball,
+    binomial_atoms,
+    clipped,
+    least_share,
+    lower,
+    smooth_parts,
+)
+from discreet.privacy.certificates.claims import Claim, Plan, claim_of
+from discreet.privacy.certificates.distributions import Progress
 from discreet.privacy.guarantee import rounded_down, rounded_up
 
 FORMAT = "discreet-certificate/1"
@@ -92,3 +113,142 @@ def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
     while roomy < 10**9 * unit:
         unit /= 10
     return min(delta, -(-roomy // unit) * unit)
+
+
+# Certify a plan; check a certificate again.
+
+
+def certify(
+    plan: Plan,
+    *,
+    users: int | None = None,
+    check: bool = True,
+    progress: Progress = lambda _: None,
+) -> Certificate:
+    """A rigorous bound on the delta of a plan's noise, as a certificate.
+
+    Args:
+        plan: what `TrustModel.calibrate` or `calibrate_layered` returned.
+        users: of the batch (shuffle plans need it).
+        check: also run the verifier on the result, as a reader would.
+        progress: called with what is being computed.
+
+    >>> from discreet.mdp.shape import Shape
+    >>> from discreet.privacy import Central
+    >>> plan = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=2, actions=2, horizon=2))
+    >>> certificate = certify(plan)
+    >>> certificate.holds, round(certificate.ratio, 3)
+    (True, 1.0)
+    """
+    return certify_claim(claim_of(plan, users=users), check=check, progress=progress)
+
+
+def certify_claim(
+    claim: Claim, *, check: bool = True, progress: Progress = lambda _: None
+) -> Certificate:
+    """`certify` for a claim about any law."""
+    start = time.process_time()
+    bound, method = claim.law.bound(claim.epsilon, claim.delta, progress)
+    found = time.process_time()
+    bound = rounded(bound, claim.delta, claim.law.room)
+    certificate = Certificate(claim=claim, bound=bound, method=method)
+    if check and certificate.holds:
+        progress("checking with integers")
+        verify(certificate)
+    return replace(certificate, seconds=(found - start, time.process_time() - found))
+
+
+def verify(
+    source: str | Path | JsonObject | Certificate,
+    *,
+    of: Plan | None = None,
+    users: int | None = None,
+) -> Fraction:
+    """Check a certificate with integers alone; returns the bound that was found again.
+
+    Args:
+        source: a file, its content, or a certificate.
+        of: the plan that it must be a certificate of: its release, its noise, its guarantee.
+        users: of the plan's batch, as `certify` takes it.
+    """
+    try:
+        data = _content(source)
+        bound = verifier.check(data)
+        if of is not None:
+            verifier.compare(data, claim_of(of, users=users).to_dict())
+    except verifier.Refused as refused:
+        raise CertificateError(str(refused)) from None
+    return bound
+
+
+def _content(source: str | Path | JsonObject | Certificate) -> Any:
+    if isinstance(source, Certificate):
+        return json.loads(json.dumps(source.to_dict()))
+    return dict(source) if isinstance(source, Mapping) else verifier.read(str(source))
+
+
+# Rigorous lower bounds on delta: to show that a claim is false, or that noise is the least.
+#
+# Rounding every privacy loss *down* to the grid can only lower delta, and so can leaving masses
+# out. So with losses rounded down, masses from below and nothing added for what was cropped,
+#
+#     delta(epsilon) >= sum of m_i·(1 - e^epsilon·x^i)+.
+#
+# The grid must be fine: the loss in epsilon is about half a step per move.
+
+
+@at_precision(96)
+def binomial_refutation(
+    trials: int, ups: int, downs: int, epsilon: Fraction, *, fineness: int = 2000
+) -> Fraction:
+    """At least this is the delta of fair binomial noise of ``trials`` bits.
+
+    Args:
+        trials: bits.
+        ups: counters that rise by one.
+        downs: counters that fall by one (fair bits lose the same both ways).
+        epsilon: at which delta is asked for.
+        fineness: grid steps per typical loss of one move.
+    """
+    half = Fraction(1, 2)
+    m = math.ceil(math.log2(fineness * math.sqrt(trials) / 2))
+    base = Fraction((1 << m) - 1, 1 << m)
+    one = refute_rounded_down(binomial_atoms(trials, half, 1, 45.0), base)
+    total = NO_LOSS.times(one.repeated(ups + downs, 1e-16), 0.0)
+    return stick_from_below(total, epsilon, base)
+
+
+def refute_rounded_down(atoms: list[Atom], base: Fraction) -> Losses:
+    """Losses rounded down to the grid of ``base``."""
+    step = -math.log(base)
+    placed: dict[int, arb] = {}
+    for mass, ratio in atoms:
+        i = math.floor(-math.log(float(ratio.mid())) / step)
+        while not ratio <= ball(base) ** i:  # proven: the loss is at least this
+            i -= 1
+        placed[i] = placed.get(i, arb(0)) + mass
+    first = min(placed)
+    masses = [placed.get(i, arb(0)) for i in range(first, max(placed) + 1)]
+    return Losses(first, arb_poly(masses))
+
+
+def stick_from_below(losses: Losses, epsilon: Fraction, base: Fraction) -> Fraction:
+    """The delta of the masses that are left."""
+    growth, total = ball(epsilon).exp(), arb(0)
+    power = ball(base) ** losses.first
+    for mass in losses.masses.coeffs():
+        total += clipped(mass) * clipped(1 - growth * power)
+        power *= ball(base)
+    return lower(total)
+
+
+@at_precision(PRECISION)
+def gaussian_refutation(sigma: float | Fraction, times: int, epsilon: Fraction) -> Fraction:
+    """At least this is the delta when ``times`` counters with discrete Gaussian noise move by one.
+
+    >>> gaussian_refutation(12.67, 36, Fraction(1)) > Fraction(1, 10**6)  # half the noise
+    True
+    """
+    shifted = Shifted(sigma=Fraction(sigma), norm=times, cells=times)
+    integral, correction = smooth_parts(shifted, epsilon)
+    return lower(clipped(integral - correction) * least_share(shifted))

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.device.base import Device, Report
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import VERSION, plain_fraction

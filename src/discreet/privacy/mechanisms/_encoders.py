@@ -13,8 +13,7 @@ from typing import Self
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape

@@ -14,10 +14,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import FloatArray, IntArray
+from discreet._types import FloatArray, IntArray, JsonObject, Plain
 from discreet.errors import UnknownNameError, UnsupportedError
-from discreet.privacy.calibration.closed_forms import gaussian_variance, laplace_variance
+from discreet.privacy.accounting.closed_forms import gaussian_variance, laplace_variance
 from discreet.privacy.sampling.samplers import Sampler, Size
 
 CHERNOFF_GRID = np.geomspace(1e-7, 1 - 1e-7, 512)

@@ -66,7 +66,9 @@ from discreet.device.wire import ENVELOPE
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.classes import (
+from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
+from discreet.privacy.accounting.distributions import poisson_pmf
+from discreet.privacy.accounting.histogram import (
     Trials,
     batch_epsilon,
     batch_trials,
@@ -74,10 +76,8 @@ from discreet.privacy.calibration.classes import (
     check_means,
     classes_mean,
 )
-from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
-from discreet.privacy.calibration.crowds import honest_users, least_crowd, mean_of_all
-from discreet.privacy.calibration.distributions import poisson_pmf
-from discreet.privacy.calibration.routes import Route, cross_check, moves_routes
+from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
+from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import ClassesEncoder
 from discreet.privacy.plans import (

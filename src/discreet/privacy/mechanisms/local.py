@@ -34,16 +34,16 @@ import numpy as np
 from discreet._types import BoolArray, IntArray
 from discreet.errors import CalibrationError
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import (
+from discreet.privacy.accounting.closed_forms import (
     gaussian_delta,
     gaussian_sigma,
     laplace_scale,
     need_delta,
 )
-from discreet.privacy.calibration.distributions import table_pmf
-from discreet.privacy.calibration.losses import delta_of_moves
-from discreet.privacy.calibration.piles import worst_gaussian_delta
-from discreet.privacy.calibration.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.distributions import table_pmf
+from discreet.privacy.accounting.losses import delta_of_moves
+from discreet.privacy.accounting.piles import worst_gaussian_delta
+from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     AdditiveRelease,

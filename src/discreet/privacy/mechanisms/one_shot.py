@@ -34,10 +34,10 @@ from discreet._types import BoolArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import laplace_epsilon, laplace_scale
-from discreet.privacy.calibration.lattice import discrete_laplace_epsilon
-from discreet.privacy.calibration.routes import Route, gaussian_routes
-from discreet.privacy.calibration.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.closed_forms import laplace_epsilon, laplace_scale
+from discreet.privacy.accounting.lattice import discrete_laplace_epsilon
+from discreet.privacy.accounting.routes import Route, gaussian_routes
+from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     check_exact,

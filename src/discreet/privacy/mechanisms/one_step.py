@@ -38,7 +38,7 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import flip_probability
+from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import OneStepEncoder

@@ -24,7 +24,7 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration import closed_forms
+from discreet.privacy.accounting import closed_forms
 from discreet.privacy.guarantee import Guarantee, rounded_up
 from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import FlipEncoder

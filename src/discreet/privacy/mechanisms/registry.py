@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from discreet import _plugins, _sources, _validate
-from discreet._plain import JsonObject
+from discreet._types import JsonObject
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:

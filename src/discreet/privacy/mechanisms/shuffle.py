@@ -27,16 +27,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet import _validate
-from discreet._plain import JsonObject, Plain
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.device.wire import ENVELOPE
 from discreet.errors import DiscreetWarning, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.calibration.closed_forms import NOT_SHUFFLED, need_delta
-from discreet.privacy.calibration.crowds import honest_users, least_crowd
-from discreet.privacy.calibration.routes import Route, binomial_routes, moves_routes
-from discreet.privacy.calibration.search import NoiseBits, noise_bits
+from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
+from discreet.privacy.accounting.piles import honest_users, least_crowd
+from discreet.privacy.accounting.routes import Route, binomial_routes, moves_routes
+from discreet.privacy.accounting.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import Guarantee, rounded_up, shuffled
 from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells

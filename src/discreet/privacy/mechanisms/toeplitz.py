@@ -76,8 +76,8 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import CalibrationError
-from discreet.privacy.calibration.closed_forms import gaussian_sigma
-from discreet.privacy.calibration.grids import grid_delta, grid_sigma
+from discreet.privacy.accounting.closed_forms import gaussian_sigma
+from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,

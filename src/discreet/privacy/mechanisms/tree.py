@@ -76,9 +76,9 @@ import numpy as np
 from discreet import _validate
 from discreet._types import FloatArray, IntArray, NumberArray
 from discreet.errors import CalibrationError, UnsupportedError
-from discreet.privacy.calibration.closed_forms import gaussian_sigma, laplace_scale
-from discreet.privacy.calibration.grids import grid_delta, grid_sigma
-from discreet.privacy.calibration.search import discrete_gaussian_sigma
+from discreet.privacy.accounting.closed_forms import gaussian_sigma, laplace_scale
+from discreet.privacy.accounting.losses import grid_delta, grid_sigma
+from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     AdditiveStream,

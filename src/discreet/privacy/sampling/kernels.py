@@ -6,8 +6,7 @@ import numpy as np
 
 from discreet._jit import inlined, kernel
 from discreet._types import FloatArray, IntArray, WordArray
-from discreet.privacy.sampling.normal_layers import TAIL, NormalLayers
-from discreet.privacy.sampling.samplers import GENERATORS
+from discreet.privacy.sampling.samplers import GENERATORS, TAIL, NormalLayers
 
 _CHUNK = 512
 """Words drawn at a time; they stay in the first-level cache."""

@@ -25,12 +25,9 @@ from discreet.device import load
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy.guarantee import REHEARSED
-from discreet.service.analyser.fetched import Fetched
-from discreet.service.analyser.keys import BatchKeys
-from discreet.service.analyser.opening import Opener, Task, in_processes
+from discreet.service.analyser.opening import BatchKeys, Fetched, Opener, Task, in_processes
 from discreet.service.client import Client, UnreachableError
-from discreet.service.clock import Clock, SystemClock
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import At, Clock, SystemClock, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise
 from discreet.service.protocol.charter import Charter, layout_of

@@ -10,13 +10,10 @@ from collections.abc import Iterator
 from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
 from discreet.service.analyser.analyser import Analyser
-from discreet.service.analyser.keys import read_signing_key
-from discreet.service.analyser.opening import Opener, in_processes, on_ray
+from discreet.service.analyser.opening import Opener, in_processes, on_ray, read_signing_key
 from discreet.service.client import Client
-from discreet.service.configs import AnalyserConfig
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import AnalyserConfig, At, nothing_happens, on_signals, set_up_logging
 from discreet.service.protocol.charter import Charter
-from discreet.service.running import on_signals, set_up_logging
 from discreet.study.study import resume
 
 log = logging.getLogger("discreet.service.analyser")

@@ -5,10 +5,8 @@ from html import escape
 from pathlib import Path
 
 from discreet._files import write_atomically
-from discreet.learners.regret import RegretCurve
-from discreet.service.demo.arrangement import NOT_PROTECTED, Arrangement
-from discreet.service.demo.curves import Spread, final
-from discreet.service.demo.run import Findings
+from discreet.learners.result import RegretCurve
+from discreet.service.demo.run import NOT_PROTECTED, Arrangement, Findings, Spread, final
 
 _WIDTH, _HEIGHT = 720, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48

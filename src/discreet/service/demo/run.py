@@ -1,33 +1,351 @@
-"""A demonstration from founding to what was found.
-
-Real processes on loopback; some may be killed while they work. What is checked at the end is
-checked from files and from the shuffler's public totals: who took part is in the users' diaries,
-what was counted is in the analyser's study, what is left in the shuffler's store.
-"""
+"""What one demonstration consists of: its size, its folder, its files."""
 
 import contextlib
+import json
+import os
+import re
 import secrets
+import signal
+import socket
 import sqlite3
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from discreet._plain import Plain
-from discreet.errors import DiscreetError
-from discreet.learners.regret import RegretCurve
+import numpy as np
+
+from discreet import _validate
+from discreet._files import write_atomically
+from discreet._types import FloatArray, IntArray, Plain
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.learners.learn import learn
+from discreet.learners.result import RegretCurve, RegretRecorder
+from discreet.mdp.planning import RegretMeter
+from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.trust import Shuffle
 from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
-from discreet.service.demo.arrangement import Arrangement, free_port, set_up
-from discreet.service.demo.curves import Spread, final, real_curve
-from discreet.service.demo.processes import Role, ending, wait_until_there
-from discreet.service.demo.users import diaries
-from discreet.service.founding import Founded
+from discreet.service.demo.users import World, diaries, get_world
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.problems import Refusal
+from discreet.service.setup import Founded, Terms, found, make_tickets
 from discreet.study.study import Study
+
+LEARNER = "flow-ucb"
+NOT_PROTECTED = (
+    "The users are simulated; this is a rehearsal and protects nobody.",
+    "One machine holds every key: it could open every envelope and link it to its ticket. The "
+    "promise needs a shuffler and an analyser that are two organisations and do not collude.",
+    "Epsilon and delta are chosen to learn something from few users in a minute, not to be modest.",
+    "There is no TLS on loopback; between machines a reverse proxy must add it.",
+    "The one who starts this mints the tickets, too: nothing stops a crowd of invented users.",
+    "All devices send from one address without a delay: timing and addresses hide nothing here.",
+)
+"""What this arrangement does not protect, said to whoever runs it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrangement:
+    """One demonstration.
+
+    Attributes:
+        world: the name of its environment.
+        users: who take part, each once.
+        spare: tickets beyond theirs, for people at the page.
+        seed: of the users' lives and of the study; noise is the operating system's all the same.
+        epsilon: promised (in a rehearsal: to nobody).
+        delta: likewise.
+        patience: seconds for which a batch may stay open.
+    """
+
+    world: str = "treatment"
+    users: int = 1000
+    spare: int = 0
+    seed: int = 0
+    epsilon: float = 4.0
+    delta: float = 1e-4
+    patience: int = 600
+
+    def __post_init__(self) -> None:
+        get_world(self.world)
+        _validate.count(users=self.users, patience=self.patience)
+        if self.users < 100:
+            raise InvalidInputError(
+                f"Expected at least 100 users, got users={self.users}: fewer fill no batches."
+            )
+        if self.seed < 0:
+            raise InvalidInputError(f"Expected a seed of 0 or more, got seed={self.seed}.")
+
+    @property
+    def home(self) -> World:
+        """Where users live."""
+        return get_world(self.world)
+
+    @property
+    def trust(self) -> Shuffle:
+        """What is promised."""
+        return Shuffle(self.epsilon, self.delta, mechanism="classes")
+
+
+def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Founded:
+    """Found the service: charter, keys, a file per role, tickets, and the world for the page.
+
+    Args:
+        folder: must not exist yet.
+        arrangement: what to show.
+        url: where analyser and devices find the shuffler.
+        port: where it listens.
+    """
+    world = arrangement.home
+    founded = found(
+        folder,
+        Terms(purpose=world.purpose, least_users=2, patience=arrangement.patience, rehearsal=True),
+        trust=arrangement.trust,
+        url=url,
+        seed=arrangement.seed,
+        learner=LEARNER,
+        states=list(world.states),
+        actions=list(world.actions),
+        horizon=list(world.steps),
+        start_states=[world.states[s] for s in world.start],
+        episodes=arrangement.users,
+    )
+    make_tickets(folder, arrangement.users + arrangement.spare)
+    text = json.dumps(world.description(), allow_nan=False)
+    write_atomically(folder / "shuffler" / "world.json", text.encode())
+    file = founded.config("shuffler")
+    text = re.sub(r"(?m)^port = .*$", f"port = {port}", file.read_text("utf-8"))
+    text += "# The model of the study, so that people can play it at the page.\n"
+    write_atomically(file, (text + 'world = "world.json"\n').encode())
+    return founded
+
+
+def free_port() -> int:
+    """A loopback port that nobody uses at the moment."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+# The learning curve of the real thing, and those of simulated runs of the same learner.
+#
+# Regret is exact and expected: what the policies of the manifests lose in the true model.
+
+
+INTERVAL = (2.5, 97.5)
+"""Percentiles of single simulated runs: nineteen of twenty runs lie between them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Where simulated runs lie: percentiles at some numbers of users."""
+
+    users: IntArray
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+    finals: FloatArray
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the regret after all users."""
+        low, high = np.percentile(self.finals, INTERVAL)
+        return float(low), float(high)
+
+
+def real_curve(mdp: TabularMDP, counted: Sequence[Manifest]) -> RegretCurve:
+    """Of the batches that were counted."""
+    meter = RegretMeter(mdp)
+    recorder = RegretRecorder(sum(manifest.users for manifest in counted))
+    for manifest in counted:
+        loss = meter.regret(DeterministicPolicy(np.array(manifest.policy)))
+        recorder.add(manifest.users, loss)
+    return recorder.curve()
+
+
+def final(curve: RegretCurve) -> float:
+    """The regret of all users."""
+    return float(curve.values[-1])
+
+
+def simulate(
+    arrangement: Arrangement, runs: int, tell: Callable[[int], object] = lambda _: None
+) -> Spread:
+    """Runs of the same learner under the same plan, at count level.
+
+    Args:
+        arrangement: whose world, users and promise they share.
+        runs: how many.
+        tell: called with the number of runs so far.
+    """
+    curves = []
+    for run in range(runs):
+        result = learn(
+            arrangement.home.mdp,
+            learner=LEARNER,
+            trust=arrangement.trust,
+            episodes=arrangement.users,
+            seed=arrangement.seed + 1,
+            run=run,
+            mixing=False,
+        )
+        curves.append(result.regret)
+        tell(run + 1)
+    return spread_of(curves, arrangement.users)
+
+
+def spread_of(curves: Sequence[RegretCurve], users: int, points: int = 60) -> Spread:
+    """Percentiles of curves at evenly spaced numbers of users."""
+    places = np.unique(np.linspace(1, users, points).astype(np.int64))
+    values = np.array([np.interp(places, one.episodes, one.values) for one in curves])
+    low, middle, high = np.percentile(values, [INTERVAL[0], 50, INTERVAL[1]], axis=0)
+    return Spread(places, low, middle, high, np.array([final(one) for one in curves]))
+
+
+# The roles as processes of the operating system, which may be killed and come back.
+
+
+_GRACE = 10.0
+_START = 600.0
+"""Seconds for a shuffler to answer, which proves its charter first, on however busy a machine."""
+
+
+class Role:
+    """One process that is started again with the same words.
+
+    Args:
+        name: for messages.
+        arguments: of the Python interpreter.
+        log: takes what it writes.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        self.name, self._arguments, self._log = name, list(arguments), log
+        self._process: subprocess.Popen[bytes] | None = None
+        self.kills = 0
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        # five processes on one machine: numerical libraries must not take all of its cores
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+
+    @property
+    def number(self) -> int:
+        """Of its process."""
+        return 0 if self._process is None else self._process.pid
+
+    @property
+    def ended(self) -> int | None:
+        """Its exit code, if it has ended by itself."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def words(self) -> str:
+        """The last line that it wrote."""
+        lines = self._log.read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def check(self) -> None:
+        """Refuse to go on with a role that has failed."""
+        if self.ended:
+            raise DiscreetError(f"The {self.name} ended with code {self.ended}: {self.words}")
+
+    def kill(self) -> bool:
+        """SIGKILL in the middle of whatever it does, and a new start; False if it had ended."""
+        process = self._process
+        if process is None or process.poll() is not None:
+            return False
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.kills += 1
+        self.start()
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends by itself within so many seconds."""
+        try:
+            if self._process is not None:
+                self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def ask_to_end(self) -> None:
+        """SIGTERM."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+
+    def stop(self) -> None:
+        """SIGTERM; SIGKILL if that is not enough."""
+        process = self._process
+        self.ask_to_end()
+        if process is not None and not self.wait(_GRACE):
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def ending(roles: Sequence[Role]) -> Iterator[None]:
+    """Whatever happens, SIGTERM too, none of these processes is left behind."""
+    before = _on_sigterm(_interrupted)
+    try:
+        yield
+    finally:
+        _on_sigterm(signal.SIG_IGN)
+        for role in roles:
+            role.ask_to_end()
+        for role in roles:
+            role.stop()
+        _on_sigterm(before)
+
+
+def _interrupted(*_: object) -> None:
+    _on_sigterm(signal.SIG_IGN)  # once is enough
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+def _on_sigterm(do: Any) -> Any:
+    """What SIGTERM does from now on, and did before; another thread than the first has no say."""
+    if threading.current_thread() is threading.main_thread():
+        return signal.signal(signal.SIGTERM, do)
+    return None
+
+
+def wait_until_there(client: Client, shuffler: Role) -> None:
+    """Until the shuffler answers."""
+    last = time.monotonic() + _START
+    while time.monotonic() < last:
+        shuffler.check()
+        with contextlib.suppress(UnreachableError, Refusal):
+            client.metrics()
+            return
+        time.sleep(0.1)
+    raise DiscreetError(f"The shuffler does not answer: {shuffler.words}")
+
+
+# A demonstration from founding to what was found.
+#
+# Real processes on loopback; some may be killed while they work. What is checked at the end is
+# checked from files and from the shuffler's public totals: who took part is in the users' diaries,
+# what was counted is in the analyser's study, what is left in the shuffler's store.
+
 
 PARTS = 2
 """Processes of users."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NoReturn
 
-from discreet._plain import JsonObject, Plain
+from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet._files import read_file
-from discreet._plain import JsonObject
+from discreet._types import JsonObject
 from discreet.device import ENVELOPE, DeviceError, MessageClass
 from discreet.device.classes import ClassesDevice
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.errors import InvalidInputError
-from discreet.privacy.calibration.crowds import honest_users, mean_of_all
+from discreet.privacy.accounting.piles import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_down, rounded_up
 from discreet.service.protocol import canonical

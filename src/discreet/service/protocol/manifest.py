@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from discreet._plain import JsonObject
+from discreet._types import JsonObject
 from discreet.device import ENVELOPE
 from discreet.device.base import LARGEST_BODY
 from discreet.device.classes import ClassesDevice

@@ -14,7 +14,7 @@ def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None
     No such batch is known: this guards what the certificate, which is about the limit, cannot say.
     The analyser checks before it announces, the shuffler before it lets anybody send.
     """
-    from discreet.privacy.calibration.classes import batch_trials, check_batch
+    from discreet.privacy.accounting.histogram import batch_trials, check_batch
 
     try:
         check_batch(batch_trials(tuple(classes), charter.reliable(users)), charter.mean)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
-from discreet.service.clock import Clock, SystemClock
+from discreet.service.configs import Clock, SystemClock
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise, report
 from discreet.service.protocol.charter import Charter

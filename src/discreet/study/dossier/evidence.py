@@ -110,7 +110,7 @@ def proofs(plan: Plan, sizes: Sequence[int], progress: Progress) -> list[Proof]:
 def _proof(plan: Plan, users: int | None, progress: Progress) -> Proof:
     """A certificate; what cannot be certified is said, not hidden."""
     try:
-        from discreet.privacy.certificates.run import certify, verify
+        from discreet.privacy.certificates.document import certify, verify
 
         made = certify(plan, users=users, check=False, progress=progress)
         if not made.holds:
@@ -214,7 +214,7 @@ def _paths(plan: Plan, trust: str, progress: Progress) -> tuple[str, tuple[Audit
 def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The exact noise: the law in exact numbers, and what it adds to one counter."""
     try:
-        from discreet.privacy.certificates.plans import claim_of
+        from discreet.privacy.certificates.claims import claim_of
 
         largest = max(sizes, default=None) if isinstance(plan, ShuffleBatch) else None
         law = claim_of(plan, users=largest).law

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
+from discreet.adversarial.noise import LOSS_UNITS
 from discreet.privacy import Central, NoPrivacy
-from discreet.privacy.adversarial import LayeredSize, calibrate_layered
 from discreet.privacy.auditing.paths.layers import (
     NAME,
     LayeredUser,
@@ -14,7 +15,6 @@ from discreet.privacy.auditing.paths.layers import (
 )
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.auditing.probing import probe
-from discreet.privacy.loss_noise import LOSS_UNITS
 
 SIZE = LayeredSize(widths=(1, 2, 1), actions=2)
 TRUST = Central(1, mechanism="tree-laplace")

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.service.analyser.opening import open_cells
-from discreet.service.demo.worlds import WORLDS
+from discreet.service.demo.users import WORLDS
 from discreet.service.protocol import envelope, ticket
 from discreet.service.shuffler import page
 from helpers.chromium import Browser

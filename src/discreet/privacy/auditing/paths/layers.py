@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.privacy.adversarial import LayeredPlan
+from discreet.adversarial.mechanism import LayeredPlan
+from discreet.adversarial.noise import LOSS_UNITS
 from discreet.privacy.auditing.neighbours import EVERYTHING, LAST_STEP
 from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.loss_noise import LOSS_UNITS
 from discreet.privacy.sampling.samplers import Sampler
 
 NAME = "LayeredNoise.block"

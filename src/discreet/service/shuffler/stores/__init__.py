@@ -1,7 +1,7 @@
 """Where the shuffler keeps reports until a batch is complete: SQLite, or PostgreSQL."""
 
 from discreet.errors import InvalidInputError
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.stores.base import Store
 

@@ -1,20 +1,14 @@
-"""The shuffler's state machine on a database, in whole transactions.
+"""The permutation: uniform over all envelopes of a class, from the operating system's randomness.
 
-A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
-``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the messages
-deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted and
-its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
-
-Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
-the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
-(bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no address
-and no link from a ticket to a body stands in any of them.
-
-One thread owns a store (the one that made it); several processes may have one each where the
-database is a server.
+Every envelope draws a bucket and, inside its bucket, a key of 64 bits; the order is that of bucket
+and key. If all keys of a bucket are distinct (they are drawn again otherwise) every order of its
+envelopes is equally likely, by symmetry; and so is every order of all of them, because the pair
+(bucket, key) of one envelope is independent of all others and of what it holds. Buckets keep the
+memory bounded: all envelopes of a class need never be there at once.
 """
 
 import contextlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,15 +16,71 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from discreet._types import ByteArray
 from discreet.device import ENVELOPE
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.stores import shuffling
+
+BUCKET = 4 << 20
+"""Bytes of a bucket, about."""
+
+
+def buckets_for(envelopes: int) -> int:
+    """How many buckets keep each of them small: a power of two.
+
+    >>> buckets_for(1000), buckets_for(1_000_000)
+    (1, 16)
+    """
+    wanted = -(-envelopes * ENVELOPE // BUCKET)
+    return 1 << (wanted - 1).bit_length() if wanted > 1 else 1
+
+
+def scatter(envelopes: ByteArray, buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Every envelope into a bucket of its own luck: the buckets that got some, with them."""
+    if buckets == 1:
+        yield 0, envelopes.tobytes()
+        return
+    drawn = np.frombuffer(os.urandom(4 * len(envelopes)), np.uint32) & np.uint32(buckets - 1)
+    order = np.argsort(drawn, kind="stable")
+    found, first = np.unique(drawn[order], return_index=True)
+    ends = [*first[1:].tolist(), len(envelopes)]
+    for bucket, a, b in zip(found.tolist(), first.tolist(), ends, strict=True):
+        yield bucket, envelopes[order[a:b]].tobytes()
+
+
+def permuted(data: bytes) -> bytes:
+    """The envelopes of a bucket in a uniformly random order."""
+    envelopes = np.frombuffer(data, np.uint8).reshape(-1, ENVELOPE)
+    while True:
+        keys = np.frombuffer(os.urandom(8 * len(envelopes)), np.uint64)
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if (ordered[1:] != ordered[:-1]).all():
+            return envelopes[order].tobytes()
+
+
+# The shuffler's state machine on a database, in whole transactions.
+#
+# A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
+# ``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the
+# messages
+# deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted
+# and
+# its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
+#
+# Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
+# the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
+# (bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no
+# address and no link from a ticket to a body stands in any of them.
+#
+# One thread owns a store (the one that made it); several processes may have one each where the
+# database is a server.
+
 
 VERSION = 1
 STATES = ("open", "full", "sealed", "done", "expired")
@@ -313,7 +363,7 @@ class Store(ABC):
         """Bodies, some at a time, into pieces of buckets."""
         self._empty("piece", "sealed")
         sizes, users = row.announced.sizes, row.announced.manifest.users
-        buckets = [shuffling.buckets_for(users * size) for size in sizes]
+        buckets = [buckets_for(users * size) for size in sizes]
         ends = np.cumsum(sizes).tolist()
         seen = 0
         for bodies in self._bodies(max(1, _CHUNK // row.announced.body)):
@@ -322,7 +372,7 @@ class Store(ABC):
             whole = whole.reshape(len(bodies), sum(sizes), ENVELOPE)
             for place, (end, size) in enumerate(zip(ends, sizes, strict=True)):
                 part = whole[:, end - size : end].reshape(-1, ENVELOPE)
-                pieces = shuffling.scatter(part, buckets[place])
+                pieces = scatter(part, buckets[place])
                 self._insert("piece", [(place, bucket, data) for bucket, data in pieces])
         if seen != users:
             raise InvalidInputError(f"Expected {users} bodies, found {seen}: nothing is released.")
@@ -345,7 +395,7 @@ class Store(ABC):
             self._go_on()
             data = b"".join(bytes(part) for (part,) in self._execute(query, place, bucket))
             total += len(data)
-            self._insert("sealed", [(place, bucket, shuffling.permuted(data))])
+            self._insert("sealed", [(place, bucket, permuted(data))])
         if total != row.announced.manifest.users * row.announced.body:
             raise InvalidInputError("Some envelopes are missing: nothing is released.")
 

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from discreet.errors import InvalidInputError, MissingExtraError
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.stores.base import Store, StoreBusyError, Value, Values
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from discreet._files import hold_alone
 from discreet.errors import InvalidInputError
-from discreet.service.hooks import At, nothing_happens
+from discreet.service.configs import At, nothing_happens
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.stores.base import Store, StoreBusyError, Value, Values
 

@@ -1,0 +1,273 @@
+"""Sequences of adversarial losses: chosen in advance, computed block by block from a seed.
+
+A sequence over K episodes is never held in memory: `LossSequence.block` returns the losses of a few
+episodes, always the same ones whatever the order and the size of the blocks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.adversarial.layered import LayeredMDP
+from discreet.errors import InvalidInputError
+from discreet.mdp._arrays import frozen_copy, unit_interval
+
+_CHUNK = 512
+"""Episodes drawn from one random stream; block boundaries inside it do not change the values."""
+
+
+class LossSequence(ABC):
+    """Losses in [0, 1] for every (h, x, a) of a layered MDP and every one of K episodes.
+
+    Attributes:
+        mdp: the layers; losses of places without a state are 0.
+        episodes: K.
+    """
+
+    mdp: LayeredMDP
+    episodes: int
+
+    def block(self, first: int, last: int) -> FloatArray:
+        """``float64[last - first, H, W, A]``: losses of the episodes first, ..., last - 1."""
+        _validate.count(0, first=first, last=last)
+        if not first <= last <= self.episodes:
+            raise InvalidInputError(
+                f"Expected a block inside the {self.episodes} episodes, got {first} to {last}."
+            )
+        losses = self._losses(first, last)
+        losses[:, ~self.mdp.present] = 0
+        return losses
+
+    @abstractmethod
+    def _losses(self, first: int, last: int) -> FloatArray: ...
+
+    def total(self, first: int = 0, last: int | None = None) -> FloatArray:
+        """``float64[H, W, A]``: the sum over episodes, for the best policy in hindsight."""
+        end = self.episodes if last is None else last
+        total = np.zeros(self.mdp.shape.visits)
+        for start in range(first, end, _CHUNK):
+            total += self.block(start, min(start + _CHUNK, end)).sum(axis=0)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class BlendedLosses(LossSequence):
+    """Losses drawn around a mean that moves between two extremes.
+
+    The mean of episode k is ``(1 - w_k) * means + w_k * other`` with ``w_k = weight(k)``. Losses
+    are bits with that mean, independent over episodes and pairs, or with ``noisy=False`` the mean.
+
+    Attributes:
+        mdp: the layers.
+        episodes: K.
+        means: ``float64[H, W, A]``.
+        other: ``float64[H, W, A]``.
+        weight: from an array of episode numbers to weights in [0, 1].
+        seed: which random sequence.
+        noisy: draw bits; otherwise the losses are their means.
+    """
+
+    mdp: LayeredMDP
+    episodes: int
+    means: FloatArray
+    other: FloatArray
+    weight: Callable[[IntArray], FloatArray]
+    seed: int = 0
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        _validate.count(episodes=self.episodes)
+        _validate.count(0, seed=self.seed)
+        for name in ("means", "other"):
+            object.__setattr__(self, name, _checked_means(self.mdp, getattr(self, name), name))
+
+    def expected(self, first: int, last: int) -> FloatArray:
+        """``float64[last - first, H, W, A]``: the means that the losses are drawn around."""
+        weights = self.weight(np.arange(first, last))[:, None, None, None]
+        blend: FloatArray = (1 - weights) * self.means + weights * self.other
+        return blend
+
+    def _losses(self, first: int, last: int) -> FloatArray:
+        expected = self.expected(first, last)
+        if not self.noisy:
+            return expected
+        for chunk in range(first // _CHUNK, -(-last // _CHUNK)):
+            low, high = max(first, chunk * _CHUNK), min(last, (chunk + 1) * _CHUNK)
+            draws = self._uniforms(chunk, high - chunk * _CHUNK)[low - chunk * _CHUNK :]
+            part = expected[low - first : high - first]
+            part[...] = draws < part
+        return expected
+
+    def _uniforms(self, chunk: int, episodes: int) -> FloatArray:
+        """The first ``episodes`` rows of uniform numbers of one chunk."""
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(chunk,))
+        return np.random.default_rng(sequence).random((episodes, *self.mdp.shape.visits))
+
+
+def stochastic_losses(
+    mdp: LayeredMDP,
+    episodes: int,
+    *,
+    means: ArrayLike | None = None,
+    seed: int = 0,
+    noisy: bool = True,
+) -> BlendedLosses:
+    """Losses with fixed means (by default drawn uniformly from the seed).
+
+    >>> from discreet.mdp import RiverSwim
+    >>> layered = LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6))
+    >>> stochastic_losses(layered, 10**9, seed=1).block(5, 7).shape
+    (2, 6, 4, 2)
+    """
+    center = _means(mdp, means, seed)
+    return BlendedLosses(mdp, episodes, center, center, _never, seed, noisy)
+
+
+def switching_losses(
+    mdp: LayeredMDP,
+    episodes: int,
+    *,
+    means: ArrayLike | None = None,
+    other: ArrayLike | None = None,
+    switches: tuple[float, ...] = (0.35,),
+    seed: int = 0,
+    noisy: bool = True,
+) -> BlendedLosses:
+    """Losses whose optimum switches abruptly: ``means`` first, then ``other``, and back again.
+
+    Args:
+        mdp: the layers.
+        episodes: K.
+        means: mean losses before the first switch; drawn uniformly by default.
+        other: mean losses after it; by default 1 - means, which reverses every preference.
+        switches: when to switch, as increasing fractions of K.
+        seed: which random sequence.
+        noisy: draw bits; otherwise the losses are their means.
+    """
+    times = np.asarray(switches, np.float64)
+    if times.ndim != 1 or (np.diff(times, prepend=0, append=1) < 0).any():
+        raise InvalidInputError(
+            f"Expected switches to be increasing fractions of the episodes, got {switches!r}."
+        )
+    center = _means(mdp, means, seed)
+    weight = _Switch(tuple(times), episodes)
+    return BlendedLosses(mdp, episodes, center, _other(center, other), weight, seed, noisy)
+
+
+def drifting_losses(
+    mdp: LayeredMDP,
+    episodes: int,
+    *,
+    means: ArrayLike | None = None,
+    other: ArrayLike | None = None,
+    cycles: float = 3.0,
+    seed: int = 0,
+    noisy: bool = True,
+) -> BlendedLosses:
+    """Losses whose mean swings between ``means`` and ``other`` like a sine, ``cycles`` times."""
+    _validate.positive(cycles=cycles)
+    center = _means(mdp, means, seed)
+    weight = _Sine(float(cycles), episodes)
+    return BlendedLosses(mdp, episodes, center, _other(center, other), weight, seed, noisy)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedLosses(LossSequence):
+    """The worst case against a recorded learner: a loss of 1 on the action it likes best.
+
+    Made from one run of a learner (or of a copy of it with another seed), it is still chosen in
+    advance: an oblivious adversary who knows the learner. A learner that reacts as the recorded one
+    did pays for every step, while the best fixed policy pays about H / A.
+
+    Attributes:
+        mdp: the layers.
+        episodes: K.
+        starts: ``int64[m]``, increasing from 0: the first episode of each recorded policy.
+        policies: ``float64[m, H, W, A]``, the recorded policies.
+    """
+
+    mdp: LayeredMDP
+    episodes: int
+    starts: IntArray
+    policies: FloatArray
+
+    def __post_init__(self) -> None:
+        _validate.count(episodes=self.episodes)
+        starts, policies = np.asarray(self.starts), np.asarray(self.policies)
+        if policies.shape != (len(starts), *self.mdp.shape.visits):
+            raise InvalidInputError(
+                f"Expected policies of shape {(len(starts), *self.mdp.shape.visits)}, one for "
+                f"each start, got shape {policies.shape}."
+            )
+        if len(starts) == 0 or starts[0] != 0 or (np.diff(starts) <= 0).any():
+            raise InvalidInputError(
+                f"Expected starts to increase from 0, got {starts.tolist()[:5]}."
+            )
+        object.__setattr__(self, "starts", frozen_copy(starts, np.int64))
+        object.__setattr__(self, "policies", frozen_copy(policies, np.float64))
+
+    @cached_property
+    def _targets(self) -> BoolArray:
+        """``bool[m, H, W, A]``: the most likely action of each recorded policy."""
+        likely = self.policies.argmax(axis=-1)
+        return np.asarray(likely[..., None] == np.arange(self.mdp.shape.actions), np.bool_)
+
+    def _losses(self, first: int, last: int) -> FloatArray:
+        recorded = np.searchsorted(self.starts, np.arange(first, last), side="right") - 1
+        return self._targets[recorded].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Switch:
+    """0 before the first switch, 1 after it, 0 after the second, and so on."""
+
+    switches: tuple[float, ...]
+    episodes: int
+
+    def __call__(self, k: IntArray) -> FloatArray:
+        passed = np.searchsorted(np.array(self.switches) * self.episodes, k, side="right")
+        return (passed % 2).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Sine:
+    """From 0 up to 1 and back, ``cycles`` times over all episodes."""
+
+    cycles: float
+    episodes: int
+
+    def __call__(self, k: IntArray) -> FloatArray:
+        angle = 2 * np.pi * self.cycles * k / self.episodes
+        swing: FloatArray = (1 - np.cos(angle)) / 2
+        return swing
+
+
+def _never(k: IntArray) -> FloatArray:
+    return np.zeros(len(k))
+
+
+def _means(mdp: LayeredMDP, means: ArrayLike | None, seed: int) -> FloatArray:
+    if means is not None:
+        return np.asarray(means, np.float64)
+    _validate.count(0, seed=seed)
+    # One spawn key deeper than the chunks: the means and the draws never share a stream.
+    sequence = np.random.SeedSequence(seed, spawn_key=(0, 0))
+    return np.random.default_rng(sequence).random(mdp.shape.visits)
+
+
+def _other(means: FloatArray, other: ArrayLike | None) -> FloatArray:
+    return 1 - means if other is None else np.asarray(other, np.float64)
+
+
+def _checked_means(mdp: LayeredMDP, means: FloatArray, name: str) -> FloatArray:
+    if means.shape != mdp.shape.visits:
+        raise InvalidInputError(
+            f"Expected {name} of shape {mdp.shape.visits} (H, W, A), got shape {means.shape}."
+        )
+    return unit_interval(means, name)

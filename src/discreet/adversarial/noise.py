@@ -1,0 +1,233 @@
+"""Noise on losses beside the noise on counts: one promise for both (proof in `adversarial`).
+
+Each kind of stream noise says here how it carries losses in finer units and what it delivers
+together with them; a kind that nothing is known about is refused.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import singledispatch
+
+from discreet import _validate
+from discreet.errors import CalibrationError, UnsupportedError
+from discreet.privacy.accounting.closed_forms import gaussian_delta, gaussian_sigma
+from discreet.privacy.accounting.lattice import Moved, two_lattice_delta
+from discreet.privacy.accounting.losses import grid_delta
+from discreet.privacy.accounting.routes import zcdp_epsilon
+from discreet.privacy.mechanisms._cumulative import CumulativeNoise, IndependentNoise
+from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
+from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
+from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise, revealed
+from discreet.privacy.trust import PrivateTrust
+
+LOSS_UNITS = 1024
+"""A loss of one in released units."""
+_TRUE = 1 - 1e-9
+"""Of delta: covers the rounding errors of sums of doubles."""
+_Both = tuple[CumulativeNoise, NoiseLaw | None]
+_TOLERANCE, _LARGEST_FACTOR = 1e-6, 16.0
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What one user moves and what the noise was calibrated for.
+
+    Attributes:
+        counts: units of the counters (4H), each moved by one.
+        losses: how many losses move by up to one.
+        stream: the reach that the stream was calibrated for.
+        once: the reach that one-shot losses are calibrated for; zero if they are streamed.
+    """
+
+    counts: int
+    losses: int
+    stream: int
+    once: float
+
+    @property
+    def streamed(self) -> bool:
+        """Losses are part of the stream."""
+        return self.once == 0
+
+
+@singledispatch
+def larger(noise: CumulativeNoise, factor: float) -> CumulativeNoise:
+    """``factor`` times as much noise."""
+    raise _unknown(noise)
+
+
+@larger.register(TreeNoise)
+@larger.register(IndependentNoise)
+def _(noise: TreeNoise | IndependentNoise, factor: float) -> CumulativeNoise:
+    return replace(noise, law=noise.law.scaled(factor))
+
+
+@larger.register
+def _(noise: ToeplitzNoise, factor: float) -> CumulativeNoise:
+    return noise.scaled(factor)
+
+
+@singledispatch
+def in_loss_units(noise: CumulativeNoise) -> CumulativeNoise:
+    """The same noise on losses counted in units of 1/1024."""
+    return larger(noise, LOSS_UNITS)
+
+
+@in_loss_units.register
+def _(noise: ToeplitzNoise) -> CumulativeNoise:
+    return noise.scaled(LOSS_UNITS, pile=LOSS_UNITS)
+
+
+@singledispatch
+def together(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    """The stream's noise and that of one-shot losses (in loss units, None if they are streamed).
+
+    Gaussian noise on both is raised until the promise holds for both together.
+    """
+    raise _unknown(noise)
+
+
+@together.register(TreeNoise)
+@together.register(IndependentNoise)
+def _(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    return _on_lattices(noise, trust, shares)
+
+
+@together.register
+def _(noise: GridTreeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    return (_on_a_grid if noise.gridded else _on_lattices)(noise, trust, shares)
+
+
+@together.register
+def _(noise: ToeplitzNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    return _on_a_grid(noise, trust, shares)
+
+
+def _on_lattices(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    """Integer noise on counts, integer noise on losses in finer units."""
+    copies = noise.levels if isinstance(noise, TreeNoise) else noise.copies
+    if isinstance(noise.law, LaplaceLaw):
+        spent = Fraction(shares.counts * copies) / Fraction(noise.law.scale)
+        return noise, None if shares.streamed else _rest_of_epsilon(trust, spent, shares.losses)
+    if not isinstance(noise.law, GaussianLaw):
+        raise UnsupportedError(f"No loss release exists for {noise.law.kind} noise.")
+    sigma = noise.law.sigma
+    fine, cells = sigma * LOSS_UNITS, shares.losses * copies
+    if not shares.streamed:
+        fine = LOSS_UNITS * gaussian_sigma(math.sqrt(shares.once), trust.epsilon, trust.delta)
+        cells = shares.losses
+
+    def holds(factor: float) -> bool:
+        counts = Moved(sigma * factor, shares.counts * copies)
+        losses = Moved(fine * factor, cells, LOSS_UNITS)
+        return two_lattice_delta(counts, losses, float(trust.epsilon)) <= trust.delta * _TRUE
+
+    factor = _least_factor(holds)
+    return larger(noise, factor), None if shares.streamed else GaussianLaw(fine * factor)
+
+
+@dataclass(frozen=True)
+class _OnGrid:
+    """Stream noise that is continuous up to the cost of its grid.
+
+    Attributes:
+        ratio: L2 of a unit move of one counter, in standard deviations.
+        steps: the least standard deviation of a draw, in grid steps.
+        draws: how many draws a move of one counter touches.
+    """
+
+    ratio: float
+    steps: float
+    draws: int
+
+
+@singledispatch
+def _grid_of(noise: CumulativeNoise) -> _OnGrid:
+    raise _unknown(noise)
+
+
+@_grid_of.register
+def _(noise: ToeplitzNoise) -> _OnGrid:
+    return _OnGrid(1 / noise.sigma, noise.steps, noise.episodes)
+
+
+@_grid_of.register
+def _(noise: GridTreeNoise) -> _OnGrid:
+    unit, spread, draws = revealed(noise)
+    steps = noise.steps(spread).sigma
+    return _OnGrid(unit * math.ldexp(spread / steps, noise.bits), steps, draws)
+
+
+def deviations_moved(noise: CumulativeNoise) -> float:
+    """L2 of a unit move of one counter of noise on a grid, in standard deviations."""
+    return _grid_of(noise).ratio
+
+
+def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+    """Noise on a grid so fine that it is continuous, and integer noise on one-shot losses."""
+    # The one-shot sigma behind it, reserves included.
+    fine = LOSS_UNITS / _grid_of(noise).ratio * math.sqrt(shares.once / shares.stream)
+
+    def holds(factor: float) -> bool:
+        if shares.streamed:
+            return _grid_holds(larger(noise, factor), None, trust, shares)
+        losses = Moved(fine * factor, shares.losses, LOSS_UNITS)
+        return _grid_holds(larger(noise, factor), losses, trust, shares)
+
+    factor = _least_factor(holds)
+    return larger(noise, factor), None if shares.streamed else GaussianLaw(fine * factor)
+
+
+def _grid_holds(
+    noise: CumulativeNoise, once: Moved | None, trust: PrivateTrust, shares: Shares
+) -> bool:
+    """Counts on the grid, and losses that are streamed too or released ``once``."""
+    epsilon, delta = float(trust.epsilon), float(trust.delta) * _TRUE
+    grid, cells, slack = _grid_of(noise), shares.counts, 0.0
+    steps = grid.steps
+    if once is None:
+        cells += shares.losses
+        steps = min(steps, _grid_of(in_loss_units(noise)).steps)
+    squares = cells * grid.ratio**2
+    if once is not None:
+        squares, slack = squares + once.ratio**2, once.slack
+    lost = grid_delta(steps, cells * grid.draws, epsilon)
+    if lost + gaussian_delta(1.0, math.sqrt(squares), epsilon - slack) <= delta:
+        return True
+    # Discrete Gaussians of any lattice are concentrated, and that adds up.
+    return zcdp_epsilon(squares / 2, delta) <= epsilon
+
+
+def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> LaplaceLaw:
+    """What the stream leaves of a pure epsilon, in exact rationals."""
+    promised = Fraction(float(trust.epsilon))
+    left = min(_validate.exact(trust.epsilon), promised) - spent  # type: ignore[arg-type]
+    if left <= 0:
+        raise CalibrationError("No epsilon is left for the losses; use a larger loss_share.")
+    scale = float(losses / left)
+    while Fraction(scale) * left < losses:
+        scale = math.nextafter(scale, math.inf)
+    return LaplaceLaw(scale).scaled(LOSS_UNITS)
+
+
+def _least_factor(holds: Callable[[float], bool]) -> float:
+    """The least factor >= 1 (to one part in a million) at which ``holds`` is true."""
+    if holds(1.0):
+        return 1.0
+    low, high = 1.0, 1.0 + _TOLERANCE
+    while not holds(high):
+        low, high = high, 1 + 2 * (high - 1)
+        if high > _LARGEST_FACTOR:
+            raise CalibrationError(
+                "No noise on counts and losses delivers this guarantee; use a smaller epsilon."
+            )
+    while high - low > _TOLERANCE:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _unknown(noise: object) -> UnsupportedError:
+    return UnsupportedError(f"No loss release exists for {type(noise).__name__}.")

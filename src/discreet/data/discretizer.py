@@ -1,0 +1,285 @@
+"""`Discretizer`: numeric columns become states, by cut points that are given.
+
+Cut points are public: they stand in every table that names the states. So they come from a
+textbook, a guideline or another population, never from the data of this study. A quantile or a
+largest value is a statistic of private data (the largest value *is* one person's value), it would
+be published without noise, and no guarantee of this library covers it. Who wants cuts that follow
+the data must release them by a mechanism of their own and add its epsilon to the study's.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise, product
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet import _validate
+from discreet._spelling import quoted
+from discreet._types import FloatArray, IntArray, Plain
+from discreet.data.vocabulary import check_names
+from discreet.errors import InvalidInputError
+
+MISSING, OUTSIDE = -1, -2
+"""What `Cuts.bins` says of values that are refused."""
+
+
+@dataclass(frozen=True, init=False)
+class Cuts:
+    """One numeric column, cut at given points: k points make k + 1 bins.
+
+    A value on a cut point belongs to the bin above it.
+
+    >>> pressure = Cuts("pressure", [90, 140], low=20, high=300, missing="bin")
+    >>> pressure.names
+    ('pressure < 90', 'pressure 90 to 140', 'pressure >= 140', 'pressure unknown')
+    >>> pressure.bins(np.array([80, 90, 200, np.nan, 3000])).tolist()
+    [0, 1, 2, 3, -2]
+
+    Attributes:
+        column: the column's name.
+        points: the cut points, increasing.
+        names: of the bins, with that of the unknown last if there is one.
+        low: the least value that can be; anything below is outside.
+        high: the largest value that can be.
+        outside: what to do with values that cannot be, infinite ones among them: ``"refuse"``,
+            ``"clip"`` (the first or the last bin) or ``"missing"`` (as if nothing were there).
+        missing: what to do with missing values: ``"refuse"``, or ``"bin"``, a bin of their own.
+    """
+
+    column: str
+    points: tuple[float, ...]
+    names: tuple[str, ...]
+    low: float | None
+    high: float | None
+    outside: Literal["refuse", "clip", "missing"]
+    missing: Literal["refuse", "bin"]
+
+    def __init__(
+        self,
+        column: str,
+        points: Iterable[float],
+        *,
+        names: Iterable[str] | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        outside: Literal["refuse", "clip", "missing"] = "refuse",
+        missing: Literal["refuse", "bin"] = "refuse",
+    ) -> None:
+        _validate.choice(("refuse", "clip", "missing"), outside=outside)
+        _validate.choice(("refuse", "bin"), missing=missing)
+        if not isinstance(column, str) or not column:
+            raise InvalidInputError(f"Expected the name of a column, got {quoted(column)}.")
+        put = object.__setattr__
+        put(self, "column", column)
+        put(self, "points", _points(points, column))
+        put(self, "low", _bound(low, column))
+        put(self, "high", _bound(high, column))
+        put(self, "outside", outside)
+        put(self, "missing", missing)
+        _check_bounds(self)
+        default = _default_names(self)
+        given = default if names is None else check_names(names, f"bins of {column!r}")
+        if len(given) != len(default):
+            raise InvalidInputError(
+                f"Expected {len(default)} names for the bins of {column!r} (one more than cut "
+                f"points{', and one for missing values' if missing == 'bin' else ''}), got "
+                f"{len(given)}."
+            )
+        put(self, "names", given)
+
+    def bins(self, values: FloatArray) -> IntArray:
+        """The bin of each value (NaN is missing); negative where a value is refused."""
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        found: IntArray = np.searchsorted(self.points, values, side="right").astype(np.int64)
+        absent = np.isnan(values)
+        beyond = (values < low) | (values > high) | np.isinf(values)
+        if self.outside == "missing":
+            absent |= beyond
+        elif self.outside == "refuse":
+            found[beyond] = OUTSIDE
+        found[absent] = MISSING if self.missing == "refuse" else len(self.points) + 1
+        return found
+
+    def refusal(self, code: int) -> tuple[str, str]:
+        """Rule and remedy for a value that `bins` refused."""
+        if code == MISSING:
+            return "a number", "give missing values a bin of their own with missing='bin'"
+        low = "" if self.low is None else f" >= {_short(self.low)}"
+        high = "" if self.high is None else f" <= {_short(self.high)}"
+        rule = f"a finite number{low}{' and' if low and high else ''}{high}"
+        return rule, "correct it, or choose outside='clip' or outside='missing'"
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values, for JSON or TOML."""
+        plain: dict[str, Plain] = {
+            "column": self.column,
+            "points": list(self.points),
+            "names": list(self.names),
+            "outside": self.outside,
+            "missing": self.missing,
+        }
+        bounds = {"low": self.low, "high": self.high}
+        return {**plain, **{name: b for name, b in bounds.items() if b is not None}}
+
+
+@dataclass(frozen=True, init=False)
+class Discretizer:
+    """Numeric columns -> states; several columns make product states, the last varying fastest.
+
+    >>> sepsis = Discretizer(Cuts("pressure", [90]), Cuts("lactate", [2, 4]))
+    >>> sepsis.names[0], sepsis.names[5]
+    ('pressure < 90, lactate < 2', 'pressure >= 90, lactate >= 4')
+    >>> sepsis.states({"pressure": [80.0, 120.0], "lactate": [1.0, 5.0]}).tolist()
+    [0, 5]
+    """
+
+    cuts: tuple[Cuts, ...]
+
+    def __init__(self, *cuts: Cuts) -> None:
+        if not cuts or not all(isinstance(c, Cuts) for c in cuts):
+            raise InvalidInputError(
+                f"Expected one Cuts(column, points) for each column, got {quoted(cuts)}."
+            )
+        if len({c.column for c in cuts}) < len(cuts):
+            raise InvalidInputError(
+                f"Expected different columns, got {', '.join(quoted(c.column) for c in cuts)}."
+            )
+        if math.prod(len(c.names) for c in cuts) > 1_000_000:
+            raise InvalidInputError(
+                "Expected at most 1000000 states, got "
+                + " x ".join(str(len(c.names)) for c in cuts)
+                + "; cut fewer columns, or at fewer points."
+            )
+        object.__setattr__(self, "cuts", cuts)
+        check_names(self.names, "states")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the states, for a `Vocabulary` and its tables."""
+        return tuple(", ".join(parts) for parts in product(*(c.names for c in self.cuts)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that make a state."""
+        return tuple(c.column for c in self.cuts)
+
+    def states(self, columns: Mapping[str, ArrayLike]) -> IntArray:
+        """The states of all rows.
+
+        Args:
+            columns: the numbers of each column (NaN is missing), equally many.
+
+        Raises:
+            InvalidInputError: a value is missing or outside and its `Cuts` refuse that; the message
+                shows the value and its row, raw data that only a trusted operator may see.
+        """
+        bins = []
+        for cuts in self.cuts:
+            if cuts.column not in columns:
+                raise InvalidInputError(
+                    f"Expected the columns {', '.join(map(quoted, self.columns))}, got "
+                    f"{', '.join(map(quoted, columns))}."
+                )
+            bins.append(_checked_bins(cuts, columns[cuts.column]))
+        if len({len(b) for b in bins}) > 1:
+            raise InvalidInputError(
+                f"Expected columns of one length, got {', '.join(str(len(b)) for b in bins)}."
+            )
+        return self.combine(bins)
+
+    def combine(self, bins: list[IntArray]) -> IntArray:
+        """The product states of one array of bins per column."""
+        sizes = [len(c.names) for c in self.cuts]
+        pairs = zip(bins[1:], sizes[1:], strict=True)
+        return reduce(lambda states, pair: states * pair[1] + pair[0], pairs, bins[0])
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values, for JSON or TOML."""
+        return {"cuts": [c.to_dict() for c in self.cuts]}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Plain]) -> Self:
+        """The inverse of `to_dict`.
+
+        >>> sepsis = Discretizer(Cuts("pressure", [90], low=0), Cuts("lactate", [2, 4]))
+        >>> Discretizer.from_dict(sepsis.to_dict()) == sepsis
+        True
+        """
+        entries = plain.get("cuts")
+        if set(plain) != {"cuts"} or not isinstance(entries, list):
+            raise InvalidInputError(f"Expected a discretizer with cuts, got {sorted(plain)}.")
+        try:
+            return cls(*(Cuts(**entry) for entry in entries))
+        except TypeError as error:
+            raise InvalidInputError(f"Expected the cuts of a discretizer: {error}.") from None
+
+
+def _checked_bins(cuts: Cuts, column: ArrayLike) -> IntArray:
+    try:
+        values = np.asarray(column, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"Expected numbers in column {quoted(cuts.column)}.") from None
+    if values.ndim != 1:
+        raise InvalidInputError(
+            f"Expected one list of numbers for column {quoted(cuts.column)}, got an array of "
+            f"shape {values.shape}."
+        )
+    bins = cuts.bins(values)
+    bad = np.flatnonzero(bins < 0)
+    if len(bad):
+        rule, remedy = cuts.refusal(int(bins[bad[0]]))
+        raise InvalidInputError(
+            f"Expected {rule}, got {values[bad[0]]} in column {quoted(cuts.column)}, row {bad[0]} "
+            f"(the first is 0); {remedy}."
+        )
+    return bins
+
+
+def _points(points: Iterable[float], column: str) -> tuple[float, ...]:
+    if isinstance(points, str) or not isinstance(points, Iterable):
+        raise InvalidInputError(f"Expected a list of cut points, got {quoted(points)}.")
+    numbers = []
+    for point in points:
+        _validate.real(point=point)
+        numbers.append(float(point))
+    if not numbers or any(b <= a for a, b in pairwise(numbers)):
+        raise InvalidInputError(
+            f"Expected increasing cut points for {column!r}, at least one, got {numbers}."
+        )
+    return tuple(numbers)
+
+
+def _bound(bound: float | None, column: str) -> float | None:
+    if bound is None:
+        return None
+    _validate.real(**{f"bound of {column}": bound})
+    return float(bound)
+
+
+def _check_bounds(cuts: Cuts) -> None:
+    low, high = cuts.low, cuts.high
+    if (low is not None and low >= cuts.points[0]) or (
+        high is not None and high <= cuts.points[-1]
+    ):
+        raise InvalidInputError(
+            f"Expected low < cut points < high for {cuts.column!r}, got low={low}, points "
+            f"{list(cuts.points)}, high={high}."
+        )
+
+
+def _default_names(cuts: Cuts) -> tuple[str, ...]:
+    first, last = cuts.points[0], cuts.points[-1]
+    between = [f"{_short(a)} to {_short(b)}" for a, b in pairwise(cuts.points)]
+    unknown = ["unknown"] if cuts.missing == "bin" else []
+    parts = [f"< {_short(first)}", *between, f">= {_short(last)}", *unknown]
+    return tuple(f"{cuts.column} {part}" for part in parts)
+
+
+def _short(number: float) -> str:
+    """As a person writes it, without losing a digit."""
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,0 +1,171 @@
+"""A stream of simulated users: one plays a policy, her counts are released, the next one comes.
+
+`SimulatedStream.add` is the plain form. `SimulatedStream.blocks` hands the same users to a compiled
+loop: all randomness of the next releases drawn ahead, with the raw counters inside (see `kernels`).
+"""
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet._seeds import RunSeeds
+from discreet._types import FloatArray
+from discreet.mdp.counts import Counts
+from discreet.mdp.policies import DeterministicPolicy, Policy
+from discreet.mdp.tabular import TabularMDP
+from discreet.privacy.plans import StreamPlan
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import STATISTICS
+from discreet.privacy.statistics import PrivateCounts
+
+if TYPE_CHECKING:  # compiled modules load when used
+    from discreet.privacy.simulation.kernels import Counters, Randomness, TrueModel, Users
+
+_BLOCK_BYTES = 1 << 21
+"""Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
+
+
+def no_counts(plan: StreamPlan) -> PrivateCounts:
+    """What is known before the first user: nothing, and without noise."""
+    cells = _cells(plan)
+    return PrivateCounts(
+        users=0,
+        transitions=np.zeros((*cells, plan.shape.states)),
+        visits=np.zeros(cells),
+        rewards=np.zeros(cells),
+        noise_variance=dict.fromkeys(STATISTICS, 0.0),
+        played=np.ones(cells, np.bool_),
+        guarantee=plan.guarantee,
+    )
+
+
+class SimulatedStream:
+    """The users of one run.
+
+    Args:
+        mdp: where they live.
+        plan: of the release.
+        seeds: of the run; users draw from "environment", the release from "noise".
+    """
+
+    def __init__(self, mdp: TabularMDP, plan: StreamPlan, seeds: RunSeeds) -> None:
+        self.plan = plan
+        self.environment = seeds.generator("environment")
+        self._mdp = mdp
+        self._release = plan.open(SimulationSampler(seeds.generator("noise")))
+
+    @cached_property
+    def raw(self) -> "Counters":
+        """What `blocks` have counted so far: for the release alone."""
+        return _counters(_cells(self.plan))
+
+    @cached_property
+    def public(self) -> "Counters":
+        """What `blocks` have released so far."""
+        return _counters(_cells(self.plan))
+
+    def add(self, policy: Policy, actions: np.random.Generator) -> PrivateCounts:
+        """One more user plays ``policy``; what is public afterwards."""
+        return self._release.add(play_episode(self._mdp, policy, self.environment, actions))
+
+    def blocks(self) -> "Iterator[tuple[int, int, Users]]":
+        """All users in blocks: how many came before, how many now, and what a kernel needs."""
+        from discreet.privacy.simulation.kernels import Users
+
+        plan, model = self.plan, _true_model(self._mdp)
+        draws = 2 * plan.shape.horizon + 1
+        size = max(1, min(1 << 15, _BLOCK_BYTES // (8 * max(plan.cells, draws))))
+        for first in range(0, plan.episodes, size):
+            count = min(size, plan.episodes - first)
+            # No name for what a block has drawn: its memory is free for the next one.
+            yield (
+                first,
+                count,
+                Users(
+                    model,
+                    self.raw,
+                    self.public,
+                    self._randomness(count),
+                    self.environment.random((count, draws)),
+                ),
+            )
+
+    def _randomness(self, count: int) -> "Randomness":
+        from discreet.privacy.simulation.kernels import RESPONSES, Randomness
+
+        response = RESPONSES[self.plan.response]
+        if self.plan.guarantee.notion == "none":
+            nothing = np.zeros((count, 0))
+            return Randomness(nothing, nothing, np.zeros(0, np.int64), nothing, 1.0, response)
+        block = self._release.block(count)
+        return Randomness(
+            np.ascontiguousarray(block.noise, np.float64),
+            np.ascontiguousarray(block.gains, np.float64),
+            np.ascontiguousarray(block.steps, np.int64),
+            np.ascontiguousarray(block.centres, np.float64),
+            block.scale,
+            response,
+        )
+
+
+def _cells(plan: StreamPlan) -> tuple[int, int, int]:
+    shape = plan.shape
+    return (1 if plan.stationary else shape.horizon, shape.states, shape.actions)
+
+
+def _counters(cells: tuple[int, int, int]) -> "Counters":
+    from discreet.privacy.simulation.kernels import Counters
+
+    pairs, states = math.prod(cells), cells[1]
+    everything = np.zeros(pairs * (states + 2))
+    transitions, visits, rewards = np.split(everything, [pairs * states, pairs * (states + 1)])
+    return Counters(
+        everything,
+        transitions.reshape(*cells, states),
+        visits.reshape(cells),
+        rewards.reshape(cells),
+    )
+
+
+def _true_model(mdp: TabularMDP) -> "TrueModel":
+    from discreet.privacy.simulation.kernels import TrueModel
+
+    transitions = np.array(mdp.step_transitions, order="C")
+    return TrueModel(
+        np.cumsum(transitions, axis=-1),
+        transitions,
+        np.array(mdp.rewards, order="C"),
+        np.cumsum(mdp.initial),
+        np.array(mdp.initial),
+    )
+
+
+def play_episode(
+    mdp: TabularMDP,
+    policy: Policy,
+    environment: np.random.Generator,
+    actions: np.random.Generator,
+) -> Counts:
+    """One user's episode, with the draws in the order of the compiled loop."""
+    shape = mdp.shape
+    transitions = np.zeros(shape.transitions, np.int64)
+    rewards = np.zeros(shape.visits, np.int64)
+    state = _draw(mdp.initial, environment.random())
+    for h in range(shape.horizon):
+        if isinstance(policy, DeterministicPolicy):
+            action = int(policy.actions[h, state])
+        else:
+            chances = policy.distribution(shape)[h, state]  # type: ignore[union-attr]
+            action = _draw(chances, actions.random())
+        following = _draw(mdp.transitions[h, state, action], environment.random())
+        transitions[h, state, action, following] += 1
+        rewards[h, state, action] += environment.random() < mdp.rewards[h, state, action]
+        state = following
+    return Counts(1, transitions, rewards)
+
+
+def _draw(probabilities: FloatArray, u: float) -> int:
+    return min(int((np.cumsum(probabilities) <= u).sum()), len(probabilities) - 1)

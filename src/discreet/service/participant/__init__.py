@@ -1,1 +1,0 @@
-"""A user's device: plays the public policy, encodes, seals, sends."""

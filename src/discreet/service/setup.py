@@ -1,0 +1,216 @@
+"""Found a service: the study, its charter with certificate, and a folder with a file per role.
+
+``charter.json`` is public; each of ``shuffler/``, ``analyser/``, ``enroller/`` and ``device/``
+belongs to one organisation, and whoever holds two of them holds what their separation protects.
+"""
+
+import dataclasses
+import hashlib
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet import _validate
+from discreet._files import write_atomically
+from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.privacy.certificates.document import Certificate, certify
+from discreet.privacy.mechanisms.classes import ClassesBatch
+from discreet.privacy.trust import Shuffle
+from discreet.service import configs
+from discreet.service.analyser.analyser import check_study
+from discreet.service.analyser.opening import make_signing_key
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
+from discreet.study.study import Study, start
+
+_DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a charter says beyond its study.
+
+    Attributes:
+        purpose: in words for participants.
+        least_users: no batch is smaller; 0 takes a quarter of the first batch (batches vary).
+        patience: seconds for which a batch may stay open.
+        rehearsal: users are simulated, nobody is protected.
+    """
+
+    purpose: str = "a study with discreet"
+    least_users: int = 0
+    patience: int = 7 * _DAY
+    rehearsal: bool = False
+
+
+@dataclass(frozen=True)
+class Founded:
+    """A new service.
+
+    Attributes:
+        folder: of everything.
+        charter: what is promised.
+    """
+
+    folder: Path
+    charter: Charter
+
+    def config(self, role: str) -> Path:
+        """The file of a role."""
+        return self.folder / role / f"{role}.toml"
+
+
+def found(
+    folder: Path,
+    terms: Terms,
+    *,
+    trust: Shuffle,
+    url: str = "http://127.0.0.1:8700",
+    store: str = "shuffler.db",
+    seed: int | None = None,
+    **study: Any,
+) -> Founded:
+    """Begin a study and write the files of all roles; what is refused leaves no folder behind.
+
+    Args:
+        folder: must not exist yet.
+        terms: of the charter.
+        trust: epsilon, delta and honest fraction.
+        url: where the shuffler will be.
+        store: of the shuffler: a file, or an address of PostgreSQL.
+        seed: of a rehearsal.
+        study: what `discreet.start` takes besides.
+    """
+    if folder.exists():
+        raise InvalidInputError(f"{str(folder)!r} exists already; choose a new folder.")
+    configs.check_url(url)
+    if seed is not None and not terms.rehearsal:
+        raise InvalidInputError("A service that protects people cannot be seeded; rehearse it.")
+    if study.get("learner") == "flow-ucb":
+        study.setdefault("mixing", False)  # a manifest has one action per state and step
+    try:
+        return _founded(folder, terms, trust, (url, store), seed=seed, **study)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _founded(
+    folder: Path,
+    terms: Terms,
+    trust: Shuffle,
+    addresses: tuple[str, str],
+    *,
+    seed: int | None,
+    **study: Any,
+) -> Founded:
+    """All files, in a new folder."""
+    for name in ("", "analyser", "shuffler", "enroller", "device"):
+        (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
+    begun = start(
+        folder / "analyser" / "study.db",
+        trust=trust,
+        sampler="simulation" if terms.rehearsal else "secure",
+        seed=seed,
+        **study,
+    )
+    key = make_signing_key(folder / "analyser" / "signing.key")
+    charter = charter_of(begun, trust, terms, key.public_key().public_bytes_raw())
+    check_study(charter, begun)
+    charter.verify()
+    write_atomically(folder / "charter.json", charter.data)
+    _write_configs(folder, charter, *addresses)
+    return Founded(folder, charter)
+
+
+def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
+    """The charter of a study that has begun."""
+    plan = study.plan
+    if not isinstance(plan, ClassesBatch):
+        raise UnsupportedError(
+            "A service needs shuffle by classes in batches: Shuffle(..., mechanism='classes') and "
+            "a learner such as 'flow-ucb'."
+        )
+    names, problem = study.names, study.problem
+    least = terms.least_users or max(2, study.batch_size // 4)
+    if study.batch_size < least:
+        raise InvalidInputError(
+            f"The first batch has {study.batch_size} users, fewer than least_users={least}; ask "
+            f"for more episodes, or for a smaller least batch."
+        )
+    certificate = _certificate(plan)
+    return Charter(
+        purpose=terms.purpose,
+        names={
+            "states": tuple(str(name) for name in names.states),
+            "actions": tuple(str(name) for name in names.actions),
+            "steps": tuple(str(name) for name in names.steps),
+        },
+        start=tuple(i for i, begins in enumerate(problem.start.tolist()) if begins),
+        statistics=tuple(plan.statistics),
+        last_transitions=plan.last_transitions,
+        epsilon=_validate.exact(trust.epsilon),
+        delta=_validate.exact(trust.delta),
+        honest=_validate.exact(trust.honest),
+        mean=plan.mean,
+        certificate=certificate.to_dict(),
+        least_users=least,
+        patience=terms.patience,
+        signing_key=signing_key,
+        rehearsal=terms.rehearsal,
+    )
+
+
+def _certificate(plan: ClassesBatch) -> Certificate:
+    """That the plan's noise keeps its delta: that, and not the least delta, is what is promised."""
+    certificate: Certificate = certify(plan, check=False)
+    if not certificate.holds:
+        raise UnsupportedError(certificate.sentence())
+    return dataclasses.replace(certificate, bound=certificate.claim.delta)
+
+
+def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
+    """More tickets for the enroller to hand out, and their digests for the shuffler.
+
+    Args:
+        folder: what `found` made, or what the enroller was given of it.
+        count: how many more.
+
+    Returns:
+        The file of tickets, and the file of digests: the shuffler's own if it is there, else one
+        beside the tickets, to be handed over.
+    """
+    own, theirs = folder / "enroller", folder / "shuffler"
+    if not own.is_dir():
+        raise InvalidInputError(
+            f"There is no folder 'enroller' in {str(folder)!r}: tickets are the enroller's. Give "
+            f"the folder that `init` made, or the one in which the enroller keeps 'enroller'."
+        )
+    where = own / "tickets.txt"
+    digests = (theirs if theirs.is_dir() else own) / "digests.txt"
+    tickets = (ticket.read(where) if where.exists() else []) + ticket.make(count)
+    known = ticket.read_digests(digests) if digests.exists() else []
+    all_of_them = {*known, *(ticket.digest(one) for one in tickets)}
+    ticket.write_digests(digests, sorted(all_of_them))
+    ticket.write(where, tickets)
+    return where, digests
+
+
+def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None:
+    token = secrets.token_urlsafe(32)
+    write_atomically(folder / "analyser" / "token", token.encode(), private=True)
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    port = url.rpartition(":")[2]
+    fields = {"charter": "../charter.json", "url": url, "study": charter.id.hex()}
+    shuffler = {"digests": "digests.txt", "token": digest, "store": store}
+    shuffler["port"] = port if port.isdigit() else "8700"
+    texts = {
+        "shuffler": configs.SHUFFLER.format(**fields, **shuffler),
+        "analyser": configs.ANALYSER.format(**fields),
+        "device": configs.DEVICE.format(**fields),
+    }
+    for role, text in texts.items():
+        write_atomically(folder / role / f"{role}.toml", text.encode())
+    ticket.write_digests(folder / "shuffler" / "digests.txt", [])

@@ -1,0 +1,431 @@
+"""The course of a study: what its learner asks, what is released for it, what it then knows.
+
+Two rhythms, one form. In a *batch* course a whole batch runs one policy and is released once. In a
+*stream* course one user after the other is added to cumulative counters; all of them have noise,
+whatever policy was played, so who ran an older policy is welcome: many may come at a time.
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
+from discreet.errors import InvalidInputError, StudyError, UnsupportedError
+from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
+from discreet.learners.learn import check_trust, make_batch_learner
+from discreet.learners.registry import LearnerSpec, get_learner
+from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
+from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.mechanisms.stored_tree import MECHANISMS, Seal, StoredTree, on_disk
+from discreet.privacy.plans import (
+    BatchPlan,
+    Encoder,
+    ReportStreamPlan,
+    StreamPlan,
+    unflatten,
+    with_counts,
+    with_reports,
+)
+from discreet.privacy.releases import ReportRelease
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.simulation.users import no_counts
+from discreet.privacy.statistics import PrivateCounts, flatten
+from discreet.privacy.trust import Central, Local, Shuffle, TrustModel, least_noise
+
+Data = Trajectories | ArrayLike
+
+
+class Course(ABC):
+    """One learner under one trust model.
+
+    Attributes:
+        problem: public facts.
+        encoded: users send reports, never episodes.
+        fixed: exactly as many users as were asked for must come.
+    """
+
+    rhythm: str
+
+    def __init__(self, problem: Problem, trust: TrustModel) -> None:
+        self.problem = problem
+        self.encoded = isinstance(trust, Local | Shuffle)
+        self.fixed = isinstance(trust, Shuffle)
+
+    @property
+    @abstractmethod
+    def plan(self) -> BatchPlan | StreamPlan:
+        """The calibrated release."""
+
+    @property
+    def fewest(self) -> int:
+        """Users of the smallest release."""
+        return 1
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the file holds something that only the study's key opens."""
+        return False
+
+    @abstractmethod
+    def ask(self) -> Batch:
+        """The next policy, and for how many users; the same until they have been told."""
+
+    @abstractmethod
+    def encoder(self, users: int) -> Encoder:
+        """What runs on each device."""
+
+    @abstractmethod
+    def release(
+        self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
+    ) -> PrivateCounts:
+        """Private statistics of users who ran the pending policy."""
+
+    @abstractmethod
+    def learn(self, released: PrivateCounts) -> None:
+        """Take a release in."""
+
+    def greedy(self) -> DeterministicPolicy | None:
+        """The learner's own greedy policy, where it has one."""
+        return None
+
+    @abstractmethod
+    def state(self) -> dict[str, Plain]:
+        """Everything needed to go on, as plain values."""
+
+    @abstractmethod
+    def restore(self, state: JsonObject) -> None:
+        """Go on from `state`."""
+
+    def played(self) -> BoolArray:
+        """What the pending policy can play."""
+        return self.ask().policy.played(self.problem.shape, self.problem.start)
+
+
+class BatchCourse(Course):
+    """A learner of the batch rhythm."""
+
+    rhythm = "batch"
+
+    def __init__(
+        self,
+        spec: LearnerSpec,
+        problem: Problem,
+        trust: TrustModel,
+        rng: np.random.Generator,
+        settings: Mapping[str, object],
+    ) -> None:
+        super().__init__(problem, trust)
+        self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, dict(settings))
+
+    @property
+    def plan(self) -> BatchPlan:
+        """The calibrated release of one batch."""
+        return self.learner.plan
+
+    @property
+    def fewest(self) -> int:
+        """Users of the smallest batch that can be released."""
+        return self.plan.least_users
+
+    def ask(self) -> Batch:
+        """The learner's next batch."""
+        return self.learner.ask()
+
+    def encoder(self, users: int) -> Encoder:
+        """For the devices of a batch of so many users."""
+        return with_reports(self.plan).encoder(users, played=self.played())
+
+    def release(
+        self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
+    ) -> PrivateCounts:
+        """One release of the whole batch."""
+        played = self.played()
+        if not isinstance(data, Trajectories):
+            reports = np.asarray(data)
+            return with_reports(self.plan).release_reports(
+                reports, users, secure=sampler.secure, played=played
+            )
+        counts = data.counts(self.plan.shape, rounding, played)
+        return with_counts(self.plan).release(counts, sampler=sampler, played=played)
+
+    def learn(self, released: PrivateCounts) -> None:
+        """Tell the learner."""
+        self.learner.tell(self.learner.reading(released))
+
+    def greedy(self) -> DeterministicPolicy | None:
+        """The learner's own."""
+        return self.learner.greedy()
+
+    def state(self) -> dict[str, Plain]:
+        """The learner's own."""
+        return self.learner.state()
+
+    def restore(self, state: JsonObject) -> None:
+        """The learner's own."""
+        self.learner.restore(dict(state))
+
+
+def make_course(
+    name: str,
+    problem: Problem,
+    trust: TrustModel,
+    rng: np.random.Generator,
+    settings: Mapping[str, object],
+    *,
+    sampler: Sampler,
+    seal: Seal,
+) -> Course:
+    """The course of a learner of the roster.
+
+    Args:
+        name: of the learner.
+        problem: public facts.
+        trust: who sees raw episodes.
+        rng: breaks ties.
+        settings: the learner's own.
+        sampler: of the study; a central stream draws from it before the first user comes.
+        seal: encrypts what a central stream has not released yet.
+    """
+    spec = get_learner(name)
+    check_trust(spec, trust)
+    if spec.make is not None and issubclass(spec.make, BatchLearner):
+        return BatchCourse(spec, problem, trust, rng, settings)
+    if spec.make is not None and issubclass(spec.make, StreamLearner):
+        return StreamCourse(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
+    raise UnsupportedError(
+        f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
+        f"'flow-ucb', for instance."
+    )
+
+
+def check_first_release(course: Course) -> None:
+    """Refuse a study that has fewer users than a release."""
+    if course.problem.episodes < course.fewest:
+        raise InvalidInputError(
+            f"Expected episodes >= {course.fewest}, the smallest release of this promise, got "
+            f"episodes={course.problem.episodes}."
+        )
+
+
+def how_it_ended(users: int, episodes: int, *, closed: bool) -> str:
+    """What became of a study of ``episodes`` users that takes nobody any more.
+
+    >>> how_it_ended(59, 60, closed=False)
+    'has counted 59 of 60 users, and no batch has only 1'
+    """
+    if closed:
+        return f"was closed after {users} users"
+    if users < episodes:
+        return f"has counted {users} of {episodes} users, and no batch has only {episodes - users}"
+    return f"has counted all its {users} users"
+
+
+def check_reports_or_episodes(course: Course, data: Data, users: int) -> None:
+    """Refuse what is no data of these users. Well-formed episodes pass, whatever they hold."""
+    if course.encoded:
+        if isinstance(data, Trajectories):
+            raise StudyError(
+                "This study takes encoded reports (see encoder()), never raw trajectories; nothing "
+                "was counted."
+            )
+        return
+    if not isinstance(data, Trajectories):
+        raise StudyError(
+            f"A central study takes Trajectories, got {type(data).__name__}; nothing was counted."
+        )
+    if len(data) != users:
+        raise StudyError(
+            f"Expected one trajectory for each of the {users} users, got {len(data)} trajectories; "
+            f"nothing was counted."
+        )
+    data.check(course.plan.shape)
+
+
+# Stream learners on real data: one policy per user, one user after the other.
+#
+# What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes
+# of
+# a tree that get noise when they open and when they close (`privacy.mechanisms.stored_tree`). The
+# mechanisms with exact sums in their memory are refused.
+
+
+class _Sums:
+    """Exact sums, for studies that promise nothing."""
+
+    def __init__(self, plan: StreamPlan) -> None:
+        self.users = 0
+        self._sums = np.zeros(plan.cells, np.int64)
+
+    def add(self, vector: IntArray) -> None:
+        """Take one user's counters."""
+        self.users += 1
+        self._sums += vector
+
+    def release(self) -> IntArray:
+        """The sums."""
+        return self._sums
+
+    def state(self) -> dict[str, IntArray]:
+        """The sums."""
+        return {"sums": self._sums}
+
+    def restore(self, state: Mapping[str, IntArray], users: int) -> None:
+        """Go on."""
+        self.users, self._sums = users, np.array(state["sums"], np.int64)
+
+
+class StreamCourse(Course):
+    """A learner of the stream rhythm."""
+
+    rhythm = "stream"
+
+    def __init__(
+        self,
+        kind: type[StreamLearner],
+        problem: Problem,
+        trust: TrustModel,
+        rng: np.random.Generator,
+        settings: Mapping[str, object],
+        *,
+        sampler: Sampler,
+        seal: Seal,
+    ) -> None:
+        super().__init__(problem, trust)
+        chosen = kind.settings_type.choose(
+            {"stationary": problem.stationary, **settings}, learner=kind.name
+        )
+        self._plan = _plan(problem, trust)
+        self.learner = kind(problem, self._plan, rng, chosen)
+        self._secure = sampler.secure
+        self.running: StoredTree | _Sums | None = None
+        self._reports: ReportRelease | None = None
+        if isinstance(self._plan, ReportStreamPlan):
+            self._reports = self._plan.open(sampler)
+        elif trust.notion == "none":
+            self.running = _Sums(self._plan)
+        else:
+            self.running = StoredTree(self._plan, sampler, seal if sampler.secure else None)
+        self.counts = no_counts(self._plan)
+        self._policy: Policy | None = None
+
+    @property
+    def plan(self) -> StreamPlan:
+        """The calibrated continual release."""
+        return self._plan
+
+    @property
+    def sealed(self) -> bool:
+        """Sums that are not released yet are written down, sealed."""
+        return self._secure and isinstance(self.running, StoredTree)
+
+    def ask(self) -> Batch:
+        """The policy for the next user."""
+        if self._policy is None:
+            self._policy = self.learner.next_policy(self.counts)
+        return Batch(self._policy, 1)
+
+    def encoder(self, users: int) -> Encoder:
+        """The same for every user."""
+        return with_reports(self._plan).encoder()
+
+    def release(
+        self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
+    ) -> PrivateCounts:
+        """Cumulative statistics after these users."""
+        if not isinstance(data, Trajectories):
+            return self._add_reports(np.asarray(data), users)
+        running, plan = self.running, self._plan
+        if running is None:
+            raise UnsupportedError("A stream of reports takes no episodes; encode them first.")
+        for user in range(users):
+            counts = data[user : user + 1].counts(plan.shape, rounding)
+            running.add(flatten(counts, plan.statistics, stationary=plan.stationary))
+        values = running.release().astype(np.float64)
+        return unflatten(values, plan, running.users, secure=sampler.secure)
+
+    def _add_reports(self, reports: IntArray, users: int) -> PrivateCounts:
+        released = self.counts
+        if self._reports is None or reports.ndim != 2 or len(reports) % users:
+            raise UnsupportedError(
+                f"Expected the reports of {users} users, as many rows each, one below the other, "
+                f"got an array of shape {reports.shape}."
+            )
+        for report in np.split(reports, users):
+            released = self._reports.add_report(report)
+        return released
+
+    def learn(self, released: PrivateCounts) -> None:
+        """The next question follows from all users so far."""
+        self.counts = released
+        self._policy = None
+
+    def state(self) -> dict[str, Plain]:
+        """Sums or nodes, what was released last, the learner's memory, the pending policy."""
+        running = self.running.state() if self.running else {}
+        sums = self._reports.sums() if self._reports else running
+        state: dict[str, Any] = {
+            "users": self.counts.users,
+            "sums": {name: part.copy() for name, part in sums.items()},
+            "released": _values(self.counts),
+            "memory": {name: part.copy() for name, part in self.learner.state().items()},
+            "policy": None if self._policy is None else _table(self._policy),
+        }
+        return state
+
+    def restore(self, state: JsonObject) -> None:
+        """Go on from `state`."""
+        users = int(state["users"])
+        if self.running:
+            self.running.restore(state["sums"], users)
+        if self._reports:
+            self._reports.go_on(state["sums"], users)
+        values = np.array(state["released"], np.float64)
+        plan, secure = self._plan, self._secure
+        self.counts = unflatten(values, plan, users, secure=secure) if users else no_counts(plan)
+        self.learner.restore(state["memory"])
+        self._policy = None if state["policy"] is None else _policy(state["policy"])
+
+
+def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
+    """Of central streams one whose memory may be written down, the one with the least noise."""
+    options: Any = {"rhythm": "stream", "episodes": problem.episodes}
+    options["stationary"] = problem.stationary
+    if not isinstance(trust, Central):
+        plan: StreamPlan = trust.calibrate(problem.shape, **options)
+        return plan
+    asked = trust.mechanism
+    if asked not in ("auto", *MECHANISMS):
+        raise UnsupportedError(
+            f"A study keeps its stream on a disk, and one of the mechanism {asked!r} holds exact "
+            f"sums; use mechanism='auto' or {' or '.join(map(repr, MECHANISMS))}."
+        )
+    possible = [asked] if asked != "auto" else list(MECHANISMS[trust.delta == 0 :])
+    if trust.printed:
+        possible = ["tree-laplace"]
+    trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
+    plans: list[StreamPlan] = [one.calibrate(problem.shape, **options) for one in trusts]
+    return on_disk(least_noise(plans, problem.episodes))
+
+
+def _values(counts: PrivateCounts) -> FloatArray:
+    """All statistics in one vector, as `unflatten` takes them."""
+    parts = [counts.transitions, counts.visits, counts.rewards]
+    return np.concatenate([part.ravel() for part in parts if part is not None])
+
+
+def _table(policy: Policy) -> dict[str, Plain]:
+    if isinstance(policy, DeterministicPolicy):
+        return {"actions": policy.actions.tolist()}
+    if isinstance(policy, StochasticPolicy):
+        return {"probabilities": policy.probabilities.tolist()}
+    raise UnsupportedError("A stream learner asks for one policy, not for a mixture.")
+
+
+def _policy(table: JsonObject) -> Policy:
+    if "actions" in table:
+        return DeterministicPolicy(np.array(table["actions"], np.int64))
+    return StochasticPolicy(np.array(table["probabilities"], np.float64))

@@ -1,0 +1,91 @@
+"""The keyed digests that a study keeps of its users' names."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from discreet._spelling import RefusedNameError, digest_of, person, quoted, warn_of_lookalikes
+from discreet._types import WordArray
+from discreet.errors import StudyError
+
+
+def digests_of(users: Iterable[object], key: bytes) -> dict[bytes, str]:
+    """Keyed digest -> name of users of whom none comes twice, in the order of the digests."""
+    found: dict[bytes, str] = {}
+    for user in users:
+        try:
+            name = person(user)
+        except RefusedNameError as error:
+            raise StudyError(f"{error} Nothing was counted.") from None
+        digest = digest_of(name, key)
+        if digest in found:
+            raise seen_before(name)
+        found[digest] = name
+    warn_of_lookalikes(found.values())
+    return dict(sorted(found.items()))
+
+
+def seen_before(name: str) -> StudyError:
+    """The refusal of a user who comes again."""
+    return StudyError(
+        f"User {quoted(name)} has taken part already; a user takes part once, nothing was counted."
+    )
+
+
+# Who has taken part: digests of names, appended batch by batch, looked up in memory.
+#
+# In the file each batch is one run of sorted digests, 16 bytes per user, and is never touched
+# again:
+# an index over all users would be changed in as many places as a batch has users, and in a large
+# study each place is a page of its own to be rewritten. In memory the first eight bytes of every
+# digest are kept in sorted runs, of which equal ones are merged (so there are about as many as the
+# number of users has binary digits). A match of eight bytes is looked up in the file before anybody
+# is refused.
+
+
+SIZE = 16
+"""Bytes of a digest."""
+
+
+class Roll:
+    """The users of a study, by the first half of their digests.
+
+    >>> roll = Roll()
+    >>> roll.add(bytes(16) + bytes([7] * 16))
+    >>> roll.matches(bytes([5] * 16) + bytes([7] * 16)), len(roll)
+    ([1], 2)
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[WordArray] = []
+
+    def __len__(self) -> int:
+        """Users."""
+        return sum(map(len, self._runs))
+
+    def add(self, digests: bytes) -> None:
+        """One more run of sorted digests."""
+        run = _halves(digests)
+        if not len(run):
+            return
+        while self._runs and len(self._runs[-1]) <= 2 * len(run):
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        self._runs.append(run)
+
+    def matches(self, digests: bytes) -> list[int]:
+        """Places of sorted digests whose first half was seen before."""
+        asked = _halves(digests)
+        seen = np.zeros(len(asked), np.bool_)
+        for run in self._runs:
+            at = np.minimum(np.searchsorted(run, asked), len(run) - 1)
+            seen |= run[at] == asked
+        return [int(place) for place in np.flatnonzero(seen)]
+
+
+def split(digests: bytes) -> list[bytes]:
+    """The single digests of a run."""
+    return [digests[i : i + SIZE] for i in range(0, len(digests), SIZE)]
+
+
+def _halves(digests: bytes) -> WordArray:
+    return np.frombuffer(digests, ">u8")[::2].astype(np.uint64)

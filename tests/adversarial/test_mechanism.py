@@ -1,0 +1,439 @@
+"""Releases for adversarial learners: sensitivities, guarantees, noise."""
+
+import itertools
+import math
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.mechanism import (
+    LayeredSize,
+    calibrate_layered,
+    loss_reach,
+    printed_epsilon,
+)
+from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
+from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
+from discreet.mdp import RiverSwim
+from discreet.privacy.accounting.closed_forms import gaussian_delta
+from discreet.privacy.accounting.losses import grid_delta
+from discreet.privacy.mechanisms._cumulative import IndependentNoise
+from discreet.privacy.mechanisms._laws import BoundedLaw
+from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, revealed, tree_levels
+from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.trust import Central, Local, NoPrivacy
+
+SIZE = LayeredSize((1, 4, 4, 4, 4, 4, 1), 2)
+
+
+def all_statistics(size, feedback, shift=0.0):
+    """Every possible user of a tiny problem: trajectory counts, and losses in {0, 1}."""
+    horizon, width, actions = size.padded
+    users = []
+    for path in itertools.product(*(range(w) for w in size.widths)):
+        for choices in itertools.product(range(actions), repeat=horizon):
+            transitions = np.zeros((horizon, width, actions, width))
+            visits = np.zeros((horizon, width, actions))
+            for h in range(horizon):
+                transitions[h, path[h], choices[h], path[h + 1]] = 1
+                visits[h, path[h], choices[h]] = 1
+            pairs = [
+                (h, x, a) for h in range(horizon) for x in range(size.widths[h]) for a in (0, 1)
+            ]
+            seen = (
+                pairs
+                if feedback == "full"
+                else list(zip(range(horizon), path, choices, strict=False))
+            )
+            for bits in itertools.product((0, 1), repeat=len(seen)):
+                losses = np.zeros(visits.shape)
+                for where, bit in zip(seen, bits, strict=True):
+                    losses[where] = bit - shift
+                users.append(np.concatenate([a.ravel() for a in (transitions, visits, losses)]))
+    return np.array(users)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_reach_is_the_largest_change_over_all_pairs_of_users(feedback):
+    size = LayeredSize((1, 2, 1), 2)
+    users = all_statistics(size, feedback)
+    largest = max(np.abs(users - user).sum(axis=1).max() for user in users)
+    squares = max(((users - user) ** 2).sum(axis=1).max() for user in users)
+    reach = 4 * size.horizon + loss_reach(size, feedback, public=False)
+    assert largest == squares == reach
+
+
+@pytest.mark.core
+def test_centred_observed_losses_have_half_the_reach():
+    size = LayeredSize((1, 2, 1), 2)
+    losses = all_statistics(size, "bandit", shift=0.5)[:, -8:]
+    reach = loss_reach(size, "bandit", public=False, centred=True)
+    assert max(np.abs(losses - user).sum(axis=1).max() for user in losses) == reach == 2
+    assert max(((losses - user) ** 2).sum(axis=1).max() for user in losses) == reach
+
+
+def reports(size, feedback, centred):
+    """Every user of a tiny problem whose losses are 0, 1 or between, rounded to integer units."""
+    count = size.pairs if feedback == "full" else size.horizon
+    levels = (0.0, 1.0) if feedback == "full" else (0.0, 0.3337, 1.0)
+    for path in itertools.product(*(range(w) for w in size.widths[:-1])):
+        for choices in itertools.product(range(size.actions), repeat=size.horizon):
+            counts = np.zeros((2, *size.padded))
+            for h in range(size.horizon):
+                counts[:, h, path[h], choices[h]] = 1  # the successor is part of the path
+            for values in itertools.product(levels, repeat=count):
+                units = np.rint(np.array(values) * LOSS_UNITS) - (LOSS_UNITS // 2 if centred else 0)
+                losses = np.zeros(size.padded)
+                if feedback == "full":
+                    losses[0, 0], losses[1] = units[:2], units[2:].reshape(2, 2)
+                else:
+                    losses[range(size.horizon), path, choices] = units
+                yield np.concatenate([counts.ravel(), losses.ravel()])
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("feedback", "centred"), [("full", 0), ("bandit", 0), ("bandit", 1)])
+@pytest.mark.parametrize("trust", [Local(1.0), Central(1.0, mechanism="tree-laplace")])
+def test_no_two_users_can_be_told_apart_by_more_than_epsilon(trust, feedback, centred):
+    """Laplace noise: the sum of |change|/scale over all released numbers, over all pairs."""
+    size = LayeredSize((1, 2, 1) if feedback == "full" else (1, 3, 1), 2)
+    plan = calibrate_layered(
+        trust, size, 1000, feedback=feedback, centred_losses=bool(centred), loss_share=0.5
+    )
+    users = np.array(list(reports(size, feedback, bool(centred))))
+    levels = tree_levels(1000) if isinstance(trust, Central) else 1
+    per_count = per_loss = levels / plan.noise.law.scale
+    if feedback == "bandit":
+        per_loss = LOSS_UNITS / plan.loss_law.scale
+    counts = 2 * math.prod(size.padded)
+    weight = np.full(users.shape[1], per_loss / LOSS_UNITS)
+    weight[:counts] = per_count
+    spent = max((np.abs(users - user) @ weight).max() for user in users)
+    assert spent == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.core
+def test_golden_values_of_the_printed_constants():
+    assert (4 * 6 + 24 * 2) / (3 * 6) == 4.0  # width 4 throughout, X = 24
+    assert printed_epsilon(LayeredSize((4,) * 6 + (1,), 2), 1.0, "full") == pytest.approx(4.0)
+    assert printed_epsilon(SIZE, 0.5, "bandit") == pytest.approx(1.0)
+    ratio = printed_epsilon(SIZE, 1.0, "bandit", episodes=20_000)
+    assert ratio == pytest.approx((4 * 15 / math.log2(20_000) + 2) / 3)
+
+
+@pytest.mark.parametrize(
+    "trust", [Central(1.0, calibration="paper"), Local(1.0, calibration="paper")]
+)
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_printed_constants_say_what_they_deliver(trust, feedback):
+    with pytest.warns(UserWarning, match="deliver epsilon"):
+        plan = calibrate_layered(trust, SIZE, 20_000, feedback=feedback)
+    episodes = 20_000 if isinstance(trust, Central) else None
+    expected = printed_epsilon(SIZE, 1.0, feedback, episodes=episodes)
+    assert plan.guarantee.epsilon == pytest.approx(expected)
+    assert plan.guarantee.claimed is not None
+
+
+@pytest.mark.parametrize("calibration", ["exact", "paper-004"])
+def test_the_central_privatizer_of_004_pads_the_losses_alone(calibration):
+    """Section 5.1: the binary mechanism on counts, the variant of Algorithm 4 on losses."""
+    trust = Central(1.0, mechanism="tree-laplace", calibration=calibration)
+    options = {"feedback": "full"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiscreetWarning)
+        plain = calibrate_layered(trust, SIZE, 1000, **options)
+        padded = calibrate_layered(trust, SIZE, 1000, padded_losses=True, **options)
+    counts, losses = padded.streams()
+    assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
+    assert losses.noise.law.scale == pytest.approx(LOSS_UNITS * counts.noise.law.scale)
+    assert counts.noise.law == plain.noise.law  # padding adds noise, and costs no privacy
+    assert padded.guarantee == plain.guarantee
+    one = padded.noise.law.variance
+    assert padded.noise_variance()["visits"] == pytest.approx(padded.noise.terms(1000) * one)
+    assert padded.noise_variance()["losses"] == pytest.approx(tree_levels(1000) * one)
+    if calibration == "paper-004":
+        assert padded.noise.law.scale == pytest.approx(3 * SIZE.horizon * math.log2(1000))
+
+
+def test_padding_the_losses_alone_needs_a_laplace_tree_that_carries_them():
+    for trust, feedback in (
+        (Central(1.0, 1e-6), "full"),
+        (Central(1.0, mechanism="tree-laplace"), "bandit"),
+        (Local(1.0), "full"),
+    ):
+        with pytest.raises(UnsupportedError, match="padded_losses"):
+            calibrate_layered(trust, SIZE, 1000, feedback=feedback, padded_losses=True)
+
+
+def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
+    trust = Central(1.0, mechanism="tree-laplace")
+    plan = calibrate_layered(trust, SIZE, 64, feedback="full", padded_losses=True)
+    drawn = []
+    for seed in range(60):
+        noise = plan.open(SimulationSampler(np.random.default_rng(seed)))
+        transitions, _, losses = noise.block(64)
+        real, cells = SIZE.real_pairs, SIZE.real_triples
+        drawn.append((losses[:, real].std(axis=1), transitions[:, cells].std(axis=1)))
+    losses, counts = (np.mean([d[i] for d in drawn], axis=0) for i in (0, 1))
+    node = math.sqrt(plan.noise.law.variance)
+    assert losses[31] / node == pytest.approx(math.sqrt(6), rel=0.1)  # one node, five paddings
+    assert counts[31] / node == pytest.approx(1.0, rel=0.1)
+
+
+def test_the_tail_of_laplace_losses_is_the_printed_one():
+    """004, Lemma 5.1: E' = 3H/eps·ln(iota); a Chernoff bound is wider, other noise has no other."""
+    with pytest.warns(UserWarning, match="deliver epsilon"):
+        plan = calibrate_layered(Local(1.0, calibration="paper-004"), SIZE, 500, feedback="bandit")
+    assert plan.loss_tail(1e-6) == pytest.approx(3 * SIZE.horizon * math.log(1e6))
+    assert plan.loss_tail(1e-6) < plan.loss_bound(1e-6)
+    gaussian = calibrate_layered(Central(1.0, 1e-6), SIZE, 500, feedback="bandit")
+    assert gaussian.loss_tail(1e-6) == gaussian.loss_bound(1e-6)
+    quiet = calibrate_layered(NoPrivacy(), SIZE, 500, feedback="bandit")
+    assert quiet.loss_tail(1e-6) == 0.0
+
+
+def test_exact_laplace_spends_exactly_epsilon():
+    plan = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="full")
+    assert plan.noise.law.scale == pytest.approx((24 + 42) * tree_levels(20_000))
+    bandit = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="bandit")
+    counts = 24 * tree_levels(20_000) / bandit.noise.law.scale
+    losses = 12 * LOSS_UNITS / bandit.loss_law.scale
+    assert counts + losses == pytest.approx(1.0)
+    local = calibrate_layered(Local(2.0), SIZE, 20_000, feedback="bandit")
+    assert 24 / local.noise.law.scale + 12 * LOSS_UNITS / local.loss_law.scale == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("mechanism", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
+def test_gaussian_noise_composes_to_the_promise(mechanism):
+    trust = Central(1.0, 1e-6, mechanism=mechanism)
+    plan = calibrate_layered(trust, SIZE, 20_000, feedback="bandit")
+    if mechanism == "toeplitz":
+        counts = 24 / plan.noise.sigma**2
+    elif mechanism == "tree-gaussian":
+        counts = 24 * tree_levels(20_000) / plan.noise.law.sigma**2
+    else:
+        counts = 24 * (revealed(plan.noise)[0] / plan.noise.law.sigma) ** 2
+    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / plan.loss_law.sigma) ** 2)
+    delta = gaussian_delta(1.0, ratio, 1.0)
+    assert 0.95e-6 < delta <= 1e-6 * (1 + 1e-6)
+    assert plan.guarantee.epsilon == 1.0
+
+
+@pytest.mark.parametrize(
+    "trust",
+    [
+        Central(10.0, 1e-6),
+        Central(1.0, 1e-6),
+        Central(1.0, 1e-6, mechanism="tree-gaussian"),
+        Central(1.0, 1e-6, mechanism="tree-honaker"),
+        Central(1.0, 1e-6, mechanism="tree-iid"),
+        Central(1.0, mechanism="tree-iid"),
+        Local(1.0),
+    ],
+)
+def test_losses_in_units_carry_the_same_noise(trust):
+    plan = calibrate_layered(trust, SIZE, 1000, feedback="full")
+    units = in_loss_units(plan.noise)
+    for episode in (1, 7, 1000):
+        wanted = plan.noise.variance(episode) * LOSS_UNITS**2
+        assert units.variance(episode) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_noise_blocks_have_the_stated_spread_and_leave_padding_alone():
+    plan = calibrate_layered(Central(1.0, 1e-6), SIZE, 2000, feedback="full")
+    stream = plan.open(SimulationSampler(np.random.default_rng(0)))
+    transitions, visits, losses = (
+        np.concatenate(parts) for parts in zip(*(stream.block(n) for n in (700, 1300)), strict=True)
+    )
+    assert transitions.shape == (2000, 6, 4, 2, 4)
+    assert not transitions[:, 0, 1:].any() and not losses[:, 0, 1:].any()
+    assert not transitions[:, 5, :, :, 1:].any()
+    std = math.sqrt(plan.noise.variance(2000))
+    for values in (transitions[-1], visits[-1], losses[-1]):
+        present = values[values != 0]
+        # chi-square with at least 40 degrees of freedom: a factor 2 has probability < 1e-6
+        assert 0.5 < present.std() / std < 1.6
+
+
+@pytest.mark.parametrize("trust", [Central(1.0, 1e-6), Central(1.0), Local(1.0)], ids=str)
+@pytest.mark.parametrize("centred", [False, True])
+def test_observed_losses_carry_fresh_noise_of_the_stated_size(trust, centred):
+    """One draw per episode and pair, none of them shared over time or over pairs."""
+    options = {"feedback": "bandit", "centred_losses": centred}
+    plan = calibrate_layered(trust, SIZE, 400, **options)
+    _, _, losses = plan.open(SimulationSampler(np.random.default_rng(1))).block(400)
+    pairs = losses.reshape(400, -1)
+    pairs = pairs[:, pairs.any(axis=0)]
+    assert pairs.shape[1] == SIZE.pairs
+    assert pairs.std() == pytest.approx(plan.loss_std, rel=0.1)
+    over_time = (pairs[1:] * pairs[:-1]).mean() / pairs.var()
+    across = np.abs(np.corrcoef(pairs.T) - np.eye(pairs.shape[1])).max()
+    assert abs(over_time) < 0.1
+    assert across < 0.4
+
+
+def test_public_losses_protect_trajectories_only():
+    public = calibrate_layered(Central(1.0), SIZE, 1000, feedback="full", public_losses=True)
+    assert public.noise.law.scale == pytest.approx(24 * tree_levels(1000))
+    assert "losses are public" in public.guarantee.assumptions[-1]
+    _, _, losses = public.open(SimulationSampler(np.random.default_rng(0))).block(10)
+    assert not losses.any()
+    bandit = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", public_losses=True)
+    assert bandit.loss_law is None and bandit.loss_std == 0 and bandit.loss_bound(0.1) == 0
+
+
+@pytest.mark.core
+def test_no_privacy_is_silent():
+    size = LayeredSize.of(LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6)))
+    assert size == SIZE and size.pairs == 42
+    plan = calibrate_layered(NoPrivacy(), size, 100, feedback="full")
+    assert not plan.error_bounds(0.01, np.arange(1, 4)).any() and not plan.rounds_losses
+    assert not any(a.any() for a in plan.open(SimulationSampler(np.random.default_rng(0))).block(5))
+
+
+def test_mechanisms_without_additive_noise_are_refused():
+    with pytest.raises(UnsupportedError, match="additive noise"):
+        calibrate_layered(Local(1.0, mechanism="one-step"), SIZE, 100, feedback="full")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_any_share_of_the_budget_spends_all_of_it(share):
+    plan = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", loss_share=share)
+    spent = 24 / plan.noise.law.scale + 12 * LOSS_UNITS / plan.loss_law.scale
+    assert 1 - 0.05 < spent <= 1 + 1e-9
+    gaussian = calibrate_layered(
+        Central(1.0, 1e-6), SIZE, 1000, feedback="bandit", loss_share=share
+    )
+    noise = gaussian.noise
+    counts = 24 / noise.sigma**2
+    ratio = math.sqrt(counts + 12 * (LOSS_UNITS / gaussian.loss_law.sigma) ** 2)
+    assert gaussian_delta(1.0, ratio, 1.0) <= 1e-6 * (1 + 1e-6)
+
+
+def steps_of(horizon):
+    return LayeredSize((1, *[2] * (horizon - 1), 1), 2)
+
+
+REFUTED = [(1, 40, 1e-6), (2, 40, 1e-6), (1, 20, 1e-3), (2, 20, 1e-6), (6, 20, 1e-3)]
+NEIGHBOURS = [
+    (1, 39, 1e-6),
+    (1, 41, 1e-6),
+    (3, 40, 1e-6),
+    (1, 21, 1e-3),
+    (6, 21, 1e-3),
+    (6, 1, 1e-6),
+]
+
+
+@pytest.mark.parametrize(("horizon", "epsilon", "delta"), REFUTED + NEIGHBOURS)
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedback):
+    """Taken for one Gaussian release, the first five (bandit) break their promise by up to 7%."""
+    pytest.importorskip("flint")
+    from discreet.privacy.certificates.distributions import (
+        Layers,
+        layered_delta,
+        layered_refutation,
+    )
+
+    size = steps_of(horizon)
+    trust = Local(epsilon, delta, mechanism="gaussian")
+    plan = calibrate_layered(trust, size, 100, feedback=feedback)
+    sigma = plan.noise.law.sigma
+    moved = Layers(
+        count_sigma=sigma,
+        counts=4 * horizon,
+        loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
+        loss_shift=LOSS_UNITS,
+        losses=2 * horizon if feedback == "bandit" else size.pairs,
+    )
+    assert 0.9 * delta < layered_delta(moved, epsilon) <= delta  # kept, and not wasteful
+    less = replace(moved, count_sigma=sigma * 0.98, loss_sigma=moved.loss_sigma * 0.98)
+    assert layered_refutation(less, epsilon) > delta
+
+
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_trees_with_losses_are_certified(feedback):
+    pytest.importorskip("flint")
+    from discreet.privacy.certificates.distributions import Layers, layered_delta
+
+    trust = Central(40.0, 1e-6, mechanism="tree-gaussian")
+    plan = calibrate_layered(trust, steps_of(1), 4, feedback=feedback)
+    levels, sigma = tree_levels(4), plan.noise.law.sigma
+    moved = Layers(
+        count_sigma=sigma,
+        counts=4 * levels,
+        loss_sigma=plan.loss_law.sigma if plan.loss_law else sigma * LOSS_UNITS,
+        loss_shift=LOSS_UNITS,
+        losses=2 if feedback == "bandit" else 2 * levels,
+    )
+    assert 0.95e-6 < layered_delta(moved, 40) <= 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 20.0, 60.0])
+@pytest.mark.parametrize("feedback", ["full", "bandit"])
+def test_toeplitz_with_losses_keeps_its_promise(epsilon, feedback):
+    """Once more from the definition: continuous noise, the grid's cost, the losses' slack."""
+    plan = calibrate_layered(Central(epsilon, 1e-6), SIZE, 1000, feedback=feedback)
+    noise, squares, slack, cells = plan.noise, 24 / plan.noise.sigma**2, 0.0, 24
+    if plan.loss_law:
+        squares += 12 * (LOSS_UNITS / plan.loss_law.sigma) ** 2
+        slack = 12 * LOSS_UNITS / plan.loss_law.sigma**2
+    else:
+        finer = in_loss_units(noise)
+        assert finer.sigma == pytest.approx(LOSS_UNITS * noise.sigma, rel=1e-12)
+        assert finer.factors.column_square() <= 1
+        squares, cells = squares + 42 / noise.sigma**2, 24 + 42
+    lost = grid_delta(noise.steps, cells * 1000, epsilon)
+    delta = gaussian_delta(1.0, math.sqrt(squares), epsilon - slack) + lost
+    if epsilon < 60:
+        assert 0.9e-6 < delta <= 1e-6
+    else:  # concentrated privacy takes over
+        rho = squares / 2
+        assert rho + 2 * math.sqrt(rho * math.log(1e6)) <= epsilon
+
+
+def test_noise_that_nothing_is_known_about_is_refused():
+    bounded = IndependentNoise(episodes=10, law=BoundedLaw(50))
+    with pytest.raises(UnsupportedError, match="has no scale"):
+        in_loss_units(bounded)
+    shares = Shares(counts=4, losses=2, stream=6, once=6.0)
+    with pytest.raises(UnsupportedError, match="bounded"):
+        together(bounded, Local(1.0), shares)
+
+    class Unknown(IndependentNoise.__base__):
+        variance = bound = start = None
+
+    with pytest.raises(UnsupportedError, match="Unknown"):
+        in_loss_units(Unknown(episodes=3))
+    with pytest.raises(UnsupportedError, match="Unknown"):
+        together(Unknown(episodes=3), Local(1.0), shares)
+
+
+def test_pure_epsilons_add_up_exactly():
+    for epsilon, share in itertools.product((0.1, 0.7, 1, 3), (0.2, 1 / 3, 0.8)):
+        plan = calibrate_layered(Local(epsilon), SIZE, 10, feedback="bandit", loss_share=share)
+        spent = Fraction(24) / Fraction(plan.noise.law.scale)
+        spent += Fraction(12 * LOSS_UNITS) / Fraction(plan.loss_law.scale)
+        assert spent <= min(Fraction(str(epsilon)), Fraction(epsilon))
+        assert spent > Fraction(epsilon) * (1 - Fraction(1, 10**12))
+
+
+def test_streamed_losses_lie_on_a_grid_that_adds_exactly():
+    plan = calibrate_layered(Central(1.0, 1e-6), SIZE, 50, feedback="full")
+    _, _, losses = plan.open(SimulationSampler(np.random.default_rng(0))).block(50)
+    for total in (3 / 1024, 1e6 + 5 / 1024):
+        assert np.array_equal((losses + total) - total, losses)
+
+
+@pytest.mark.parametrize("share", [0, 1, -1, 1.5, 1e-9, float("nan")])
+def test_a_share_that_leaves_nothing_is_refused_in_one_sentence(share):
+    with pytest.raises(InvalidInputError, match=f"Expected loss_share .*got loss_share={share}"):
+        calibrate_layered(
+            Central(1, 1e-6), LayeredSize((1, 2, 1), 2), 10, feedback="bandit", loss_share=share
+        )

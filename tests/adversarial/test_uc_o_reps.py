@@ -1,0 +1,104 @@
+"""Private-UC-O-REPS: its rate, its settings, and that it follows the losses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet._seeds import RunSeeds
+from discreet.adversarial.losses import stochastic_losses
+from discreet.adversarial.uc_o_reps import (
+    SPECS,
+    UcOReps,
+    UcORepsSettings,
+    learning_rate,
+    run,
+)
+from discreet.adversarial.world import make_world
+from discreet.errors import UnknownNameError
+from discreet.privacy.trust import Central, NoPrivacy
+from helpers.layers import random_layered
+
+MDP = random_layered(0, (1, 3, 2, 1))
+"""Six states that act, two actions: XA = 12, H = 3."""
+
+
+def world(episodes=100, **settings):
+    chosen = UcORepsSettings.choose(settings)
+    return make_world(
+        MDP, NoPrivacy(), episodes, RunSeeds(0), chosen, feedback="full", losses="stochastic"
+    )
+
+
+def test_the_rate_is_that_of_the_theorem():
+    assert learning_rate(world(100)) == pytest.approx(math.sqrt(math.log(12 / 3) / 100))
+    assert learning_rate(world(400)) == pytest.approx(learning_rate(world(100)) / 2)
+
+
+def test_one_pair_per_layer_still_has_a_rate():
+    """ln(XA/H) would be zero."""
+    single = random_layered(1, (1, 1, 1), 1)
+    made = make_world(
+        single, NoPrivacy(), 50, RunSeeds(0), UcORepsSettings(), feedback="full",
+        losses="stochastic",
+    )  # fmt: skip
+    assert learning_rate(made) == pytest.approx(math.sqrt(1e-3 / 50))
+
+
+@pytest.mark.core
+def test_practical_constants_unless_asked_otherwise():
+    assert UcORepsSettings.choose({}).to_dict()["constants"] == "practical"
+    assert UcORepsSettings.choose({}).rate == 2.0
+    assert UcORepsSettings.theory().rate == 1.0
+    practical = UcORepsSettings.practical()
+    assert (practical.confidence, practical.rate, practical.error) == (0.01, 2.0, 1.0)
+    assert UcORepsSettings.practical(rate=5.0).rate == 5.0
+    assert UcORepsSettings().budget_of_losses == pytest.approx(1 / 3)
+    assert not UcORepsSettings().centred
+    with pytest.raises(UnknownNameError, match="loss_share"):
+        UcORepsSettings.choose({"loss_share": 0.5})
+
+
+def test_a_learner_starts_uniform_with_open_boxes():
+    learner = UcOReps(world(), UcORepsSettings(rate=3.0))
+    assert (learner.policy == 0.5).all()
+    assert not learner.boxes.lower.any()
+    assert learner.rate == pytest.approx(3.0 * learning_rate(world()))
+    assert learner.shown_settings()["learning_rate"] == learner.rate
+
+
+def test_the_roster_runs_it_by_its_name():
+    spec = SPECS["private-uc-o-reps"]
+    assert spec.name == UcOReps.name
+    assert spec.rhythm == "adversarial"
+    assert spec.settings_type is UcORepsSettings
+    result = spec.run(MDP, NoPrivacy(), 60, RunSeeds(1))
+    assert result.learner == UcOReps.name
+    assert result.settings["constants"] == "practical"
+    bound = spec.bounds["central"]
+    assert bound(4, 2, 3, 100.0, 1.0) > bound(4, 2, 3, 100.0, 2.0) > 0
+
+
+def test_the_policy_ends_where_the_losses_are_small():
+    """Action 1 costs nothing, action 0 everything: it is played nearly always in the end."""
+    means = np.zeros(MDP.shape.visits)
+    means[..., 0] = 1.0
+    losses = stochastic_losses(MDP, 600, means=means, seed=2)
+    result = run(MDP, NoPrivacy(), 600, RunSeeds(2), losses=losses, constants="practical")
+    assert (result.policy.probabilities[..., 1][MDP.present] > 0.95).all()
+    assert result.final_regret < 0.2 * result.extras["uniform_regret"]
+
+
+def test_padding_of_the_last_policy_is_uniform():
+    result = run(MDP, NoPrivacy(), 60, RunSeeds(3))
+    probabilities = np.asarray(result.policy.probabilities)
+    np.testing.assert_allclose(probabilities[~MDP.present], 0.5)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1.0)
+
+
+def test_a_private_run_says_its_mechanism_and_noise():
+    result = run(MDP, Central(1.0, 1e-6), 60, RunSeeds(4))
+    assert result.mechanism not in ("", "auto")
+    assert result.noise
+    assert min(result.noise.values()) > 0.0
+    assert result.extras["newton_steps_per_episode"] > 0

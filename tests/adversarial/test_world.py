@@ -1,0 +1,202 @@
+"""The adversarial learners: regret, invariances, zero losses, bad input."""
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet._seeds import RunSeeds
+from discreet.adversarial import uc_o_reps, uob_lbps
+from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.losses import LossSequence, stochastic_losses, switching_losses
+from discreet.adversarial.occupancy import Boxes
+from discreet.adversarial.uob_lbps import estimate_losses
+from discreet.adversarial.users import add_layered_user, no_layered_counts
+from discreet.adversarial.world import (
+    AdversarialSettings,
+    checked_losses,
+    expected_loss,
+    least_loss,
+    make_world,
+    update_boxes,
+)
+from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
+from discreet.mdp import RiverSwim
+from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
+from helpers.layers import all_policies, random_layered
+
+LEARNERS = {"private-uc-o-reps": uc_o_reps.run, "private-uob-lbps": uob_lbps.run}
+
+
+@pytest.mark.core
+def test_the_comparator_is_the_best_of_all_fixed_policies():
+    mdp = random_layered(0)
+    total = stochastic_losses(mdp, 50, seed=1).total()
+    values = [expected_loss(mdp.transitions, mdp.widths, p, total) for p in all_policies(mdp)]
+    assert least_loss(mdp.transitions, mdp.widths, total) == pytest.approx(min(values))
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_regret_is_exact_and_beats_the_uniform_policy(name):
+    mdp, episodes = random_layered(1), 3000
+    losses = stochastic_losses(mdp, episodes, seed=2)
+    result = LEARNERS[name](
+        mdp, NoPrivacy(), episodes, RunSeeds(0), losses=losses, constants="practical"
+    )
+    assert result.regret.episodes[-1] == episodes
+    assert result.extras["largest_gap"] < 1e-6
+    assert result.final_regret < 0.5 * result.extras["uniform_regret"]
+    uniform = np.full(mdp.shape.visits, 0.5)
+    first = losses.block(0, 1)[0]
+    start = expected_loss(mdp.transitions, mdp.widths, uniform, first)
+    assert result.regret.values[0] == pytest.approx(
+        start - least_loss(mdp.transitions, mdp.widths, first)
+    )
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("trust", [Central(5.0, 1e-6), Central(5.0), Local(20.0)])
+def test_every_trust_model_runs_with_its_certificate(name, trust):
+    mdp = random_layered(2)
+    result = discreet.learn(
+        RiverSwim(states=3, horizon=3), learner=name, trust=trust, episodes=300, losses="switching"
+    )
+    assert result.guarantee.notion == trust.notion and result.guarantee.epsilon == trust.epsilon
+    assert result.extras["largest_gap"] < 1e-6
+    assert result.learner == name
+    again = LEARNERS[name](mdp, trust, 200, RunSeeds(3, 1), losses="drifting")
+    same = LEARNERS[name](mdp, trust, 200, RunSeeds(3, 1), losses="drifting")
+    np.testing.assert_array_equal(again.regret.values, same.regret.values)
+    np.testing.assert_array_equal(again.policy.probabilities, same.policy.probabilities)
+
+
+def zero_losses(estimator, episodes=4000):
+    mdp = LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6))
+    nothing = stochastic_losses(mdp, episodes, means=np.zeros(mdp.shape.visits))
+    result = uob_lbps.run(
+        mdp, Central(1.0), episodes, RunSeeds(0), losses=nothing, loss_estimator=estimator,
+        constants="theory",
+    )  # fmt: skip
+    return float(result.policy.probabilities.max(axis=-1)[mdp.present].mean())
+
+
+def test_zero_losses_leave_the_centred_policy_near_uniform():
+    assert zero_losses("centred") < 0.6
+
+
+def test_zero_losses_make_the_printed_policy_collapse():
+    assert zero_losses("paper") > 0.8
+
+
+@pytest.mark.core
+def test_estimators_by_hand():
+    noise, loss = np.array([[[-3.0, 0.25]]]), np.array([[[0.0, 0.5]]])  # of the pair visited
+    bounds, widths, out = np.array([[[0.5, 0.25]]]), np.array([1, 1]), np.zeros((1, 1, 2))
+    estimate_losses(noise + loss - [[[0.0, 0.5]]], bounds, widths, 2.0, True, out)
+    np.testing.assert_allclose(out, [[[-2.5 / 0.5, 0.25 / 0.25]]])
+    estimate_losses(noise + loss, bounds, widths, 2.0, False, out)
+    np.testing.assert_allclose(out, [[[0.0, (2.75 / 5) / 0.25]]])
+
+
+@pytest.mark.core
+def test_confidence_boxes_by_hand():
+    shape = (1, 2, 1, 2)
+    counts = no_layered_counts(shape)
+    counts.transitions[0, 0, 0], counts.visits[0, 0, 0] = (30.0, 70.0), 100.0
+    boxes = Boxes(np.array([1, 2]), np.zeros(shape), np.zeros(shape))
+    update_boxes(counts, 0.0, 2.0, 1.0, boxes)
+    width = np.sqrt(2 * 0.3 * 0.7 * 2 / 100) + 14 / 100
+    np.testing.assert_allclose(boxes.lower[0, 0, 0], [0.3 - width, 0.7 - width])
+    np.testing.assert_allclose(boxes.upper[0, 0, 0], [0.3 + width, min(0.7 + width, 1)])
+    # with E = 8: consistent counts (30, 70), then 8/4 each, as (5.2) says
+    update_boxes(counts, 8.0, 2.0, 1e-9, boxes)
+    np.testing.assert_allclose(boxes.lower[0, 0, 0], [32 / 104, 72 / 104], atol=1e-6)
+    counts.visits[:] = counts.transitions[:] = 0
+    update_boxes(counts, 0.0, 2.0, 1.0, boxes)
+    np.testing.assert_array_equal(boxes.lower[0, 0, 0], [0, 0])
+    # the whole beta_k: (4E + 7 ln iota)/N~ outside of the root, N~ with the E/2 of (5.2)
+    counts.transitions[0, 0, 0], counts.visits[0, 0, 0] = (30_000.0, 70_000.0), 100_000.0
+    update_boxes(counts, 8.0, 2.0, 1.0, boxes)
+    N, P = 100_004, np.array([30_002, 70_002]) / 100_004
+    beta = np.sqrt(2 * P * (1 - P) * 2 / N) + (4 * 8 + 7 * 2) / N
+    np.testing.assert_allclose(boxes.upper[0, 0, 0] - boxes.lower[0, 0, 0], 2 * beta)
+
+
+def test_true_transitions_stay_inside_the_boxes():
+    """Lemma 3.1 on a private stream: the true P is in every box (failure < 1e-6 here)."""
+    mdp = random_layered(5)
+    world = make_world(
+        mdp, Central(1.0, 1e-6), 400, RunSeeds(0), AdversarialSettings(),
+        feedback="full", losses="stochastic",
+    )  # fmt: skip
+    uniform = np.full(mdp.shape.visits, 0.5)
+    boxes = Boxes(
+        mdp.widths.copy(), np.zeros(mdp.shape.transitions), np.ones(mdp.shape.transitions)
+    )
+    for block in world.blocks():
+        for k in range(len(block.losses)):
+            add_layered_user(block.users, k, uniform)
+            update_boxes(block.users.public, block.errors[k], world.log_iota, 1.0, boxes)
+            inside = (boxes.lower <= mdp.transitions + 1e-12) & (
+                mdp.transitions <= boxes.upper + 1e-12
+            )
+            assert inside[mdp.transitions > 0].all()
+
+
+class TooLarge(LossSequence):
+    def __init__(self, mdp, episodes):
+        self.mdp, self.episodes = mdp, episodes
+
+    def _losses(self, first, last):
+        return np.full((last - first, *self.mdp.shape.visits), 1.5)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", LEARNERS)
+def test_bad_input_gets_one_clear_sentence(name):
+    mdp, run = random_layered(0), LEARNERS[name]
+    with pytest.raises(InvalidInputError, match="more episodes than pairs"):
+        run(mdp, NoPrivacy(), 14, RunSeeds(0))
+    with pytest.raises(InvalidInputError, match=r"losses in \[0, 1\], got 1\.5 in episode 0"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=TooLarge(mdp, 100))
+    with pytest.raises(InvalidInputError, match="a sequence of 50"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=stochastic_losses(mdp, 50))
+    other = random_layered(0, widths=(1, 2, 3, 1))
+    with pytest.raises(InvalidInputError, match="widths"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=switching_losses(other, 100))
+    with pytest.raises(InvalidInputError, match="losses"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses="kind")
+    with pytest.raises(UnknownNameError, match="did you mean 'confidence'"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), confidense=1.0)
+    with pytest.raises(InvalidInputError, match="rate > 0"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), rate=-1.0)
+    with pytest.raises(UnsupportedError, match="shuffle"):
+        discreet.learn(
+            RiverSwim(states=3, horizon=3), learner=name, trust=Shuffle(1.0, 1e-6), episodes=100
+        )
+
+
+@pytest.mark.core
+def test_layers_with_loops_are_refused():
+    moves = np.zeros((3, 1, 3))
+    moves[0, 0, 1] = 1
+    moves[1, 0, 0] = 1
+    with pytest.raises(InvalidInputError, match="from each layer to the next"):
+        LayeredMDP.from_states(transitions=moves, layers=[0, 1, 2])
+
+
+@pytest.mark.core
+def test_losses_not_a_number_are_refused():
+    with pytest.raises(InvalidInputError, match="in episode 7"):
+        checked_losses(np.full((1, 1, 1, 1), np.nan), 7)
+
+
+def test_public_losses_carry_no_loss_noise():
+    mdp = random_layered(3)
+    private, public = (
+        uc_o_reps.run(
+            mdp, Central(1.0, 1e-6), 1500, RunSeeds(0), public_losses=flag, constants="practical"
+        )
+        for flag in (False, True)
+    )
+    assert public.final_regret < private.final_regret
+    assert any("public" in text for text in public.guarantee.assumptions)
