@@ -17,7 +17,7 @@ def run(quick: bool) -> list[dict]:
     from discreet.privacy.mechanisms.registry import mechanisms
     from discreet.privacy.trust import Central, Local
 
-    trusts = [Central(1, 1e-6, mechanism=name) for name in mechanisms("central", "stream")]
+    trusts = [Central(1, 1e-6, mechanism=name) for name in mechanisms("central", "continual")]
     trusts += [Local(1, mechanism=name) for name in ("laplace", "randomized-response", "one-step")]
     return [_release(trust, 5 if quick else 15) for trust in trusts]
 
@@ -27,7 +27,7 @@ def _release(trust, repeats: int) -> dict:
     from discreet.privacy.sampling.samplers import SimulationSampler
 
     shape = Shape(states=6, actions=2, horizon=20)
-    plan = trust.calibrate(shape, rhythm="stream", episodes=EPISODES)
+    plan = trust.calibrate(shape, schedule="continual", episodes=EPISODES)
     release = [plan.open(SimulationSampler(np.random.default_rng(0)))]
 
     def block() -> None:

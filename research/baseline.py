@@ -32,10 +32,10 @@ from discreet.privacy.trust import make_trust
 
 FILE = Path(__file__).with_suffix(".json")
 SEEDS = (0, 1, 2)
-EPISODES = {"batch": 30_000, "stream": 600, "adversarial": 600}
+EPISODES = {"batch": 30_000, "continual": 600, "adversarial": 600}
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "batch": ({}, {"stationary": True}),
-    "stream": ({"stationary": False}, {"stationary": True}, {"constants": "theory"}),
+    "continual": ({"stationary": False}, {"stationary": True}, {"constants": "theory"}),
     "adversarial": ({"losses": "stochastic"}, {"losses": "switching"}),
 }
 REFUSED = "refused"
@@ -76,9 +76,9 @@ def runs() -> Iterator[tuple[str, dict[str, Any]]]:
     """A name, and what `discreet.learn` takes beside the problem and its variants."""
     for name in learner_names():
         spec = get_learner(name)
-        rhythm = "batch" if spec.rhythm == "batch" else "stream"
+        schedule = "batch" if spec.schedule == "batch" else "continual"
         for trust in spec.trusts:
-            for mechanism in ["auto", *mechanisms(trust, rhythm)]:
+            for mechanism in ["auto", *mechanisms(trust, schedule)]:
                 budget = {"epsilon": 1.0, "delta": 1e-5, "mechanism": mechanism}
                 model = make_trust(trust, **({} if trust == "none" else budget))
                 if trust != "none" or mechanism == "auto":
@@ -93,14 +93,14 @@ def digest(how: dict[str, Any], seed: int) -> str:
     """Of the results of one seed, in all variants; a refusal is a result, too."""
     paper = how.get("paper")
     learner = get_preset(paper).learner if paper else how["learner"]
-    rhythm = get_learner(learner).rhythm
+    schedule = get_learner(learner).schedule
     budget = {"epsilon": 3.0} if paper else {}
     mdp = discreet.make("RiverSwim", states=3, horizon=4)
     kept, refused = hashlib.sha256(), 0
-    for variant in VARIANTS[rhythm]:
+    for variant in VARIANTS[schedule]:
         try:
             result = discreet.learn(
-                mdp, episodes=EPISODES[rhythm], seed=seed, **how, **budget, **variant
+                mdp, episodes=EPISODES[schedule], seed=seed, **how, **budget, **variant
             )
         except discreet.errors.UnsupportedError:
             refused += 1
@@ -111,7 +111,7 @@ def digest(how: dict[str, Any], seed: int) -> str:
         for array in numbers((*parts, result.noise, result.extras)):
             kept.update(f"{array.dtype}{array.shape}".encode())
             kept.update(array.tobytes())
-    return REFUSED if refused == len(VARIANTS[rhythm]) else kept.hexdigest()[:16]
+    return REFUSED if refused == len(VARIANTS[schedule]) else kept.hexdigest()[:16]
 
 
 def numbers(value: Any) -> Iterable[np.ndarray]:

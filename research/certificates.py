@@ -24,7 +24,7 @@ def batch(trust, horizon, **options):
 
 def stream(trust, horizon, episodes, *, stationary=False):
     """The same for a stream."""
-    return batch(trust, horizon, rhythm="stream", episodes=episodes, stationary=stationary)
+    return batch(trust, horizon, schedule="continual", episodes=episodes, stationary=stationary)
 
 
 def layered(horizon, epsilon, delta):

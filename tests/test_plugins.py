@@ -132,7 +132,7 @@ def Passage(*, length: int = 2):
     return Corridor(length=length, horizon=2)
 
 register_environment("Passage", Passage)
-register(LearnerSpec(name="mine", summary="mine", paper="", rhythm="batch", trusts=("none",),
+register(LearnerSpec(name="mine", summary="mine", paper="", schedule="batch", trusts=("none",),
                      make=ExploreThenCommit))
 """
 
@@ -224,7 +224,7 @@ def test_a_broken_mechanism_is_named_and_hides_no_other(tmp_path, monkeypatch, l
 def test_an_entry_point_of_a_mechanism_says_who_uses_it_when(name):
     from discreet.privacy.mechanisms.registry import _of_plugin
 
-    with pytest.raises(InvalidInputError, match=r"named trust\.rhythm\.name"):
+    with pytest.raises(InvalidInputError, match=r"named trust\.schedule\.name"):
         _of_plugin(name, "somewhere:Mine")
     with pytest.raises(InvalidInputError, match="takes the name of one that discreet ships"):
         _of_plugin("central.batch.gaussian", "somewhere:Mine")

@@ -21,7 +21,9 @@ def test_environments_say_the_same_whether_they_are_read_or_run(name):
     assert _sources.defaults(MODULES[name], name) == spec.parameters
 
 
-@pytest.mark.parametrize("mechanism", everything(), ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
+@pytest.mark.parametrize(
+    "mechanism", everything(), ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}"
+)
 def test_mechanisms_say_the_same_whether_they_are_read_or_run(mechanism):
     assert mechanism.summary == (inspect.getdoc(mechanism.load()) or "").split("\n")[0]
 

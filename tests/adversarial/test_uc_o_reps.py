@@ -70,7 +70,7 @@ def test_a_learner_starts_uniform_with_open_boxes():
 def test_the_roster_runs_it_by_its_name():
     spec = SPECS["private-uc-o-reps"]
     assert spec.name == UcOReps.name
-    assert spec.rhythm == "adversarial"
+    assert spec.schedule == "adversarial"
     assert spec.settings_type is UcORepsSettings
     result = spec.run(MDP, NoPrivacy(), 60, RunSeeds(1))
     assert result.learner == UcOReps.name

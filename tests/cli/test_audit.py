@@ -13,7 +13,7 @@ def test_json_for_scripts(capsys):
     results = json.loads(capsys.readouterr().out)["results"]
     exact = [row for row in results if row["calibration"] == "exact"]
     assert all(row["holds"] and row["claimed"] == {"epsilon": 1, "delta": 0} for row in exact)
-    assert {row["kind"] for row in exact} == {"stream", "stationary", "vector", "layered"}
+    assert {row["kind"] for row in exact} == {"continual", "stationary", "vector", "layered"}
     assert {"add", "block", "add (256 releases, secure)"} <= {row["path"] for row in exact}
     [paper] = [row for row in results if row["calibration"] == "paper"]
     assert not paper["holds"] and paper["exact_epsilon"] == pytest.approx(2)

@@ -11,21 +11,23 @@ def test_all_trust_models_side_by_side(discreet):
     code, out, err = discreet("calibrate", *SMALL)
     assert (code, err) == (0, "")
     assert "Noise on one counter after 2,000 users" in out
-    for word in ("central", "shuffle", "local", "batch", "stream", "(1, 1e-06)-SDP"):
+    for word in ("central", "shuffle", "local", "batch", "continual", "(1, 1e-06)-SDP"):
         assert word in out
     rows = json.loads(discreet("calibrate", *SMALL, "--json")[1])["results"]
-    assert [(row["trust"], row["rhythm"]) for row in rows] == [
+    assert [(row["trust"], row["schedule"]) for row in rows] == [
         ("central", "batch"),
         ("shuffle", "batch"),
         ("local", "batch"),
-        ("central", "stream"),
-        ("local", "stream"),
+        ("central", "continual"),
+        ("local", "continual"),
     ]
 
 
-def test_one_rhythm_only(discreet):
-    rows = json.loads(discreet("calibrate", *SMALL, "--rhythm", "stream", "--json")[1])["results"]
-    assert {row["rhythm"] for row in rows} == {"stream"}
+def test_one_schedule_only(discreet):
+    rows = json.loads(discreet("calibrate", *SMALL, "--schedule", "continual", "--json")[1])[
+        "results"
+    ]
+    assert {row["schedule"] for row in rows} == {"continual"}
 
 
 def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
@@ -100,8 +102,8 @@ def test_fewer_honest_users_need_more_noise(discreet):
     [
         (["--trust", "centrl"], "did you mean 'central'"),
         (["--mechanism", "laplace"], "give --trust as well"),
-        (["--rhythm", "daily"], "rhythm='daily'"),
-        (["--trust", "shuffle", "--rhythm", "stream"], "Shuffle has no stream release"),
+        (["--schedule", "daily"], "schedule='daily'"),
+        (["--trust", "shuffle", "--schedule", "continual"], "Shuffle has no stream release"),
         (["--epsilon", "0"], "epsilon > 0"),
         (["--delta", "2"], "delta"),
         (["--users", "0"], "integer >= 1"),
@@ -136,7 +138,7 @@ def test_a_mechanism_for_streams_only_is_a_stream(discreet, users, least, most):
     arguments = ("--trust", "central", "--mechanism", "toeplitz", "--users", users, "--json")
     code, out, _ = discreet("calibrate", *arguments)
     row = json.loads(out)
-    assert (code, row["rhythm"], row["mechanism"]) == (0, "stream", "toeplitz")
+    assert (code, row["schedule"], row["mechanism"]) == (0, "continual", "toeplitz")
     assert least < row["noise_std"]["transitions"] <= most
 
 

@@ -181,7 +181,7 @@ SIZES = ("--states", "2", "--actions", "2")
     "command",
     [
         ("calibrate", *SIZES, "--horizon", "2", "--trust", "central"),
-        ("calibrate", *SIZES, "--horizon", "2", "--rhythm", "batch"),
+        ("calibrate", *SIZES, "--horizon", "2", "--schedule", "batch"),
         (
             *("study", "start", "s.db", *SIZES, "--steps", "2", "--trust", "central"),
             *("--learner", "flow-ucb", "--episodes", "100", "--rehearse"),

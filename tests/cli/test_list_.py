@@ -49,8 +49,8 @@ def test_every_mechanism_is_listed_once_per_trust_model(discreet):
     entries = json.loads(discreet("list", "mechanisms", "--json")[1])["mechanisms"]
     pairs = [(entry["trust"], entry["name"]) for entry in entries]
     assert len(pairs) == len(set(pairs))
-    assert all(set(entry["rhythms"]) <= {"batch", "stream"} for entry in entries)
-    assert ["batch", "stream"] in [entry["rhythms"] for entry in entries]
+    assert all(set(entry["schedules"]) <= {"batch", "continual"} for entry in entries)
+    assert ["batch", "continual"] in [entry["schedules"] for entry in entries]
 
 
 def test_words_that_the_short_way_does_not_know_go_to_the_parser(discreet):

@@ -1,4 +1,4 @@
-"""The roster: one entry for each thing with a name, and a mechanism once for all its rhythms."""
+"""The roster: one entry for each thing with a name, and a mechanism once for all its schedules."""
 
 import json
 
@@ -10,25 +10,27 @@ from discreet.learners.registry import learner_names
 from discreet.privacy.mechanisms.registry import everything
 
 
-def test_a_mechanism_is_one_line_with_all_its_rhythms():
-    found = {(one["trust"], one["name"]): one["rhythms"] for one in _roster._mechanisms()}
+def test_a_mechanism_is_one_line_with_all_its_schedules():
+    found = {(one["trust"], one["name"]): one["schedules"] for one in _roster._mechanisms()}
     assert found["central", "gaussian"] == ["batch"]
-    assert sorted(found["local", "laplace"]) == ["batch", "stream"]
-    private = {(m.trust, m.name, m.rhythm) for m in everything() if m.trust != "none"}
-    assert {(*key, rhythm) for key, rhythms in found.items() for rhythm in rhythms} == private
+    assert sorted(found["local", "laplace"]) == ["batch", "continual"]
+    private = {(m.trust, m.name, m.schedule) for m in everything() if m.trust != "none"}
+    assert {
+        (*key, schedule) for key, schedules in found.items() for schedule in schedules
+    } == private
 
 
 def test_every_learner_says_what_it_takes():
     found = _roster._learners()
     assert [one["name"] for one in found] == learner_names()
-    assert all(one["trust"] and one["summary"] and one["rhythm"] for one in found)
+    assert all(one["trust"] and one["summary"] and one["schedule"] for one in found)
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
         ({"states": 4, "relabel": None}, "states=4, relabel=None"),
-        (["batch", "stream"], "batch, stream"),
+        (["batch", "continual"], "batch, continual"),
         ("plain", "plain"),
         (3, "3"),
     ],

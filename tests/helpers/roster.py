@@ -3,7 +3,9 @@
 from discreet.learners.registry import get_learner, learner_names
 
 
-def learners_and_trusts(rhythm):
-    """Every learner of a rhythm with the name of every trust model it can use."""
+def learners_and_trusts(schedule):
+    """Every learner of a schedule with the name of every trust model it can use."""
     specs = [get_learner(name) for name in learner_names()]
-    return [(spec.name, trust) for spec in specs if spec.rhythm == rhythm for trust in spec.trusts]
+    return [
+        (spec.name, trust) for spec in specs if spec.schedule == schedule for trust in spec.trusts
+    ]

@@ -224,7 +224,7 @@ def steady(size):
         name="steady",
         summary="for tests",
         paper="none",
-        rhythm="batch",
+        schedule="batch",
         trusts=("central",),
         make=Steady,
     )

@@ -23,7 +23,7 @@ CASES = [
     (name, trust)
     for name in learner_names()
     for trust in get_learner(name).trusts
-    if get_learner(name).rhythm != "adversarial"
+    if get_learner(name).schedule != "adversarial"
 ]
 
 

@@ -43,7 +43,7 @@ class Once(BatchLearner):
 
 
 def stream_learner(trust, kind=Uniform, episodes=50):
-    plan = trust.calibrate(SHAPE, rhythm="stream", episodes=episodes)
+    plan = trust.calibrate(SHAPE, schedule="continual", episodes=episodes)
     return kind(PROBLEM, plan, np.random.default_rng(0), StreamSettings())
 
 

@@ -38,7 +38,7 @@ def test_the_roster_passes(name):
 def register(monkeypatch, kind):
     """Put a learner class on the roster under the name 'broken'."""
     kind.name = "broken"
-    spec = LearnerSpec("broken", "", "", "stream", ("none",), make=kind)
+    spec = LearnerSpec("broken", "", "", "continual", ("none",), make=kind)
     monkeypatch.setitem(registry._REGISTERED, "broken", spec)
 
 
@@ -152,7 +152,7 @@ class StreamPeeker(DpUcbvi):
 
 @pytest.mark.parametrize("trust", ["central", "local"])
 def test_a_stream_learner_that_looks_behind_the_release_is_rejected(trust):
-    spec = LearnerSpec("broken", "", "", "stream", (trust,), make=StreamPeeker)
+    spec = LearnerSpec("broken", "", "", "continual", (trust,), make=StreamPeeker)
     assert "depends on more than it was told" in check._only_private(spec, {})
 
 
@@ -190,7 +190,7 @@ def test_batch_learners_of_the_roster_ask_by_what_they_are_told(name):
 def test_what_nobody_can_look_at_is_not_said_to_hold(monkeypatch):
     plain = registry.get_learner("ucbvi")
     run = partial(run_stream, plain.make)
-    spec = LearnerSpec("whole", "", "", "stream", ("none",), run=run)
+    spec = LearnerSpec("whole", "", "", "continual", ("none",), run=run)
     monkeypatch.setitem(registry._REGISTERED, "whole", spec)
     report = check_learner("whole")
     assert "only private counts" not in report.passed
@@ -231,7 +231,7 @@ def test_a_learner_that_favours_an_action_is_rejected(monkeypatch):
 
 
 def test_adversarial_learners_are_refused(monkeypatch):
-    spec = LearnerSpec(name="x", summary="", paper="", rhythm="adversarial", trusts=("none",))
+    spec = LearnerSpec(name="x", summary="", paper="", schedule="adversarial", trusts=("none",))
     monkeypatch.setattr("discreet.learners.check.get_learner", lambda name: spec)
     with pytest.raises(DiscreetError, match="adversarial"):
         check_learner("x")

@@ -24,7 +24,7 @@ TRUSTS = {
     "bits": discreet.Shuffle(0.5, 1e-6, mechanism="bits"),
     "local": discreet.Local(4),
 }
-BATCH_LEARNERS = [n for n in learner_names() if get_learner(n).rhythm == "batch"]
+BATCH_LEARNERS = [n for n in learner_names() if get_learner(n).schedule == "batch"]
 
 
 def paying_at_the_end(horizon, action):

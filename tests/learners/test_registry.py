@@ -1,4 +1,4 @@
-"""The roster: one file registers a learner of any rhythm; every learner says what it is."""
+"""The roster: one file registers a learner of any schedule; every learner says what it is."""
 
 import dataclasses
 
@@ -36,12 +36,12 @@ def _empty_roster(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
 
 
-def entry(name, rhythm, **parts):
+def entry(name, schedule, **parts):
     return LearnerSpec(
         name=name,
         summary="a test",
         paper="ours",
-        rhythm=rhythm,
+        schedule=schedule,
         trusts=("none", "central", "local"),
         **parts,
     )
@@ -116,7 +116,7 @@ def test_who_knows_nothing_of_centring_is_told_sums_of_rewards(trust):
 @pytest.mark.parametrize("stationary", [False, True])
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(5, 1e-6), Local(5)])
 def test_a_stream_learner_of_ones_own_needs_no_kernel(trust, stationary):
-    register(entry("greedy", "stream", make=Greedy))
+    register(entry("greedy", "continual", make=Greedy))
     result = learn(MDP, learner="greedy", trust=trust, episodes=40, seed=3, stationary=stationary)
     again = learn(MDP, learner="greedy", trust=trust, episodes=40, seed=3, stationary=stationary)
     assert np.array_equal(result.regret.values, again.regret.values)
@@ -141,16 +141,16 @@ def test_an_unknown_name_gets_a_suggestion():
         get_learner("flow_ucb")
 
 
-@pytest.mark.parametrize("rhythm", ["stream", "adversarial"])
-def test_an_entry_without_a_learner_gets_one_sentence(rhythm):
-    register(entry("empty", rhythm))
+@pytest.mark.parametrize("schedule", ["continual", "adversarial"])
+def test_an_entry_without_a_learner_gets_one_sentence(schedule):
+    register(entry("empty", schedule))
     with pytest.raises(DiscreetError, match="cannot be run"):
         learn(MDP, learner="empty", episodes=10)
 
 
 @pytest.mark.parametrize("name", learner_names())
 def test_results_carry_what_made_them(name):
-    """Mechanism and noise, as the run's own plan has them, in every rhythm."""
+    """Mechanism and noise, as the run's own plan has them, in every schedule."""
     for trust in get_learner(name).trusts:
         result = discreet.learn(MDP, learner=name, trust=TRUSTS[trust], episodes=60, seed=1)
         private = trust != "none"
@@ -177,7 +177,7 @@ def test_every_entry_is_complete(name):
 def test_the_line_of_a_stream_learner_comes_from_its_class():
     spec = LearnerSpec.of_stream(Greedy, paper="folklore")
     assert (spec.name, spec.summary, spec.paper) == ("greedy", Greedy.summary, "folklore")
-    assert (spec.rhythm, spec.make, spec.run) == ("stream", Greedy, None)
+    assert (spec.schedule, spec.make, spec.run) == ("continual", Greedy, None)
     assert spec.trusts == ("none", "central", "local")
     assert (spec.bound, spec.bounds) == ("none proven", {})
     assert spec.settings_type is Greedy.settings_type
@@ -204,7 +204,7 @@ def test_privacy_costs_regret_in_the_bounds_and_the_cost_shrinks_with_epsilon(na
 @pytest.mark.parametrize("name", registry._SHIPPED)
 def test_what_is_listed_is_what_the_learner_says(name):
     spec = get_learner(name)
-    assert registry.listing(name) == (spec.rhythm, spec.trusts, spec.summary)
+    assert registry.listing(name) == (spec.schedule, spec.trusts, spec.summary)
 
 
 def test_a_learner_of_ones_own_is_listed():

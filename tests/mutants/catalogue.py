@@ -878,7 +878,7 @@ _FRESH = (
         "an encoder keeps its noise: all its users add the same",
         "return counters + self.law.draw(sampler, counters.size)",
         "return counters + vars(self).setdefault('_z', self.law.draw(sampler, counters.size))",
-        (f"{_ROUTE}[local/laplace-stream]",),
+        (f"{_ROUTE}[local/laplace-continual]",),
     ),
     Mutant(
         "one-set-of-noise-bits-for-all",
@@ -1416,9 +1416,9 @@ _FIT = (
     Mutant(
         "fit-noise-halved",
         "the release is calibrated for twice the epsilon",
-        'trust.calibrate(shape, rhythm="batch", statistics=statistics, last_transitions=True)',
+        'trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)',
         "type(trust)(2 * trust.epsilon, trust.delta, trust.mechanism).calibrate(\n"
-        '            shape, rhythm="batch", statistics=statistics, last_transitions=True)',
+        '            shape, schedule="batch", statistics=statistics, last_transitions=True)',
         ("test_the_noise_is_that_of_the_plan_for_this_trust",),
     ),
     Mutant(

@@ -139,7 +139,7 @@ def test_local_randomisers_of_002(name):
     preset, H2 = get_preset(name), 2
     shape = Shape(states=2, actions=2, horizon=H2)
     trust = preset.trust_model(2.0)
-    plan = quietly(trust.calibrate, shape, rhythm="stream", episodes=9, stationary=True)
+    plan = quietly(trust.calibrate, shape, schedule="continual", episodes=9, stationary=True)
     if preset.mechanism == "randomized-response":
         assert plan.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
@@ -259,7 +259,11 @@ def test_what_is_delivered_is_recomputed(name):
         )  # fmt: skip
     else:
         shape = Shape(states=at.states, actions=at.actions, horizon=at.horizon)
-        stream = {"rhythm": "stream", "episodes": at.episodes, "stationary": preset.paper == "002"}
+        stream = {
+            "schedule": "continual",
+            "episodes": at.episodes,
+            "stationary": preset.paper == "002",
+        }
         made = quietly(trust.calibrate, shape, **({} if preset.trust == "shuffle" else stream))
     told = preset.if_only_sums or preset.delivers
     assert rounded_up(told.epsilon) == rounded_up(made.guarantee.epsilon)

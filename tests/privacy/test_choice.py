@@ -58,13 +58,13 @@ def test_explicit_choices_stay():
 )
 def test_streams_compare_their_worst_times(delta, episodes, name):
     trust = Central(1, delta)
-    options = {"rhythm": "stream", "episodes": episodes}
+    options = {"schedule": "continual", "episodes": episodes}
     plan = trust.calibrate(shape(1), **options)
     assert plan.mechanism == name
     assert plan.guarantee.delta == (delta if name == "toeplitz" else 0)
     worst = max(plan.noise_variance(k)["visits"] for k in range(1, episodes + 1))
     assert worst_noise(plan, episodes)["visits"] == pytest.approx(math.sqrt(worst))
-    for candidate in trust.candidates("stream"):
+    for candidate in trust.candidates("continual"):
         other = candidate.calibrate(shape(1), **options)
         assert max(worst_noise(other, episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
 
@@ -78,7 +78,7 @@ def test_the_first_of_equals_and_the_least_of_others():
 def test_other_trust_models_have_one_candidate():
     trust = Local(1)
     assert trust.candidates("batch") == (replace(trust, mechanism="split"),)
-    assert Central(1, calibration="paper").candidates("stream")[0].mechanism == "tree-laplace"
+    assert Central(1, calibration="paper").candidates("continual")[0].mechanism == "tree-laplace"
 
 
 def test_a_law_that_cannot_be_calibrated_leaves_the_others():
@@ -95,13 +95,13 @@ def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsi
         Central(epsilon).calibrate(shape(2))
     for name in ("auto", "tree-laplace", "tree-honaker", "tree-iid"):
         with pytest.raises(CalibrationError, match="larger epsilon"):
-            Central(epsilon, mechanism=name).calibrate(shape(2), rhythm="stream", episodes=9)
+            Central(epsilon, mechanism=name).calibrate(shape(2), schedule="continual", episodes=9)
     with pytest.raises(CalibrationError, match="larger epsilon"):
         Shuffle(epsilon, 1e-6, mechanism="bits").calibrate(shape(2)).bits(100)
 
 
 def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
-    plan = Central(1e-10).calibrate(shape(2), rhythm="stream", episodes=9)
+    plan = Central(1e-10).calibrate(shape(2), schedule="continual", episodes=9)
     assert plan.mechanism == "tree-laplace"
 
 

@@ -41,17 +41,17 @@ def test_integer_messages_of_the_papers():
 
 @pytest.mark.filterwarnings("ignore::discreet.errors.DiscreetWarning")
 @pytest.mark.parametrize(
-    ("trust", "rhythm"),
+    ("trust", "schedule"),
     [
         (Shuffle(epsilon=1, delta=1e-5, mechanism="bits", calibration="paper-000"), "batch"),
         (Shuffle(epsilon=1, delta=1e-5, mechanism="bits", calibration="paper-001"), "batch"),
-        (Local(epsilon=1, mechanism="laplace", calibration="paper-002"), "stream"),
-        (Local(epsilon=1, mechanism="laplace", calibration="paper-003"), "stream"),
+        (Local(epsilon=1, mechanism="laplace", calibration="paper-002"), "continual"),
+        (Local(epsilon=1, mechanism="laplace", calibration="paper-003"), "continual"),
     ],
 )
-def test_a_paper_is_compared_with_itself_not_with_another(trust, rhythm):
+def test_a_paper_is_compared_with_itself_not_with_another(trust, schedule):
     """000 does not split beta, 002 prints twice the scale of 003: each has its own figures."""
-    report = calibrate(trust, SHAPE, users=20_000, rhythm=rhythm)
+    report = calibrate(trust, SHAPE, users=20_000, schedule=schedule)
     assert report.paper_noise_std == pytest.approx(report.noise_std)
     assert report.delivered_by_paper["epsilon"] == report.guarantee.epsilon
 
@@ -109,8 +109,8 @@ def test_both_shuffles_are_compared_under_the_same_policy():
 )
 def test_local_reports_have_a_size(mechanism, size):
     trust = Local(epsilon=1, delta=1e-6, mechanism=mechanism)
-    for rhythm in ("batch", "stream"):
-        report = calibrate(trust, SHAPE, users=100, rhythm=rhythm)
+    for schedule in ("batch", "continual"):
+        report = calibrate(trust, SHAPE, users=100, schedule=schedule)
         assert report.messages_per_user == 1
         assert report.bytes_per_user == size
 
@@ -121,9 +121,9 @@ def test_printed_local_noise_delivers_twice_its_epsilon():
     assert report.noise_std_per_user["visits"] == pytest.approx(50.9, rel=0.01)
 
 
-@pytest.mark.parametrize("rhythm", ["batch", "stream"])
-def test_printed_noise_is_of_the_mechanism_asked_for(rhythm):
-    report = calibrate(Local(1, 1e-5, mechanism="gaussian"), SHAPE, users=100, rhythm=rhythm)
+@pytest.mark.parametrize("schedule", ["batch", "continual"])
+def test_printed_noise_is_of_the_mechanism_asked_for(schedule):
+    report = calibrate(Local(1, 1e-5, mechanism="gaussian"), SHAPE, users=100, schedule=schedule)
     assert report.paper_noise_std["visits"] == pytest.approx(10 * SHAPE.horizon)  # H/eps each
     assert "paper 002 (Gaussian)" in report.claimed_by_paper
 
@@ -151,7 +151,7 @@ def test_no_paper_prints_a_central_batch():
 
 def test_stream_noise_is_that_of_the_worst_time():
     trust = Central(epsilon=1, mechanism="tree-laplace")
-    report = calibrate(trust, SHAPE, users=20_000, rhythm="stream")
+    report = calibrate(trust, SHAPE, users=20_000, schedule="continual")
     assert report.noise_std["visits"] == pytest.approx(2857, rel=0.01)
 
 
@@ -199,16 +199,16 @@ def test_a_trust_model_takes_a_shape():
     with pytest.raises(InvalidInputError, match="Expected a Shape"):
         SHUFFLE.calibrate((4, 2, 6))
     with pytest.raises(InvalidInputError, match="stationary to be True or False"):
-        Central(1).calibrate(SHAPE, rhythm="stream", episodes=9, stationary="no")
+        Central(1).calibrate(SHAPE, schedule="continual", episodes=9, stationary="no")
 
 
 def test_bad_requests():
     with pytest.raises(InvalidInputError, match="users"):
         calibrate(SHUFFLE, SHAPE, users=0)
     with pytest.raises(UnsupportedError, match="no stream release"):
-        calibrate(SHUFFLE, SHAPE, users=10, rhythm="stream")
-    with pytest.raises(InvalidInputError, match="rhythm"):
-        calibrate(SHUFFLE, SHAPE, users=10, rhythm="waltz")
+        calibrate(SHUFFLE, SHAPE, users=10, schedule="continual")
+    with pytest.raises(InvalidInputError, match="schedule"):
+        calibrate(SHUFFLE, SHAPE, users=10, schedule="waltz")
     with pytest.raises(UnsupportedError, match="streams only"):
         calibrate(SHUFFLE, SHAPE, users=10, stationary=True)
 
@@ -260,12 +260,12 @@ def test_the_table_names_guarantee_cost_and_papers(run):
 
 def test_comparison_of_trust_models(run):
     answer = json.loads(run("--json").stdout)
-    assert [(r["trust"], r["rhythm"]) for r in answer["results"]] == [
+    assert [(r["trust"], r["schedule"]) for r in answer["results"]] == [
         ("central", "batch"),
         ("shuffle", "batch"),
         ("local", "batch"),
-        ("central", "stream"),
-        ("local", "stream"),
+        ("central", "continual"),
+        ("local", "continual"),
     ]
     assert "Neighbours: replace-one" in run().stdout
 
@@ -282,7 +282,7 @@ def test_comparison_of_trust_models(run):
         (("--trust", "shuffle", "--honest", "0"), "honest"),
         (("--trust", "central", "--statistics", "visits,visits"), "distinct"),
         (("--mechanism", "laplace"), "--trust"),
-        (("--rhythm", "waltz"), "rhythm"),
+        (("--schedule", "waltz"), "schedule"),
     ],
 )
 def test_bad_input_is_one_sentence(run, words, message):

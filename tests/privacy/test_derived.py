@@ -12,7 +12,7 @@ from discreet.privacy.derived import concentrated, implied
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
-STREAM = {"rhythm": "stream", "episodes": 64}
+STREAM = {"schedule": "continual", "episodes": 64}
 
 
 @pytest.mark.parametrize("trust", [Shuffle(1, 1e-6), Local(1)])

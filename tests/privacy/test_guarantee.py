@@ -31,7 +31,7 @@ from discreet.privacy.trust import Central, Local, Shuffle
 from helpers.properties import given, st
 
 MODELS = {"central": Central, "local": Local, "shuffle": Shuffle}
-PAIRS = [(name, rhythm) for name in MODELS for rhythm in ("batch", "stream")]
+PAIRS = [(name, schedule) for name in MODELS for schedule in ("batch", "continual")]
 
 
 @pytest.mark.core
@@ -114,9 +114,9 @@ def test_no_mechanism_prints_less_than_it_costs(trust, mechanism):
     asked = {"epsilon": 1.00049, "delta": 1.00049e-6, "mechanism": mechanism}
     if trust[0] == "shuffle":
         asked["honest"] = 0.900049
-    rhythm = {"episodes": 50} if trust[1] == "stream" else {}
+    schedule = {"episodes": 50} if trust[1] == "continual" else {}
     made = MODELS[trust[0]](**asked)
-    plan = made.calibrate(Shape(states=2, actions=2, horizon=1), rhythm=trust[1], **rhythm)
+    plan = made.calibrate(Shape(states=2, actions=2, horizon=1), schedule=trust[1], **schedule)
     promise = plan.guarantee
     epsilon, delta = re.match(r"\((\S+), (\S+)\)-", str(promise)).groups()
     assert Decimal(epsilon) >= Decimal(repr(float(promise.epsilon)))

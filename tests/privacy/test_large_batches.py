@@ -19,7 +19,7 @@ PLAYED = np.ones(SHAPE.visits, np.bool_)
 BATCHES = [
     entry
     for entry in entries(epsilon=2.0, delta=1e-2)
-    if (entry.rhythm, entry.calibration) == ("batch", "exact")
+    if (entry.schedule, entry.calibration) == ("batch", "exact")
 ]
 
 

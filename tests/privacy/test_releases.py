@@ -20,7 +20,7 @@ def user(users=1):
 
 
 def stream(trust=None, **options):
-    plan = (trust or Central(1)).calibrate(SHAPE, rhythm="stream", episodes=4, **options)
+    plan = (trust or Central(1)).calibrate(SHAPE, schedule="continual", episodes=4, **options)
     return plan.open(sampler())
 
 

@@ -58,15 +58,17 @@ def test_trust_models_are_frozen_and_compare_by_value():
     assert Central(1, 1e-6) == Central(1, 1e-6) != Local(1, 1e-6)
 
 
-@pytest.mark.parametrize("mechanism", everything(), ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
+@pytest.mark.parametrize(
+    "mechanism", everything(), ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}"
+)
 def test_every_mechanism_can_be_asked_for_by_name(mechanism):
     options = {} if mechanism.trust == "none" else {"epsilon": 2, "delta": 1e-6}
     if options:
         options["mechanism"] = mechanism.name
     trust = make_trust(mechanism.trust, **options)
-    assert trust.resolve(mechanism.rhythm) == mechanism.name
-    rhythm = {"rhythm": "stream", "episodes": 4} if mechanism.rhythm == "stream" else {}
-    plan = trust.calibrate(SHAPE, **rhythm)
+    assert trust.resolve(mechanism.schedule) == mechanism.name
+    schedule = {"schedule": "continual", "episodes": 4} if mechanism.schedule == "continual" else {}
+    plan = trust.calibrate(SHAPE, **schedule)
     assert type(plan) is mechanism.load()
     assert plan.mechanism == mechanism.name
     assert plan.guarantee.notion == trust.notion
@@ -82,24 +84,24 @@ def test_a_misspelt_mechanism_is_answered_with_the_right_one():
     with pytest.raises(UnknownNameError, match="did you mean 'laplace'"):
         Local(1, mechanism="laplase").calibrate(SHAPE)
     with pytest.raises(UnknownNameError, match="stream mechanism of Central"):
-        Central(1, mechanism="gaussian").resolve("stream")
+        Central(1, mechanism="gaussian").resolve("continual")
 
 
 def test_a_shuffler_has_no_stream():
     with pytest.raises(UnsupportedError, match="Shuffle has no stream release"):
-        Shuffle(1, 1e-6).calibrate(SHAPE, rhythm="stream", episodes=4)
+        Shuffle(1, 1e-6).calibrate(SHAPE, schedule="continual", episodes=4)
 
 
-def test_rhythms_and_lengths_are_checked():
-    with pytest.raises(InvalidInputError, match="rhythm"):
-        Central(1).calibrate(SHAPE, rhythm="waltz")
+def test_schedules_and_lengths_are_checked():
+    with pytest.raises(InvalidInputError, match="schedule"):
+        Central(1).calibrate(SHAPE, schedule="waltz")
     with pytest.raises(InvalidInputError, match="episodes"):
-        Central(1).calibrate(SHAPE, rhythm="stream")
+        Central(1).calibrate(SHAPE, schedule="continual")
 
 
 def test_without_delta_only_pure_mechanisms_are_candidates():
     assert [c.mechanism for c in Central(1).candidates("batch")] == ["laplace"]
-    assert "toeplitz" not in [c.mechanism for c in Central(1).candidates("stream")]
+    assert "toeplitz" not in [c.mechanism for c in Central(1).candidates("continual")]
     with pytest.raises(CalibrationError, match="delta > 0"):
         Shuffle(1).calibrate(SHAPE)
 

@@ -1,4 +1,4 @@
-"""Courses: one learner under one trust model, whatever its rhythm."""
+"""Courses: one learner under one trust model, whatever its schedule."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def told(course, seed, users):
 @pytest.mark.parametrize(
     ("learner", "kind", "size"), [("flow-ucb", BatchCourse, None), ("dp-ucbvi", StreamCourse, 1)]
 )
-def test_both_rhythms_ask_release_learn_and_go_on(learner, kind, size):
+def test_both_schedules_ask_release_learn_and_go_on(learner, kind, size):
     course, again = made(learner), made(learner)
     assert isinstance(course, kind)
     assert size is None or course.ask().users == size

@@ -39,7 +39,7 @@ def test_that_many_are_enough_and_much_fewer_are_not():
 
 def test_streams_are_judged_at_their_own_time():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
-    plan = trust.calibrate(SHAPE, rhythm="stream", episodes=500)
+    plan = trust.calibrate(SHAPE, schedule="continual", episodes=500)
     assert users_needed(SHAPE, plan, 500) > needed(discreet.Central(1, 1e-6))
 
 

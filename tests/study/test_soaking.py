@@ -25,7 +25,7 @@ def test_killed_before_any_statement_of_close_it_ends_once_or_not_at_all(tmp_pat
     assert found["after the commit"] >= 1
 
 
-@pytest.mark.parametrize("kind", ["central", "stream"])
+@pytest.mark.parametrize("kind", ["central", "continual"])
 def test_two_processes_at_once_both_make_progress(tmp_path, kind):
     for attempt in range(6):  # a busy machine may not give both of them a second and a half
         path = tmp_path / f"{attempt}.db"

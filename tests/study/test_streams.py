@@ -14,7 +14,7 @@ TRUSTS = {
     "local": discreet.Local(1),
     "none": discreet.NoPrivacy(),
 }
-STREAMS = learners_and_trusts("stream")
+STREAMS = learners_and_trusts("continual")
 
 
 @pytest.mark.parametrize(("learner", "trust"), STREAMS)

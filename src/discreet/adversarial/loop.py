@@ -176,7 +176,7 @@ def _solution(
     return OccupancySolution(policy, transitions, occupancy, float(gap), steps)
 
 
-# The rhythm of adversarial learners: blocks of episodes, one result; shared by both of them.
+# The schedule of adversarial learners: blocks of episodes, one result; shared by both of them.
 
 
 class AdversarialLearner(ABC):
@@ -227,7 +227,7 @@ def adversarial_spec(kind: type[AdversarialLearner], *, paper: str) -> LearnerSp
         name=kind.name,
         summary=kind.summary,
         paper=paper,
-        rhythm="adversarial",
+        schedule="adversarial",
         trusts=("central", "local", "none"),
         run=partial(run_adversarial, kind),
         settings=kind.settings_type,

@@ -373,8 +373,8 @@ def _check_padding(name: str, moved: "_Moved") -> None:
 
 
 def _additive_name(trust: PrivateTrust) -> str:
-    name = trust.resolve("stream")
-    allowed = [known.name for known in mechanisms(trust.name, "stream").values() if known.losses]
+    name = trust.resolve("continual")
+    allowed = [known.name for known in mechanisms(trust.name, "continual").values() if known.losses]
     if name not in allowed:
         raise UnsupportedError(
             f"Losses need additive noise: mechanism {name!r} does not serve adversarial learners; "

@@ -91,4 +91,6 @@ def streams_only(trust: str, mechanism: str) -> bool:
     """Does this mechanism exist for streams, and not for batches?"""
     from discreet.privacy.mechanisms.registry import mechanisms
 
-    return mechanism in mechanisms(trust, "stream") and mechanism not in mechanisms(trust, "batch")
+    return mechanism in mechanisms(trust, "continual") and mechanism not in mechanisms(
+        trust, "batch"
+    )

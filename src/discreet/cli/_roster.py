@@ -59,7 +59,7 @@ def _learners() -> "Section":
 
     found = {name: listing(name) for name in learner_names()}
     return [
-        {"name": name, "summary": one.summary, "rhythm": one.rhythm, "trust": list(one.trusts)}
+        {"name": name, "summary": one.summary, "schedule": one.schedule, "trust": list(one.trusts)}
         for name, one in found.items()
     ]
 
@@ -68,14 +68,14 @@ def _mechanisms() -> "Section":
     from discreet.privacy.mechanisms.registry import everything
 
     entries: dict[tuple[str, str], dict[str, Plain]] = {}
-    rhythms: dict[tuple[str, str], list[str]] = {}
+    schedules: dict[tuple[str, str], list[str]] = {}
     for mechanism in everything():
         key = (mechanism.trust, mechanism.name)
         if mechanism.trust == "none":
             continue
-        rhythms.setdefault(key, []).append(mechanism.rhythm)
+        schedules.setdefault(key, []).append(mechanism.schedule)
         if key not in entries:
-            entries[key] = {"trust": key[0], "name": key[1], "rhythms": rhythms[key]}
+            entries[key] = {"trust": key[0], "name": key[1], "schedules": schedules[key]}
             entries[key]["summary"] = mechanism.summary.replace("``", "")
     return list(entries.values())
 

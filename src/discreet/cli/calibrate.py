@@ -15,7 +15,7 @@ from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:
     from discreet.privacy.costs import CalibrationReport
-    from discreet.privacy.mechanisms.registry import Rhythm
+    from discreet.privacy.mechanisms.registry import Schedule
     from discreet.privacy.trust import TrustModel
 
 
@@ -25,7 +25,7 @@ def costs(
     calibration: Annotated[
         str, typer.Option(help="exact, or paper for the printed constants.")
     ] = "exact",
-    rhythm: Annotated[
+    schedule: Annotated[
         str,
         typer.Option(
             help="batch (a release per batch) or stream (one per episode); batch if left out, "
@@ -46,16 +46,16 @@ def costs(
 ) -> None:
     """Noise, expected counts, messages and bytes for a guarantee, and what papers would give."""
 
-    def cost(trust: str, rhythm: str) -> "CalibrationReport":
-        return _cost(release, promise.model(trust, calibration), rhythm, verify=verify)
+    def cost(trust: str, schedule: str) -> "CalibrationReport":
+        return _cost(release, promise.model(trust, calibration), schedule, verify=verify)
 
     _check_learner(learner, promise.trust)
     if not promise.trust:
-        reports = _compared(promise, rhythm, cost)
+        reports = _compared(promise, schedule, cost)
         warn_of_promise(promise.epsilon, promise.delta)
         _show_comparison(reports, release.users, as_json=json)
         return
-    report = cost(promise.trust, rhythm or _usual_rhythm(promise))
+    report = cost(promise.trust, schedule or _usual_schedule(promise))
     warn_of_promise(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
         report = replace(report, run=_run(learner, promise, release))
@@ -69,7 +69,7 @@ command = grouped(costs)
 
 
 def _cost(
-    release: Release, trust: "TrustModel", rhythm: str, *, verify: bool
+    release: Release, trust: "TrustModel", schedule: str, *, verify: bool
 ) -> "CalibrationReport":
     """What a release costs under a trust model."""
     from discreet.privacy.costs import calibrate
@@ -78,7 +78,7 @@ def _cost(
         trust,
         release.shape,
         users=release.users,
-        rhythm=cast("Rhythm", rhythm),
+        schedule=cast("Schedule", schedule),
         statistics=release.counters,
         stationary=release.stationary,
         verify=verify,
@@ -116,24 +116,24 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
     return run_traffic(plan, result.extras["batches"])
 
 
-def _usual_rhythm(promise: Promise) -> "Rhythm":
+def _usual_schedule(promise: Promise) -> "Schedule":
     """Batches, unless the mechanism asked for exists for streams only."""
-    return "stream" if streams_only(promise.trust, promise.mechanism) else "batch"
+    return "continual" if streams_only(promise.trust, promise.mechanism) else "batch"
 
 
 def _compared(
     promise: Promise, asked: str, cost: "Callable[[str, str], CalibrationReport]"
 ) -> "list[CalibrationReport]":
-    """All trust models and both rhythms, or the one asked for."""
+    """All trust models and both schedules, or the one asked for."""
     from discreet.errors import InvalidInputError
 
     if promise.mechanism != "auto":
         raise InvalidInputError("A mechanism belongs to one trust model: give --trust as well.")
     pairs = [("central", "batch"), ("shuffle", "batch"), ("local", "batch")]
-    pairs += [("central", "stream"), ("local", "stream")]
-    reports = [cost(trust, rhythm) for trust, rhythm in pairs if asked in ("", rhythm)]
+    pairs += [("central", "continual"), ("local", "continual")]
+    reports = [cost(trust, schedule) for trust, schedule in pairs if asked in ("", schedule)]
     if not reports:
-        raise InvalidInputError(f"Expected rhythm batch or stream, got rhythm={asked!r}.")
+        raise InvalidInputError(f"Expected schedule batch or stream, got schedule={asked!r}.")
     return reports
 
 
@@ -145,7 +145,7 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json:
         f"Noise on one counter after {users:,} users",
         (
             "trust",
-            "rhythm",
+            "schedule",
             "mechanism",
             "guarantee",
             "noise std",
@@ -164,7 +164,7 @@ def _comparison_row(report: "CalibrationReport") -> tuple[str, ...]:
     printed = (report.paper_noise_std or {}).get(name)
     return (
         report.trust,
-        report.rhythm,
+        report.schedule,
         report.mechanism,
         _pair(report.guarantee.epsilon, report.guarantee.delta) + f"-{report.guarantee.notion}",
         rounded_noise(noise),
@@ -176,7 +176,7 @@ def _comparison_row(report: "CalibrationReport") -> tuple[str, ...]:
 def _print_report(report: "CalibrationReport") -> None:
     shape, printed = report.shape, report.paper_noise_std or {}
     print_table(
-        f"{report.trust} {report.rhythm}, mechanism {report.mechanism} ({report.calibration}): "
+        f"{report.trust} {report.schedule}, mechanism {report.mechanism} ({report.calibration}): "
         f"S={shape.states}, A={shape.actions}, H={shape.horizon}, {report.users:,} users",
         ("statistic", "noise std", "mean count", "noise / count", "papers' noise"),
         [

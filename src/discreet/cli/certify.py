@@ -139,7 +139,7 @@ def _plan(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int | Non
     if episodes:
         stream: Plan = trust.calibrate(
             release.shape,
-            rhythm="stream",
+            schedule="continual",
             statistics=release.counters or STATISTICS,
             episodes=episodes,
             stationary=release.stationary,

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from discreet.lab.tasks import Cell, Outcome, Task, execute
 from discreet.learners.registry import get_learner
 
-_FIRST = {"stream": 200, "batch": 20_000}  # users of the first rehearsal
+_FIRST = {"continual": 200, "batch": 20_000}  # users of the first rehearsal
 _BATCHES_PER_DECADE = 5.0  # for each batch of the first rehearsal: flow-ucb on ICU-Sepsis
-_LONG_ENOUGH = {"stream": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
+_LONG_ENOUGH = {"continual": 0.1, "batch": 1.0}  # seconds that tell a rate; batches are few
 _MEASURED = (10_000, 20_000)  # users: a stream draws its noise in blocks of at most 8,192
 _PICTURES = 1.3e8  # bytes of the libraries that write tables and draw
 _PATIENCE = 4.0  # seconds for all rehearsals
@@ -89,10 +89,10 @@ def _kind(cell: Cell) -> str:
 
 def _rehearsed(cell: Cell, problems: list[str]) -> tuple[Callable[[int], float], float]:
     """Seconds of a run as a function of its users, and bytes that each user adds."""
-    rhythm = "batch" if get_learner(cell.learner.name).rhythm == "batch" else "stream"
-    batch, enough = rhythm == "batch", _LONG_ENOUGH[rhythm]
+    schedule = "batch" if get_learner(cell.learner.name).schedule == "batch" else "continual"
+    batch, enough = schedule == "batch", _LONG_ENOUGH[schedule]
     times: list[tuple[int, float]] = []
-    users = min(_FIRST[rhythm], cell.episodes)
+    users = min(_FIRST[schedule], cell.episodes)
     rehearsal = _executed(cell, users)  # compiles and calibrates
     if rehearsal.error is not None:
         problems.append(rehearsal.error)

@@ -87,7 +87,7 @@ def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
     if spec.run is not None:
         few = min(cell.episodes, 2 * math.prod(mdp.shape.visits))
         learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
-    elif spec.rhythm == "batch":
+    elif spec.schedule == "batch":
         stationary = settings.pop("stationary", False)
         problem = public_facts(mdp, cell.episodes, stationary=stationary)
         try:

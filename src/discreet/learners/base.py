@@ -1,4 +1,4 @@
-"""What a learner is, in both rhythms: from private statistics to the next policy.
+"""What a learner is, in both schedules: from private statistics to the next policy.
 
 A learner never draws noise and never sees a raw count: a *batch* learner asks for a policy and is
 told the private statistics of its users; a *stream* learner turns the private statistics of all
@@ -48,7 +48,7 @@ class Batch:
 
 
 class BatchLearner(ABC):
-    """A learner of the batch rhythm.
+    """A learner of the batch schedule.
 
     Subclasses take the same, and ``**settings``.
 
@@ -144,7 +144,7 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
 
 
 class StreamLearner(ABC):
-    """A learner of the stream rhythm: `next_policy` is all that it must have.
+    """A learner of the stream schedule: `next_policy` is all that it must have.
 
     A learner may exist twice: `next_policy` reads like the paper, and `planner` names a compiled
     kernel that does the same, fed with the `coefficients` of every release. Tests prove that both

@@ -90,7 +90,7 @@ def check_learner(
         settings: settings of the learner.
     """
     spec = get_learner(name)
-    if spec.rhythm == "adversarial":
+    if spec.schedule == "adversarial":
         raise UnsupportedError(f"check_learner is for stochastic MDPs; {name!r} is adversarial.")
     progress("flattening without privacy")
     try:
@@ -182,7 +182,7 @@ def _raw(value: object) -> bool:
 def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
     """Told the same releases, it must ask for the same users, whatever people did behind them."""
     mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
-    play = _play if spec.rhythm == "batch" else _play_stream
+    play = _play if spec.schedule == "batch" else _play_stream
     first = play(spec, mdp, trust, settings)
     again = play(spec, _reverse_actions(mdp), trust, settings, told=first.released)
     if first.asked != again.asked:

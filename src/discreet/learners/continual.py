@@ -1,4 +1,4 @@
-"""The stream rhythm: one episode, one release, one new policy; shared by all stream learners.
+"""The stream schedule: one episode, one release, one new policy; shared by all stream learners.
 
 A stream learner exists twice. The *reference* (`StreamLearner.next_policy`) reads like the paper
 and takes `PrivateCounts`. The *compiled* form is a planner kernel fed with the coefficients of each
@@ -68,7 +68,7 @@ def make_learner(
             f"(or relabel actions per state, not per step and state)."
         )
     plan = _own_print(trust, kind).calibrate(
-        mdp.shape, rhythm="stream", episodes=episodes, stationary=stationary
+        mdp.shape, schedule="continual", episodes=episodes, stationary=stationary
     )
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
     return kind(problem, plan, rng, replace(chosen, stationary=stationary))

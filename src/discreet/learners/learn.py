@@ -1,7 +1,7 @@
 """The front door: ``discreet.learn`` runs any learner of the roster on a known MDP.
 
 A batch learner runs here: ask, let users run the policy, release, tell. Regret is exact, never
-realised. The stream rhythm is in `streams.loop`.
+realised. The stream schedule is in `streams.loop`.
 """
 
 from dataclasses import dataclass, replace
@@ -133,7 +133,7 @@ def _learn(
     _check_mdp(mdp, spec)
     if spec.run is not None:
         return spec.run(mdp, trust, episodes, seeds, **settings)
-    if spec.rhythm != "batch":
+    if spec.schedule != "batch":
         from discreet.learners.continual import run_stream
 
         return run_stream(stream_kind(spec), mdp, trust, episodes, seeds, **settings)
@@ -184,7 +184,7 @@ def make_batch_learner(
         )
     plan = trust.calibrate(
         problem.shape,
-        rhythm="batch",
+        schedule="batch",
         statistics=kind.released(settings),
         last_transitions=kind.last_transitions or problem.stationary,
     )
@@ -192,11 +192,11 @@ def make_batch_learner(
 
 
 def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
-    """The class of a learner of the stream rhythm."""
+    """The class of a learner of the stream schedule."""
     if spec.make is None or not issubclass(spec.make, StreamLearner):
         raise UnsupportedError(
             f"Learner {spec.name!r} cannot be run on a tabular MDP: its entry in the roster has "
-            f"neither a class of its rhythm (make=) nor a run of its own (run=)."
+            f"neither a class of its schedule (make=) nor a run of its own (run=)."
         )
     return spec.make
 

@@ -27,7 +27,7 @@ _ADVERSARIAL = ("central", "local", "none")
 class Listing(NamedTuple):
     """What `discreet list` says of a learner, known without loading it."""
 
-    rhythm: str
+    schedule: str
     trusts: tuple[str, ...]
     summary: str
 
@@ -43,7 +43,7 @@ _SHIPPED: dict[str, _Shipped] = {
     "dp-ucbvi": _Shipped(
         "ucbvi",
         Listing(
-            "stream",
+            "continual",
             STREAM,
             "UCBVI with private Bernstein bonuses, four terms, each with a switch",
         ),
@@ -67,11 +67,11 @@ _SHIPPED: dict[str, _Shipped] = {
     "ldp-obi": _Shipped(
         "ldp_obi",
         Listing(
-            "stream", STREAM, "optimism on signed estimates from local reports, four randomisers"
+            "continual", STREAM, "optimism on signed estimates from local reports, four randomisers"
         ),
     ),
     "ldp-psrl": _Shipped(
-        "psrl", Listing("stream", STREAM, "posterior sampling on locally private counts")
+        "psrl", Listing("continual", STREAM, "posterior sampling on locally private counts")
     ),
     "pe": _Shipped(
         "elimination.learner",
@@ -87,11 +87,11 @@ _SHIPPED: dict[str, _Shipped] = {
     ),
     "private-ucb-po": _Shipped(
         "private_ucb",
-        Listing("stream", STREAM, "private policy optimisation by mirror ascent"),
+        Listing("continual", STREAM, "private policy optimisation by mirror ascent"),
     ),
     "private-ucb-vi": _Shipped(
         "private_ucb",
-        Listing("stream", STREAM, "value iteration with private Hoeffding bonuses"),
+        Listing("continual", STREAM, "value iteration with private Hoeffding bonuses"),
     ),
     "private-uob-lbps": _Shipped(
         "adversarial.uob_lbps",
@@ -101,9 +101,9 @@ _SHIPPED: dict[str, _Shipped] = {
             "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
         ),
     ),
-    "psrl": _Shipped("psrl", Listing("stream", ("none",), "posterior sampling, no privacy")),
+    "psrl": _Shipped("psrl", Listing("continual", ("none",), "posterior sampling, no privacy")),
     "pucb": _Shipped(
-        "private_ucb", Listing("stream", ("none", "central"), "UBEV on private counts")
+        "private_ucb", Listing("continual", ("none", "central"), "UBEV on private counts")
     ),
     "sdp-pe": _Shipped(
         "elimination.learner",
@@ -114,7 +114,7 @@ _SHIPPED: dict[str, _Shipped] = {
     "ucbvi": _Shipped(
         "ucbvi",
         Listing(
-            "stream",
+            "continual",
             ("none",),
             "optimistic value iteration, Hoeffding or Bernstein bonuses, no privacy",
         ),
@@ -132,20 +132,20 @@ class LearnerSpec:
         name: what ``learner=`` takes.
         summary: one line for `discreet list`.
         paper: where it comes from, or "ours".
-        rhythm: ``"batch"``, ``"stream"`` or ``"adversarial"``.
+        schedule: ``"batch"``, ``"stream"`` or ``"adversarial"``.
         trusts: names of the trust models it can use.
         own_bounds: trust model -> what is proven about its regret, for a learner of yours; those of
             the papers are in `discreet.papers.bounds`.
         make: batch and stream learners: the class, a `BatchLearner` or a `StreamLearner`.
         run: instead of ``make`` a whole run: ``(mdp, trust, episodes, seeds, **settings) ->
-            Result`` (adversarial learners; any rhythm may).
+            Result`` (adversarial learners; any schedule may).
         settings: what may be set, where the class does not say.
     """
 
     name: str
     summary: str
     paper: str
-    rhythm: Literal["batch", "stream", "adversarial"]
+    schedule: Literal["batch", "continual", "adversarial"]
     trusts: tuple[str, ...]
     own_bounds: Mapping[str, RegretBound] = field(default_factory=dict)
     make: "type[BatchLearner] | type[StreamLearner] | None" = None
@@ -166,7 +166,7 @@ class LearnerSpec:
             name=make.name,
             summary=make.summary,
             paper=paper,
-            rhythm="stream",
+            schedule="continual",
             trusts=trusts,
             own_bounds=own_bounds or {},
             make=make,
@@ -231,7 +231,7 @@ def listing(name: str) -> Listing:
         spec = get_learner(name)
     except InvalidInputError:  # one broken plug-in does not hide all others
         return Listing("", (), "(not available)")
-    return Listing(spec.rhythm, spec.trusts, spec.summary)
+    return Listing(spec.schedule, spec.trusts, spec.summary)
 
 
 def get_learner(name: str) -> LearnerSpec:

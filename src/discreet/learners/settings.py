@@ -137,7 +137,7 @@ def _check_tuple(name: str, value: object, kinds: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamSettings(Settings):
-    """What all learners of the stream rhythm have.
+    """What all learners of the stream schedule have.
 
     Attributes:
         stationary: counts pooled over the steps; None: if the MDP is stationary.

@@ -29,7 +29,7 @@ _OTHERS = {
 def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
     """One case for every central mechanism of batches; the plan of a fit chooses its own form."""
     for entry in chosen:
-        where = entry.trust, entry.rhythm, entry.calibration
+        where = entry.trust, entry.schedule, entry.calibration
         if where == ("central", "batch", "exact") and not entry.centred:
             yield _case(entry, fit_path(entry.model))
 

@@ -229,5 +229,5 @@ def release(
 def _plan(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> CountsPlan:
     """Calibration knows no data, so one plan serves all releases of a size."""
     return with_counts(
-        trust.calibrate(shape, rhythm="batch", statistics=statistics, last_transitions=True)
+        trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)
     )

@@ -14,7 +14,7 @@ from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.derived import Implied, concentrated, implied
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms.registry import Rhythm
+from discreet.privacy.mechanisms.registry import Schedule
 from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model, worst_noise
@@ -32,7 +32,7 @@ class CalibrationReport:
         trust: central, local, shuffle or noprivacy.
         mechanism: the mechanism's name.
         calibration: ``"exact"`` or ``"paper"``.
-        rhythm: ``"batch"`` or ``"stream"``.
+        schedule: ``"batch"`` or ``"stream"``.
         users: users in the batch, or episodes of the stream.
         shape: the problem's size.
         guarantee: what is delivered.
@@ -65,7 +65,7 @@ class CalibrationReport:
     trust: str
     mechanism: str
     calibration: str
-    rhythm: Rhythm
+    schedule: Schedule
     users: int
     shape: Shape
     guarantee: Guarantee
@@ -105,7 +105,7 @@ def calibrate(
     shape: Shape,
     *,
     users: int,
-    rhythm: Rhythm = "batch",
+    schedule: Schedule = "batch",
     statistics: tuple[str, ...] | None = None,
     stationary: bool = False,
     verify: bool = False,
@@ -116,7 +116,7 @@ def calibrate(
         trust: who is trusted, and the wanted (epsilon, delta).
         shape: states, actions, horizon.
         users: users of one batch, or episodes of the stream.
-        rhythm: ``"batch"`` or ``"stream"``.
+        schedule: ``"batch"`` or ``"stream"``.
         statistics: which counters are released. None: all three; of shuffle by classes transitions
             but those of the last step, and rewards, which tell visits as well.
         stationary: counters pooled over steps (streams only).
@@ -132,16 +132,16 @@ def calibrate(
     check_trust_model(trust)
     check_shape(shape)
     _validate.truth(stationary=stationary)
-    _validate.choice(("batch", "stream"), rhythm=rhythm)
+    _validate.choice(("batch", "continual"), schedule=schedule)
     _validate.count(users=users)
-    request = _Request(shape, rhythm, statistics, users, stationary)
+    request = _Request(shape, schedule, statistics, users, stationary)
     plan = request.plan(trust)
     traffic, noise = _traffic(plan, users), _noise(plan, users)
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
         mechanism=plan.mechanism,
         calibration=getattr(trust, "calibration", "exact"),
-        rhythm=rhythm,
+        schedule=schedule,
         users=users,
         shape=shape,
         guarantee=plan.guarantee,
@@ -165,24 +165,24 @@ class _Request:
     """What is to be released, whoever is trusted."""
 
     shape: Shape
-    rhythm: Rhythm
+    schedule: Schedule
     statistics: tuple[str, ...] | None
     users: int
     stationary: bool
 
     def plan(self, trust: TrustModel) -> BatchPlan | StreamPlan:
         """The calibrated release."""
-        if self.rhythm == "stream":
+        if self.schedule == "continual":
             return trust.calibrate(
                 self.shape,
-                rhythm="stream",
+                schedule="continual",
                 statistics=self.statistics or STATISTICS,
                 episodes=self.users,
                 stationary=self.stationary,
             )
         if self.stationary:
             raise UnsupportedError(
-                "Counters are pooled over steps in streams only; use rhythm=stream."
+                "Counters are pooled over steps in streams only; use schedule=stream."
             )
         return usual_batch(trust, self.shape, self.statistics)
 
@@ -206,7 +206,7 @@ def usual_batch(
 
 def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | None:
     """The noisiest counter with each candidate of ``mechanism="auto"``, if there are several."""
-    candidates = trust.candidates(request.rhythm)
+    candidates = trust.candidates(request.schedule)
     if len(candidates) < 2:
         return None
     found = {}

@@ -1,4 +1,4 @@
-"""The two rhythms of a release.
+"""The two schedules of a release.
 
 *Batch*: one release per batch of distinct users, each user in exactly one batch, so batches compose
 in parallel. *Stream*: a release after every episode, one guarantee over the whole stream.

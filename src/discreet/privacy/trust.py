@@ -15,7 +15,7 @@ from discreet.errors import CalibrationError, InvalidInputError, UnknownNameErro
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
-from discreet.privacy.mechanisms.registry import Rhythm, mechanisms
+from discreet.privacy.mechanisms.registry import Schedule, mechanisms
 from discreet.privacy.plans import BatchPlan, StreamPlan
 from discreet.privacy.sensitivity import STATISTICS
 
@@ -82,7 +82,7 @@ class TrustModel:
         self,
         shape: Shape,
         *,
-        rhythm: Literal["batch"] = "batch",
+        schedule: Literal["batch"] = "batch",
         statistics: tuple[str, ...] = ...,
         last_transitions: bool = ...,
     ) -> BatchPlan: ...
@@ -92,7 +92,7 @@ class TrustModel:
         self,
         shape: Shape,
         *,
-        rhythm: Literal["stream"],
+        schedule: Literal["continual"],
         statistics: tuple[str, ...] = ...,
         episodes: int,
         stationary: bool = ...,
@@ -102,7 +102,7 @@ class TrustModel:
         self,
         shape: Shape,
         *,
-        rhythm: Rhythm = "batch",
+        schedule: Schedule = "batch",
         statistics: tuple[str, ...] = STATISTICS,
         episodes: int | None = None,
         stationary: bool = False,
@@ -115,7 +115,7 @@ class TrustModel:
 
         Args:
             shape: states, actions, horizon.
-            rhythm: ``"batch"`` (one release per batch of distinct users) or ``"stream"``
+            schedule: ``"batch"`` (one release per batch of distinct users) or ``"stream"``
                 (a release after every episode).
             statistics: which counters are released; the sensitivity follows from it.
             episodes: length of the stream (streams only).
@@ -126,63 +126,63 @@ class TrustModel:
         """
         check_shape(shape)
         _validate.truth(stationary=stationary, last_transitions=last_transitions)
-        _validate.choice(("batch", "stream"), rhythm=rhythm)
+        _validate.choice(("batch", "continual"), schedule=schedule)
         options = {"statistics": statistics, "episodes": episodes, "stationary": stationary}
-        if rhythm == "stream":
+        if schedule == "continual":
             _validate.count(episodes=episodes)
         else:
             options["last_transitions"] = last_transitions
-        plans = _possible([(c, rhythm) for c in self.candidates(rhythm)], shape, options)
+        plans = _possible([(c, schedule) for c in self.candidates(schedule)], shape, options)
         return least_noise(plans, episodes or 1)
 
-    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
         """The explicit trust models among which ``mechanism="auto"`` takes the least noise.
 
         >>> [c.mechanism for c in Central(epsilon=1, delta=1e-6).candidates("batch")]
         ['gaussian', 'laplace']
         """
-        self.resolve(rhythm)  # refuses what does not exist
+        self.resolve(schedule)  # refuses what does not exist
         return (self,)
 
-    def resolve(self, rhythm: Rhythm) -> str:
-        """The mechanism's name for this rhythm: the one asked for, or the default.
+    def resolve(self, schedule: Schedule) -> str:
+        """The mechanism's name for this schedule: the one asked for, or the default.
 
         The default of ``"auto"`` for callers that know no problem size; see `candidates`.
         """
-        table = mechanisms(self.name, rhythm)
+        table = mechanisms(self.name, schedule)
         if not table:
             raise UnsupportedError(
-                f"{type(self).__name__} has no {rhythm} release; use a learner of another rhythm "
+                f"{type(self).__name__} has no {schedule} release; use a learner of another schedule "
                 f"(see `discreet list`) or another trust model."
             )
         asked = getattr(self, "mechanism", "auto")
         if asked == "auto":
-            return self._default(rhythm)
+            return self._default(schedule)
         if asked not in table:
-            raise UnknownNameError(f"{rhythm} mechanism of {type(self).__name__}", asked, table)
+            raise UnknownNameError(f"{schedule} mechanism of {type(self).__name__}", asked, table)
         return str(asked)
 
-    def load(self, rhythm: Rhythm) -> Any:
+    def load(self, schedule: Schedule) -> Any:
         """The class of the plans of the mechanism that `resolve` names."""
-        return mechanisms(self.name, rhythm)[self.resolve(rhythm)].load()
+        return mechanisms(self.name, schedule)[self.resolve(schedule)].load()
 
-    def _default(self, rhythm: Rhythm) -> str:
-        return next(iter(mechanisms(self.name, rhythm)))
+    def _default(self, schedule: Schedule) -> str:
+        return next(iter(mechanisms(self.name, schedule)))
 
 
 def _possible(
-    choices: list[tuple[TrustModel, Rhythm]], shape: Shape, options: dict[str, Any]
+    choices: list[tuple[TrustModel, Schedule]], shape: Shape, options: dict[str, Any]
 ) -> list[BatchPlan | StreamPlan]:
     """The plans of all candidates that can be calibrated; if none can, the first one says why."""
     plans: list[BatchPlan | StreamPlan] = []
     refused = None
-    for trust, rhythm in choices:
+    for trust, schedule in choices:
         try:
-            plan = trust.load(rhythm).calibrate(trust, shape, **options)
+            plan = trust.load(schedule).calibrate(trust, shape, **options)
         except CalibrationError as error:
             refused = refused or error
         else:
-            _check_name(trust.resolve(rhythm), plan)
+            _check_name(trust.resolve(schedule), plan)
             plans.append(plan)
     if not plans and refused:
         raise refused
@@ -226,9 +226,9 @@ class PrivateTrust(TrustModel):
         """
         return self.calibration.partition("-")[2]
 
-    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
         """One: the mechanism asked for, or the default."""
-        return (replace(self, mechanism=self.resolve(rhythm)),)
+        return (replace(self, mechanism=self.resolve(schedule)),)
 
 
 @dataclass(frozen=True)
@@ -238,19 +238,19 @@ class Central(PrivateTrust):
     notion: ClassVar[Notion] = "JDP"
     name: ClassVar[str] = "central"
 
-    def _default(self, rhythm: Rhythm) -> str:
-        if self.printed and rhythm == "stream":
+    def _default(self, schedule: Schedule) -> str:
+        if self.printed and schedule == "continual":
             return "tree-laplace"
         if self.delta == 0:
-            return {"batch": "laplace", "stream": "tree-laplace"}[rhythm]
-        return super()._default(rhythm)
+            return {"batch": "laplace", "continual": "tree-laplace"}[schedule]
+        return super()._default(schedule)
 
-    def candidates(self, rhythm: Rhythm) -> tuple[Self, ...]:
+    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
         """Gaussian noise (if delta > 0) against Laplace noise, which needs no delta."""
         if self.mechanism != "auto" or self.printed:
-            return super().candidates(rhythm)
-        gaussian = super().candidates(rhythm) if self.delta else ()
-        pure = ("laplace",) if rhythm == "batch" else ("tree-laplace", "tree-honaker")
+            return super().candidates(schedule)
+        gaussian = super().candidates(schedule) if self.delta else ()
+        pure = ("laplace",) if schedule == "batch" else ("tree-laplace", "tree-honaker")
         return (*gaussian, *(replace(self, mechanism=name, delta=0.0) for name in pure))
 
 
@@ -261,8 +261,8 @@ class Local(PrivateTrust):
     notion: ClassVar[Notion] = "LDP"
     name: ClassVar[str] = "local"
 
-    def _default(self, rhythm: Rhythm) -> str:
-        return "laplace" if self.printed else super()._default(rhythm)
+    def _default(self, schedule: Schedule) -> str:
+        return "laplace" if self.printed else super()._default(schedule)
 
 
 @dataclass(frozen=True)
@@ -282,9 +282,9 @@ class Shuffle(PrivateTrust):
         _validate.positive(honest=self.honest)
         _validate.probability(honest=self.honest)
 
-    def _default(self, rhythm: Rhythm) -> str:
+    def _default(self, schedule: Schedule) -> str:
         """The papers print noise bits."""
-        return "bits" if self.printed else super()._default(rhythm)
+        return "bits" if self.printed else super()._default(schedule)
 
 
 @dataclass(frozen=True)

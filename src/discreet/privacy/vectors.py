@@ -128,7 +128,7 @@ def vector_stream(
     48.0
     """
     _validate.count(episodes=episodes, **dict(sizes))
-    name, kind = trust.resolve("stream"), trust.load("stream")
+    name, kind = trust.resolve("continual"), trust.load("continual")
     if not issubclass(kind, AdditiveStream):
         raise UnsupportedError(
             f"The mechanism {name!r} adds no noise to counters and cannot release other vectors; "

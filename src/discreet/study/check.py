@@ -402,7 +402,7 @@ def _noise(place: Trial) -> Iterator[str]:
     data, secure = episodes(study, 1), not study.guarantee.simulated
     if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
         yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
-    if study._course.rhythm == "stream":
+    if study._course.schedule == "continual":
         return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
@@ -458,7 +458,7 @@ def _surprise(variance: float) -> float:
 def _stored(place: Trial) -> Iterator[str]:
     """With the release held fixed, nothing that stays depends on the data."""
     study = place.fresh()
-    if study._course.rhythm == "stream":
+    if study._course.schedule == "continual":
         return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
     watched = watch(first)
@@ -541,7 +541,7 @@ def _over(study: Study, name: str) -> bool:
 def _strays(place: Trial) -> Iterator[str]:
     """Who left the policy counts up to that step and not after it."""
     study = place.fresh()
-    if study._course.encoded or study._course.rhythm == "stream":
+    if study._course.encoded or study._course.schedule == "continual":
         return
     data = strayed(study, episodes(study, 3), study.batch_size)
     played, watched = played_of(study), watch(study)

@@ -1,6 +1,6 @@
 """The course of a study: what its learner asks, what is released for it, what it then knows.
 
-Two rhythms, one form. In a *batch* course a whole batch runs one policy and is released once. In a
+Two schedules, one form. In a *batch* course a whole batch runs one policy and is released once. In a
 *stream* course one user after the other is added to cumulative counters; all of them have noise,
 whatever policy was played, so who ran an older policy is welcome: many may come at a time.
 """
@@ -48,7 +48,7 @@ class Course(ABC):
         fixed: exactly as many users as were asked for must come.
     """
 
-    rhythm: str
+    schedule: str
 
     def __init__(self, problem: Problem, trust: TrustModel) -> None:
         self.problem = problem
@@ -106,9 +106,9 @@ class Course(ABC):
 
 
 class BatchCourse(Course):
-    """A learner of the batch rhythm."""
+    """A learner of the batch schedule."""
 
-    rhythm = "batch"
+    schedule = "batch"
 
     def __init__(
         self,
@@ -279,9 +279,9 @@ class _Sums:
 
 
 class StreamCourse(Course):
-    """A learner of the stream rhythm."""
+    """A learner of the stream schedule."""
 
-    rhythm = "stream"
+    schedule = "continual"
 
     def __init__(
         self,
@@ -392,7 +392,7 @@ class StreamCourse(Course):
 
 def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
     """Of central streams one whose memory may be written down, the one with the least noise."""
-    options: Any = {"rhythm": "stream", "episodes": problem.episodes}
+    options: Any = {"schedule": "continual", "episodes": problem.episodes}
     options["stationary"] = problem.stationary
     if not isinstance(trust, Central):
         plan: StreamPlan = trust.calibrate(problem.shape, **options)

@@ -278,7 +278,7 @@ class Study:
             self._course.plan.guarantee,
             secure=self._secure,
             releases=self._issue["releases"],
-            stream=self._course.rhythm == "stream",
+            stream=self._course.schedule == "continual",
         )
 
     @property
@@ -385,7 +385,7 @@ class Study:
         """
         batch = self._batch
         people = self._people(users, batch)
-        if token is not None or (self._course.encoded and self._course.rhythm == "batch"):
+        if token is not None or (self._course.encoded and self._course.schedule == "batch"):
             self._check_token(token)
         left = 0
         with self._changing() as change:
@@ -411,7 +411,7 @@ class Study:
                 shuffle: a part of a batch has too little noise, whatever is charged.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
-        if self._course.rhythm == "stream":
+        if self._course.schedule == "continual":
             raise StudyError(
                 "A stream has no batch to open again: a report counts whenever it comes; ask() for "
                 "the next user."
@@ -480,7 +480,7 @@ class Study:
 
     def _meet_others(self, change: Change) -> None:
         """A stream takes its users whatever others told; a batch was for one policy only."""
-        if change.moved and self._course.rhythm == "batch":
+        if change.moved and self._course.schedule == "batch":
             raise StudyError(
                 f"{str(self.path)!r} was changed by another process; refresh() it and ask() again. "
                 f"Nothing was counted."
@@ -505,7 +505,7 @@ class Study:
         if note:
             facts["note"] = dict(note)
         self._course.learn(released)
-        if self._course.rhythm == "batch":
+        if self._course.schedule == "batch":
             self._knowledge.add(released)
         if self.users + len(people) < self.episodes:
             self._course.ask()
@@ -565,7 +565,7 @@ class Study:
 
     def _check_number(self, users: int, batch: Batch) -> None:
         left = self.episodes - self.users
-        most = left if self._course.rhythm == "stream" else batch.users
+        most = left if self._course.schedule == "continual" else batch.users
         if self._course.fixed and users != most:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
@@ -605,7 +605,7 @@ class Study:
 
     def _left(self, data: Trajectories) -> int:
         """Users who left the policy."""
-        if self._course.rhythm == "stream":
+        if self._course.schedule == "continual":
             return 0
         return int((~data.followed(self._course.played())[:, -1]).sum())
 

@@ -227,7 +227,7 @@ def test_a_batch_is_not_sized_for_what_lies_behind_an_unknown_action():
 def test_visit_variance_of_one_step_reports_by_enumeration(epsilon):
     horizon = 5
     plan = discreet.Local(epsilon, mechanism="one-step").calibrate(
-        Shape(3, 2, horizon), rhythm="batch", statistics=("transitions", "rewards")
+        Shape(3, 2, horizon), schedule="batch", statistics=("transitions", "rewards")
     )
     q, scale = plan.flip, horizon / (0.5 - plan.flip)
 

@@ -12,7 +12,7 @@ SHAPE = Shape(3, 2, 4)
 
 
 def noise_of(trust):
-    plan = trust.calibrate(SHAPE, rhythm="batch", statistics=("transitions", "rewards"))
+    plan = trust.calibrate(SHAPE, schedule="batch", statistics=("transitions", "rewards"))
     return plan, sizing.Noise(plan)
 
 

@@ -8,11 +8,11 @@ from discreet.privacy.auditing.cases import SLOW, cases, paths_of
 from discreet.privacy.auditing.paths.path import KINDS
 from discreet.privacy.auditing.roster import Entry
 
-TREE = Entry("central", "tree-laplace", "stream")
+TREE = Entry("central", "tree-laplace", "continual")
 LAPLACE = Entry("central", "laplace", "batch")
-LOCAL = Entry("local", "laplace", "stream")
+LOCAL = Entry("local", "laplace", "continual")
 BITS = Entry("shuffle", "bits", "batch", epsilon=2.0, delta=1e-3)
-FLIPS = Entry("local", "randomized-response", "stream")
+FLIPS = Entry("local", "randomized-response", "continual")
 
 
 def rows(*entries, quick=False):
@@ -40,13 +40,13 @@ def test_a_central_batch_is_released_and_simulated():
 def test_a_stream_is_audited_in_every_kind():
     found = labels(rows(TREE))
     assert Counter(kind for kind, _ in found) == {
-        "stream": 5,
+        "continual": 5,
         "stationary": 3,
         "vector": 4,
         "layered": 2,
     }
     for name in ("add", "disk"):
-        assert ("stream", f"{name} (256 releases, secure)") in found
+        assert ("continual", f"{name} (256 releases, secure)") in found
     assert {path for kind, path in found if kind == "vector"} == {
         "VectorRelease.add (reach 4)",
         "VectorRelease.noise_block (reach 4)",
@@ -57,7 +57,7 @@ def test_a_stream_is_audited_in_every_kind():
 
 def test_local_streams_also_add_reports():
     found = labels(rows(LOCAL))
-    for kind in ("stream", "stationary"):
+    for kind in ("continual", "stationary"):
         assert [path for k, path in found if k == kind][:3] == ["add", "add_report", "block"]
 
 
@@ -78,11 +78,11 @@ def test_no_dishonest_users_without_a_shuffler():
 
 
 def test_of_printed_constants_the_first_path_only():
-    for trust, name, rhythm in (
+    for trust, name, schedule in (
         ("local", "laplace", "batch"),
-        ("central", "tree-laplace", "stream"),
+        ("central", "tree-laplace", "continual"),
     ):
-        entry = Entry(trust, name, rhythm, "paper")
+        entry = Entry(trust, name, schedule, "paper")
         [case] = rows(entry)
         assert case.calibration == "paper"
         assert case.path in ("release", "add")
@@ -106,8 +106,8 @@ def test_all_kinds_occur():
 
 def test_randomised_streams_have_no_vectors_but_long_ones():
     found = labels(rows(FLIPS))
-    assert {kind for kind, _ in found} == {"stream", "stationary"}
-    assert ("stream", "add (256 releases, secure)") in found
+    assert {kind for kind, _ in found} == {"continual", "stationary"}
+    assert ("continual", "add (256 releases, secure)") in found
 
 
 def test_targets_are_the_same_way_where_it_is_easiest_to_attack():
@@ -127,6 +127,6 @@ def test_a_long_stream_gets_a_hint_from_its_blocks():
     assert rows(LAPLACE)[0].hint() is None
 
 
-def test_paths_of_either_rhythm():
+def test_paths_of_either_schedule():
     assert {path.kind for path in paths_of(LAPLACE.plan())} == {"batch"}
-    assert {path.kind for path in paths_of(TREE.plan())} == {"stream"}
+    assert {path.kind for path in paths_of(TREE.plan())} == {"continual"}

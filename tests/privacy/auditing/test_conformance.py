@@ -68,7 +68,7 @@ CHECKS = ["_promise", "_untouched", "_played_only", "_noise_as_stated", "_messag
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_sound_plans_pass_every_check(pure, bits, check):
-    stream = Central(1, mechanism="tree-laplace").calibrate(TINY, rhythm="stream", episodes=4)
+    stream = Central(1, mechanism="tree-laplace").calibrate(TINY, schedule="continual", episodes=4)
     for plan in (pure, bits, stream):
         assert told(check, plan) == []
 
@@ -128,7 +128,7 @@ def test_noise_of_another_law_than_stated(pure, draw, message):
 
 def test_noise_of_streams_is_measured_at_its_last_release():
     trust = Central(1, mechanism="tree-laplace")
-    plan = trust.calibrate(TINY, rhythm="stream", episodes=8, stationary=True)
+    plan = trust.calibrate(TINY, schedule="continual", episodes=8, stationary=True)
     noise, stated = conformance._noise_samples(plan)
     assert noise.shape == (300, plan.cells)
     ratio = (noise**2).mean() / stated.mean()
@@ -298,7 +298,7 @@ def test_problems_of_a_large_plan_are_said_all_the_same(pure, many_outcomes, mon
 @pytest.mark.parametrize(("episodes", "long"), [(255, 0), (256, 2)])
 def test_long_streams_are_followed(episodes, long):
     plan = Central(1, mechanism="tree-laplace").calibrate(
-        TINY, rhythm="stream", episodes=episodes, statistics=("visits",)
+        TINY, schedule="continual", episodes=episodes, statistics=("visits",)
     )
     found = list(conformance._long_paths(plan))
     assert [path.secure for path, _ in found] == [(False,), (True,)][:long]
@@ -307,6 +307,6 @@ def test_long_streams_are_followed(episodes, long):
 
 def test_long_streams_of_many_counters_are_not():
     plan = Central(1, mechanism="tree-laplace").calibrate(
-        Shape(2, 2, 2), rhythm="stream", episodes=300
+        Shape(2, 2, 2), schedule="continual", episodes=300
     )
     assert list(conformance._long_paths(plan)) == []

@@ -232,8 +232,8 @@ def test_averages_betray_noise_that_is_drawn_again():
         (Central(1), {}, "release"),
         (Local(1, mechanism="laplace"), {}, "release_reports"),
         (Shuffle(1, 1e-3, mechanism="bits"), {}, "release_reports"),
-        (Central(1), {"rhythm": "stream", "episodes": 3}, "block"),
-        (Local(1, mechanism="one-step"), {"rhythm": "stream", "episodes": 3}, "add"),
+        (Central(1), {"schedule": "continual", "episodes": 3}, "block"),
+        (Local(1, mechanism="one-step"), {"schedule": "continual", "episodes": 3}, "add"),
     ],
 )
 def test_the_way_that_an_attacker_would_choose(trust, options, way):

@@ -38,7 +38,7 @@ TINY = Shape(states=1, actions=2, horizon=1)
 
 def stream(trust, shape=SMALL, *, episodes=4, statistics=("rewards",), stationary=False):
     return trust.calibrate(
-        shape, rhythm="stream", episodes=episodes, statistics=statistics, stationary=stationary
+        shape, schedule="continual", episodes=episodes, statistics=statistics, stationary=stationary
     )
 
 
@@ -363,7 +363,7 @@ def test_a_centre_that_depends_on_the_data():
 
 
 def test_long_streams_go_through_the_secure_branch():
-    found = list(cases([Entry("central", "tree-laplace", "stream")], quick=True))
+    found = list(cases([Entry("central", "tree-laplace", "continual")], quick=True))
     [long] = [c for c in found if c.path == "add (256 releases, secure)"]
     assert [path.releases for path in long.paths] == [256] and long.paths[0].secure == (True,)
 

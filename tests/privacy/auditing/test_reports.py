@@ -122,10 +122,10 @@ def test_half_of_the_flips_are_noticed():
     assert Enumerated(replace(plan, flip=plan.flip / 2)).epsilon(0.0) > 1.5
 
 
-def test_the_device_of_either_rhythm():
+def test_the_device_of_either_schedule():
     trust = Local(1, mechanism="laplace")
     batch = device(trust.calibrate(SMALL))
-    stream = device(trust.calibrate(SMALL, rhythm="stream", episodes=3))
+    stream = device(trust.calibrate(SMALL, schedule="continual", episodes=3))
     assert type(batch) is type(stream)
     crowd = device(Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL), 50)
     assert crowd.noise.bits == Shuffle(1, 1e-3, mechanism="bits").calibrate(SMALL).bits(50).bits

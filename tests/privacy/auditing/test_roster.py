@@ -12,12 +12,12 @@ from discreet.privacy.plans import BatchPlan, StreamPlan
 
 KNOWN = [m for m in everything() if m.trust != "none"]
 PRINTED = {
-    ("central", "tree-iid", "stream"),
-    ("central", "tree-laplace", "stream"),
+    ("central", "tree-iid", "continual"),
+    ("central", "tree-laplace", "continual"),
     ("local", "gaussian", "batch"),
-    ("local", "gaussian", "stream"),
+    ("local", "gaussian", "continual"),
     ("local", "laplace", "batch"),
-    ("local", "laplace", "stream"),
+    ("local", "laplace", "continual"),
     ("shuffle", "bits", "batch"),
 }
 
@@ -32,8 +32,8 @@ def exact(known):
 
 
 def test_every_mechanism_of_the_registry_is_audited(known):
-    found = [(e.trust, e.rhythm, e.mechanism) for e in exact(known) if not e.centred]
-    assert found == [(m.trust, m.rhythm, m.name) for m in KNOWN]
+    found = [(e.trust, e.schedule, e.mechanism) for e in exact(known) if not e.centred]
+    assert found == [(m.trust, m.schedule, m.name) for m in KNOWN]
     both = [e.name for e in exact(known) if e.centred]
     assert both == ["central/gaussian-centred", "central/laplace-centred"]
     assert all(e.plan().centred and not e.plan().last_transitions for e in known if e.centred)
@@ -49,7 +49,7 @@ def test_a_mechanism_that_is_registered_is_audited(monkeypatch):
 
 
 def test_printed_constants_are_audited_where_a_paper_prints_them(known):
-    printed = {(e.trust, e.mechanism, e.rhythm) for e in known if e.calibration == "paper"}
+    printed = {(e.trust, e.mechanism, e.schedule) for e in known if e.calibration == "paper"}
     assert printed == PRINTED
     for entry in known:
         if entry.calibration == "paper":
@@ -62,29 +62,29 @@ def test_names_are_different(known):
 
 
 @pytest.mark.parametrize(
-    ("trust", "mechanism", "rhythm", "name"),
+    ("trust", "mechanism", "schedule", "name"),
     [
         ("central", "gaussian", "batch", "central/gaussian"),
         ("local", "laplace", "batch", "local/laplace"),
-        ("local", "laplace", "stream", "local/laplace-stream"),
-        ("central", "toeplitz", "stream", "central/toeplitz"),
+        ("local", "laplace", "continual", "local/laplace-continual"),
+        ("central", "toeplitz", "continual", "central/toeplitz"),
     ],
 )
-def test_names(trust, mechanism, rhythm, name):
-    assert Entry(trust, mechanism, rhythm).name == name
+def test_names(trust, mechanism, schedule, name):
+    assert Entry(trust, mechanism, schedule).name == name
 
 
-@pytest.mark.parametrize("mechanism", KNOWN, ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
+@pytest.mark.parametrize("mechanism", KNOWN, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")
 def test_pure_mechanisms_are_asked_for_a_pure_epsilon(mechanism):
-    entry = Entry(mechanism.trust, mechanism.name, mechanism.rhythm, epsilon=2.0, delta=1e-5)
+    entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule, epsilon=2.0, delta=1e-5)
     assert entry.claimed == (2.0, 0.0 if mechanism.pure else 1e-5)
     assert (entry.model.epsilon, entry.model.delta) == entry.claimed
     assert entry.model.mechanism == mechanism.name
 
 
 def test_kinds():
-    entry = Entry("central", "toeplitz", "stream")
-    assert entry.kind == "stream"
+    entry = Entry("central", "toeplitz", "continual")
+    assert entry.kind == "continual"
     assert replace(entry, stationary=True).kind == "stationary"
     assert Entry("central", "gaussian", "batch").kind == "batch"
 
@@ -92,11 +92,11 @@ def test_kinds():
 FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz", "tree-honaker", "tree-iid")]
 
 
-@pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}")
-def test_plans_are_small_and_of_the_right_rhythm(mechanism):
-    entry = Entry(mechanism.trust, mechanism.name, mechanism.rhythm)
+@pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")
+def test_plans_are_small_and_of_the_right_schedule(mechanism):
+    entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule)
     plan, target = entry.plan(), entry.target()
-    kind = BatchPlan if mechanism.rhythm == "batch" else StreamPlan
+    kind = BatchPlan if mechanism.schedule == "batch" else StreamPlan
     for each in (plan, target):
         assert isinstance(each, kind)
         assert each.mechanism == mechanism.name
@@ -110,25 +110,27 @@ def test_listed_mechanisms_have_few_outcomes():
     split = Entry("local", "split", "batch").plan()
     assert (split.statistics, split.last_transitions) == (("transitions", "rewards"), False)
     for name in ("randomized-response", "one-step"):
-        batch, stream = (Entry("local", name, rhythm).plan() for rhythm in ("batch", "stream"))
+        batch, stream = (
+            Entry("local", name, schedule).plan() for schedule in ("batch", "continual")
+        )
         assert batch.statistics == stream.statistics == ("rewards",)
         assert stream.episodes == 1
 
 
 def test_stationary_targets_have_two_steps_to_pool():
-    entry = Entry("central", "tree-laplace", "stream", stationary=True)
+    entry = Entry("central", "tree-laplace", "continual", stationary=True)
     assert entry.target().shape.horizon == 2
     assert entry.target().stationary and entry.plan().stationary
     assert not replace(entry, stationary=False).plan().stationary
 
 
 def test_long_streams_have_256_releases_of_few_counters():
-    plan = Entry("central", "tree-laplace", "stream").long()
+    plan = Entry("central", "tree-laplace", "continual").long()
     assert (plan.episodes, plan.cells) == (256, 2)
 
 
 def test_printed_streams_are_a_power_of_two_long():
-    assert Entry("central", "tree-laplace", "stream", "paper").plan().episodes == 8
+    assert Entry("central", "tree-laplace", "continual", "paper").plan().episodes == 8
 
 
 def test_printed_constants_do_not_warn_here():
@@ -173,7 +175,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
 
 
 def streams(known):
-    return [e for e in exact(known) if e.rhythm == "stream"]
+    return [e for e in exact(known) if e.schedule == "continual"]
 
 
 def test_every_stream_that_adds_noise_is_audited_on_vectors(known):
@@ -195,14 +197,14 @@ def test_every_stream_that_adds_noise_is_audited_on_layers(known):
 
 
 def test_batches_and_printed_constants_have_no_vectors(known):
-    rest = [e for e in known if e.rhythm == "batch" or e.calibration == "paper"]
+    rest = [e for e in known if e.schedule == "batch" or e.calibration == "paper"]
     assert list(roster.vectors(rest)) == list(roster.layers(rest)) == []
     pooled = [replace(e, stationary=True) for e in streams(known)]
     assert list(roster.vectors(pooled)) == []
 
 
 def test_plans_of_vectors_and_layers():
-    entry = Entry("central", "tree-laplace", "stream")
+    entry = Entry("central", "tree-laplace", "continual")
     vector = VectorEntry(entry).plan()
     assert (vector.cells, vector.episodes, vector.reach.units) == (4, 6, 4)
     layered = LayeredEntry(entry, "bandit").plan()

@@ -43,12 +43,12 @@ def made():
         "table": release("local batch", "bounded", **one),
         "discrete-gaussian": release("central batch", "gaussian", horizon=2),
         "piled-gaussian": release(
-            "central stream", "tree-gaussian", horizon=2, stationary=True, episodes=2
+            "central continual", "tree-gaussian", horizon=2, stationary=True, episodes=2
         ),
-        "gaussian-grid": release("central stream", "toeplitz"),
-        "layered-gaussian": release("local layered stream", "gaussian", actions=1),
+        "gaussian-grid": release("central continual", "toeplitz"),
+        "layered-gaussian": release("local layered continual", "gaussian", actions=1),
         "discrete-laplace": release("central batch", "laplace"),
-        "randomized-response": release("local stream", "randomized-response", **one),
+        "randomized-response": release("local continual", "randomized-response", **one),
         "one-step": release("local batch", "split"),
     }
     some = {

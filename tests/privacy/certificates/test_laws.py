@@ -261,7 +261,7 @@ def test_the_closed_form_agrees_with_the_sum():
 def test_golden_plans_are_certified_and_checked(trust, options, users, delta):
     from dataclasses import replace
 
-    more = {"rhythm": "stream"} if "episodes" in options else {}
+    more = {"schedule": "continual"} if "episodes" in options else {}
     shape = SHAPE if users is None else Shape(states=2, actions=2, horizon=2)
     plan = replace(trust, delta=delta).calibrate(shape, **options, **more)
     certificate = certify(plan, users=users)
@@ -331,7 +331,7 @@ def test_large_epsilon_on_a_grid_goes_through_concentrated_privacy():
 
 def test_the_longest_column_is_that_of_the_factorisation():
     stream = Central(epsilon=1, delta=1e-6, mechanism="toeplitz").calibrate(
-        SHAPE, rhythm="stream", episodes=50, stationary=True
+        SHAPE, schedule="continual", episodes=50, stationary=True
     )
     law, factors = claim_of(stream).law, stream.noise.factors
     assert law.squared_norm == factors.column_square() * 4**factors.grid.bits

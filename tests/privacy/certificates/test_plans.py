@@ -27,41 +27,41 @@ SLOW = "bounded"  # its calibration takes seconds: it stands in from a table bel
 COVERED = {
     ("central", "batch", "gaussian"): distributions.GaussianMoves,
     ("central", "batch", "laplace"): distributions.LaplaceMoves,
-    ("central", "stream", "toeplitz"): distributions.GaussianGrid,
-    ("central", "stream", "tree-gaussian"): distributions.GaussianMoves,
-    ("central", "stream", "tree-laplace"): distributions.LaplaceMoves,
-    ("central", "stream", "tree-honaker"): None,
-    ("central", "stream", "tree-iid"): None,
+    ("central", "continual", "toeplitz"): distributions.GaussianGrid,
+    ("central", "continual", "tree-gaussian"): distributions.GaussianMoves,
+    ("central", "continual", "tree-laplace"): distributions.LaplaceMoves,
+    ("central", "continual", "tree-honaker"): None,
+    ("central", "continual", "tree-iid"): None,
     ("local", "batch", "one-step"): distributions.OneStep,
     ("local", "batch", "split"): distributions.OneStep,
     ("local", "batch", "laplace"): distributions.LaplaceMoves,
     ("local", "batch", "gaussian"): distributions.GaussianMoves,
     ("local", "batch", "randomized-response"): distributions.FlippedBits,
-    ("local", "stream", "laplace"): distributions.LaplaceMoves,
-    ("local", "stream", "gaussian"): distributions.GaussianMoves,
-    ("local", "stream", "randomized-response"): distributions.FlippedBits,
-    ("local", "stream", "one-step"): distributions.OneStep,
+    ("local", "continual", "laplace"): distributions.LaplaceMoves,
+    ("local", "continual", "gaussian"): distributions.GaussianMoves,
+    ("local", "continual", "randomized-response"): distributions.FlippedBits,
+    ("local", "continual", "one-step"): distributions.OneStep,
     ("shuffle", "batch", "bits"): distributions.BinomialBits,
     ("shuffle", "batch", "classes"): distributions.ClassNoise,
 }
 """What certificates say of each mechanism: its law, or None."""
 
 
-def plan_of(trust, rhythm, name, *, delta=1e-6, **options):
-    if rhythm == "stream":
-        options = {"rhythm": "stream", "episodes": 5} | options
+def plan_of(trust, schedule, name, *, delta=1e-6, **options):
+    if schedule == "continual":
+        options = {"schedule": "continual", "episodes": 5} | options
     return TRUST[trust](epsilon=1, delta=delta, mechanism=name).calibrate(SHAPE, **options)
 
 
 def test_every_mechanism_is_listed_here():
-    known = {(m.trust, m.rhythm, m.name) for m in everything() if m.trust != "none"}
-    assert known - set(COVERED) == {("local", "batch", SLOW), ("local", "stream", SLOW)}
+    known = {(m.trust, m.schedule, m.name) for m in everything() if m.trust != "none"}
+    assert known - set(COVERED) == {("local", "batch", SLOW), ("local", "continual", SLOW)}
     assert set(COVERED) <= known
 
 
 @pytest.mark.parametrize("key", COVERED, ids="/".join)
 def test_every_mechanism_has_its_law_or_is_refused(key):
-    pure = next(m.pure for m in everything() if (m.trust, m.rhythm, m.name) == key)
+    pure = next(m.pure for m in everything() if (m.trust, m.schedule, m.name) == key)
     plan = plan_of(*key, delta=0 if pure else 1e-6)
     users = 50 if key[0] == "shuffle" else None
     if COVERED[key] is None:
@@ -97,7 +97,7 @@ def test_noise_is_read_to_the_last_bit():
 @pytest.mark.parametrize("mechanism", ["tree-gaussian", "tree-laplace"])
 def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
     delta = 0 if "laplace" in mechanism else 1e-6
-    plan = plan_of("central", "stream", mechanism, delta=delta, episodes=episodes)
+    plan = plan_of("central", "continual", mechanism, delta=delta, episodes=episodes)
     law = law_of(plan)
     levels = max(1, (episodes - 1).bit_length())
     moved = law.units if delta == 0 else law.times
@@ -105,11 +105,11 @@ def test_a_user_is_in_one_node_of_every_level(mechanism, episodes):
 
 
 def test_pooled_counters_pile_up():
-    plan = plan_of("central", "stream", "tree-gaussian", stationary=True, episodes=5)
+    plan = plan_of("central", "continual", "tree-gaussian", stationary=True, episodes=5)
     law = law_of(plan)
     assert type(law) is distributions.PiledGaussian
     assert (law.total, law.largest, law.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 3)
-    local = law_of(plan_of("local", "stream", "gaussian", stationary=True))
+    local = law_of(plan_of("local", "continual", "gaussian", stationary=True))
     assert (local.total, local.largest, local.copies) == (6 * SHAPE.horizon, SHAPE.horizon, 1)
 
 
@@ -159,7 +159,7 @@ def test_flips_are_read_with_the_bits_that_change():
 @pytest.mark.parametrize("episodes", [1, 2, 7])
 def test_the_longest_column_of_a_factorisation(episodes):
     """Against the columns themselves: column i starts at release i."""
-    plan = plan_of("central", "stream", "toeplitz", episodes=episodes)
+    plan = plan_of("central", "continual", "toeplitz", episodes=episodes)
     encoder, columns = plan.noise.factors.encoder(), plan.noise.factors.columns
     squares = [
         sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
@@ -179,7 +179,7 @@ def test_layered_counts_and_losses():
     assert (law.counts, law.losses, law.loss_shift) == (2 * 4 * 2, 2 * 2, 1024)
     assert law.loss_sigma == Fraction(plan.loss_law.sigma)
     release = claim_of(plan).release
-    assert (release["schedule"], release["feedback"]) == ("layered stream", "bandit")
+    assert (release["schedule"], release["feedback"]) == ("layered continual", "bandit")
     assert (release["widths"], release["episodes"]) == ([1, 1, 1], 4)
     assert verify.moves_of(release) == {law.name: law.moves()}
 
@@ -232,7 +232,7 @@ def test_noise_of_unknown_kinds_is_refused():
     plan = plan_of("central", "batch", "gaussian")
     with pytest.raises(UnsupportedError, match="'stranger' is not covered"):
         law_of(dataclasses.replace(plan, law=Stranger()))
-    stream = plan_of("central", "stream", "tree-gaussian")
+    stream = plan_of("central", "continual", "tree-gaussian")
     with pytest.raises(UnsupportedError, match="Stranger is not covered"):
         law_of(dataclasses.replace(stream, noise=Stranger()))
 
@@ -265,7 +265,7 @@ def test_a_promise_is_read_as_the_smaller_number(value):
 
 
 def test_what_a_claim_is_about():
-    plan = plan_of("central", "stream", "tree-gaussian", stationary=True)
+    plan = plan_of("central", "continual", "tree-gaussian", stationary=True)
     release = claim_of(plan).release
     assert release["statistics"] == ["transitions", "visits", "rewards"]
     assert (release["states"], release["actions"], release["horizon"]) == (2, 2, 3)

@@ -17,7 +17,7 @@ from discreet.privacy.mechanisms.registry import everything
 from helpers.certificates import resealed
 
 SHAPE = Shape(states=3, actions=2, horizon=2)
-STREAM = {"rhythm": "stream", "episodes": 5}
+STREAM = {"schedule": "continual", "episodes": 5}
 POOLED = STREAM | {"stationary": True}
 CENTRED = {"statistics": ("transitions", "rewards"), "last_transitions": False}
 TREE = Central(2, 1e-3, mechanism="tree-gaussian")
@@ -87,7 +87,7 @@ def made():
 
 
 def test_no_mechanism_is_left_out():
-    known = {f"{m.trust} {m.rhythm} {m.name}" for m in everything() if m.trust != "none"}
+    known = {f"{m.trust} {m.schedule} {m.name}" for m in everything() if m.trust != "none"}
     assert known - set(PLANS) == {"central stream tree-honaker", "central stream tree-iid"}
 
 
@@ -103,7 +103,7 @@ def others(name, value):
         return [value + 1, *([value - 1] if value > 1 else []), 2 * value]
     words = {
         "trust": ["central", "local", "shuffle"],
-        "schedule": ["batch", "stream", "layered stream"],
+        "schedule": ["batch", "continual", "layered continual"],
         "feedback": ["full", "bandit"],
         "mechanism": sorted(
             {word for names, _ in verifier.KINDS.values() for word in names.split()}
@@ -236,7 +236,7 @@ def test_a_weaker_promise_is_refused_and_a_stronger_one_is_not(made):
         ("shuffle batch bits", {"trust": "shuffle batch", "schedule": ""}, "no release by"),
         (
             "central layered tree-gaussian",
-            {"trust": "central layered", "schedule": "stream"},
+            {"trust": "central layered", "schedule": "continual"},
             "trust to be central",
         ),
         ("shuffle batch bits in jumps", {"users": 25}, "that of 25 honest users"),

@@ -149,7 +149,7 @@ def test_a_bound_below_what_is_found_again_and_one_above_delta(made):
         ({"release": release() | {"mechanism": "clusters"}}, "no release by 'clusters'"),
         ({"release": release() | {"mechanism": "gaussian"}}, "no noise of law discrete-laplace"),
         ({"release": release() | {"mechanism": "bits"}}, "no release by 'bits'"),
-        ({"release": release() | {"schedule": "stream"}}, "no release by 'laplace'"),
+        ({"release": release() | {"schedule": "continual"}}, "no release by 'laplace'"),
         ({"release": release(participations=2)}, "participations to be 1"),
         ({"release": release(participations=True)}, "participations to be 1"),
         ({"release": release(horizon=0)}, "horizon to be from 1"),
@@ -267,7 +267,7 @@ def test_products_are_rounded_up():
 
 LAYERED = {
     "law": {"name": "layered-gaussian", "count_sigma": "20", "loss_sigma": "20000"},
-    "release": release("local layered stream", "gaussian", feedback="bandit", widths=[1] * 7),
+    "release": release("local layered continual", "gaussian", feedback="bandit", widths=[1] * 7),
     "method": {"name": "summed-counts", "bits": 128, "cut": "1e-18"},
 }
 MANY = {"horizon": 10**7}
@@ -311,7 +311,7 @@ LONG = "1" + "0" * 898 + "1/3" + "0" * 899
         (
             {
                 "law": {"name": "piled-gaussian", "sigma": "1e8"},
-                "release": release("local stream", "gaussian", stationary=True, **MANY),
+                "release": release("local continual", "gaussian", stationary=True, **MANY),
                 "method": {"name": "all-directions", "small_norms": 0, "order": "2"},
             },
             "steps that are allowed",

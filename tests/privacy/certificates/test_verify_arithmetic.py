@@ -489,7 +489,7 @@ def test_coefficients_are_named():
             "squared_norm": 2**48,
             "coefficients": "0" * 64,
         },
-        "release": release("central stream", "toeplitz"),
+        "release": release("central continual", "toeplitz"),
         "epsilon": "1",
         "delta": "1/1000000",
         "method": {"name": "analytic"},

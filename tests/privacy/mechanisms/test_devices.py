@@ -80,18 +80,18 @@ def reports(encoder, user):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("rhythm", ["batch", "stream"])
+@pytest.mark.parametrize("schedule", ["batch", "continual"])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize(
     ("name", "statistics"),
     [("one-step", ("transitions", "visits", "rewards")), ("randomized-response", ("visits",))],
 )
-def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, epsilon, rhythm):
-    options = {"rhythm": rhythm, "statistics": statistics}
-    if rhythm == "stream":
+def test_no_two_users_differ_by_more_than_epsilon_and_some_do(name, statistics, epsilon, schedule):
+    options = {"schedule": schedule, "statistics": statistics}
+    if schedule == "continual":
         options["episodes"] = 3
     plan = Local(epsilon, mechanism=name).calibrate(SHAPE, **options)
-    encoder = plan.encoder(1) if rhythm == "batch" else plan.encoder()
+    encoder = plan.encoder(1) if schedule == "batch" else plan.encoder()
     laws = {user: reports(encoder, episode) for user, episode in USERS.items()}
     for law in laws.values():
         assert math.fsum(law.values()) == pytest.approx(1)
@@ -123,13 +123,13 @@ def test_no_two_users_differ_by_more_than_epsilon_in_split_reports(statistics, e
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "bounded"])
-@pytest.mark.parametrize("rhythm", ["batch", "stream"])
-def test_counters_of_one_report_carry_noise_of_their_own(name, rhythm):
+@pytest.mark.parametrize("schedule", ["batch", "continual"])
+def test_counters_of_one_report_carry_noise_of_their_own(name, schedule):
     """Of the stated size, and none of it shared: differences between counters stay hidden."""
     delta = 0 if name == "laplace" else 1e-2
-    options = {"rhythm": rhythm} | ({"episodes": 3} if rhythm == "stream" else {})
+    options = {"schedule": schedule} | ({"episodes": 3} if schedule == "continual" else {})
     plan = Local(1, delta, mechanism=name).calibrate(SHAPE, **options)
-    encoder = plan.encoder(1) if rhythm == "batch" else plan.encoder()
+    encoder = plan.encoder(1) if schedule == "batch" else plan.encoder()
     assert isinstance(encoder.law, LaplaceLaw | GaussianLaw | BoundedLaw)
     sampler, runs = SimulationSampler(np.random.default_rng(0)), 600
     sent = np.array([encoder.encode(*USERS["one reward"], sampler)[0] for _ in range(runs)])

@@ -90,7 +90,7 @@ def test_nothing_is_gained_by_a_single_release():
 def test_the_running_code_delivers_what_is_promised_and_wastes_little(name, before):
     """The exact epsilon, from impulses through the real stream, was ``before``; now it is one."""
     plan = Central(1, 1e-6, mechanism=name).calibrate(
-        TINY, rhythm="stream", statistics=("visits",), episodes=16
+        TINY, schedule="continual", statistics=("visits",), episodes=16
     )
     found = additive(plan).epsilon(1e-6)
     assert max(0.99, before) < found <= 1 + 1e-6

@@ -48,7 +48,7 @@ def batch(name, shape=TINY, epsilon=1.0, **options):
 
 
 def stream(name, shape=TINY, episodes=50, epsilon=1.0, **options):
-    return trust(name, epsilon).calibrate(shape, rhythm="stream", episodes=episodes, **options)
+    return trust(name, epsilon).calibrate(shape, schedule="continual", episodes=episodes, **options)
 
 
 def episodes(users, seed=0, shape=TINY):
@@ -93,10 +93,10 @@ def test_randomised_response_is_exactly_epsilon():
 @pytest.mark.parametrize("mechanism", ["randomized-response", "one-step"])
 def test_an_epsilon_that_no_flip_can_represent_is_refused(mechanism):
     """At 1e-13 a safety factor of 1 + 1e-14 once gave a q above one half."""
-    for rhythm in ({}, {"rhythm": "stream", "episodes": 5}):
+    for schedule in ({}, {"schedule": "continual", "episodes": 5}):
         with pytest.raises(CalibrationError, match="Expected epsilon >= "):
-            Local(1e-13, mechanism=mechanism).calibrate(SHAPE, **rhythm)
-        plan = Local(1e-9, mechanism=mechanism).calibrate(SHAPE, **rhythm)
+            Local(1e-13, mechanism=mechanism).calibrate(SHAPE, **schedule)
+        plan = Local(1e-9, mechanism=mechanism).calibrate(SHAPE, **schedule)
         assert 0 < plan.flip < 0.5
 
 

@@ -37,13 +37,13 @@ def test_unplayed_actions_are_zero_also_without_privacy():
 def test_it_takes_counts_and_has_no_encoder():
     assert isinstance(NoPrivacy().calibrate(SHAPE), CountsPlan)
     assert not isinstance(NoPrivacy().calibrate(SHAPE), ReportPlan)
-    stream = NoPrivacy().calibrate(SHAPE, rhythm="stream", episodes=3)
+    stream = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
     assert not isinstance(stream, ReportStreamPlan)
 
 
 @pytest.mark.parametrize("stationary", [False, True])
 def test_a_stream_is_the_running_sum(stationary):
-    plan = NoPrivacy().calibrate(SHAPE, rhythm="stream", episodes=3, stationary=stationary)
+    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=stationary)
     stream = plan.open(sampler())
     stream.add(one_user(0))
     seen = stream.add(one_user(1)).visits
@@ -52,7 +52,7 @@ def test_a_stream_is_the_running_sum(stationary):
 
 
 def test_a_stream_says_that_it_has_no_noise_and_promises_nothing():
-    plan = NoPrivacy().calibrate(SHAPE, rhythm="stream", episodes=3)
+    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
     assert plan.mechanism == "none" and plan.guarantee == NO_GUARANTEE
     assert plan.error_bound(3, 0.1) == 0.0
     assert not plan.error_bounds(0.1).any()

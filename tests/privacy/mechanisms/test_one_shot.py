@@ -104,7 +104,7 @@ def test_no_privacy_is_exact_and_says_so():
 
 
 def test_exact_stream_accumulates():
-    plan = NoPrivacy().calibrate(SHAPE, rhythm="stream", episodes=3, stationary=True)
+    plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3, stationary=True)
     stream = plan.open(sampler())
     one = counts(users=1, seed=1)
     first = stream.add(one)
@@ -150,7 +150,7 @@ class TestBadInput:
         with pytest.raises(UnsupportedError, match="no encoder"):
             with_reports(plan)
         with pytest.raises(UnsupportedError, match="raw counts, not reports"):
-            with_reports(Central(epsilon=1).calibrate(SHAPE, rhythm="stream", episodes=4))
+            with_reports(Central(epsilon=1).calibrate(SHAPE, schedule="continual", episodes=4))
         assert plan.traffic(3) is None
 
     def refused(self, raw, match, **options):

@@ -30,7 +30,7 @@ def test_printed_local_laplace_delivers_twice_epsilon(epsilon):
     with pytest.warns(DiscreetWarning, match="calibration='exact'"):
         batch = trust.calibrate(SHAPE)
     with pytest.warns(DiscreetWarning):
-        stream = trust.calibrate(SHAPE, rhythm="stream", episodes=10)
+        stream = trust.calibrate(SHAPE, schedule="continual", episodes=10)
     for plan in (batch, stream):
         assert plan.guarantee.epsilon == pytest.approx(2 * epsilon)
         assert "claimed" in str(plan.guarantee)
@@ -51,16 +51,18 @@ def test_printed_tree(base, factor):
 
 def test_printed_is_the_default_tree_through_the_front_door():
     with pytest.warns(DiscreetWarning):
-        plan = Central(1, calibration="paper").calibrate(SHAPE, rhythm="stream", episodes=20_000)
+        plan = Central(1, calibration="paper").calibrate(
+            SHAPE, schedule="continual", episodes=20_000
+        )
     assert plan.mechanism == "tree-laplace"
     assert plan.guarantee.epsilon == pytest.approx(2.10, abs=0.005)
     with pytest.warns(DiscreetWarning):
         iid = Central(1, mechanism="tree-iid", calibration="paper").calibrate(
-            SHAPE, rhythm="stream", episodes=20_000
+            SHAPE, schedule="continual", episodes=20_000
         )
     assert iid.guarantee.epsilon == plan.guarantee.epsilon
     with pytest.raises(CalibrationError, match="zero at K = 1"):
-        Central(1, calibration="paper").calibrate(SHAPE, rhythm="stream", episodes=1)
+        Central(1, calibration="paper").calibrate(SHAPE, schedule="continual", episodes=1)
 
 
 def test_printed_gaussian():
@@ -68,7 +70,7 @@ def test_printed_gaussian():
     assert printed_gaussian_delta(20, 1.0) == pytest.approx(0.64, abs=0.005)
     trust = Local(1, 1e-6, mechanism="gaussian", calibration="paper")
     with pytest.warns(DiscreetWarning, match="delta=0"):
-        plan = trust.calibrate(SHAPE, rhythm="stream", episodes=10, stationary=True)
+        plan = trust.calibrate(SHAPE, schedule="continual", episodes=10, stationary=True)
     assert plan.noise.law.sigma == 6
     assert plan.guarantee.delta == pytest.approx(
         gaussian_delta(6.0, 6 * math.sqrt(6), 1.0), rel=0.02
@@ -80,7 +82,7 @@ def test_printed_randomised_response():
     with pytest.raises(CalibrationError, match="not a probability"):
         trust.calibrate(SHAPE)
     with pytest.raises(CalibrationError, match="not a probability"):
-        trust.calibrate(SHAPE, rhythm="stream", episodes=10)
+        trust.calibrate(SHAPE, schedule="continual", episodes=10)
     wide = Local(20, mechanism="randomized-response", calibration="paper")
     with pytest.warns(DiscreetWarning, match="002"):
         plan = wide.calibrate(SHAPE)
@@ -89,12 +91,12 @@ def test_printed_randomised_response():
     assert plan.guarantee.epsilon == pytest.approx(36 * math.log((1 - q) / q))
 
 
-@pytest.mark.parametrize("rhythm", ["batch", "stream"])
-def test_paper_002_has_its_own_laplace_scale(rhythm):
+@pytest.mark.parametrize("schedule", ["batch", "continual"])
+def test_paper_002_has_its_own_laplace_scale(schedule):
     """Table 1 of 002: Lap(6H/eps), which delivers what it claims; 003 and 004 print 3H/eps."""
-    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+    options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     plan = Local(0.5, mechanism="laplace", calibration="paper-002").calibrate(SHAPE, **options)
-    law = plan.law if rhythm == "batch" else plan.noise.law
+    law = plan.law if schedule == "batch" else plan.noise.law
     assert law == LaplaceLaw(6 * 6 / 0.5)
     assert plan.guarantee.epsilon == pytest.approx(0.5)
     with pytest.warns(DiscreetWarning, match="003 and 004"):
@@ -103,18 +105,18 @@ def test_paper_002_has_its_own_laplace_scale(rhythm):
 
 
 @pytest.mark.parametrize(
-    ("trust", "rhythm"),
+    ("trust", "schedule"),
     [
         (Local(1, mechanism="gaussian", calibration="paper-003"), "batch"),
-        (Local(20, mechanism="randomized-response", calibration="paper-004"), "stream"),
+        (Local(20, mechanism="randomized-response", calibration="paper-004"), "continual"),
         (Local(1, mechanism="laplace", calibration="paper-001"), "batch"),
-        (Central(1, mechanism="tree-laplace", calibration="paper-002"), "stream"),
-        (Central(1, mechanism="tree-iid", calibration="paper-003"), "stream"),
+        (Central(1, mechanism="tree-laplace", calibration="paper-002"), "continual"),
+        (Central(1, mechanism="tree-iid", calibration="paper-003"), "continual"),
         (Shuffle(1, 1e-5, mechanism="bits", calibration="paper-002"), "batch"),
     ],
 )
-def test_a_paper_that_does_not_print_the_mechanism_is_refused(trust, rhythm):
-    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+def test_a_paper_that_does_not_print_the_mechanism_is_refused(trust, schedule):
+    options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     with pytest.raises(UnsupportedError, match=f"Paper {trust.paper} prints no constants"):
         trust.calibrate(SHAPE, **options)
 
@@ -144,17 +146,17 @@ def test_printed_dense_losses():
 
 
 @pytest.mark.parametrize(
-    ("trust", "rhythm"),
+    ("trust", "schedule"),
     [
-        (Central(1, 1e-6, mechanism="toeplitz", calibration="paper"), "stream"),
-        (Central(1, 1e-6, mechanism="tree-gaussian", calibration="paper"), "stream"),
-        (Central(1, 1e-6, mechanism="tree-honaker", calibration="paper"), "stream"),
+        (Central(1, 1e-6, mechanism="toeplitz", calibration="paper"), "continual"),
+        (Central(1, 1e-6, mechanism="tree-gaussian", calibration="paper"), "continual"),
+        (Central(1, 1e-6, mechanism="tree-honaker", calibration="paper"), "continual"),
         (Local(1, 1e-6, mechanism="bounded", calibration="paper"), "batch"),
         (Local(1, mechanism="one-step", calibration="paper"), "batch"),
     ],
 )
-def test_what_no_paper_prints_is_refused(trust, rhythm):
-    options = {"rhythm": "stream", "episodes": 9} if rhythm == "stream" else {}
+def test_what_no_paper_prints_is_refused(trust, schedule):
+    options = {"schedule": "continual", "episodes": 9} if schedule == "continual" else {}
     with pytest.raises(UnsupportedError, match="No paper prints"):
         trust.calibrate(SHAPE, **options)
 
@@ -179,7 +181,7 @@ def test_algorithm_4_as_printed_never_fills_leaf_zero():
         return released
 
     assert printed(7) == [0, 0, 1, 0, 1, 2, 3]
-    plan = Central(1, mechanism="tree-iid").calibrate(ONE, rhythm="stream", episodes=7)
+    plan = Central(1, mechanism="tree-iid").calibrate(ONE, schedule="continual", episodes=7)
     release = plan.open(Silent())
     one = Counts(1, np.ones(ONE.transitions, np.int64), np.zeros(ONE.visits, np.int64))
     assert [release.add(one).visits.item() for _ in range(7)] == [1, 2, 3, 4, 5, 6, 7]

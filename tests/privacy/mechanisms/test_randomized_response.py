@@ -86,14 +86,14 @@ def test_a_report_of_anything_but_bits_is_refused(value):
     report[0, 3] = value
     with pytest.raises(InvalidInputError, match="reports of bits"):
         plan.release_reports(report, 1)
-    stream = TRUST.calibrate(SHAPE, rhythm="stream", episodes=2).open(sampler())
+    stream = TRUST.calibrate(SHAPE, schedule="continual", episodes=2).open(sampler())
     with pytest.raises(InvalidInputError, match="a report of bits"):
         stream.add_report(report)
 
 
 def test_pooled_streams_flip_bits_per_step():
-    pooled = TRUST.calibrate(SHAPE, rhythm="stream", episodes=4, stationary=True)
-    plain = TRUST.calibrate(SHAPE, rhythm="stream", episodes=4)
+    pooled = TRUST.calibrate(SHAPE, schedule="continual", episodes=4, stationary=True)
+    plain = TRUST.calibrate(SHAPE, schedule="continual", episodes=4)
     assert pooled.flip == plain.flip
     assert pooled.bits == plain.bits == 2 * pooled.cells
     assert pooled.noise_variance(3)["visits"] == pytest.approx(

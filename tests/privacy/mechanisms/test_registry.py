@@ -1,4 +1,4 @@
-"""One table of mechanisms: names, rhythms, purity, and mechanisms of one's own."""
+"""One table of mechanisms: names, schedules, purity, and mechanisms of one's own."""
 
 import pytest
 
@@ -22,9 +22,9 @@ class Mine(LaplaceBatch):
 
 @pytest.mark.core
 @pytest.mark.parametrize("mechanism", registry.everything(), ids=lambda m: f"{m.trust}-{m.name}")
-def test_every_entry_loads_a_plan_of_its_rhythm(mechanism):
+def test_every_entry_loads_a_plan_of_its_schedule(mechanism):
     assert mechanism.trust in TRUST_MODELS
-    kind = {"batch": BatchPlan, "stream": StreamPlan}[mechanism.rhythm]
+    kind = {"batch": BatchPlan, "continual": StreamPlan}[mechanism.schedule]
     assert issubclass(mechanism.load(), kind)
 
 
@@ -32,12 +32,12 @@ def test_every_entry_loads_a_plan_of_its_rhythm(mechanism):
 @pytest.mark.parametrize(
     "mechanism",
     [m for m in registry.everything() if m.trust != "none"],
-    ids=lambda m: f"{m.trust}-{m.rhythm}-{m.name}",
+    ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}",
 )
 def test_pure_mechanisms_deliver_no_delta_and_others_use_it(mechanism):
     trust = TRUST_MODELS[mechanism.trust](1, 1e-3, mechanism=mechanism.name)
-    options = {"rhythm": mechanism.rhythm} | (
-        {"episodes": 4} if mechanism.rhythm == "stream" else {}
+    options = {"schedule": mechanism.schedule} | (
+        {"episodes": 4} if mechanism.schedule == "continual" else {}
     )
     assert trust.calibrate(SHAPE, **options).guarantee.delta == (0.0 if mechanism.pure else 1e-3)
 
@@ -90,12 +90,12 @@ def test_defaults_come_first_and_unknown_names_get_a_suggestion():
         next(iter(registry.mechanisms(*key)))
         for key in (
             ("central", "batch"),
-            ("central", "stream"),
+            ("central", "continual"),
             ("local", "batch"),
-            ("local", "stream"),
+            ("local", "continual"),
         )
     ] == ["gaussian", "toeplitz", "split", "laplace"]
-    assert registry.mechanisms("shuffle", "stream") == {}
+    assert registry.mechanisms("shuffle", "continual") == {}
     with pytest.raises(UnknownNameError, match="bits"):
         Shuffle(1, 1e-6, mechanism="bit").calibrate(SHAPE)
     with pytest.raises(UnknownNameError, match="one-step"):
@@ -105,7 +105,7 @@ def test_defaults_come_first_and_unknown_names_get_a_suggestion():
 @pytest.mark.core
 @pytest.mark.parametrize(
     "mechanism",
-    [m for m in registry.everything() if m.trust in ("local", "shuffle") and m.rhythm == "batch"],
+    [m for m in registry.everything() if m.trust in ("local", "shuffle") and m.schedule == "batch"],
     ids=lambda m: f"{m.trust}-{m.name}",
 )
 def test_every_encoder_is_found_again_by_its_description(mechanism):
@@ -121,14 +121,14 @@ def test_every_encoder_is_found_again_by_its_description(mechanism):
 @pytest.mark.core
 def test_which_mechanisms_serve_losses_and_which_randomise_data():
     known = registry.everything()
-    assert {(m.trust, m.rhythm, m.name) for m in known if m.losses} == {
-        ("central", "stream", "toeplitz"),
-        ("central", "stream", "tree-gaussian"),
-        ("central", "stream", "tree-honaker"),
-        ("central", "stream", "tree-laplace"),
-        ("central", "stream", "tree-iid"),
-        ("local", "stream", "laplace"),
-        ("local", "stream", "gaussian"),
+    assert {(m.trust, m.schedule, m.name) for m in known if m.losses} == {
+        ("central", "continual", "toeplitz"),
+        ("central", "continual", "tree-gaussian"),
+        ("central", "continual", "tree-honaker"),
+        ("central", "continual", "tree-laplace"),
+        ("central", "continual", "tree-iid"),
+        ("local", "continual", "laplace"),
+        ("local", "continual", "gaussian"),
     }
     assert {(m.trust, m.name) for m in known if m.randomises} == {
         ("local", "randomized-response"),

@@ -24,7 +24,7 @@ KINDS = [
 def plan(request):
     name, stationary = request.param
     trust = Local(3, mechanism=name)
-    return trust.calibrate(SHAPE, rhythm="stream", episodes=6, stationary=stationary)
+    return trust.calibrate(SHAPE, schedule="continual", episodes=6, stationary=stationary)
 
 
 def test_such_a_stream_takes_reports(plan):

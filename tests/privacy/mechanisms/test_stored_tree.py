@@ -16,7 +16,7 @@ SHAPE = Shape(2, 2, 1)
 
 def plan(episodes, mechanism="tree-gaussian", epsilon=1.0):
     trust = Central(epsilon, 1e-6, mechanism=mechanism)
-    return on_disk(trust.calibrate(SHAPE, rhythm="stream", episodes=episodes))
+    return on_disk(trust.calibrate(SHAPE, schedule="continual", episodes=episodes))
 
 
 class Silent(SimulationSampler):
@@ -118,11 +118,13 @@ def test_streams_that_mix_their_noise_are_refused(mechanism):
 
 
 def test_a_local_stream_is_no_tree():
-    local = Local(1).calibrate(SHAPE, rhythm="stream", episodes=8)
+    local = Local(1).calibrate(SHAPE, schedule="continual", episodes=8)
     with pytest.raises(UnsupportedError, match="tree-gaussian"):
         on_disk(local)
     with pytest.raises(UnsupportedError, match="two draws per node"):
         StoredTree(local, sampler())
-    once = Central(1, 1e-6, mechanism="tree-gaussian").calibrate(SHAPE, rhythm="stream", episodes=8)
+    once = Central(1, 1e-6, mechanism="tree-gaussian").calibrate(
+        SHAPE, schedule="continual", episodes=8
+    )
     with pytest.raises(UnsupportedError, match=r"pass on_disk\(plan\)"):
         StoredTree(once, sampler())

@@ -12,15 +12,15 @@ from discreet.privacy.trust import Central, Local
 
 TINY = Shape(states=2, actions=1, horizon=2)
 TRUSTS = [
-    *(Central(1, 1e-3, mechanism=name) for name in mechanisms("central", "stream")),
-    *(Local(1, 1e-1, mechanism=name) for name in mechanisms("local", "stream")),
+    *(Central(1, 1e-3, mechanism=name) for name in mechanisms("central", "continual")),
+    *(Local(1, 1e-1, mechanism=name) for name in mechanisms("local", "continual")),
 ]
 
 
 @pytest.mark.parametrize("trust", TRUSTS, ids=lambda t: f"{t.notion}-{t.mechanism}")
 def test_secure_streams_are_stamped_and_plausible(trust):
     pytest.importorskip("opendp")
-    plan = trust.calibrate(TINY, rhythm="stream", episodes=8)
+    plan = trust.calibrate(TINY, schedule="continual", episodes=8)
     release = plan.open(SecureSampler())
     transitions = np.zeros(TINY.transitions, np.int64)
     transitions[:, 0, 0, 1] = 1

@@ -23,7 +23,7 @@ TINY = Shape(states=2, actions=1, horizon=1)
 
 def plan(episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):
     trust = Central(epsilon, delta, mechanism="toeplitz")
-    return trust.calibrate(shape, rhythm="stream", episodes=episodes, **options)
+    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
 
 
 def dense(f):
@@ -62,8 +62,8 @@ def test_golden_factor(episodes, golden):
 
 
 def test_it_is_the_default_of_central_streams_with_delta():
-    assert Central(1, 1e-6).resolve("stream") == "toeplitz"
-    assert Central(1).resolve("stream") == "tree-laplace"
+    assert Central(1, 1e-6).resolve("continual") == "toeplitz"
+    assert Central(1).resolve("continual") == "tree-laplace"
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 3, 17, 300])

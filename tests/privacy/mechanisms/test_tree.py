@@ -29,7 +29,7 @@ TREES = ("tree-laplace", "tree-gaussian", "tree-honaker", "tree-iid")
 
 def plan(name, episodes, epsilon=1, delta=1e-6, shape=SHAPE, **options):
     trust = Central(epsilon, delta, mechanism=name)
-    return trust.calibrate(shape, rhythm="stream", episodes=episodes, **options)
+    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
 
 
 @pytest.mark.core

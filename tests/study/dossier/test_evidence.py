@@ -51,7 +51,7 @@ def test_a_law_in_halves_of_a_user_says_so():
 
 def test_a_central_stream():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
-    plan = on_disk(trust.calibrate(SHAPE, rhythm="stream", episodes=100))
+    plan = on_disk(trust.calibrate(SHAPE, schedule="continual", episodes=100))
     found = examined(plan, "central", quiet)
     assert found.holds(1.0)
     assert "too many to list" in found.unlisted

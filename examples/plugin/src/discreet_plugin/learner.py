@@ -57,7 +57,7 @@ SPEC = LearnerSpec(
     name="explore-then-commit",
     summary="random actions first, the greedy policy after",
     paper="folklore",
-    rhythm="batch",
+    schedule="batch",
     trusts=("none", "central", "shuffle", "local"),
     make=ExploreThenCommit,
 )

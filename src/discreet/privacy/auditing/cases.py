@@ -74,7 +74,7 @@ def cases(chosen: list[Entry], *, quick: bool) -> Iterator[Case]:
     for entry in chosen:
         yield from _plain(entry, quick=quick)
         yield from _large(entry)
-        if entry.rhythm == "stream" and entry.calibration == "exact":
+        if entry.schedule == "continual" and entry.calibration == "exact":
             yield from _plain(replace(entry, stationary=True), quick=quick)
             yield from _long(entry, quick=quick)
     yield from (case for entry in vectors(chosen) for case in _vector(entry))
@@ -109,7 +109,7 @@ def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
 
 def _large(entry: Entry) -> Iterator[Case]:
     """Raw episodes of more users than 16 bits count."""
-    if (entry.trust, entry.rhythm, entry.calibration) == ("central", "batch", "exact"):
+    if (entry.trust, entry.schedule, entry.calibration) == ("central", "batch", "exact"):
         plan = entry.target()
         if isinstance(plan, BatchPlan):
             yield replace(
@@ -118,7 +118,7 @@ def _large(entry: Entry) -> Iterator[Case]:
 
 
 def paths_of(plan: Plan) -> Iterator[Path]:
-    """All short paths of a plan of either rhythm."""
+    """All short paths of a plan of either schedule."""
     if isinstance(plan, BatchPlan):
         yield from batch_paths(plan)
     else:

@@ -85,7 +85,7 @@ def _named(name: str) -> list[AnyPlan]:
     from discreet.privacy.auditing.roster import find
 
     entry = find(name)[0]
-    if entry.rhythm == "batch":
+    if entry.schedule == "batch":
         return [entry.plan()]
     return [entry.plan(), replace(entry, stationary=True).plan(), entry.long()]
 

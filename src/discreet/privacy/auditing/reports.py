@@ -16,7 +16,7 @@ from discreet.privacy.plans import Encoder, StreamPlan, with_reports
 
 
 def device(plan: Plan, users: int = 1) -> Encoder:
-    """The encoder of a plan of either rhythm."""
+    """The encoder of a plan of either schedule."""
     if isinstance(plan, StreamPlan):
         return with_reports(plan).encoder()
     return with_reports(plan).encoder(users)

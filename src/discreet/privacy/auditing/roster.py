@@ -9,7 +9,7 @@ from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
-from discreet.privacy.mechanisms.registry import Mechanism, Rhythm, everything, mechanisms
+from discreet.privacy.mechanisms.registry import Mechanism, Schedule, everything, mechanisms
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import VectorPlan, vector_stream
@@ -28,11 +28,11 @@ _CENTRED = ("central/gaussian", "central/laplace")
 
 @dataclass(frozen=True)
 class Entry:
-    """One mechanism in one rhythm and calibration, at one (epsilon, delta)."""
+    """One mechanism in one schedule and calibration, at one (epsilon, delta)."""
 
     trust: str
     mechanism: str
-    rhythm: Rhythm
+    schedule: Schedule
     calibration: Calibration = "exact"
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -42,20 +42,20 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """For instance ``central/gaussian``, ``local/laplace-stream``."""
-        both = self.rhythm == "stream" and self.mechanism in mechanisms(self.trust, "batch")
-        form = "-centred" if self.centred else "-stream" if both else ""
+        """For instance ``central/gaussian``, ``local/laplace-continual``."""
+        both = self.schedule == "continual" and self.mechanism in mechanisms(self.trust, "batch")
+        form = "-centred" if self.centred else "-continual" if both else ""
         return f"{self.trust}/{self.mechanism}{form}"
 
     @property
     def kind(self) -> Kind:
         """Batch, stream or stationary."""
-        return "stationary" if self.stationary else self.rhythm
+        return "stationary" if self.stationary else self.schedule
 
     @property
     def known(self) -> Mechanism:
         """What the registry says of it."""
-        return mechanisms(self.trust, self.rhythm)[self.mechanism]
+        return mechanisms(self.trust, self.schedule)[self.mechanism]
 
     @property
     def claimed(self) -> tuple[float, float]:
@@ -74,11 +74,11 @@ class Entry:
         """A plan whose exact privacy can be computed in less than a second."""
         if self.known.randomises:  # all its outcomes are listed
             return self._calibrate(SMALL, CENTRED if self.mechanism == "split" else ("rewards",), 1)
-        if self.calibration == "paper" and self.rhythm == "stream":
+        if self.calibration == "paper" and self.schedule == "continual":
             return self._calibrate(SMALL, STATISTICS, _PRINTED_EPISODES)
         if self.mechanism == "bounded":  # its calibration takes long
             return self._calibrate(SMALL, ("visits",))
-        small = self.trust == "shuffle" or self.rhythm == "stream"
+        small = self.trust == "shuffle" or self.schedule == "continual"
         return self._calibrate(SMALL if small else BATCH, STATISTICS)
 
     def target(self) -> Plan:
@@ -102,11 +102,11 @@ class Entry:
         """Printed constants warn when used; an audit knows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DiscreetWarning)
-            if self.rhythm == "batch":
+            if self.schedule == "batch":
                 return self._batch(shape, statistics)
             return self.model.calibrate(
                 shape,
-                rhythm="stream",
+                schedule="continual",
                 statistics=statistics,
                 episodes=episodes,
                 stationary=self.stationary,
@@ -128,7 +128,7 @@ def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
         for known in everything():
             if known.trust == "none":
                 continue
-            entry = Entry(known.trust, known.name, known.rhythm, calibration, epsilon, delta)  # type: ignore[arg-type]
+            entry = Entry(known.trust, known.name, known.schedule, calibration, epsilon, delta)  # type: ignore[arg-type]
             if calibration == "exact" or _printed(entry):
                 yield entry
             if calibration == "exact" and entry.name in _CENTRED:
@@ -204,5 +204,5 @@ def layers(chosen: list[Entry]) -> Iterator[LayeredEntry]:
 
 
 def _adds_noise(entry: Entry) -> bool:
-    stream = entry.rhythm == "stream" and entry.calibration == "exact" and not entry.stationary
+    stream = entry.schedule == "continual" and entry.calibration == "exact" and not entry.stationary
     return stream and not entry.known.randomises

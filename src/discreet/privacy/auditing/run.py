@@ -153,7 +153,7 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
         for kind in (path.secure[-1:] if quick else path.secure)
     ]
     problems = [text for f in found for text in (*f.problems, f.unlisted) if text]
-    if not quick and case.kind in ("batch", "stream"):  # the others share their draws
+    if not quick and case.kind in ("batch", "continual"):  # the others share their draws
         problems += _misfits(found, seed)
     if case.calibration == "exact" and (not quick or _main(case)):
         problems += _unsound_draws(case)
@@ -180,7 +180,7 @@ def _misfits(found: Sequence[Finding], seed: int) -> list[str]:
 
 def _main(case: Case) -> bool:
     """A batch or a stream, as it runs with real people."""
-    return case.kind in ("batch", "stream") and case.path not in (SIMULATE, BLOCK)
+    return case.kind in ("batch", "continual") and case.path not in (SIMULATE, BLOCK)
 
 
 def _unsound_draws(case: Case) -> list[str]:

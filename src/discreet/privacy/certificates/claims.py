@@ -284,7 +284,7 @@ def release_of(plan: Plan, *, users: int | None = None) -> dict[str, Plain]:
     out: dict[str, Plain] = {"trust": trust, "mechanism": plan.mechanism, "participations": 1}
     if isinstance(plan, LayeredPlan):
         return out | {
-            "schedule": "layered stream",
+            "schedule": "layered continual",
             "widths": list(plan.size.widths),
             "actions": plan.size.actions,
             "feedback": plan.feedback,
@@ -296,7 +296,7 @@ def release_of(plan: Plan, *, users: int | None = None) -> dict[str, Plain]:
     out |= {"statistics": [name for name in STATISTICS if name in plan.statistics]}
     if isinstance(plan, StreamPlan):
         stream = {"episodes": plan.episodes, "stationary": plan.stationary}
-        return out | {"schedule": "stream", **stream}
+        return out | {"schedule": "continual", **stream}
     out |= {"schedule": "batch", "last_transitions": plan.last_transitions}
     if isinstance(plan, ShuffleBatch | ClassesBatch):
         out |= {"users": users, "honest": str(_validate.exact(plan.honest))}

@@ -900,11 +900,11 @@ KINDS = {
     "local batch": ("bounded gaussian laplace one-step randomized-response split",
                     SIZE + " last_transitions"),
     "shuffle batch": ("bits classes", SIZE + " last_transitions users honest"),
-    "central stream": ("toeplitz tree-gaussian tree-laplace", SIZE + " episodes stationary"),
-    "local stream": ("bounded gaussian laplace one-step randomized-response",
+    "central continual": ("toeplitz tree-gaussian tree-laplace", SIZE + " episodes stationary"),
+    "local continual": ("bounded gaussian laplace one-step randomized-response",
                      SIZE + " episodes stationary"),
-    "central layered stream": ("tree-gaussian tree-laplace", LAYERED),
-    "local layered stream": ("bounded gaussian laplace", LAYERED),
+    "central layered continual": ("tree-gaussian tree-laplace", LAYERED),
+    "local layered continual": ("bounded gaussian laplace", LAYERED),
 }  # fmt: skip
 """Trust and schedule -> mechanisms, and the fields of a release."""
 STATISTICS = ("transitions", "visits", "rewards")

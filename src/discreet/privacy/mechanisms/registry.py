@@ -1,4 +1,4 @@
-"""The mechanisms by name: who may use each, in which rhythm, and where its code is.
+"""The mechanisms by name: who may use each, in which schedule, and where its code is.
 
 One table serves trust models, the audit, the command line and the loading of encoders. A mechanism
 of your own is registered with `register`, or is an entry point ``discreet.mechanisms`` of a
@@ -19,7 +19,7 @@ from discreet.errors import InvalidInputError, UnknownNameError
 if TYPE_CHECKING:
     from discreet.privacy.plans import Encoder
 
-Rhythm = Literal["batch", "stream"]
+Schedule = Literal["batch", "continual"]
 
 _HOME = "discreet.privacy.mechanisms"
 _TRUSTS = ("central", "local", "shuffle")
@@ -28,15 +28,15 @@ _FLIPS = ".randomized_response:RandomizedResponse"
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism of one trust model in one rhythm.
+    """One mechanism of one trust model in one schedule.
 
     Attributes:
         trust: central, local, shuffle or none.
-        rhythm: batch or stream.
+        schedule: batch or stream.
         name: what a trust model calls it.
         home: the class of its plans, or ``"module:Class"``, in this package if the module begins
             with a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
-            stationary)``, of the batch rhythm with ``last_transitions`` too.
+            stationary)``, of the batch schedule with ``last_transitions`` too.
         pure: it delivers delta = 0, whatever delta is asked for.
         randomises: data themselves, instead of adding noise to counters.
         losses: a stream whose noise also serves the losses of adversarial learners, which are no
@@ -44,7 +44,7 @@ class Mechanism:
     """
 
     trust: str
-    rhythm: Rhythm
+    schedule: Schedule
     name: str
     home: str | type
     pure: bool = False
@@ -87,14 +87,14 @@ class Mechanism:
 
 _MECHANISMS: list[Mechanism] = [
     Mechanism("none", "batch", "none", ".none:ExactBatch"),
-    Mechanism("none", "stream", "none", ".none:ExactStream"),
+    Mechanism("none", "continual", "none", ".none:ExactStream"),
     Mechanism("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
     Mechanism("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
-    Mechanism("central", "stream", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
-    Mechanism("central", "stream", "tree-gaussian", ".tree:GaussianTree", losses=True),
-    Mechanism("central", "stream", "tree-honaker", ".tree:HonakerTree", losses=True),
-    Mechanism("central", "stream", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True),
-    Mechanism("central", "stream", "tree-iid", ".tree:IidTree", losses=True),
+    Mechanism("central", "continual", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
+    Mechanism("central", "continual", "tree-gaussian", ".tree:GaussianTree", losses=True),
+    Mechanism("central", "continual", "tree-honaker", ".tree:HonakerTree", losses=True),
+    Mechanism("central", "continual", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True),
+    Mechanism("central", "continual", "tree-iid", ".tree:IidTree", losses=True),
     Mechanism("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
     Mechanism("local", "batch", "one-step", ".one_step:OneStepBatch", pure=True, randomises=True),
     Mechanism("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
@@ -103,17 +103,19 @@ _MECHANISMS: list[Mechanism] = [
         "local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True, randomises=True
     ),
     Mechanism("local", "batch", "bounded", ".local:BoundedLocalBatch"),
-    Mechanism("local", "stream", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True),
-    Mechanism("local", "stream", "gaussian", ".local:GaussianLocalStream", losses=True),
+    Mechanism("local", "continual", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True),
+    Mechanism("local", "continual", "gaussian", ".local:GaussianLocalStream", losses=True),
     Mechanism(
-        "local", "stream", "randomized-response", f"{_FLIPS}Stream", pure=True, randomises=True
+        "local", "continual", "randomized-response", f"{_FLIPS}Stream", pure=True, randomises=True
     ),
-    Mechanism("local", "stream", "bounded", ".local:BoundedLocalStream"),
-    Mechanism("local", "stream", "one-step", ".one_step:OneStepStream", pure=True, randomises=True),
+    Mechanism("local", "continual", "bounded", ".local:BoundedLocalStream"),
+    Mechanism(
+        "local", "continual", "one-step", ".one_step:OneStepStream", pure=True, randomises=True
+    ),
     Mechanism("shuffle", "batch", "classes", ".classes:ClassesBatch"),
     Mechanism("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
 ]
-"""The first of a trust model and rhythm is its default."""
+"""The first of a trust model and schedule is its default."""
 
 _ENCODERS = {
     "classes": "._devices:ClassesEncoder",
@@ -125,17 +127,17 @@ _ENCODERS = {
 }
 
 
-def mechanisms(trust: str, rhythm: Rhythm) -> dict[str, Mechanism]:
-    """All of one trust model and rhythm by name, the default first.
+def mechanisms(trust: str, schedule: Schedule) -> dict[str, Mechanism]:
+    """All of one trust model and schedule by name, the default first.
 
     >>> list(mechanisms("central", "batch"))
     ['gaussian', 'laplace']
     """
-    return {m.name: m for m in everything() if (m.trust, m.rhythm) == (trust, rhythm)}
+    return {m.name: m for m in everything() if (m.trust, m.schedule) == (trust, schedule)}
 
 
 def everything() -> tuple[Mechanism, ...]:
-    """Every mechanism of every trust model and rhythm; those of other packages come last."""
+    """Every mechanism of every trust model and schedule; those of other packages come last."""
     return (*_MECHANISMS, *_of_plugins())
 
 
@@ -147,31 +149,31 @@ def _of_plugins() -> tuple[Mechanism, ...]:
 
 
 def _of_plugin(name: str, home: str) -> Mechanism:
-    """What an entry point ``trust.rhythm.name`` says; its class is loaded when it is used."""
+    """What an entry point ``trust.schedule.name`` says; its class is loaded when it is used."""
     trust, _, rest = name.partition(".")
-    rhythm, _, own = rest.partition(".")
-    if trust not in _TRUSTS or rhythm not in get_args(Rhythm) or not own:
+    schedule, _, own = rest.partition(".")
+    if trust not in _TRUSTS or schedule not in get_args(Schedule) or not own:
         raise InvalidInputError(
-            f"Expected an entry point of discreet.mechanisms to be named trust.rhythm.name, for "
+            f"Expected an entry point of discreet.mechanisms to be named trust.schedule.name, for "
             f"instance central.batch.mine, got {name!r}; repair its package, or uninstall it."
         )
-    if any((m.trust, m.rhythm, m.name) == (trust, rhythm, own) for m in _MECHANISMS):
+    if any((m.trust, m.schedule, m.name) == (trust, schedule, own) for m in _MECHANISMS):
         raise InvalidInputError(
             f"The entry point {name!r} of discreet.mechanisms takes the name of one that discreet "
             f"ships; rename it, or uninstall its package."
         )
-    return Mechanism(trust, cast(Rhythm, rhythm), own, home)
+    return Mechanism(trust, cast(Schedule, schedule), own, home)
 
 
 def register(mechanism: Mechanism) -> None:
     """Add a mechanism of your own.
 
     Raises:
-        InvalidInputError: the trust model has one of this name in this rhythm.
+        InvalidInputError: the trust model has one of this name in this schedule.
     """
-    if mechanism.name in mechanisms(mechanism.trust, mechanism.rhythm):
+    if mechanism.name in mechanisms(mechanism.trust, mechanism.schedule):
         raise InvalidInputError(
-            f"There is a {mechanism.rhythm} mechanism {mechanism.name!r} of {mechanism.trust!r} "
+            f"There is a {mechanism.schedule} mechanism {mechanism.name!r} of {mechanism.trust!r} "
             f"already; choose another name."
         )
     _MECHANISMS.append(mechanism)

@@ -196,13 +196,13 @@ def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatA
 def _paths(plan: Plan, trust: str, progress: Progress) -> tuple[str, tuple[AuditRow, ...]]:
     """The mechanism's name, and every path of it at a small shape with this epsilon and delta."""
     guarantee = plan.guarantee
-    rhythm = "stream" if isinstance(plan, StreamPlan) else "batch"
+    schedule = "continual" if isinstance(plan, StreamPlan) else "batch"
     epsilon, delta = guarantee.epsilon, guarantee.delta or 1e-6
     found = [
         entry
         for entry in entries(epsilon=epsilon, delta=delta)
-        if (entry.trust, entry.mechanism, entry.rhythm, entry.calibration)
-        == (trust, plan.mechanism, rhythm, "exact")
+        if (entry.trust, entry.mechanism, entry.schedule, entry.calibration)
+        == (trust, plan.mechanism, schedule, "exact")
     ]
     centred = [entry for entry in found if entry.centred == getattr(plan, "centred", False)]
     for entry in centred or found:

@@ -25,12 +25,12 @@ def test_batches_are_released(trust, users):
 
 
 def test_streams_are_added_to_from_beginning_to_end():
-    plan = Central(1).calibrate(SHAPE, rhythm="stream", episodes=5)
+    plan = Central(1).calibrate(SHAPE, schedule="continual", episodes=5)
     path = main_path(plan)
-    assert (path.name, path.kind, path.releases) == ("add", "stream", 5)
+    assert (path.name, path.kind, path.releases) == ("add", "continual", 5)
 
 
 def test_streams_that_randomise_have_no_plain_path():
-    plan = Local(1, mechanism="one-step").calibrate(SHAPE, rhythm="stream", episodes=2)
+    plan = Local(1, mechanism="one-step").calibrate(SHAPE, schedule="continual", episodes=2)
     with pytest.raises(UnsupportedError, match="instead of adding noise"):
         main_path(plan)

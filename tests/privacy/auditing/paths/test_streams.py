@@ -31,7 +31,7 @@ RANDOMISED = ("randomized-response", "one-step")
 
 def plan_of(trust, episodes=4, shape=SHAPE, **options):
     options = {"statistics": ("visits", "rewards")} | options
-    return trust.calibrate(shape, rhythm="stream", episodes=episodes, **options)
+    return trust.calibrate(shape, schedule="continual", episodes=episodes, **options)
 
 
 def still(run, *, secure=False):
@@ -57,7 +57,7 @@ def test_without_noise_all_ways_publish_the_running_sums(trust, stationary):
         seen = still(path.neighbours["everything, user 2"])
         assert np.array_equal(seen[: sums.size].reshape(sums.shape), sums)
         assert (path.releases, path.cells) == (4, plan.cells)
-        assert path.kind == ("stationary" if stationary else "stream")
+        assert path.kind == ("stationary" if stationary else "continual")
 
 
 def counters(user, plan):

@@ -7,8 +7,8 @@ from typing import Literal
 from discreet._types import FloatArray
 from discreet.privacy.sampling.samplers import Sampler
 
-Kind = Literal["batch", "stream", "stationary", "layered", "vector", "honest"]
-KINDS: tuple[Kind, ...] = ("batch", "stream", "stationary", "layered", "vector", "honest")
+Kind = Literal["batch", "continual", "stationary", "layered", "vector", "honest"]
+KINDS: tuple[Kind, ...] = ("batch", "continual", "stationary", "layered", "vector", "honest")
 Run = Callable[[Sampler], FloatArray]
 """Everything published about one data set, as a function of the randomness."""
 

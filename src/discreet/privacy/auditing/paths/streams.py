@@ -103,7 +103,7 @@ def _at(label: str, place: int) -> str:
 
 
 def _kind(plan: StreamPlan) -> Kind:
-    return "stationary" if plan.stationary else "stream"
+    return "stationary" if plan.stationary else "continual"
 
 
 def _world(
