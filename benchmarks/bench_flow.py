@@ -53,13 +53,13 @@ class FlowConstraints(NamedTuple):
         return self.matrix.shape[1]
 
 
-def flow_constraints(played: np.ndarray, users: float) -> FlowConstraints:
-    """Who starts, and who comes into a state leaves it; ``played[h, s, a]`` can be played."""
+def flow_constraints(support: np.ndarray, users: float) -> FlowConstraints:
+    """Who starts, and who comes into a state leaves it; ``support[h, s, a]`` can be played."""
     import clarabel
     from scipy import sparse
 
-    rows = np.nonzero(played)
-    horizon, states = played.shape[:2]
+    rows = np.nonzero(support)
+    horizon, states = support.shape[:2]
     equations = np.zeros((1 + (horizon - 1) * states, len(rows[0]), states))
     for i, (h, s) in enumerate(zip(*rows[:2], strict=True)):
         equations[0 if h == 0 else 1 + (h - 1) * states + s, i] += 1
@@ -77,9 +77,9 @@ def _clarabel(noisy: np.ndarray, users: float, start: np.ndarray):
     import clarabel
     from scipy import sparse
 
-    played = np.ones(noisy.shape[:3], bool)
-    played[0] = start[:, None]
-    program = flow_constraints(played, users)
+    support = np.ones(noisy.shape[:3], bool)
+    support[0] = start[:, None]
+    program = flow_constraints(support, users)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1

@@ -146,23 +146,23 @@ def trust_of(epsilon: str) -> TrustModel:
 
 
 def run(
-    mdp: TabularMDP, played: np.ndarray, users: float, trust: TrustModel, seed: int, how: Options
+    mdp: TabularMDP, support: np.ndarray, users: float, trust: TrustModel, seed: int, how: Options
 ) -> Outcome:
     """Draw users, fit, and look at the truth."""
     rng = np.random.default_rng([seed, 67])
     found = discreet.fit(
-        sample_counts(mdp, played, int(users), rng),
+        sample_counts(mdp, support, int(users), rng),
         trust,
         start=mdp.start,
         stationary=how.stationary,
         rewards=mdp.full_rewards if how.known_rewards else None,
-        behaviour=played if how.known_behaviour else None,
+        behaviour=support if how.known_behaviour else None,
         width=how.width,
         sampler="simulation",
         seed=seed,
     )
-    today, best = evaluate(mdp, played), plan(mdp).value
-    value = evaluate(mdp, found.policy.with_behaviour(played, mdp.shape.actions))
+    today, best = evaluate(mdp, support), plan(mdp).value
+    value = evaluate(mdp, found.policy.with_behaviour(support, mdp.shape.actions))
     return Outcome(
         float((value - today) / (best - today)),
         bool(value < today - 1e-9),
@@ -213,7 +213,7 @@ def outcomes(
     """The runs of an environment, seed by seed; every cell has people and noise of its own."""
     how = Options(options.stationary, options.known_rewards, options.width, options.known_behaviour)
     mdp = environment(name)
-    played = {kind: behaviour(mdp, kind) for kind in options.behaviours}
+    support = {kind: behaviour(mdp, kind) for kind in options.behaviours}
     cells = list(itertools.product(options.behaviours, options.epsilons, options.users))
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         for kind, epsilon, users in cells:
@@ -221,7 +221,7 @@ def outcomes(
             key = f"{cell} {seed} {how}"
             if key not in rows.kept:
                 own = (zlib.crc32(cell.encode()) << 20) + seed
-                rows.keep(key, run(mdp, played[kind], users, trust_of(epsilon), own, how))
+                rows.keep(key, run(mdp, support[kind], users, trust_of(epsilon), own, how))
             yield (kind, epsilon, users), rows.kept[key]
 
 

@@ -46,7 +46,7 @@ from helpers.usage import most_memory, processor_seconds
 OF = charter(
     names={"states": "abcd", "actions": "xy", "steps": "123456"},
     mean=Fraction(393799, 1000),
-    least_users=2,
+    min_users=2,
     patience=10**9,
 )
 """S=4, H=6 at (1, 1e-6): 22 messages from each of 20,000 users."""
@@ -87,8 +87,8 @@ def devices() -> None:
             "lambda": mean,
         }
         met = [rng.randrange(states) for _ in range(horizon + 1)]
-        played = [row[s] for row, s in zip(policy, met, strict=False)]
-        life = {"states": met, "actions": played, "rewards": [0.3] * horizon}
+        support = [row[s] for row, s in zip(policy, met, strict=False)]
+        life = {"states": met, "actions": support, "rewards": [0.3] * horizon}
         text = json.dumps(plain)
         loading, encoding = (
             1e3 * min(times) for times in zip(*(_encoded(text, life) for _ in "12345"), strict=True)

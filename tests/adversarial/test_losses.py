@@ -91,10 +91,10 @@ def test_recorded_losses_hit_the_recorded_learner():
     assert losses.block(59, 61)[:, 0, 0].tolist() == [[1, 0], [0, 1]]
     total = losses.total()
     assert total[0, 0].tolist() == [60, 40]
-    played = (losses.block(0, 100) * policies[np.repeat([0, 1], [60, 40])])[:, RIVER.present]
+    support = (losses.block(0, 100) * policies[np.repeat([0, 1], [60, 40])])[:, RIVER.present]
     best = -best_response(RIVER.tabular, -total).value
     assert best == pytest.approx(6 * 40)
-    assert played.sum(axis=-1).mean() > 0.8
+    assert support.sum(axis=-1).mean() > 0.8
 
 
 @pytest.mark.parametrize(

@@ -166,8 +166,8 @@ def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, t
     )  # fmt: skip
     blocks, raw = list(world.blocks()), no_layered_counts(mdp.shape.transitions)
     results = []
-    for model, played in ((mdp, blocks), (other, [reversed_block(b, other, raw) for b in blocks])):
-        monkeypatch.setattr(World, "blocks", lambda self, played=played: iter(played))
+    for model, support in ((mdp, blocks), (other, [reversed_block(b, other, raw) for b in blocks])):
+        monkeypatch.setattr(World, "blocks", lambda self, support=support: iter(support))
         results.append(
             module.run(
                 model,

@@ -16,7 +16,7 @@ LOSSES = np.random.default_rng(1).random((20, *MDP.shape.visits))
 UNIFORM = np.full(MDP.shape.visits, 1 / MDP.shape.actions)
 
 
-def played(trust, feedback, centred=False):
+def support(trust, feedback, centred=False):
     plan = calibrate_layered(
         trust, LayeredSize.of(MDP), 20, feedback=feedback, centred_losses=centred
     )
@@ -28,7 +28,7 @@ def played(trust, feedback, centred=False):
 
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_public_is_raw_plus_noise(feedback):
-    users = played(Central(1, 1e-6), feedback)
+    users = support(Central(1, 1e-6), feedback)
     for name in ("transitions", "visits"):
         raw, noise = getattr(users.raw, name), getattr(users.noise, name)[-1]
         assert np.array_equal(getattr(users.public, name), raw + noise)
@@ -37,14 +37,14 @@ def test_public_is_raw_plus_noise(feedback):
 
 
 def test_without_privacy_the_counts_are_public():
-    users = played(NoPrivacy(), "full")
+    users = support(NoPrivacy(), "full")
     assert np.array_equal(users.public.visits, users.raw.visits)
     np.testing.assert_allclose(users.public.losses, LOSSES.sum(axis=0))
 
 
 @pytest.mark.parametrize(("centred", "shift"), [(False, 0.0), (True, 0.5)])
 def test_bandit_users_report_the_losses_of_their_path(centred, shift):
-    users = played(NoPrivacy(), "bandit", centred)
+    users = support(NoPrivacy(), "bandit", centred)
     expected = np.zeros(MDP.shape.visits)
     for h, (x, a) in enumerate(users.path):
         expected[h, x, a] = LOSSES[-1, h, x, a] - shift
@@ -53,13 +53,13 @@ def test_bandit_users_report_the_losses_of_their_path(centred, shift):
 
 
 def test_private_losses_are_rounded_to_units_and_others_are_not():
-    assert np.array_equal(played(NoPrivacy(), "full").reported, LOSSES)
-    reported = played(Central(1, 1e-6), "full").reported
+    assert np.array_equal(support(NoPrivacy(), "full").reported, LOSSES)
+    reported = support(Central(1, 1e-6), "full").reported
     assert np.array_equal(reported * LOSS_UNITS, np.rint(reported * LOSS_UNITS))
     assert np.abs(reported - LOSSES).max() <= 0.5 / LOSS_UNITS
 
 
 def test_padding_stays_empty():
-    users = played(Central(1, 1e-6), "full")
+    users = support(Central(1, 1e-6), "full")
     absent = ~np.asarray(MDP.present)
     assert not users.public.visits[absent].any()

@@ -135,8 +135,8 @@ class TestPadding:
         policy = DeterministicPolicy(np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1]]))
         episodes, _ = read(self.EARLY, padding=Padding("dead", policy=policy))
         assert episodes.actions[1].tolist() == [0, 0, 1]
-        played = policy.played(NAMES.shape)
-        assert episodes.followed(played)[1].all()
+        support = policy.support(NAMES.shape)
+        assert episodes.followed(support)[1].all()
 
     def test_the_reward_at_the_end_is_in_the_units_of_the_table(self):
         options = {"reward_range": (-1, 1), "padding": Padding("dead")}

@@ -72,8 +72,16 @@ def test_none_is_for_good():
 
 
 def test_rows_follow_what_is_played():
-    played = [0, 3, 5, 8, 9, 10, 20]  # step 0: s0a0 s1a1 s2a1; step 1: s0a0 s0a1 s1a0; step 2: s2a0
-    device = ClassesDevice(classes(policy=None, played=played, statistics=["visits"]))
+    support = [
+        0,
+        3,
+        5,
+        8,
+        9,
+        10,
+        20,
+    ]  # step 0: s0a0 s1a1 s2a1; step 1: s0a0 s0a1 s1a0; step 2: s2a0
+    device = ClassesDevice(classes(policy=None, support=support, statistics=["visits"]))
     assert [one.cells for one in device.classes] == [4, 4, 2]
     episode = {"states": [2, 0, 2, 0], "actions": [1, 1, 0], "rewards": [0, 0, 0]}
     assert own_cells(device, episode) == [2, 1, 0]
@@ -156,7 +164,7 @@ def test_a_report_that_is_too_large_is_refused_before_it_is_made():
         {"lambda": 393.71},
         {"lambda": [2**53, 1]},
         {"lambda": ["0393", "1"]},
-        {"states": 2**17, "policy": None, "played": list(range(2**16)), "actions": 1},
+        {"states": 2**17, "policy": None, "support": list(range(2**16)), "actions": 1},
     ],
     ids=str,
 )

@@ -23,7 +23,7 @@ def test_a_policy_and_its_rows_are_the_same_problem():
     rows = [
         (h * 4 + s) * 2 + a for h, row in enumerate(classes()["policy"]) for s, a in enumerate(row)
     ]
-    assert problem(classes()) == problem(classes(policy=None, played=rows))
+    assert problem(classes()) == problem(classes(policy=None, support=rows))
     known = problem(classes(start=[2]))
     assert known.rows == [1, 4, 4] and known.pairs[0] == (4,)
 

@@ -17,7 +17,7 @@ def test_rows_number_what_is_played():
 
 
 def test_an_unplayed_pair_beyond_the_last_row_has_left():
-    sizes = problem(classes(policy=None, played=[0, 8, 16]))
+    sizes = problem(classes(policy=None, support=[0, 8, 16]))
     last = {"states": [3, 0, 0, 0], "actions": [1, 0, 0], "rewards": [0, 0, 0]}
     assert read_episode(last, sizes).rows(sizes) == [LEFT] * 3
 

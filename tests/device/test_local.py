@@ -11,7 +11,7 @@ from discreet.device import ByteDraws, load
 from helpers.devices import FOLLOWS, LEAVES, Bytes, law, local
 
 pytestmark = pytest.mark.core
-TINY = {"states": 1, "actions": 2, "horizon": 2, "policy": None, "played": [0, 1, 2, 3]}
+TINY = {"states": 1, "actions": 2, "horizon": 2, "policy": None, "support": [0, 1, 2, 3]}
 
 
 def users():
@@ -28,11 +28,11 @@ def largest_ratio(device):
 
 
 @pytest.mark.parametrize("flip", [[1, 4], [3, 16], [7, 64]])
-@pytest.mark.parametrize("played", [[0, 1, 2, 3], [0, 3], [0, 1, 2]])
-def test_one_step_keeps_the_ratio_of_its_proof(flip, played):
+@pytest.mark.parametrize("support", [[0, 1, 2, 3], [0, 3], [0, 1, 2]])
+def test_one_step_keeps_the_ratio_of_its_proof(flip, support):
     """(1 - q)/q, in exact fractions; less where nobody can hold two categories."""
     q = Fraction(*flip)
-    ratio = largest_ratio(load(local("one-step", **(TINY | {"flip": flip, "played": played}))))
+    ratio = largest_ratio(load(local("one-step", **(TINY | {"flip": flip, "support": support}))))
     assert ratio == (1 - q) / q
 
 
@@ -41,7 +41,7 @@ def test_one_step_keeps_the_ratio_of_its_proof(flip, played):
 def test_randomised_response_keeps_the_ratio_of_its_proof(flip, names):
     """((1 - q)/q) to the number of bits in which two users differ: 2 per step and statistic."""
     q = Fraction(*flip)
-    tiny = TINY | {"flip": flip, "statistics": names, "horizon": 1, "played": [0, 1]}
+    tiny = TINY | {"flip": flip, "statistics": names, "horizon": 1, "support": [0, 1]}
     device = load(local("randomized-response", **tiny))
     steps = [{"actions": [a], "rewards": [r]} for a in (0, 1) for r in (0, 1)]
     laws = [law(device, {"states": [0, 0]} | step) for step in steps]

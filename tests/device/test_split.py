@@ -12,7 +12,7 @@ from discreet.device.split import WEIGHTS, parts
 from helpers.devices import BAD_FLIPS, FOLLOWS, LEAVES, Bytes, law, local
 
 pytestmark = pytest.mark.core
-TINY = {"states": 2, "actions": 1, "horizon": 1, "policy": None, "played": [0, 1]}
+TINY = {"states": 2, "actions": 1, "horizon": 1, "policy": None, "support": [0, 1]}
 
 
 def split(**changes):
@@ -26,13 +26,13 @@ def users():
 
 
 @pytest.mark.parametrize("flip", [[1, 4], [3, 16]])
-@pytest.mark.parametrize("played", [[0, 1], [0]])
+@pytest.mark.parametrize("support", [[0, 1], [0]])
 @pytest.mark.parametrize(
     "names", [["transitions", "rewards"], ["rewards"], ["transitions"], ["visits"]]
 )
-def test_no_report_tells_more_than_its_proof_says(flip, played, names):
+def test_no_report_tells_more_than_its_proof_says(flip, support, names):
     """(1 - q)/q in exact fractions, whether a user follows the policy or has left it."""
-    changes = {"flip": flip, "played": played, "statistics": names, "last_transitions": True}
+    changes = {"flip": flip, "support": support, "statistics": names, "last_transitions": True}
     device, q = load(split(**(TINY | changes))), Fraction(*flip)
     laws = [law(device, user) for user in users()]
     assert all(sum(one.values()) == 1 for one in laws)

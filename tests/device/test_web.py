@@ -50,7 +50,7 @@ def random_problem(rng):
     size = {"states": states, "actions": actions, "horizon": horizon, "policy": None}
     if rng.random() < 0.5:
         pairs = range(horizon * states * actions)
-        return size | {"played": [pair for pair in pairs if rng.random() < 0.7]}
+        return size | {"support": [pair for pair in pairs if rng.random() < 0.7]}
     rows = [[rng.randrange(actions) for _ in range(states)] for _ in range(horizon)]
     start = sorted(rng.sample(range(states), rng.randint(1, states)))
     return size | {"policy": rows} | ({"start": start} if rng.random() < 0.5 else {})
@@ -140,8 +140,8 @@ def refusals():
         found.append(({"kind": "cell", "cells": 9, "bytes": bytes_}, code))
     for path in (["policy", 0, 1], ["policy", 0], ["statistics", 0], ["lambda", 0]):
         found.append(({"kind": "hole", "description": classes(), "path": path}, "badDescription"))
-    description = classes(policy=None, played=[0, 3, 5])
-    attempt = {"kind": "hole", "description": description, "path": ["played", 1]}
+    description = classes(policy=None, support=[0, 3, 5])
+    attempt = {"kind": "hole", "description": description, "path": ["support", 1]}
     found.append((attempt, "badDescription"))
     report = load(classes()).encode(FOLLOWS)
     for path in ([0], [0, 0]):

@@ -32,7 +32,7 @@ def play(mdp, learner, rounds, seed=1):
     for _ in range(rounds):
         batch = learner.ask()
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
-        played = batch.policy.played(mdp.shape, learner.problem.start)
-        learner.tell(learner.plan.release(counts, sampler=sampler, played=played))
+        support = batch.policy.support(mdp.shape, learner.problem.start)
+        learner.tell(learner.plan.release(counts, sampler=sampler, support=support))
         found.append((batch.policy, counts))
     return found

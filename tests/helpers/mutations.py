@@ -23,12 +23,12 @@ class LouderWithData(LaplaceBatch):
 
     few = 0
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         factor = 1 + int(counts.rewards.sum() > self.few)
         return noisy_batch(
             self,
             counts,
             lambda _, n: factor * self.law.draw(sampler, n),
             secure=sampler.secure,
-            played=played,
+            support=support,
         )

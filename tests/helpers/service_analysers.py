@@ -39,7 +39,7 @@ def start_study(tmp_path, **changes):
     trust = discreet.Shuffle(4, 1e-4)
     study = discreet.start(folder / "study.db", trust=trust, **study_arguments(**changes))
     key = make_signing_key(folder / "signing.key")
-    terms = Terms(least_users=2, patience=1000)
+    terms = Terms(min_users=2, patience=1000)
     of = charter_of(study, trust, terms, key.public_key().public_bytes_raw())
     assert dict(of.certificate) == CERTIFICATE
     return of, folder, key

@@ -50,7 +50,7 @@ def charter(**changes):
         "honest": Fraction(1),
         "mean": Fraction(CERTIFICATE["law"]["mean"]),
         "certificate": CERTIFICATE,
-        "least_users": 3,
+        "min_users": 3,
         "patience": 1000,
         "signing_key": SIGNER.public_key().public_bytes_raw(),
         "rehearsal": False,

@@ -288,5 +288,5 @@ def _run(path, number, seconds, writing):
 
 
 def _one_user(study):
-    actions = study.ask().played(study.names.shape).argmax(axis=2)[:, :1].T
+    actions = study.ask().support(study.names.shape).argmax(axis=2)[:, :1].T
     return Trajectories(np.zeros((1, 5), np.int64), actions, np.zeros((1, 4)))

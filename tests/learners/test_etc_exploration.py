@@ -72,6 +72,6 @@ def test_designs_that_would_not_fit_are_refused():
 def test_a_length_is_a_batch_that_can_be_released():
     """Under shuffle nobody is hidden alone, and one of the users has to be honest."""
     plan = release(Shuffle(2, 1e-6, honest=0.5))
-    assert plan.least_users == 2
+    assert plan.min_users == 2
     for episodes in (2, 3, 3000):
         assert 2 <= exploration_users(problem(episodes), plan) <= max(2, episodes // 2)

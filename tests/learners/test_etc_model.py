@@ -34,7 +34,7 @@ def explored(
         lambda n: sample_counts(mdp, policy, n, rng),
         users,
         sampler=SimulationSampler(rng),
-        played=policy.played(mdp.shape, start),
+        support=policy.support(mdp.shape, start),
     )
     model = ExploredModel.empty(mdp.shape, pooled=pooled)
     if visit_variance is None:

@@ -63,9 +63,9 @@ def test_stationary_problems_are_pooled_with_their_last_transitions():
 
 def release_with_looks(mdp, policy, users, deviation, rng):
     """A batch as classes release it: no last transitions, n1 and n0, everybody somewhere."""
-    played = policy.played(mdp.shape, mdp.initial > 0)
-    counts = sample_counts(mdp, policy, users, rng).at(played)
-    rows, steps = len(counts.row_rewards), np.nonzero(played)[0]
+    support = policy.support(mdp.shape, mdp.initial > 0)
+    counts = sample_counts(mdp, policy, users, rng).at(support)
+    rows, steps = len(counts.row_rewards), np.nonzero(support)[0]
 
     def noise(*size):
         return rng.normal(scale=deviation, size=size)
@@ -80,7 +80,7 @@ def release_with_looks(mdp, policy, users, deviation, rng):
         ones + zeros,
         (ones - zeros) / 2,
         {"transitions": variance, "visits": 2 * variance, "rewards": variance / 2},
-        played,
+        support,
         NO_GUARANTEE,
         centred=True,
         last_transitions=False,
@@ -133,7 +133,7 @@ def test_mixtures_need_some_look_at_the_last_step():
         None,
         release.row_rewards,
         release.noise_variance,
-        release.played,
+        release.support,
         NO_GUARANTEE,
         last_transitions=False,
     )

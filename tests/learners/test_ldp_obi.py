@@ -44,7 +44,7 @@ def one_action_known(users, plan):
         visits=visits,
         rewards=visits.copy(),
         noise_variance=dict.fromkeys(STATISTICS, 0.0),
-        played=np.ones((1, 2, 2), np.bool_),
+        support=np.ones((1, 2, 2), np.bool_),
         guarantee=plan.guarantee,
     )
 

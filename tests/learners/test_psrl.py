@@ -26,7 +26,7 @@ def counts_of(learner, users, transitions, visits, rewards):
         visits=np.full((1, 2, 2), float(visits)),
         rewards=np.full((1, 2, 2), float(rewards)),
         noise_variance=dict.fromkeys(STATISTICS, 0.0),
-        played=np.ones((1, 2, 2), np.bool_),
+        support=np.ones((1, 2, 2), np.bool_),
         guarantee=learner.plan.guarantee,
     )
 

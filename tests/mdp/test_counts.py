@@ -40,7 +40,7 @@ def test_dense_arrays_come_back_as_they_were():
     np.testing.assert_array_equal(counts.transitions, transitions)
     np.testing.assert_array_equal(counts.rewards, rewards)
     np.testing.assert_array_equal(counts.visits, transitions.sum(axis=-1))
-    assert counts.played.all()
+    assert counts.support.all()
     assert counts.shape == SHAPE
     assert np.shares_memory(counts.transitions, transitions)  # no copy when every row is kept
 
@@ -49,12 +49,12 @@ def test_dense_arrays_come_back_as_they_were():
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_and_dense_arrays_are_the_same_counts(seed):
     transitions, rewards = dense_arrays(seed)
-    played = random_mask(seed)
-    transitions[~played], rewards[~played] = 0, 0
-    rows = Counts(50, rows_of(transitions, played), rows_of(rewards, played), played)
+    support = random_mask(seed)
+    transitions[~support], rewards[~support] = 0, 0
+    rows = Counts(50, rows_of(transitions, support), rows_of(rewards, support), support)
     same(rows, Counts(50, transitions, rewards))
-    np.testing.assert_array_equal(dense_of(rows.row_visits, played), rows.visits)
-    assert len(rows.row_transitions) == played.sum()
+    np.testing.assert_array_equal(dense_of(rows.row_visits, support), rows.visits)
+    assert len(rows.row_transitions) == support.sum()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,7 +82,7 @@ def test_addition_is_dense_addition_whatever_rows_are_kept():
             bits * one + more * two,
         ),
     )
-    np.testing.assert_array_equal(total.played, one | two)
+    np.testing.assert_array_equal(total.support, one | two)
     assert (Counts.zeros(SHAPE) + total).users == 110
     assert Counts.zeros(SHAPE, one).transitions.shape == SHAPE.transitions
 
@@ -90,18 +90,18 @@ def test_addition_is_dense_addition_whatever_rows_are_kept():
 @pytest.mark.core
 def test_wrong_shapes_are_refused():
     transitions, rewards = dense_arrays(0)
-    played = random_mask(0)
-    rows = rows_of(transitions, played), rows_of(rewards, played)
+    support = random_mask(0)
+    rows = rows_of(transitions, support), rows_of(rewards, support)
     with pytest.raises(InvalidInputError, match=r"transitions \(H,S,A,S\)"):
         Counts(1, transitions[0], rewards)
     with pytest.raises(InvalidInputError, match="one row for each"):
-        Counts(1, rows[0][1:], rows[1], played)
+        Counts(1, rows[0][1:], rows[1], support)
     with pytest.raises(InvalidInputError, match="one row for each"):
-        Counts(1, rows[0], rows[1][1:], played)
+        Counts(1, rows[0], rows[1][1:], support)
     with pytest.raises(InvalidInputError, match="one row for each"):
-        Counts(1, transitions, rewards, played)
+        Counts(1, transitions, rewards, support)
     with pytest.raises(InvalidInputError, match=r"bool\[H, S, A\]"):
-        Counts(1, *rows, played.astype(int))
+        Counts(1, *rows, support.astype(int))
     with pytest.raises(InvalidInputError, match="Expected counts of Shape"):
         Counts(1, transitions, rewards) + Counts.zeros(Shape(states=3, actions=2, horizon=5))
 
@@ -112,7 +112,7 @@ def test_simulated_batches_keep_what_their_policy_plays():
     first, second = (DeterministicPolicy(rng.integers(0, 2, (6, 4))) for _ in range(2))
     for policy in (first, uniform_policy(mdp.shape), MixturePolicy.uniform([first, second])):
         counts = sample_counts(mdp, policy, 1000, rng)
-        np.testing.assert_array_equal(counts.played, policy.played(mdp.shape, mdp.start))
+        np.testing.assert_array_equal(counts.support, policy.support(mdp.shape, mdp.start))
         assert counts.row_visits.sum() == 6000
         assert counts.visits.sum(axis=(1, 2)).tolist() == [1000] * 6
 
@@ -122,7 +122,7 @@ def test_simulated_batches_are_those_of_dense_arrays_draw_for_draw():
     policy = DeterministicPolicy(np.random.default_rng(3).integers(0, 2, (6, 4)))
     rows = sample_counts(mdp, policy, 10**9, np.random.default_rng(4))
     dense = Counts.zeros(mdp.shape)
-    numbers = np.arange(dense.played.size).reshape(mdp.shape.visits)
+    numbers = np.arange(dense.support.size).reshape(mdp.shape.visits)
     _kernels.flow(
         (mdp.rows, mdp.initial, mdp.full_rewards),
         one_layout(policy.distribution(mdp.shape)),
@@ -142,7 +142,7 @@ def test_trajectories_count_the_rows_they_visit():
         for h in range(6):
             expected[h, states[h], actions[h], states[h + 1]] += 1
     np.testing.assert_array_equal(counts.transitions, expected)
-    np.testing.assert_array_equal(counts.played, expected.sum(axis=-1) > 0)
+    np.testing.assert_array_equal(counts.support, expected.sum(axis=-1) > 0)
     assert episodes[:0].counts(mdp.shape, np.random.default_rng(0)).users == 0
 
 

@@ -14,21 +14,21 @@ FIXED = DeterministicPolicy(np.array([[0, 2], [1, 1]]))
 
 @pytest.mark.core
 def test_played_marks_exactly_what_can_be_played():
-    played = FIXED.played(SHAPE)
-    assert played.sum() == 4
-    assert played[0, 1, 2]
-    started = FIXED.played(SHAPE, start=np.array([True, False]))
+    support = FIXED.support(SHAPE)
+    assert support.sum() == 4
+    assert support[0, 1, 2]
+    started = FIXED.support(SHAPE, start=np.array([True, False]))
     assert started.sum() == 3
     assert not started[0, 1].any()
-    assert uniform_policy(SHAPE).played(SHAPE).all()
+    assert uniform_policy(SHAPE).support(SHAPE).all()
 
 
 def test_a_mixture_plays_what_its_weighted_components_play():
     other = DeterministicPolicy(np.array([[1, 1], [1, 1]]))
     both = MixturePolicy((FIXED, other), np.array([0.5, 0.5]))
-    np.testing.assert_array_equal(both.played(SHAPE), FIXED.played(SHAPE) | other.played(SHAPE))
+    np.testing.assert_array_equal(both.support(SHAPE), FIXED.support(SHAPE) | other.support(SHAPE))
     one = MixturePolicy((FIXED, other), np.array([1.0, 0.0]))
-    np.testing.assert_array_equal(one.played(SHAPE), FIXED.played(SHAPE))
+    np.testing.assert_array_equal(one.support(SHAPE), FIXED.support(SHAPE))
 
 
 def test_as_policy_reads_arrays():

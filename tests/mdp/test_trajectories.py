@@ -11,7 +11,7 @@ from discreet.mdp.trajectories import Trajectories
 
 RIVER = make("RiverSwim", states=3, horizon=5)
 POLICY = DeterministicPolicy(np.random.default_rng(0).integers(0, 2, (5, 3)))
-PLAYED = POLICY.played(RIVER.shape, RIVER.start)
+PLAYED = POLICY.support(RIVER.shape, RIVER.start)
 ANYTHING = sample_trajectories(RIVER, uniform_policy(RIVER.shape), 400, np.random.default_rng(1))
 
 
@@ -25,7 +25,7 @@ def test_only_steps_before_the_first_stray_one_count():
             expected[h, states[h], actions[h], states[h + 1]] += 1
     counts = ANYTHING.counts(RIVER.shape, np.random.default_rng(2), PLAYED)
     np.testing.assert_array_equal(counts.transitions, expected)
-    np.testing.assert_array_equal(counts.played, PLAYED)
+    np.testing.assert_array_equal(counts.support, PLAYED)
     assert counts.users == 400
     assert 0 < expected[4].sum() < expected[0].sum() < 400  # some stay, some go late, some at once
 
@@ -68,7 +68,7 @@ def test_a_foreign_start_is_a_stray_step():
     actions = POLICY.actions[np.arange(5), states[0, :-1]][None]
     episode = Trajectories(states, actions, np.ones((1, 5)))
     assert not episode.followed(PLAYED).any()
-    assert episode.followed(POLICY.played(RIVER.shape)).all()
+    assert episode.followed(POLICY.support(RIVER.shape)).all()
 
 
 @pytest.mark.core

@@ -1841,7 +1841,7 @@ _SERVICE = (
     Mutant(
         "service-least-users-forgotten",
         "a batch may be smaller than the charter says",
-        "if manifest.users < charter.least_users:",
+        "if manifest.users < charter.min_users:",
         "if manifest.users < 1:",
         ("test_p01_nothing_leaves_before_n_distinct_users",),
     ),

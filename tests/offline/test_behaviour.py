@@ -31,8 +31,8 @@ def evidence(visits, pooled_visits, noise=0.0):
         own.transitions.sum(axis=2) / some[..., None], own.rewards.sum(axis=2) / some, total, noise
     )
     pool = rows(P[None], R[None], np.asarray(pooled_visits, float))
-    played = np.ones((1, 2, 2), bool)
-    return Evidence(int(total.sum()), own, state, played, pool, np.ones((2, 2), bool))
+    support = np.ones((1, 2, 2), bool)
+    return Evidence(int(total.sum()), own, state, support, pool, np.ones((2, 2), bool))
 
 
 def both(found):

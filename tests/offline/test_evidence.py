@@ -121,13 +121,13 @@ def test_rows_are_known_two_deviations_above_nothing():
 
 
 def test_factors_of_one_start_and_of_uneven_layers():
-    played = np.ones((3, 4, 2), bool)
-    played[0, 1:] = False
-    played[1, 0, 1] = False
+    support = np.ones((3, 4, 2), bool)
+    support[0, 1:] = False
+    support[1, 0, 1] = False
     columns = np.array([4.0, 4.0, 1.0])
-    assert state_factors(played, columns)[0].tolist() == [0, 0, 0, 0]
+    assert state_factors(support, columns)[0].tolist() == [0, 0, 0, 0]
     # Two rows flow in; four or eight counters flow out.
-    assert state_factors(played, columns)[1] == pytest.approx([4 / 3, 1.6, 1.6, 1.6])
-    assert slot_factors(played, columns)[1, 0].tolist() == pytest.approx([4 / 3, 0])
-    assert slot_factors(played, columns)[1, 1].tolist() == pytest.approx([2.4, 2.4])
-    assert state_factors(played, columns)[2, 0] == pytest.approx(14 / 9)
+    assert state_factors(support, columns)[1] == pytest.approx([4 / 3, 1.6, 1.6, 1.6])
+    assert slot_factors(support, columns)[1, 0].tolist() == pytest.approx([4 / 3, 0])
+    assert slot_factors(support, columns)[1, 1].tolist() == pytest.approx([2.4, 2.4])
+    assert state_factors(support, columns)[2, 0] == pytest.approx(14 / 9)

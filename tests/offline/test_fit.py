@@ -107,7 +107,7 @@ def test_it_is_hardly_ever_worse_than_behaviour_and_keeps_its_claims():
 def test_undeclared_actions_are_never_recommended_and_reported():
     declared = np.zeros(MDP.shape.visits[1:], bool)
     declared[:, 0] = True
-    found = rehearsed(counted(1_000_000), played=declared)
+    found = rehearsed(counted(1_000_000), support=declared)
     assert set(np.unique(found.policy.actions)) <= {DEFER, 0}
     assert found.coverage.other == pytest.approx(0.5, abs=0.01)
     assert not found.coverage.actions[..., 1].any()
@@ -118,7 +118,7 @@ def test_undeclared_actions_are_never_recommended_and_reported():
 def test_a_state_without_declared_actions_always_defers():
     declared = np.ones(MDP.shape.visits[1:], bool)
     declared[0] = False
-    found = rehearsed(counted(1_000_000), played=declared)
+    found = rehearsed(counted(1_000_000), support=declared)
     assert found.policy.defers[:, 0].all()
     assert not found.policy.defers.all()
 
@@ -129,7 +129,7 @@ def test_slots_are_translated_back_to_actions():
     declared = np.zeros(renamed.shape.visits[1:], bool)
     best = plan(renamed).policy.actions
     declared[np.arange(len(declared)), best[3]] = True
-    found = rehearsed(data, played=declared)
+    found = rehearsed(data, support=declared)
     acting = ~found.policy.defers
     step, state = np.nonzero(acting)
     assert acting.any()
@@ -147,7 +147,7 @@ def test_known_rewards_help_and_need_no_release_of_rewards():
 def test_known_rewards_with_undeclared_actions():
     declared = np.ones(MDP.shape.visits[1:], bool)
     declared[1, 0] = False
-    found = rehearsed(counted(300_000), played=declared, rewards=MDP.full_rewards[0])
+    found = rehearsed(counted(300_000), support=declared, rewards=MDP.full_rewards[0])
     today = evaluate(MDP, uniform_policy(MDP.shape))
     value = value_of(found, MDP, uniform_policy(MDP.shape))
     assert today < found.lower_value <= value
@@ -245,9 +245,9 @@ TINY = Trajectories(np.zeros((3, 3), int), np.zeros((3, 2), int), np.zeros((3, 2
         ({"shape": (2, 2, 2)}, "Expected a Shape"),
         ({"shape": Shape(2, 2, 3)}, "Expected episodes of 3 steps, got 2"),
         ({"vocabulary": Vocabulary(states=3, actions=2, steps=2)}, "Expected one size"),
-        ({"played": np.ones((2, 2, 2))}, "Expected played to be bool"),
-        ({"played": np.ones((3, 2), bool)}, "Expected played to be bool"),
-        ({"played": np.zeros((2, 2), bool)}, "Expected at least one True in played"),
+        ({"support": np.ones((2, 2, 2))}, "Expected played to be bool"),
+        ({"support": np.ones((3, 2), bool)}, "Expected played to be bool"),
+        ({"support": np.zeros((2, 2), bool)}, "Expected at least one True in played"),
         ({"start": np.zeros(2, bool)}, "Expected at least one True in start"),
         ({"start": [0, 1]}, "Expected start to be bool"),
         ({"rewards": np.zeros((3, 2))}, "Expected rewards of shape"),
@@ -265,7 +265,7 @@ TINY = Trajectories(np.zeros((3, 3), int), np.zeros((3, 2), int), np.zeros((3, 2
         ({"data": [[0, 1]]}, "Expected Trajectories or Counts, got list"),
         ({"data": TINY[:0]}, "Expected the episodes of at least one user"),
         (
-            {"stationary": True, "played": np.arange(8).reshape(2, 2, 2) != 3},
+            {"stationary": True, "support": np.arange(8).reshape(2, 2, 2) != 3},
             "Expected the same declared actions at every step",
         ),
         (
@@ -305,20 +305,20 @@ def two_actions(mdp):
     return share * np.eye(actions)[best] + (1 - share) * np.eye(actions)[other]
 
 
-def gained(mdp, played, users, seed, **options):
+def gained(mdp, support, users, seed, **options):
     """The share of what there was to gain, and whether the claim holds."""
-    found = rehearsed(counted(users, mdp, seed, played), seed=seed, start=mdp.start, **options)
-    today, best = evaluate(mdp, played), plan(mdp).value
-    value = value_of(found, mdp, played)
+    found = rehearsed(counted(users, mdp, seed, support), seed=seed, start=mdp.start, **options)
+    today, best = evaluate(mdp, support), plan(mdp).value
+    value = value_of(found, mdp, support)
     return (value - today) / (best - today), found.lower_value <= value + 1e-9
 
 
 def test_a_known_behaviour_helps_where_steps_are_pooled():
     mdp = make("RandomMDP", states=5, actions=3, horizon=6, concentration=0.5, seed=1)
-    played = half_best(mdp)
+    support = half_best(mdp)
     gains = [
-        np.mean([gained(mdp, played, 1000, s, stationary=True, **how)[0] for s in range(10)])
-        for how in ({}, {"behaviour": played})
+        np.mean([gained(mdp, support, 1000, s, stationary=True, **how)[0] for s in range(10)])
+        for how in ({}, {"behaviour": support})
     ]
     assert gains[1] > gains[0] + 0.05
 
@@ -327,7 +327,7 @@ def test_a_hundred_thousand_users_of_treatment_gain_and_none_is_worse_off():
     """Three behaviours, 20 runs each; docs/fit.md has the other environments and sizes."""
     mdp = make("Treatment")
     behaviours = (np.full(mdp.shape.visits, 1 / 3), half_best(mdp), two_actions(mdp))
-    runs = [gained(mdp, played, 10**5, seed) for played in behaviours for seed in range(20)]
+    runs = [gained(mdp, support, 10**5, seed) for support in behaviours for seed in range(20)]
     gains, claims = np.array(runs, float).T
     assert gains.mean() > 0.69  # what is asked for at this size
     assert gains.min() > 0

@@ -36,7 +36,7 @@ def evidence(probabilities, rewards, visits):
 
 
 def planned(found, width=2.0, allowed=None):
-    shape = found.played.shape
+    shape = found.support.shape
     return improve(
         found, np.ones(shape, bool) if allowed is None else allowed, np.full(shape, np.nan), width
     )

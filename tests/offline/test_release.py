@@ -66,8 +66,8 @@ def test_the_noise_is_that_of_the_plan_for_this_trust(statistics):
 def test_every_declared_counter_has_noise_whether_somebody_was_there_or_not():
     recorder = Recorder()
     found = released(nobody_moves(), recorder)
-    assert np.array_equal(found.played, SLOTS.played)
-    rows = int(SLOTS.played.sum())
+    assert np.array_equal(found.support, SLOTS.support)
+    rows = int(SLOTS.support.sum())
     assert found.row_transitions.shape == (rows, 2)
     assert sum(int(np.prod(size)) for _, size in recorder.asked) >= rows * 2 + rows
     assert (found.row_transitions[1:] != 0).mean() > 0.8
@@ -158,7 +158,7 @@ def fitted(monkeypatch, sampler, data):
     made = module._fitted
     monkeypatch.setattr("discreet.offline.release.SecureSampler", lambda: sampler)
     monkeypatch.setattr(module, "_fitted", lambda *given: [seen.append(given[0]), made(*given)][1])
-    fit(data, TRUST, shape=SHAPE, played=SOME)
+    fit(data, TRUST, shape=SHAPE, support=SOME)
     [counts] = seen
     return counts
 
@@ -169,7 +169,7 @@ def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
     recorder, data = RecordingSampler(), nobody_moves(50)
     found = fitted(monkeypatch, recorder, data)
     plan = TRUST.calibrate(SLOTS.shape, statistics=BOTH, last_transitions=True)
-    rows = int(SLOTS.played.sum())
+    rows = int(SLOTS.support.sum())
     transitions, rewards, left = (draw.values for draw in recorder.draws)
     assert (transitions.size, rewards.size, left.size) == (rows * SHAPE.states, rows, SHAPE.horizon)
     assert {draw.asked[:2] for draw in recorder.draws} == {("discrete_gaussian", plan.law.sigma)}
@@ -189,6 +189,6 @@ def test_a_secure_fit_is_never_seeded(monkeypatch):
     monkeypatch.setattr(SimulationSampler, "__init__", nobody)
     still = nobody_moves(5000)  # whose values are far from 0 and 2: noise shows
     people = Trajectories(still.states, still.actions, still.rewards + np.arange(2))
-    one, other = (fit(people, TRUST, shape=SHAPE, played=SOME) for _ in range(2))
+    one, other = (fit(people, TRUST, shape=SHAPE, support=SOME) for _ in range(2))
     assert not one.guarantee.simulated
     assert one.behaviour_value != other.behaviour_value

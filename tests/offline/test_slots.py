@@ -35,7 +35,7 @@ def test_all_declared_leaves_actions_as_they_are():
     assert slots.shape == SHAPE
     assert (slots.slot_of == np.arange(3)).all()
     assert (slots.action_of == np.arange(3)).all()
-    assert slots.played.all() and slots.named.all()
+    assert slots.support.all() and slots.named.all()
 
 
 def test_undeclared_actions_share_the_last_slot(some):
@@ -49,7 +49,7 @@ def test_undeclared_actions_share_the_last_slot(some):
 
 
 def test_a_state_has_other_exactly_if_it_does_not_declare_everything(some):
-    assert some.played[2].tolist() == [
+    assert some.support[2].tolist() == [
         [True, True, False, True],
         [False, False, False, True],
         [True, True, True, False],
@@ -59,8 +59,8 @@ def test_a_state_has_other_exactly_if_it_does_not_declare_everything(some):
 
 def test_the_first_step_has_slots_in_start_states_only():
     slots = Slots.of(np.ones(SHAPE.visits, bool), np.array([False, True, False]))
-    assert slots.played[0].tolist() == [[False] * 3, [True] * 3, [False] * 3]
-    assert slots.played[1:].all()
+    assert slots.support[0].tolist() == [[False] * 3, [True] * 3, [False] * 3]
+    assert slots.support[1:].all()
 
 
 def test_a_known_behaviour_in_slots_adds_up_what_shares_a_slot(some):
@@ -74,7 +74,7 @@ def test_a_known_behaviour_in_slots_adds_up_what_shares_a_slot(some):
 
 def test_nobody_is_lost_on_the_way_to_slots(some, people):
     moved = some.episodes(people, keep_last=True)
-    counts = moved.counts(some.shape, np.random.default_rng(0), some.played)
+    counts = moved.counts(some.shape, np.random.default_rng(0), some.support)
     assert (counts.visits.sum(axis=(1, 2)) == 500).all()
     raw = people.counts(SHAPE, np.random.default_rng(0), np.ones(SHAPE.visits, bool))
     assert np.array_equal(counts.visits[:, 0, 3], raw.visits[:, 0, 1])
@@ -92,7 +92,7 @@ def test_sums_of_episodes_in_slots_are_slots_of_sums(people, keep_last, started)
         kept = started[people.states[:, 0]]
         inside = Trajectories(people.states[kept], people.actions[kept], people.rewards[kept])
     one = slots.episodes(inside, keep_last=keep_last).counts(
-        slots.shape, np.random.default_rng(0), slots.played
+        slots.shape, np.random.default_rng(0), slots.support
     )
     raw = inside.counts(SHAPE, np.random.default_rng(0))
     other = slots.counts(raw, keep_last=keep_last)

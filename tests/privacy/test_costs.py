@@ -83,7 +83,7 @@ def test_report_of_shuffle_by_classes():
 def test_a_whole_run_costs_more_than_its_last_batch():
     plan = usual_batch(Shuffle(epsilon=1, delta=1e-6), SHAPE)
     run = run_traffic(plan, [100, 1_000, 18_900])
-    sent = [plan.traffic(n, played=deterministic(SHAPE)).messages for n in (100, 1_000, 18_900)]
+    sent = [plan.traffic(n, support=deterministic(SHAPE)).messages for n in (100, 1_000, 18_900)]
     assert run["most_messages_per_user"] == sent[0] > sent[1] > sent[2] == 22
     assert run["users_of_the_dearest_batch"] == 100
     mean = (100 * sent[0] + 1_000 * sent[1] + 18_900 * 22) / 20_000

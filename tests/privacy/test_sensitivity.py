@@ -65,13 +65,13 @@ def test_bad_horizon():
 def test_users_who_leave_the_policy_move_no_more(stationary):
     """Every pair of episodes of a small problem, under a policy that most of them leave."""
     shape = Shape(states=2, actions=2, horizon=2)
-    played = np.array([[[True, False], [False, False]], [[True, False], [False, True]]])
+    support = np.array([[[True, False], [False, False]], [[True, False], [False, True]]])
     vectors = []
     for states in itertools.product(range(2), repeat=3):
         for actions in itertools.product(range(2), repeat=2):
             for bits in itertools.product((0.0, 1.0), repeat=2):
                 one = Trajectories(np.array([states]), np.array([actions]), np.array([bits]))
-                counts = one.counts(shape, np.random.default_rng(0), played)
+                counts = one.counts(shape, np.random.default_rng(0), support)
                 vectors.append(flatten(counts, STATISTICS, stationary=stationary))
     every = np.array(vectors)
     moved = np.abs(every[:, None] - every[None])
@@ -81,16 +81,16 @@ def test_users_who_leave_the_policy_move_no_more(stationary):
     assert not every.any(axis=1).all()  # some count as nothing at all
 
 
-def centred_vectors(played, *, last_transitions):
+def centred_vectors(support, *, last_transitions):
     """What each episode of a small problem adds to a centred release, in half units."""
-    horizon, states, actions = played.shape
+    horizon, states, actions = support.shape
     shape, rng = Shape(states, actions, horizon), np.random.default_rng(0)
     for path in itertools.product(range(states), repeat=horizon + 1):
         for chosen in itertools.product(range(actions), repeat=horizon):
             for bits in itertools.product((0.0, 1.0), repeat=horizon):
                 one = Trajectories(np.array([path]), np.array([chosen]), np.array([bits]))
                 parts = half_units(
-                    one.counts(shape, rng, played), last_transitions=last_transitions
+                    one.counts(shape, rng, support), last_transitions=last_transitions
                 )
                 yield np.concatenate([part.ravel() for part in parts.values()])
 
@@ -105,12 +105,12 @@ def test_no_pair_moves_a_centred_release_further(horizon, states, actions, whole
     Each move of a counters by 2 and b by 1 is covered by the worst one: by leaving counters alone,
     and by splitting a shift of 2 into two shifts of 1.
     """
-    played = np.ones((horizon, states, actions), np.bool_)
+    support = np.ones((horizon, states, actions), np.bool_)
     if not whole:
-        played = np.random.default_rng(1).random(played.shape) < 0.6
-        played[:, 0, 0] = True
+        support = np.random.default_rng(1).random(support.shape) < 0.6
+        support[:, 0, 0] = True
     every = np.unique(
-        np.array(list(centred_vectors(played, last_transitions=last_transitions))), axis=0
+        np.array(list(centred_vectors(support, last_transitions=last_transitions))), axis=0
     )
     moves = np.abs(every[:, None] - every[None]).reshape(-1, every.shape[1])
     assert moves.max() <= 2

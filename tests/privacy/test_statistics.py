@@ -18,7 +18,7 @@ from discreet.privacy.statistics import Debias, PrivateCounts, flatten_rows, spl
 STATISTICS = ("transitions", "rewards")
 MDP = make("RiverSwim", states=4, horizon=6)
 POLICY = DeterministicPolicy(np.random.default_rng(5).integers(0, 2, (6, 4)))
-PLAYED = POLICY.played(MDP.shape, MDP.start)
+PLAYED = POLICY.support(MDP.shape, MDP.start)
 TRUSTS = {
     "none": discreet.NoPrivacy(),
     "gaussian": discreet.Central(1, 1e-6),
@@ -50,7 +50,7 @@ def test_a_release_is_the_dense_one_draw_for_draw(name):
     plan = TRUSTS[name].calibrate(MDP.shape, statistics=STATISTICS)
     counts = sample_counts(MDP, POLICY, 10_000, np.random.default_rng(1))
     released = plan.release(
-        counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED
+        counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED
     )
     draw = noise_of(plan, 10_000, SimulationSampler(np.random.default_rng(2)))
     unit = 0.5 if plan.centred else 1.0
@@ -76,13 +76,13 @@ def test_the_form_of_the_raw_counts_does_not_matter(name):
     dense = Counts(50, rows.transitions, rows.rewards)
     assert len(visited.row_rewards) < len(rows.row_rewards) < len(dense.row_rewards)
     released = [
-        plan.release(c, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED)
+        plan.release(c, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED)
         for c in (rows, visited, dense)
     ]
     for other in released[1:]:
         np.testing.assert_array_equal(other.transitions, released[0].transitions)
         np.testing.assert_array_equal(other.rewards, released[0].rewards)
-        np.testing.assert_array_equal(other.played, PLAYED)
+        np.testing.assert_array_equal(other.support, PLAYED)
 
 
 @pytest.mark.core
@@ -115,7 +115,7 @@ def test_visits_outside_the_public_policy_count_as_nothing(name):
     assert strayed.outside(PLAYED) == 50 * MDP.horizon
     empty = Counts(50, *(np.zeros_like(part) for part in (strayed.transitions, strayed.rewards)))
     one, two = (
-        plan.release(counts, sampler=SimulationSampler(np.random.default_rng(2)), played=PLAYED)
+        plan.release(counts, sampler=SimulationSampler(np.random.default_rng(2)), support=PLAYED)
         for counts in (strayed, empty)
     )
     np.testing.assert_array_equal(one.transitions, two.transitions)
@@ -127,7 +127,7 @@ def test_visits_outside_the_public_policy_count_as_nothing(name):
 def test_flat_rows_come_back():
     counts = sample_counts(MDP, POLICY, 50, np.random.default_rng(1))
     names = ("transitions", "visits", "rewards")
-    parts = split_rows(flatten_rows(counts, names).astype(float), counts.played, names)
+    parts = split_rows(flatten_rows(counts, names).astype(float), counts.support, names)
     for name in names:
         np.testing.assert_array_equal(parts[name], getattr(counts, f"row_{name}"))
 
@@ -140,7 +140,7 @@ def test_memory_of_a_release_does_not_grow_with_the_actions(name):
         shape = Shape(states=40, actions=actions, horizon=5)
         mdp = RandomMDP(states=40, actions=actions, horizon=5, seed=0)
         policy = DeterministicPolicy(np.zeros((5, 40), np.int64))
-        played = policy.played(shape, mdp.start)
+        support = policy.support(shape, mdp.start)
         plan = trust.calibrate(shape, statistics=STATISTICS)
         rng, noise = (np.random.default_rng(seed) for seed in (1, 2))
 
@@ -149,7 +149,7 @@ def test_memory_of_a_release_does_not_grow_with_the_actions(name):
                 lambda n: sample_counts(mdp, policy, n, rng),
                 10_000,
                 sampler=SimulationSampler(noise),
-                played=played,
+                support=support,
             )
 
         once()
@@ -188,7 +188,7 @@ def test_centred_sums_become_plain_sums_with_their_noise(mechanism):
     plan = trust.calibrate(MDP.shape, schedule="batch", statistics=STATISTICS)
     counts = sample_counts(MDP, POLICY, 5000, np.random.default_rng(1)).at(PLAYED)
     sampler = SimulationSampler(np.random.default_rng(2))
-    released = [plan.release(counts, sampler=sampler, played=PLAYED) for _ in range(400)]
+    released = [plan.release(counts, sampler=sampler, support=PLAYED) for _ in range(400)]
     plain = [one.plain() for one in released]
     assert all(one.centred for one in released)
     assert not any(one.centred for one in plain)

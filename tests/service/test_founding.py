@@ -20,7 +20,7 @@ TRUST = discreet.Shuffle(4, 1e-4)
 @pytest.fixture(scope="module")
 def founded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("founding") / "service"
-    terms = Terms(purpose="a rehearsal", least_users=2, rehearsal=True)
+    terms = Terms(purpose="a rehearsal", min_users=2, rehearsal=True)
     url = "http://127.0.0.1:8712"
     return found(folder, terms, trust=TRUST, url=url, seed=5, **study_arguments())
 
@@ -52,7 +52,7 @@ def test_the_shuffler_is_given_a_digest_and_never_a_secret(founded):
 
 def test_the_charter_says_what_was_asked_for(founded):
     charter = founded.charter
-    assert (charter.purpose, charter.least_users, charter.rehearsal) == ("a rehearsal", 2, True)
+    assert (charter.purpose, charter.min_users, charter.rehearsal) == ("a rehearsal", 2, True)
     assert (float(charter.epsilon), float(charter.delta)) == (4.0, 1e-4)
     assert charter.start == (0,)
     charter.verify()
@@ -102,8 +102,8 @@ def test_people_are_not_protected_by_a_seed(tmp_path):
 
 def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
     study = discreet.start(tmp_path / "s.db", trust=TRUST, **study_arguments())
-    with pytest.raises(InvalidInputError, match="fewer than least_users=1000"):
-        charter_of(study, TRUST, Terms(least_users=1000), bytes(32))
+    with pytest.raises(InvalidInputError, match="fewer than min_users=1000"):
+        charter_of(study, TRUST, Terms(min_users=1000), bytes(32))
 
 
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):

@@ -395,7 +395,7 @@ def test_p20_sigterm_ends_every_role(tmp_path, port):
     url = f"http://127.0.0.1:{port}"
     one = found(
         tmp_path / "x",
-        Terms(least_users=2, rehearsal=True),
+        Terms(min_users=2, rehearsal=True),
         trust=discreet.Shuffle(4, 1e-4),
         url=url,
         **study_arguments(),

@@ -156,9 +156,9 @@ def test_p12_devices_add_the_noise_that_the_plan_accounts_for(honest, users):
     )
     rng = np.random.default_rng(users)
     policy = DeterministicPolicy(rng.integers(0, 2, (4, 3)))
-    played = policy.played(shape, np.array([True, False, True]))
+    support = policy.support(shape, np.array([True, False, True]))
     device = of.device(policy.actions.tolist(), users)
-    assert device.classes == plan.classes(users, played)
+    assert device.classes == plan.classes(users, support)
     noise.check(of, users, device.classes)
 
 

@@ -136,8 +136,8 @@ def test_seeded_noise_in_a_secure_study(said):
 class Noiseless(Study):
     def _release(self, data, users):
         plan = self._course.plan
-        true = data.counts(plan.shape, self._generators["rounding"], self._course.played())
-        noisy = plan.release(true, sampler=self._sampler(), played=true.played)
+        true = data.counts(plan.shape, self._generators["rounding"], self._course.support())
+        noisy = plan.release(true, sampler=self._sampler(), support=true.support)
         for name in ("transitions", "visits", "rewards"):
             if getattr(noisy, f"row_{name}") is not None:
                 getattr(noisy, f"row_{name}")[:] = getattr(true, f"row_{name}")
@@ -160,7 +160,7 @@ class Keeps(Study):
 class RawCounts(Keeps):
     def _release(self, data, users):
         counts = data.counts(
-            self._course.plan.shape, np.random.default_rng(0), self._course.played()
+            self._course.plan.shape, np.random.default_rng(0), self._course.support()
         )
         self.more = counts.row_transitions.tolist()
         return super()._release(data, users)
@@ -174,7 +174,7 @@ class RawBeside(Study):
 
 class LeftOutStored(Keeps):
     def _release(self, data, users):
-        self.more = int((~data.followed(self._course.played())).any(axis=1).sum())
+        self.more = int((~data.followed(self._course.support())).any(axis=1).sum())
         return super()._release(data, users)
 
 
@@ -182,13 +182,13 @@ class LeftOutHidden(Study):
     """The number of users who left is how far a stored generator has gone."""
 
     def _release(self, data, users):
-        self._generators["policy"].random(int((~data.followed(self._course.played())).sum()))
+        self._generators["policy"].random(int((~data.followed(self._course.support())).sum()))
         return super()._release(data, users)
 
 
 class LeftOutLogged(Study):
     def _release(self, data, users):
-        logging.getLogger("study").info("%d steps", data.followed(self._course.played()).sum())
+        logging.getLogger("study").info("%d steps", data.followed(self._course.support()).sum())
         return super()._release(data, users)
 
 
@@ -228,7 +228,7 @@ def test_raw_data_that_stays(said, kind, where):
 
 class Refusing(Study):
     def _release(self, data, users):
-        if not data.followed(self._course.played()).all():
+        if not data.followed(self._course.support()).all():
             raise StudyError("A trajectory does not follow the policy; nothing was counted.")
         return super()._release(data, users)
 
@@ -239,7 +239,7 @@ class CountsOn(Study):
     def _release(self, data, users):
         plan = self._course.plan
         counts = data.counts(plan.shape, self._generators["rounding"])
-        return plan.release(counts, sampler=self._sampler(), played=self._course.played())
+        return plan.release(counts, sampler=self._sampler(), support=self._course.support())
 
 
 def test_who_left_the_policy(said):

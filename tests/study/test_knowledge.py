@@ -19,11 +19,11 @@ PROBLEM = public_facts(RIVER, 10_000)
 def release(trust, users, seed, policy=None, **options):
     """One release of users who try everything, or follow a policy."""
     rng = np.random.default_rng(seed)
-    played = uniform_policy(RIVER.shape) if policy is None else policy
-    counts = sample_counts(RIVER, played, users, rng)
+    support = uniform_policy(RIVER.shape) if policy is None else policy
+    counts = sample_counts(RIVER, support, users, rng)
     made = trust.calibrate(RIVER.shape, statistics=("transitions", "rewards"), **options)
-    mask = played.played(RIVER.shape, PROBLEM.start)
-    return made.release(counts, sampler=SimulationSampler(rng), played=mask)
+    mask = support.support(RIVER.shape, PROBLEM.start)
+    return made.release(counts, sampler=SimulationSampler(rng), support=mask)
 
 
 @pytest.mark.parametrize("last", [True, False])

@@ -175,7 +175,7 @@ def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner
     # Nobody is ever left alone in a batch: a report hides among others.
     study = begin(tmp_path / "study.db", SHUFFLE, learner=learner, episodes=60)
     while not study.finished:
-        assert study.batch_size >= study._course.fewest == 2
+        assert study.batch_size >= study._course.min_users == 2
         if study.batch_size > 2:
             study.reissue(study.batch_size - 1)
         advance(study, study.batches)

@@ -140,7 +140,7 @@ def test_equals_the_simulated_path(tmp_path):
                 lambda _, drawn=drawn: drawn.counts(RIVER.shape, rounding),
                 batch.users,
                 sampler=sampler,
-                played=batch.policy.played(RIVER.shape, problem.start),
+                support=batch.policy.support(RIVER.shape, problem.start),
             )
         )
         study.tell(drawn, users=names(study))

@@ -79,12 +79,12 @@ def test_a_frozen_release_stands_for_all_others(tmp_path, make):
 
 def test_strayed_users_leave_the_policy_and_the_others_do_not(tmp_path, make):
     study = make(tmp_path / "study.db")
-    data, played = check.episodes(study, 1), check.played_of(study)
-    assert data.followed(played).all()
+    data, support = check.episodes(study, 1), check.support_of(study)
+    assert data.followed(support).all()
     away = check.strayed(study, data, 2)
-    assert not away.followed(played)[:2, -1].any()
-    assert away.followed(played)[2:].all()
-    assert data.followed(played).all()  # the caller's data stay as they were
+    assert not away.followed(support)[:2, -1].any()
+    assert away.followed(support)[2:].all()
+    assert data.followed(support).all()  # the caller's data stay as they were
 
 
 def test_names_are_fresh_and_take_a_marker(tmp_path, make):

@@ -215,8 +215,8 @@ def _details(report: "CalibrationReport") -> list[str]:
     if report.messages_per_user is not None:
         several = f"{report.messages_per_user:,} messages"
         count = "one message" if report.messages_per_user == 1 else several
-        played = ", while a deterministic policy is played" if report.trust == "shuffle" else ""
-        lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes{played}.")
+        support = ", while a deterministic policy is played" if report.trust == "shuffle" else ""
+        lines.append(f"Each user sends {count}, {report.bytes_per_user:,} bytes{support}.")
     if report.run:
         lines.append(_run_line(report.run))
     lines += [f"{who.capitalize()}: {what}." for who, what in (report.parties or {}).items()]

@@ -126,7 +126,7 @@ class Layout:
         shape = self.vocabulary.shape
         if padding.policy is None:
             return np.zeros((shape.horizon, shape.states), np.int64)
-        return np.asarray(padding.policy.played(shape).argmax(axis=2), np.int64)
+        return np.asarray(padding.policy.support(shape).argmax(axis=2), np.int64)
 
     def _check_padding(self, padding: Padding) -> None:
         if not isinstance(padding, Padding):

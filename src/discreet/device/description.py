@@ -4,7 +4,7 @@ Keys of every description: ``version`` (1), ``encoder``, ``states``, ``actions``
 what the batch's public policy can play, either as
 
 - ``policy``: H lists of S actions, with ``start`` (the states a user can start in) where known, or
-- ``played``: ascending numbers (h·S + s)·A + a.
+- ``support``: ascending numbers (h·S + s)·A + a.
 
 Fractions are lists ``[numerator, denominator]`` of positive integers; from 2^53 on an integer is
 written as a decimal string, because JSON in a browser cannot hold it. There are no floating-point
@@ -28,7 +28,7 @@ LARGEST = (1 << 53) - 1
 LONGEST = 1 << 16
 """Steps."""
 _DIGITS = 400
-_COMMON = {"version", "encoder", "states", "actions", "horizon", "policy", "played", "start"}
+_COMMON = {"version", "encoder", "states", "actions", "horizon", "policy", "support", "start"}
 
 Plain: TypeAlias = bool | int | str | Sequence["Plain"]
 """What a description may say."""
@@ -111,7 +111,7 @@ def problem(data: Description) -> Problem:
     actions = integer(data.get("actions"), "actions")
     horizon = integer(data.get("horizon"), "horizon", 1, LONGEST)
     integer(states * actions * horizon, "states·actions·horizon")
-    if ("policy" in data) == ("played" in data):
+    if ("policy" in data) == ("support" in data):
         raise bad("Expected either policy or played.")
     if "policy" in data:
         pairs = _pairs_of_policy(data, states, actions, horizon)
@@ -133,7 +133,7 @@ def _pairs_of_rows(data: Description, width: int, horizon: int) -> tuple[tuple[i
     if "start" in data:
         raise bad("Expected start with a policy only; played says it already.")
     steps: list[list[int]] = [[] for _ in range(horizon)]
-    for number in _ascending(data["played"], "played", horizon * width):
+    for number in _ascending(data["support"], "support", horizon * width):
         steps[number // width].append(number % width)
     return tuple(map(tuple, steps))
 

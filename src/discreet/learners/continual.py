@@ -93,9 +93,9 @@ def run_stream(
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     recorder = RegretRecorder(episodes)
     if learner.planner() is None:
-        for played, regret in walk(learner, mdp, seeds):
+        for support, regret in walk(learner, mdp, seeds):
             recorder.add(1, regret)
-            policy = played
+            policy = support
     else:
         compiled = CompiledRun(mdp, learner, seeds)
         for regrets in compiled.blocks():

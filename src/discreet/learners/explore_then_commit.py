@@ -69,7 +69,7 @@ class ExploredModel:
         visit_variance: float,
     ) -> None:
         """One batch of users who played ``policy``; ``visit_variance``: see `BatchPlan`."""
-        where = np.nonzero(counts.played)
+        where = np.nonzero(counts.support)
         flow, visits = released_flow(counts, start, policy.probabilities[where])
         rewards = np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits
         noise = counts.noise_variance["transitions"] * flow.shape[1] / 2
@@ -134,7 +134,7 @@ def exploration_users(problem: Problem, plan: BatchPlan) -> int:
         variance = (1 + plan.visit_variance) * visits / 4 + noise["rewards"] + noise["transitions"]
         return users + (problem.episodes - users) * min(1.0, math.sqrt(variance) / visits)
 
-    least = plan.least_users
+    least = plan.min_users
     most = max(least, problem.episodes // 2)
     sizes = {min(most, max(least, round(2 ** (i / 2)))) for i in range(2 * most.bit_length() + 1)}
     return min(sorted(sizes), key=loss)
@@ -229,9 +229,9 @@ class ExploreThenCommit(FlowLearner[EtcSettings]):
         _validate.at_most(
             problem.episodes, "episodes counts all users, explorers included", length=length
         )
-        if problem.episodes - length < plan.least_users:  # too few to be released on their own
+        if problem.episodes - length < plan.min_users:  # too few to be released on their own
             length = problem.episodes
-        self._sizes = _round_sizes(length, self._rounds(), plan.least_users)
+        self._sizes = _round_sizes(length, self._rounds(), plan.min_users)
         self.settings |= {
             "length": length,
             "rounds": self._rounds(),

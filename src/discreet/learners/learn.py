@@ -270,16 +270,16 @@ def release_batch(
     """What the learner is told of a batch of simulated users."""
 
     def draw(users: int) -> Counts:
-        return _inside(sample_counts(mdp, batch.policy, users, rng), played)
+        return _inside(sample_counts(mdp, batch.policy, users, rng), support)
 
-    played = batch.policy.played(mdp.shape, learner.problem.start)
-    released = learner.plan.simulate(draw, batch.users, sampler=sampler, played=played)
+    support = batch.policy.support(mdp.shape, learner.problem.start)
+    released = learner.plan.simulate(draw, batch.users, sampler=sampler, support=support)
     return learner.reading(released)
 
 
-def _inside(counts: Counts, played: BoolArray) -> Counts:
+def _inside(counts: Counts, support: BoolArray) -> Counts:
     """Simulated users follow the policy; a release would drop their other steps in silence."""
-    lost = counts.outside(played)
+    lost = counts.outside(support)
     if lost:
         raise InvalidInputError(
             f"Expected simulated users inside the mask of their policy, {lost} steps are outside; "

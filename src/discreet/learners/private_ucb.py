@@ -190,7 +190,7 @@ class PrivateUcbPo(PrivateUcbVi):
     def next_policy(self, counts: PrivateCounts) -> StochasticPolicy:
         """Play the current policy; move it for the next user."""
         shape = self.problem.shape
-        played = StochasticPolicy(self.policy)
+        support = StochasticPolicy(self.policy)
         model = self.model(counts)
         values = np.zeros(shape.states)
         for h in reversed(range(shape.horizon)):
@@ -198,7 +198,7 @@ class PrivateUcbPo(PrivateUcbVi):
             values = np.sum(self.policy[h] * self.q[h], axis=-1)
             moved = self.policy[h] * np.exp(self.rate * self.q[h])
             self.policy[h] = moved / moved.sum(axis=-1, keepdims=True)
-        return played
+        return support
 
     def state(self) -> dict[str, Floats]:
         """Q of the episode before, and the policy that moves."""

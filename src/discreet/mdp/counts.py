@@ -2,7 +2,7 @@
 
 A batch is played with a public policy, so most counters cannot be touched: a deterministic policy
 has H·S rows (h, s, a) of S counters each, not H·S·A. Counts are therefore kept as *rows*: a mask
-``played[H, S, A]`` and, in the order of ``np.nonzero(played)``, one entry per marked row. Dense
+``support[H, S, A]`` and, in the order of ``np.nonzero(support)``, one entry per marked row. Dense
 arrays are made where somebody asks for them.
 """
 
@@ -16,24 +16,24 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 
 
-def rows_of(dense: NumberArray, played: BoolArray) -> NumberArray:
+def rows_of(dense: NumberArray, support: BoolArray) -> NumberArray:
     """The marked rows ``[R, ...]`` of an array ``[H, S, A, ...]``; a view if all are marked."""
-    if played.all():
-        return dense.reshape(played.size, *dense.shape[3:])
-    return dense[played]
+    if support.all():
+        return dense.reshape(support.size, *dense.shape[3:])
+    return dense[support]
 
 
-def dense_of(rows: NumberArray, played: BoolArray) -> NumberArray:
+def dense_of(rows: NumberArray, support: BoolArray) -> NumberArray:
     """The array ``[H, S, A, ...]`` with these rows and zeros elsewhere; the inverse of `rows_of`.
 
     >>> dense_of(np.array([7, 8]), np.array([[[True, False], [False, True]]])).tolist()
     [[[7, 0], [0, 8]]]
     """
-    shape = (*played.shape, *rows.shape[1:])
-    if len(rows) == played.size:
+    shape = (*support.shape, *rows.shape[1:])
+    if len(rows) == support.size:
         return rows.reshape(shape)
     dense = np.zeros(shape, rows.dtype)
-    dense[played] = rows
+    dense[support] = rows
     return dense
 
 
@@ -42,11 +42,11 @@ class Counts:
     """Sums over the whole episodes of ``users`` distinct users. Raw personal data: never released.
 
     ``Counts(users, transitions, rewards)`` takes dense arrays ``[H, S, A, S]`` and ``[H, S, A]``;
-    ``Counts(users, transitions, rewards, played)`` takes the marked rows, ``[R, S]`` and ``[R]``.
+    ``Counts(users, transitions, rewards, support)`` takes the marked rows, ``[R, S]`` and ``[R]``.
 
     Attributes:
         users: number of users (= episodes) in the batch.
-        played: ``bool[H, S, A]``, the R rows that are kept; all others are zero.
+        support: ``bool[H, S, A]``, the R rows that are kept; all others are zero.
         row_transitions: ``int64[R, S]``, how often the row (h, s, a) was followed by s'.
         row_rewards: ``int64[R]``, sums of reward *bits*. A reward in [0, 1] is rounded to a bit
             that is one with probability equal to the reward: unbiased, it keeps every guarantee by
@@ -54,7 +54,7 @@ class Counts:
     """
 
     users: int
-    played: BoolArray
+    support: BoolArray
     row_transitions: IntArray
     row_rewards: IntArray
 
@@ -63,21 +63,21 @@ class Counts:
         users: int,
         transitions: IntArray,
         rewards: IntArray,
-        played: BoolArray | None = None,
+        support: BoolArray | None = None,
     ) -> None:
-        if played is None:
+        if support is None:
             if transitions.ndim != 4 or transitions.shape[:3] != rewards.shape:
                 raise InvalidInputError(
                     f"Expected transitions (H,S,A,S) and rewards (H,S,A), got shapes "
                     f"{transitions.shape} and {rewards.shape}."
                 )
-            played = np.ones(rewards.shape, np.bool_)
-            transitions, rewards = rows_of(transitions, played), rows_of(rewards, played)
+            support = np.ones(rewards.shape, np.bool_)
+            transitions, rewards = rows_of(transitions, support), rows_of(rewards, support)
         else:
-            _check_rows(transitions, rewards, played)
+            _check_rows(transitions, rewards, support)
         put = object.__setattr__
         put(self, "users", users)
-        put(self, "played", played)
+        put(self, "support", support)
         put(self, "row_transitions", transitions)
         put(self, "row_rewards", rewards)
 
@@ -90,72 +90,72 @@ class Counts:
     @property
     def transitions(self) -> IntArray:
         """``int64[H, S, A, S]``, dense."""
-        return dense_of(self.row_transitions, self.played)
+        return dense_of(self.row_transitions, self.support)
 
     @property
     def visits(self) -> IntArray:
         """``int64[H, S, A]``, how often (h, s, a) was visited."""
-        return dense_of(self.row_visits, self.played)
+        return dense_of(self.row_visits, self.support)
 
     @property
     def rewards(self) -> IntArray:
         """``int64[H, S, A]``, dense."""
-        return dense_of(self.row_rewards, self.played)
+        return dense_of(self.row_rewards, self.support)
 
     @property
     def shape(self) -> Shape:
         """The problem's size."""
-        horizon, states, actions = self.played.shape
+        horizon, states, actions = self.support.shape
         return Shape(states=states, actions=actions, horizon=horizon)
 
-    def at(self, played: BoolArray) -> "Counts":
+    def at(self, support: BoolArray) -> "Counts":
         """The same counts in other rows: those not kept so far are zero, those left out are lost.
 
         >>> one = Counts(1, np.ones((1, 1, 2, 1), np.int64), np.zeros((1, 1, 2), np.int64))
         >>> one.at(np.array([[[False, True]]])).visits.tolist()
         [[[0, 1]]]
         """
-        if np.array_equal(played, self.played):
+        if np.array_equal(support, self.support):
             return self
-        both = played & self.played
-        kept, taken = both[played], both[self.played]
+        both = support & self.support
+        kept, taken = both[support], both[self.support]
         transitions = np.zeros((len(kept), self.row_transitions.shape[1]), np.int64)
         rewards = np.zeros(len(kept), np.int64)
         transitions[kept] = self.row_transitions[taken]
         rewards[kept] = self.row_rewards[taken]
-        return Counts(self.users, transitions, rewards, played)
+        return Counts(self.users, transitions, rewards, support)
 
-    def outside(self, played: BoolArray) -> int:
-        """How many steps were taken in rows that ``played`` does not mark."""
-        return int(self.row_transitions[~played[self.played]].sum())
+    def outside(self, support: BoolArray) -> int:
+        """How many steps were taken in rows that ``support`` does not mark."""
+        return int(self.row_transitions[~support[self.support]].sum())
 
     def __add__(self, other: Self) -> "Counts":
         """Counts of two disjoint groups of users."""
         if self.shape != other.shape:
             raise InvalidInputError(f"Expected counts of {self.shape}, got {other.shape}.")
-        played = self.played | other.played
-        one, two = self.at(played), other.at(played)
+        support = self.support | other.support
+        one, two = self.at(support), other.at(support)
         return Counts(
             self.users + other.users,
             one.row_transitions + two.row_transitions,
             one.row_rewards + two.row_rewards,
-            played,
+            support,
         )
 
     @classmethod
-    def zeros(cls, shape: Shape, played: BoolArray | None = None) -> "Counts":
-        """No users yet, in all rows or in those of ``played``."""
-        rows = np.ones(shape.visits, np.bool_) if played is None else played
+    def zeros(cls, shape: Shape, support: BoolArray | None = None) -> "Counts":
+        """No users yet, in all rows or in those of ``support``."""
+        rows = np.ones(shape.visits, np.bool_) if support is None else support
         count = int(rows.sum())
         return cls(0, np.zeros((count, shape.states), np.int64), np.zeros(count, np.int64), rows)
 
 
-def _check_rows(transitions: IntArray, rewards: IntArray, played: BoolArray) -> None:
-    if played.ndim != 3 or played.dtype != np.bool_:
+def _check_rows(transitions: IntArray, rewards: IntArray, support: BoolArray) -> None:
+    if support.ndim != 3 or support.dtype != np.bool_:
         raise InvalidInputError(
-            f"Expected played to be bool[H, S, A], got {played.dtype}{list(played.shape)}."
+            f"Expected played to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
         )
-    rows, states = int(played.sum()), played.shape[1]
+    rows, states = int(support.sum()), support.shape[1]
     if transitions.shape != (rows, states) or rewards.shape != (rows,):
         raise InvalidInputError(
             f"Expected transitions ({rows}, {states}) and rewards ({rows},), one row for each of "

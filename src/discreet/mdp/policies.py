@@ -44,9 +44,9 @@ class DeterministicPolicy:
 
     def distribution(self, shape: Shape) -> FloatArray:
         """``float64[H, S, A]``, the same policy as probabilities."""
-        return np.asarray(self.played(shape), np.float64)
+        return np.asarray(self.support(shape), np.float64)
 
-    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+    def support(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
         """``bool[H, S, A]``: what the policy can play (at h=0 only in the states of ``start``)."""
         check_policy(self, shape)
         return _started(self.actions[:, :, None] == np.arange(shape.actions), start)
@@ -80,7 +80,7 @@ class StochasticPolicy:
         check_policy(self, shape)
         return self.probabilities
 
-    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+    def support(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
         """``bool[H, S, A]``: what the policy can play (at h=0 only in the states of ``start``)."""
         return _started(self.distribution(shape) > 0, start)
 
@@ -129,12 +129,12 @@ class MixturePolicy:
         """Bytes that are equal exactly for equal mixtures of one shape."""
         return b"m" + self.weights.tobytes() + b"".join(c.key for c in self.components)
 
-    def played(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
+    def support(self, shape: Shape, start: BoolArray | None = None) -> BoolArray:
         """``bool[H, S, A]``: what some component of positive weight can play."""
         marked = np.zeros(shape.visits, np.bool_)
         for component, weight in zip(self.components, self.weights, strict=True):
             if weight > 0:
-                marked |= component.played(shape, start)
+                marked |= component.support(shape, start)
         return marked
 
 

@@ -38,13 +38,13 @@ def sample_counts(
     if users > _MOST_USERS:
         raise InvalidInputError(f"Expected at most 10^18 users (64-bit counts), got users={users}.")
     chosen = as_policy(policy, mdp.shape)
-    counts = Counts.zeros(mdp.shape, chosen.played(mdp.shape, mdp.start))
+    counts = Counts.zeros(mdp.shape, chosen.support(mdp.shape, mdp.start))
     if isinstance(chosen, MixturePolicy):
         for component, share in zip(chosen.components, _shares(chosen, users, rng), strict=True):
             _add_users(counts, mdp, component, int(share), rng)
     else:
         _add_users(counts, mdp, chosen, int(users), rng)
-    return Counts(int(users), counts.row_transitions, counts.row_rewards, counts.played)
+    return Counts(int(users), counts.row_transitions, counts.row_rewards, counts.support)
 
 
 def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> IntArray:
@@ -67,7 +67,7 @@ def _add_users(
 
     model = (mdp.rows, mdp.initial, mdp.full_rewards)
     choose = one_layout(policy.distribution(mdp.shape))
-    numbers = (np.cumsum(counts.played) - 1).reshape(counts.played.shape)
+    numbers = (np.cumsum(counts.support) - 1).reshape(counts.support.shape)
     _kernels.flow(model, choose, users, rng, (numbers, counts.row_transitions, counts.row_rewards))
 
 

@@ -143,7 +143,7 @@ class Trajectories:
         return Trajectories(self.states[users], self.actions[users], self.rewards[users])
 
     def counts(
-        self, shape: Shape, rng: np.random.Generator, played: BoolArray | None = None
+        self, shape: Shape, rng: np.random.Generator, support: BoolArray | None = None
     ) -> Counts:
         """Their sums. Rewards strictly between 0 and 1 are rounded to bits at random, unbiased.
 
@@ -153,42 +153,42 @@ class Trajectories:
         Args:
             shape: the problem's size; episodes that do not fit are refused.
             rng: rounds the rewards.
-            played: ``bool[H, S, A]``, what the batch's public policy can play. A user counts up to
+            support: ``bool[H, S, A]``, what the batch's public policy can play. A user counts up to
                 the first step outside it, and as nothing from there on (see `followed`).
         """
         self.check(shape)
         pairs = self._pairs(shape.visits)
-        if played is None:
-            played = np.zeros(shape.visits, np.bool_)
-            played.ravel()[pairs] = True
-        counted = self.followed(played)
+        if support is None:
+            support = np.zeros(shape.visits, np.bool_)
+            support.ravel()[pairs] = True
+        counted = self.followed(support)
         bits = rng.random(self.rewards.shape) < self.rewards
-        rows = (np.cumsum(played) - 1)[pairs]
+        rows = (np.cumsum(support) - 1)[pairs]
         moves = rows * shape.states + self.states[:, 1:]
-        count = int(played.sum())
+        count = int(support.sum())
         transitions = np.bincount(moves[counted], minlength=count * shape.states)
         rewards = np.bincount(rows[counted & bits], minlength=count)
         return Counts(
             len(self),
             transitions.astype(np.int64).reshape(count, shape.states),
             rewards.astype(np.int64),
-            played,
+            support,
         )
 
-    def followed(self, played: BoolArray) -> BoolArray:
-        """``bool[n, H]``: True before a user's first step outside ``played``, False from it on.
+    def followed(self, support: BoolArray) -> BoolArray:
+        """``bool[n, H]``: True before a user's first step outside ``support``, False from it on.
 
         >>> one = Trajectories(np.array([[0, 0, 0]]), np.array([[1, 0]]), np.zeros((1, 2)))
         >>> one.followed(np.array([[[True, False]], [[True, False]]])).tolist()
         [[False, False]]
         """
-        if played.ndim != 3 or played.dtype != np.bool_:
+        if support.ndim != 3 or support.dtype != np.bool_:
             raise InvalidInputError(
-                f"Expected played to be bool[H, S, A], got {played.dtype}{list(played.shape)}."
+                f"Expected played to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
             )
-        horizon, states, actions = played.shape
+        horizon, states, actions = support.shape
         self.check(Shape(states, actions, horizon))
-        inside = played.ravel()[self._pairs(played.shape)]
+        inside = support.ravel()[self._pairs(support.shape)]
         kept: BoolArray = np.logical_and.accumulate(inside, axis=1)
         return kept
 

@@ -83,7 +83,7 @@ class Evidence(NamedTuple):
         users: n.
         slots: rows ``[H, S, K]``.
         behaviour: rows ``[H, S]``.
-        played: ``bool[H, S, K]``.
+        support: ``bool[H, S, K]``.
         pooled: rows ``[1, S, K]`` summed over steps, or None; behaviour is never pooled.
         stationary: ``bool[S, K]``, the slots whose rows are taken from ``pooled``.
         told: ``[H, S, K]``, what behaviour does, if it is public.
@@ -92,7 +92,7 @@ class Evidence(NamedTuple):
     users: int
     slots: Rows
     behaviour: Rows
-    played: BoolArray
+    support: BoolArray
     pooled: Rows | None = None
     stationary: BoolArray | None = None
     told: FloatArray | None = None
@@ -130,12 +130,12 @@ def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool)
         keep_last: whether transitions of the last step mean next states (see `slots`).
     """
     noise = counts.noise_variance["transitions"]
-    columns = np.full(len(counts.played), float(counts.played.shape[1]))
+    columns = np.full(len(counts.support), float(counts.support.shape[1]))
     if not keep_last:
         columns[-1] = 1.0
     transitions = _consistent(counts, noise, columns)
     slots = _slots(counts, transitions, columns, known_rewards)
-    return Evidence(counts.users, slots, _behaviour(slots, counts.played, columns), counts.played)
+    return Evidence(counts.users, slots, _behaviour(slots, counts.support, columns), counts.support)
 
 
 def _consistent(counts: PrivateCounts, noise: float, columns: FloatArray) -> FloatArray:
@@ -145,23 +145,23 @@ def _consistent(counts: PrivateCounts, noise: float, columns: FloatArray) -> Flo
     y/S of variance sigma²/S, whose sum has the same solution.
     """
     rows = np.array(counts.row_transitions)
-    steps, states = np.nonzero(counts.played)[0], rows.shape[1]
+    steps, states = np.nonzero(counts.support)[0], rows.shape[1]
     single = (columns < states)[steps]
     rows[single] = rows[single, :1] / states
     if noise:
-        variance = np.broadcast_to((noise * columns / states)[:, None, None], counts.played.shape)
-        start = counts.played[0].any(axis=1)
+        variance = np.broadcast_to((noise * columns / states)[:, None, None], counts.support.shape)
+        start = counts.support[0].any(axis=1)
         rows = consistent_flow(
-            rows, users=counts.users, played=counts.played, start=start, variance=variance
+            rows, users=counts.users, support=counts.support, start=start, variance=variance
         ).transitions
-    dense: FloatArray = dense_of(rows, counts.played)
+    dense: FloatArray = dense_of(rows, counts.support)
     return dense
 
 
 def _slots(
     counts: PrivateCounts, transitions: FloatArray, columns: FloatArray, known: FloatArray
 ) -> Rows:
-    played, variance = counts.played, counts.noise_variance
+    support, variance = counts.support, counts.noise_variance
     visits, noise = transitions.sum(axis=-1), variance["transitions"]
     public = ~np.isnan(known)
     rewards = np.where(public, np.nan_to_num(known) * visits, 0.0)
@@ -174,15 +174,15 @@ def _slots(
         visits,
         rewards,
         sampling=visits,
-        transition_noise=np.where(played, noise, 0.0),
-        reward_noise=np.where(played & ~public, variance.get("rewards", 0.0), 0.0),
-        visit_noise=noise * slot_factors(played, columns),
+        transition_noise=np.where(support, noise, 0.0),
+        reward_noise=np.where(support & ~public, variance.get("rewards", 0.0), 0.0),
+        visit_noise=noise * slot_factors(support, columns),
         anchor=np.where(public, np.nan_to_num(known), centre),
         drawn=np.where(public, 0.0, 1.0),
     )
 
 
-def _behaviour(slots: Rows, played: BoolArray, columns: FloatArray) -> Rows:
+def _behaviour(slots: Rows, support: BoolArray, columns: FloatArray) -> Rows:
     """All slots of a state added up; no probabilities of behaviour are needed.
 
     Known rewards leave the noise of who took which action: D·(r - mean)² for each slot.
@@ -192,7 +192,7 @@ def _behaviour(slots: Rows, played: BoolArray, columns: FloatArray) -> Rows:
     public = slots.drawn == 0
     mixing = slots.visit_noise * public * (slots.anchor - means[..., None]) ** 2
     noise = float(slots.transition_noise.max())
-    some_drawn = (played & ~public).any(axis=2)
+    some_drawn = (support & ~public).any(axis=2)
     centre = (slots.anchor * ~public).max()
     return Rows(
         slots.transitions.sum(axis=2),
@@ -201,39 +201,39 @@ def _behaviour(slots: Rows, played: BoolArray, columns: FloatArray) -> Rows:
         sampling=visits,
         transition_noise=slots.transition_noise.sum(axis=2),
         reward_noise=(slots.reward_noise + mixing).sum(axis=2),
-        visit_noise=noise * state_factors(played, columns),
+        visit_noise=noise * state_factors(support, columns),
         anchor=np.where(some_drawn, centre, means),
         drawn=np.ones(visits.shape),
     )
 
 
-def state_factors(played: BoolArray, columns: FloatArray) -> FloatArray:
+def state_factors(support: BoolArray, columns: FloatArray) -> FloatArray:
     """``[H, S]``, variance of a state's visits per variance of a counter (module docstring).
 
     >>> state_factors(np.ones((3, 4, 2), bool), np.array([4.0, 4, 1])).round(2)[:, 0].tolist()
     [6.0, 4.0, 1.6]
     """
-    out, share = _out_and_share(played, columns)
+    out, share = _out_and_share(support, columns)
     return out * share
 
 
-def slot_factors(played: BoolArray, columns: FloatArray) -> FloatArray:
+def slot_factors(support: BoolArray, columns: FloatArray) -> FloatArray:
     """``[H, S, K]``, variance of a slot's visits per variance of a counter.
 
     >>> slot_factors(np.ones((3, 4, 2), bool), np.array([4.0, 4, 1])).round(2)[:, 0, 0].tolist()
     [3.5, 3.0, 0.9]
     """
-    share = _out_and_share(played, columns)[1]
-    slots = np.maximum(played.sum(axis=2), 1)
+    share = _out_and_share(support, columns)[1]
+    slots = np.maximum(support.sum(axis=2), 1)
     kept = (columns[:, None] * (1 - (1 - share) / slots))[..., None]
-    return np.asarray(kept * played)
+    return np.asarray(kept * support)
 
 
-def _out_and_share(played: BoolArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _out_and_share(support: BoolArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variance of a state's visits by what flows out, and the share that constraints leave."""
-    out = played.sum(axis=2) * columns[:, None]
+    out = support.sum(axis=2) * columns[:, None]
     inflow = np.empty_like(out)
-    inflow[1:] = played.sum(axis=(1, 2))[:-1, None]
+    inflow[1:] = support.sum(axis=(1, 2))[:-1, None]
     inflow[0] = out[0].sum() - out[0]  # the others of the first layer, whose sum is n
     return out, inflow / np.maximum(inflow + out, 1e-300)
 

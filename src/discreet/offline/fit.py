@@ -54,7 +54,7 @@ def behaviour_value(
     counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool
 ) -> BehaviourValue:
     """The value of behaviour; see the module docstring."""
-    horizon, users = len(counts.played), counts.users
+    horizon, users = len(counts.support), counts.users
     if counts.row_rewards is None:
         total, noise = _from_visits(counts, known_rewards, keep_last=keep_last)
     else:
@@ -71,8 +71,8 @@ def _from_visits(
 ) -> tuple[float, float]:
     """The total reward and the variance of its noise, from raw visits and known rewards."""
     transitions = np.asarray(counts.row_transitions)
-    steps, rewards = np.nonzero(counts.played)[0], known_rewards[counts.played]
-    horizon = len(counts.played)
+    steps, rewards = np.nonzero(counts.support)[0], known_rewards[counts.support]
+    horizon = len(counts.support)
     columns = np.full(horizon, float(transitions.shape[1]))
     visits = transitions.sum(axis=1)
     if not keep_last:
@@ -117,7 +117,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     *,
     shape: Shape | None = None,
     vocabulary: Vocabulary | None = None,
-    played: ArrayLike | None = None,
+    support: ArrayLike | None = None,
     start: ArrayLike | None = None,
     rewards: ArrayLike | None = None,
     behaviour: ArrayLike | None = None,
@@ -148,7 +148,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
         trust: `Central`, or `NoPrivacy` to see what privacy costs.
         shape: states, actions and horizon; needed for episodes unless a vocabulary is given.
         vocabulary: names of states, actions and steps, for the printed table.
-        played: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
+        support: ``bool[H, S, A]`` or ``bool[S, A]``, the actions that may be recommended (all by
             default). All others are counted together and never recommended.
         start: ``bool[S]``, the states an episode can begin in (all by default). Who begins
             elsewhere counts as nothing.
@@ -170,10 +170,10 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     _validate.truth(stationary=stationary)
     _check_width(width)
     size = _size(data, shape, vocabulary)
-    slots = Slots.of(_declared(played, size, stationary), _start(start, size))
+    slots = Slots.of(_declared(support, size, stationary), _start(start, size))
     known = _in_slots(_rewards(rewards, size), slots)
     told = None if behaviour is None else slots.shares(_behaviour(behaviour, size))
-    statistics = BOTH if np.isnan(known[slots.played]).any() else BOTH[:1]
+    statistics = BOTH if np.isnan(known[slots.support]).any() else BOTH[:1]
     randomness = Randomness.of(sampler, seed)
     people = _people(users, ledger, data)
     account = None
@@ -249,13 +249,13 @@ def _policy(found: Improvement, slots: Slots) -> DeferringPolicy:
 
 
 def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
-    horizon = len(evidence.played)
+    horizon = len(evidence.support)
     known = np.stack([evidence.at(step).known for step in range(horizon)]) & slots.named
     actions = np.take_along_axis(
         np.concatenate([known, np.zeros_like(known[..., :1])], axis=2), slots.slot_of, axis=2
     )
     visits = evidence.slots.visits
-    other = visits[slots.played & ~slots.named].sum() / max(float(visits.sum()), 1e-300)
+    other = visits[slots.support & ~slots.named].sum() / max(float(visits.sum()), 1e-300)
     alike = evidence.stationary
     return Coverage(
         visits=evidence.behaviour.visits,
@@ -300,10 +300,10 @@ def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> S
     return given[0]
 
 
-def _declared(played: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
-    if played is None:
+def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolArray:
+    if support is None:
         return np.ones(size.visits, np.bool_)
-    mask = _mask("played", played, size.visits, size.visits[1:])
+    mask = _mask("support", support, size.visits, size.visits[1:])
     declared = np.broadcast_to(mask, size.visits).copy()
     if stationary and (declared != declared[:1]).any():
         raise InvalidInputError(

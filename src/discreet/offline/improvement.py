@@ -75,7 +75,7 @@ def with_pool(
     mean, variance = row_value(rows, probabilities, rewards, later.values, float(left))
     values, state = rewards + mean, evidence.behaviour.layer(step)
     certain = np.maximum(state.certain, 1e-9)
-    known = rows.known & evidence.played[step]
+    known = rows.known & evidence.support[step]
     inside = evidence.shares[step] * known
     total = np.maximum(inside.sum(axis=1), 1e-9)
     shares = inside / total[:, None]
@@ -83,7 +83,7 @@ def with_pool(
     noise = evidence.slots.visit_noise[step]
     apart = (values - value[:, None]) ** 2
     mixing = state.visits * (shares * apart).sum(axis=1) + (noise * known * apart).sum(axis=1)
-    unseen = np.sqrt((noise * ~known * evidence.played[step]).sum(axis=1)) / certain
+    unseen = np.sqrt((noise * ~known * evidence.support[step]).sum(axis=1)) / certain
     if evidence.told is not None:
         mixing, unseen = np.zeros_like(mixing), np.zeros_like(unseen)
     outside = np.clip(1 - total + 2 * unseen, 0, 1) ** 2 * left**2 / 12
@@ -119,12 +119,12 @@ def kept_gain_of_pool(
     if most <= 0:
         return np.zeros(len(gain))
     mean, variance = next_value(rows, probabilities, gain, most)
-    state, played = evidence.behaviour.layer(step), evidence.played[step]
-    known = rows.known & played
+    state, support = evidence.behaviour.layer(step), evidence.support[step]
+    known = rows.known & support
     shares = evidence.shares[step] * known
     value = (shares * mean).sum(axis=1)
     # Shares of all slots add up to one: only differences between them can be wrong.
-    apart = mean - np.where((known | ~played).all(axis=1), value, 0.0)[:, None]
+    apart = mean - np.where((known | ~support).all(axis=1), value, 0.0)[:, None]
     noise = evidence.slots.visit_noise[step] * known + state.visits[:, None] * shares
     mixing = (noise * apart**2).sum(axis=1) / np.maximum(state.certain, 1e-9) ** 2
     if evidence.told is not None:
@@ -187,7 +187,7 @@ def improve(
         known_rewards: ``[H, S, K]``, the mean reward where it is public, NaN elsewhere.
         width: standard deviations of pessimism.
     """
-    horizon, states, _ = evidence.played.shape
+    horizon, states, _ = evidence.support.shape
     slots = np.full((horizon, states), OTHER, np.int64)
     gain, values = np.zeros((horizon + 1, states)), np.zeros((horizon + 1, states))
     variance = np.zeros(states)
@@ -223,7 +223,7 @@ def _advantage(
 ) -> FloatArray:
     """``[S, K]``, the pessimistic value of each slot over behaviour; -inf where it is unknown."""
     rows, probabilities, rewards = actions
-    left = float(len(evidence.played) - step)
+    left = float(len(evidence.support) - step)
     mean, variance = row_value(rows, probabilities, rewards, later.values + later.gain, left)
     shared = evidence.shares[step] ** 2 * variance
     rest = np.maximum(behaviour.variance[:, None] - shared, 0)

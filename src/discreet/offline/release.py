@@ -38,20 +38,20 @@ class Slots:
         declared: ``bool[H, S, A]``.
         slot_of: ``int64[H, S, A]``, where each action is counted.
         action_of: ``int64[H, S, K]``, the action of each slot, `OTHER` where it is none.
-        played: ``bool[H, S, K]``, the slots that exist; at the first step in start states only.
+        support: ``bool[H, S, K]``, the slots that exist; at the first step in start states only.
     """
 
     declared: BoolArray
     slot_of: IntArray
     action_of: IntArray
-    played: BoolArray
+    support: BoolArray
 
     @classmethod
     def of(cls, declared: BoolArray, start: BoolArray) -> "Slots":
         """The slots of these declared actions.
 
         >>> slots = Slots.of(np.array([[[False, True, False]]]), np.array([True]))
-        >>> slots.slot_of.tolist(), slots.action_of.tolist(), slots.played.tolist()
+        >>> slots.slot_of.tolist(), slots.action_of.tolist(), slots.support.tolist()
         ([[[1, 0, 1]]], [[[1, -1]]], [[[True, True]]])
         """
         number = declared.sum(axis=2)
@@ -61,22 +61,22 @@ class Slots:
         action_of = np.full((*number.shape, slots), OTHER, np.int64)
         step, state, action = np.nonzero(declared)
         action_of[step, state, slot_of[step, state, action]] = action
-        played = action_of != OTHER
+        support = action_of != OTHER
         if not all_declared:
-            played[:, :, most] = ~declared.all(axis=2)
-        played[0] &= start[:, None]
-        return cls(declared, slot_of, action_of, played)
+            support[:, :, most] = ~declared.all(axis=2)
+        support[0] &= start[:, None]
+        return cls(declared, slot_of, action_of, support)
 
     @property
     def shape(self) -> Shape:
         """The size of the problem in slots."""
-        horizon, states, slots = self.played.shape
+        horizon, states, slots = self.support.shape
         return Shape(states, slots, horizon)
 
     @property
     def named(self) -> BoolArray:
         """``bool[H, S, K]``: slots of one declared action, which may be recommended."""
-        marked: BoolArray = self.played & (self.action_of != OTHER)
+        marked: BoolArray = self.support & (self.action_of != OTHER)
         return marked
 
     def shares(self, behaviour: FloatArray) -> FloatArray:
@@ -105,21 +105,21 @@ class Slots:
 
     def counts(self, given: Counts, *, keep_last: bool) -> Counts:
         """As `episodes`, of sums. Steps outside the declared starts count as nothing."""
-        step, state, action = np.nonzero(given.played)
-        rows = (np.cumsum(self.played) - 1).reshape(self.played.shape)
+        step, state, action = np.nonzero(given.support)
+        rows = (np.cumsum(self.support) - 1).reshape(self.support.shape)
         place = (step, state, self.slot_of[step, state, action])
-        inside, row = self.played[place], rows[place]
+        inside, row = self.support[place], rows[place]
         moves = given.row_transitions
         if not keep_last:
             last = step == len(self.declared) - 1
             moves = moves.copy()
             moves[last] = np.eye(1, moves.shape[1], dtype=np.int64) * moves[last].sum(1)[:, None]
-        count = int(self.played.sum())
+        count = int(self.support.sum())
         transitions = np.zeros((count, moves.shape[1]), np.int64)
         rewards = np.zeros(count, np.int64)
         _add(transitions, row[inside], moves[inside])
         _add(rewards, row[inside], given.row_rewards[inside])
-        return Counts(given.users, transitions, rewards, self.played)
+        return Counts(given.users, transitions, rewards, self.support)
 
 
 def _add(totals: IntArray, row: IntArray, values: IntArray) -> None:
@@ -218,11 +218,11 @@ def release(
     """The noisy counts of all slots: the only thing that the rest of the package sees."""
     if isinstance(data, Trajectories):
         moved = slots.episodes(data, keep_last=keep_last)
-        counts = moved.counts(slots.shape, randomness.rounding, slots.played)
+        counts = moved.counts(slots.shape, randomness.rounding, slots.support)
     else:
         counts = slots.counts(data, keep_last=keep_last)
     plan = _plan(trust, slots.shape, statistics)
-    return plan.release(counts, sampler=randomness.sampler, played=slots.played)
+    return plan.release(counts, sampler=randomness.sampler, support=slots.support)
 
 
 @lru_cache(maxsize=64)

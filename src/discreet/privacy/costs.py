@@ -236,8 +236,8 @@ def _batch_traffic(plan: BatchPlan, users: int) -> Traffic | None:
     """What a user sends; through a shuffler while a deterministic policy is played."""
     from discreet.privacy.mechanisms.classes import deterministic
 
-    played = deterministic(plan.shape) if plan.guarantee.notion == "SDP" else None
-    return plan.traffic(users, played=played)
+    support = deterministic(plan.shape) if plan.guarantee.notion == "SDP" else None
+    return plan.traffic(users, support=support)
 
 
 def run_traffic(plan: BatchPlan, batches: Sequence[int]) -> dict[str, float] | None:

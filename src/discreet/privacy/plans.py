@@ -33,10 +33,10 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
-    check_played,
+    check_support,
     half_units,
-    played_counts,
     split,
+    supported_counts,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class BatchPlan(ABC):
         """Noise variance on one counter of each released statistic, for a batch of ``users``."""
 
     @property
-    def least_users(self) -> int:
+    def min_users(self) -> int:
         """Of a batch that can be released."""
         return 1
 
@@ -143,11 +143,11 @@ class BatchPlan(ABC):
 
     @abstractmethod
     def simulate(
-        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
+        self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Release a simulated batch; ``draw(n)`` runs n fresh users."""
 
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+    def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic | None:
         """What a user's device sends; None where users hand over raw episodes."""
         return None
 
@@ -209,28 +209,28 @@ class CountsPlan(BatchPlan):
 
     @abstractmethod
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
-        """Release one batch. ``played`` marks the (h, s, a) its public policy can reach."""
+        """Release one batch. ``support`` marks the (h, s, a) its public policy can reach."""
 
     def simulate(
-        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
+        self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Draw all users at once and release their counts."""
         _validate.count(users=users)
-        return self.release(draw(users), sampler=sampler, played=played)
+        return self.release(draw(users), sampler=sampler, support=support)
 
 
 class ReportPlan(BatchPlan):
     """A batch whose users encode their episodes on their own devices (local and shuffle)."""
 
     @abstractmethod
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> Encoder:
         """What runs on the device of each of ``users`` users."""
 
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic | None:
+    def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic | None:
         """What a user's device sends."""
-        return self.encoder(users, played=played).traffic
+        return self.encoder(users, support=support).traffic
 
     def release_reports(
         self,
@@ -238,7 +238,7 @@ class ReportPlan(BatchPlan):
         users: int,
         *,
         secure: bool = True,
-        played: BoolArray | None = None,
+        support: BoolArray | None = None,
     ) -> PrivateCounts:
         """Release a batch from the encoded reports of its users.
 
@@ -246,20 +246,22 @@ class ReportPlan(BatchPlan):
             reports: the messages of all users, one below the other.
             users: number of users behind them.
             secure: False if the devices drew simulated noise.
-            played: marks the (h, s, a) that the batch's public policy can reach.
+            support: marks the (h, s, a) that the batch's public policy can reach.
         """
-        return self._from_reports(_table(reports), users, check_played(played, self.shape), secure)
+        return self._from_reports(
+            _table(reports), users, check_support(support, self.shape), secure
+        )
 
     def _from_reports(
-        self, reports: IntArray, users: int, played: BoolArray, secure: bool
+        self, reports: IntArray, users: int, support: BoolArray, secure: bool
     ) -> PrivateCounts:
         """What `add_up` found, without its bias."""
-        released, estimate = self.add_up(reports, users, played)
-        return batch_release(self, released, users, played, secure=secure, estimate=estimate)
+        released, estimate = self.add_up(reports, users, support)
+        return batch_release(self, released, users, support, secure=secure, estimate=estimate)
 
     @abstractmethod
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Sums of the reports by statistic, as rows, and how to take their bias out.
 
@@ -426,7 +428,7 @@ def noisy_batch(
     draw: NoiseOf,
     *,
     secure: bool,
-    played: BoolArray | None,
+    support: BoolArray | None,
 ) -> PrivateCounts:
     """Add noise to the counters that the batch's policy can touch; all others stay exactly zero.
 
@@ -435,12 +437,12 @@ def noisy_batch(
         counts: the raw counts of the batch.
         draw: the noise.
         secure: whether ``draw`` protects real people.
-        played: ``bool[H, S, A]`` or None for everything.
+        support: ``bool[H, S, A]`` or None for everything.
     """
     if plan.centred:
-        return _centred_batch(plan, counts, draw, check_played(played, plan.shape), secure)
+        return _centred_batch(plan, counts, draw, check_support(support, plan.shape), secure)
     return randomised_batch(
-        plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, played=played
+        plan, counts, lambda name, raw: raw + draw(name, raw.size), secure=secure, support=support
     )
 
 
@@ -453,7 +455,7 @@ def _centred_batch(
 ) -> PrivateCounts:
     """As `noisy_batch`, in half units; rows without transitions carry no noise either."""
     raw = half_units(
-        played_counts(counts, plan.shape, mask), last_transitions=plan.last_transitions
+        supported_counts(counts, plan.shape, mask), last_transitions=plan.last_transitions
     )
     steps = np.nonzero(mask)[0]
     kept = len(steps) if plan.last_transitions else int((steps < plan.shape.horizon - 1).sum())
@@ -471,15 +473,15 @@ def randomised_batch(
     randomise: Callable[[str, IntArray], IntArray],
     *,
     secure: bool,
-    played: BoolArray | None,
+    support: BoolArray | None,
     estimate: Debias | None = None,
 ) -> PrivateCounts:
     """As `noisy_batch`, with ``randomise(statistic, raw values)`` instead of added noise.
 
     ``estimate`` takes the bias out of the randomised integers, where they have one.
     """
-    mask = check_played(played, plan.shape)
-    kept = played_counts(counts, plan.shape, mask)
+    mask = check_support(support, plan.shape)
+    kept = supported_counts(counts, plan.shape, mask)
     released: dict[str, IntArray] = {}
     for name in plan.statistics:
         raw: IntArray = getattr(kept, f"row_{name}")
@@ -491,7 +493,7 @@ def batch_release(
     plan: BatchPlan,
     released: Mapping[str, IntArray],
     users: int,
-    played: BoolArray,
+    support: BoolArray,
     *,
     secure: bool,
     estimate: Debias | None = None,
@@ -510,7 +512,7 @@ def batch_release(
         visits=values.get("visits"),
         rewards=values.get("rewards"),
         noise_variance=noise_variance or plan.noise_variance(users),
-        played=played,
+        support=support,
         guarantee=plan.guarantee.stamped(secure=secure),
         centred=plan.centred,
         last_transitions=plan.last_transitions,
@@ -528,6 +530,6 @@ def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: boo
         visits=parts.get("visits"),
         rewards=parts.get("rewards"),
         noise_variance=plan.noise_variance(episode),
-        played=np.ones((steps, *plan.shape.visits[1:]), np.bool_),
+        support=np.ones((steps, *plan.shape.visits[1:]), np.bool_),
         guarantee=plan.guarantee.stamped(secure=secure),
     )

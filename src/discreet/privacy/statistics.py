@@ -25,7 +25,7 @@ class PrivateCounts:
 
     Values are unbiased estimates of the raw counts (integers with integer noise, debiased where the
     mechanism needs it). A statistic that the plan does not release is None. Statistics are given
-    and read dense, or as the rows that ``played`` marks (see `Counts`), whichever suits.
+    and read dense, or as the rows that ``support`` marks (see `Counts`), whichever suits.
 
     Attributes:
         users: users behind the statistics (public).
@@ -36,7 +36,7 @@ class PrivateCounts:
         row_rewards: ``[R]`` or None; dense, ``rewards`` is ``[H, S, A]``: sums of rewards r, or of
             r - 1/2 where ``centred``.
         noise_variance: statistic -> variance of the noise on one of its released counters.
-        played: ``bool[H, S, A]``, the counters that the batch's public policy can touch; all others
+        support: ``bool[H, S, A]``, counters that the batch's public policy can touch; all others
             are exactly zero and carry no noise.
         guarantee: what has been promised for this release.
         centred: ``row_rewards`` estimates sums of r - 1/2, which move less than sums of r when a
@@ -52,7 +52,7 @@ class PrivateCounts:
     row_visits: FloatArray | None
     row_rewards: FloatArray | None
     noise_variance: Mapping[str, float]
-    played: BoolArray
+    support: BoolArray
     guarantee: Guarantee
     centred: bool
     last_transitions: bool
@@ -65,7 +65,7 @@ class PrivateCounts:
         visits: FloatArray | None,
         rewards: FloatArray | None,
         noise_variance: Mapping[str, float],
-        played: BoolArray,
+        support: BoolArray,
         guarantee: Guarantee,
         *,
         centred: bool = False,
@@ -74,11 +74,11 @@ class PrivateCounts:
     ) -> None:
         put = object.__setattr__
         put(self, "users", users)
-        put(self, "row_transitions", _as_rows(transitions, played, 1))
-        put(self, "row_visits", _as_rows(visits, played, 0))
-        put(self, "row_rewards", _as_rows(rewards, played, 0))
+        put(self, "row_transitions", _as_rows(transitions, support, 1))
+        put(self, "row_visits", _as_rows(visits, support, 0))
+        put(self, "row_rewards", _as_rows(rewards, support, 0))
         put(self, "noise_variance", noise_variance)
-        put(self, "played", played)
+        put(self, "support", support)
         put(self, "guarantee", guarantee)
         put(self, "centred", centred)
         put(self, "last_transitions", last_transitions)
@@ -87,17 +87,17 @@ class PrivateCounts:
     @property
     def transitions(self) -> FloatArray | None:
         """``[H, S, A, S]`` or None."""
-        return _as_dense(self.row_transitions, self.played)
+        return _as_dense(self.row_transitions, self.support)
 
     @property
     def visits(self) -> FloatArray | None:
         """``[H, S, A]`` or None."""
-        return _as_dense(self.row_visits, self.played)
+        return _as_dense(self.row_visits, self.support)
 
     @property
     def rewards(self) -> FloatArray | None:
         """``[H, S, A]`` or None."""
-        return _as_dense(self.row_rewards, self.played)
+        return _as_dense(self.row_rewards, self.support)
 
     def plain(self) -> "PrivateCounts":
         """The same with sums of r where there are sums of r - 1/2, and the noise that these have.
@@ -116,7 +116,7 @@ class PrivateCounts:
             self.row_visits,
             self.row_rewards + visits / 2,
             noise,
-            self.played,
+            self.support,
             self.guarantee,
             last_transitions=self.last_transitions,
             left=self.left,
@@ -135,22 +135,22 @@ class PrivateCounts:
         return self.row_transitions.sum(axis=-1), states * self.noise_variance["transitions"]
 
 
-def _as_rows(values: FloatArray | None, played: BoolArray, axes: int) -> FloatArray | None:
+def _as_rows(values: FloatArray | None, support: BoolArray, axes: int) -> FloatArray | None:
     """Rows ``[R, ...]`` with ``axes`` more axes, from rows or from a dense array."""
     if values is None:
         return None
-    if values.ndim == 3 + axes and values.shape[:3] == played.shape:
-        return rows_of(values, played)
-    if values.ndim != 1 + axes or len(values) != played.sum():
+    if values.ndim == 3 + axes and values.shape[:3] == support.shape:
+        return rows_of(values, support)
+    if values.ndim != 1 + axes or len(values) != support.sum():
         raise InvalidInputError(
-            f"Expected a statistic of shape {played.shape} or the {played.sum()} rows of played, "
+            f"Expected a statistic of shape {support.shape} or the {support.sum()} rows of played, "
             f"got shape {values.shape}."
         )
     return values
 
 
-def _as_dense(rows: FloatArray | None, played: BoolArray) -> FloatArray | None:
-    return None if rows is None else dense_of(rows, played)
+def _as_dense(rows: FloatArray | None, support: BoolArray) -> FloatArray | None:
+    return None if rows is None else dense_of(rows, support)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +209,7 @@ def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> N
     if min(counts.row_transitions.min(initial=0), counts.row_rewards.min(initial=0)) < 0:
         raise InvalidInputError("Expected nonnegative counts; a count is below zero.")
     visits = counts.row_visits
-    if (dense_of(visits, counts.played).sum(axis=(1, 2)) > counts.users).any():
+    if (dense_of(visits, counts.support).sum(axis=(1, 2)) > counts.users).any():
         raise InvalidInputError(
             f"Expected at most {counts.users} transitions per step, one per user; "
             f"a user was counted twice, or `users` is wrong."
@@ -221,11 +221,11 @@ def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> N
         )
 
 
-def check_played(played: BoolArray | None, shape: Shape) -> BoolArray:
+def check_support(support: BoolArray | None, shape: Shape) -> BoolArray:
     """The mask ``bool[H, S, A]``; all counters when none is given."""
-    if played is None:
+    if support is None:
         return np.ones(shape.visits, np.bool_)
-    mask = np.asarray(played)
+    mask = np.asarray(support)
     if mask.shape != shape.visits or mask.dtype != np.bool_:
         raise InvalidInputError(
             f"Expected played to be bool{list(shape.visits)}, got {mask.dtype}{list(mask.shape)}."
@@ -233,14 +233,14 @@ def check_played(played: BoolArray | None, shape: Shape) -> BoolArray:
     return mask
 
 
-def played_counts(counts: Counts, shape: Shape, played: BoolArray) -> Counts:
-    """Valid counts, with exactly the rows of the public mask ``played``, visited or not.
+def supported_counts(counts: Counts, shape: Shape, support: BoolArray) -> Counts:
+    """Valid counts, with exactly the rows of the public mask ``support``, visited or not.
 
     Steps outside it count as nothing. Refusing them would say that somebody left the policy, and
     counting less moves no release further (proof in `privacy.sensitivity`).
     """
     check_counts(counts, shape)
-    return counts.at(played)
+    return counts.at(support)
 
 
 def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]:
@@ -252,7 +252,7 @@ def half_units(counts: Counts, *, last_transitions: bool) -> dict[str, IntArray]
     """
     horizon = counts.shape.horizon
     kept = horizon if last_transitions else horizon - 1
-    steps = np.nonzero(counts.played)[0]
+    steps = np.nonzero(counts.support)[0]
     visits = counts.row_visits
     here = np.bincount(steps, visits, horizon).astype(np.int64)  # exact below 2^53 users
     transitions = 2 * counts.row_transitions
@@ -276,10 +276,10 @@ def flatten_rows(counts: Counts, statistics: tuple[str, ...]) -> IntArray:
 
 
 def split_rows(
-    values: IntArray, played: BoolArray, statistics: tuple[str, ...]
+    values: IntArray, support: BoolArray, statistics: tuple[str, ...]
 ) -> dict[str, IntArray]:
     """The statistics as rows, from a vector laid out as `flatten_rows` does."""
-    rows, states = int(played.sum()), played.shape[1]
+    rows, states = int(support.sum()), support.shape[1]
     sizes = [rows * states if name == "transitions" else rows for name in statistics]
     parts = np.split(values, np.cumsum(sizes)[:-1])
     return {

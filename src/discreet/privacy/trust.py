@@ -152,8 +152,8 @@ class TrustModel:
         table = mechanisms(self.name, schedule)
         if not table:
             raise UnsupportedError(
-                f"{type(self).__name__} has no {schedule} release; use a learner of another schedule "
-                f"(see `discreet list`) or another trust model."
+                f"{type(self).__name__} has no {schedule} release; use a learner of another "
+                f"schedule (see `discreet list`) or another trust model."
             )
         asked = getattr(self, "mechanism", "auto")
         if asked == "auto":

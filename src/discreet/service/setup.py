@@ -34,13 +34,13 @@ class Terms:
 
     Attributes:
         purpose: in words for participants.
-        least_users: no batch is smaller; 0 takes a quarter of the first batch (batches vary).
+        min_users: no batch is smaller; 0 takes a quarter of the first batch (batches vary).
         patience: seconds for which a batch may stay open.
         rehearsal: users are simulated, nobody is protected.
     """
 
     purpose: str = "a study with discreet"
-    least_users: int = 0
+    min_users: int = 0
     patience: int = 7 * _DAY
     rehearsal: bool = False
 
@@ -134,10 +134,10 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
             "a learner such as 'flow-ucb'."
         )
     names, problem = study.names, study.problem
-    least = terms.least_users or max(2, study.batch_size // 4)
+    least = terms.min_users or max(2, study.batch_size // 4)
     if study.batch_size < least:
         raise InvalidInputError(
-            f"The first batch has {study.batch_size} users, fewer than least_users={least}; ask "
+            f"The first batch has {study.batch_size} users, fewer than min_users={least}; ask "
             f"for more episodes, or for a smaller least batch."
         )
     certificate = _certificate(plan)
@@ -156,7 +156,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
         honest=_validate.exact(trust.honest),
         mean=plan.mean,
         certificate=certificate.to_dict(),
-        least_users=least,
+        min_users=least,
         patience=terms.patience,
         signing_key=signing_key,
         rehearsal=terms.rehearsal,

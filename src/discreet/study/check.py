@@ -141,19 +141,19 @@ def episodes(study: Study, seed: int) -> Trajectories:
 def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
     """The same, the first ``users`` of whom leave the policy, at step 0, 1, ..., if they can."""
     states, actions = data.states.copy(), data.actions.copy()
-    played = played_of(study)
+    support = support_of(study)
     for user in range(min(users, len(data))):
         step = user % data.horizon
-        away = np.argwhere(~played[step])
+        away = np.argwhere(~support[step])
         if len(away):
             states[user, step], actions[user, step] = away[user % len(away)]
     return Trajectories(states, actions, data.rewards)
 
 
-def played_of(study: Study) -> BoolArray:
+def support_of(study: Study) -> BoolArray:
     """What the pending policy can play."""
     problem = study._course.problem
-    return study.ask().played(problem.shape, problem.start)
+    return study.ask().support(problem.shape, problem.start)
 
 
 def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
@@ -420,7 +420,7 @@ def _noise(place: Trial) -> Iterator[str]:
         return  # made from reports, or too little noise to judge by
     if secure and np.array_equal(releases[0], releases[1]):
         yield "Two copies of a secure study release one batch with the same noise: it is seeded."
-    raw = [getattr(counts.at(released.played), f"row_{name}") for name in _statistics(released)]
+    raw = [getattr(counts.at(released.support), f"row_{name}") for name in _statistics(released)]
     if np.array_equal(np.concatenate([part.ravel() for part in raw]), releases[0]):
         yield "The released counts carry no noise at all."
 
@@ -544,18 +544,18 @@ def _strays(place: Trial) -> Iterator[str]:
     if study._course.encoded or study._course.schedule == "continual":
         return
     data = strayed(study, episodes(study, 3), study.batch_size)
-    played, watched = played_of(study), watch(study)
+    support, watched = support_of(study), watch(study)
     try:
         tell(study, data)
     except DiscreetError:
         return  # reported by `_stored`
-    expected = np.zeros(played.shape, np.int64)
+    expected = np.zeros(support.shape, np.int64)
     for states, actions in zip(data.states, data.actions, strict=True):
         for step in range(data.horizon):
-            if not played[step, states[step], actions[step]]:
+            if not support[step, states[step], actions[step]]:
                 break
             expected[step, states[step], actions[step]] += 1
-    if watched.counts is None or not np.array_equal(watched.counts.at(played).visits, expected):
+    if watched.counts is None or not np.array_equal(watched.counts.at(support).visits, expected):
         yield "Users who left the policy are not counted up to that step and as nothing after it."
 
 

@@ -1,7 +1,7 @@
 """The course of a study: what its learner asks, what is released for it, what it then knows.
 
-Two schedules, one form. In a *batch* course a whole batch runs one policy and is released once. In a
-*stream* course one user after the other is added to cumulative counters; all of them have noise,
+Two schedules, one form. In a *batch* course a whole batch runs one policy and is released once. In
+a *stream* course one user after the other is added to cumulative counters; all of them have noise,
 whatever policy was played, so who ran an older policy is welcome: many may come at a time.
 """
 
@@ -61,7 +61,7 @@ class Course(ABC):
         """The calibrated release."""
 
     @property
-    def fewest(self) -> int:
+    def min_users(self) -> int:
         """Users of the smallest release."""
         return 1
 
@@ -100,9 +100,9 @@ class Course(ABC):
     def restore(self, state: JsonObject) -> None:
         """Go on from `state`."""
 
-    def played(self) -> BoolArray:
+    def support(self) -> BoolArray:
         """What the pending policy can play."""
-        return self.ask().policy.played(self.problem.shape, self.problem.start)
+        return self.ask().policy.support(self.problem.shape, self.problem.start)
 
 
 class BatchCourse(Course):
@@ -127,9 +127,9 @@ class BatchCourse(Course):
         return self.learner.plan
 
     @property
-    def fewest(self) -> int:
+    def min_users(self) -> int:
         """Users of the smallest batch that can be released."""
-        return self.plan.least_users
+        return self.plan.min_users
 
     def ask(self) -> Batch:
         """The learner's next batch."""
@@ -137,20 +137,20 @@ class BatchCourse(Course):
 
     def encoder(self, users: int) -> Encoder:
         """For the devices of a batch of so many users."""
-        return with_reports(self.plan).encoder(users, played=self.played())
+        return with_reports(self.plan).encoder(users, support=self.support())
 
     def release(
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
     ) -> PrivateCounts:
         """One release of the whole batch."""
-        played = self.played()
+        support = self.support()
         if not isinstance(data, Trajectories):
             reports = np.asarray(data)
             return with_reports(self.plan).release_reports(
-                reports, users, secure=sampler.secure, played=played
+                reports, users, secure=sampler.secure, support=support
             )
-        counts = data.counts(self.plan.shape, rounding, played)
-        return with_counts(self.plan).release(counts, sampler=sampler, played=played)
+        counts = data.counts(self.plan.shape, rounding, support)
+        return with_counts(self.plan).release(counts, sampler=sampler, support=support)
 
     def learn(self, released: PrivateCounts) -> None:
         """Tell the learner."""
@@ -204,9 +204,9 @@ def make_course(
 
 def check_first_release(course: Course) -> None:
     """Refuse a study that has fewer users than a release."""
-    if course.problem.episodes < course.fewest:
+    if course.problem.episodes < course.min_users:
         raise InvalidInputError(
-            f"Expected episodes >= {course.fewest}, the smallest release of this promise, got "
+            f"Expected episodes >= {course.min_users}, the smallest release of this promise, got "
             f"episodes={course.problem.episodes}."
         )
 

@@ -89,7 +89,7 @@ class Knowledge:
         noise = counts.noise_variance
         sigma = max(noise.values(), default=0.0)
         weight = counts.users / (counts.users + sigma)
-        steps, states, actions = np.nonzero(counts.played)
+        steps, states, actions = np.nonzero(counts.support)
         layers = steps if len(self._rows.number) > 1 else steps * 0
         places = self._places(layers, states, actions)
         visits, visit_noise = _visits(counts, steps, states, self._problem)
@@ -98,7 +98,7 @@ class Knowledge:
         add = np.add.at
         if moves is not None:
             add(self._rows.transitions, places, weight * moves)
-            told = (steps < counts.played.shape[0] - 1) | counts.last_transitions
+            told = (steps < counts.support.shape[0] - 1) | counts.last_transitions
             add(self._rows.transition_noise, places, weight**2 * noise["transitions"] * told)
         if counts.centred:
             rewards = rewards + visits / 2

@@ -269,7 +269,7 @@ class Study:
     @property
     def finished(self) -> bool:
         """True when the users who are left are fewer than any release has, or it was closed."""
-        return self._tail.closed or self.episodes - self.users < self._course.fewest
+        return self._tail.closed or self.episodes - self.users < self._course.min_users
 
     @property
     def guarantee(self) -> Guarantee:
@@ -431,9 +431,9 @@ class Study:
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)
-        fewest = self._course.fewest
-        if not fewest <= wanted <= asked:
-            raise StudyError(f"This batch takes {fewest} to {asked} users, got users={wanted}.")
+        min_users = self._course.min_users
+        if not min_users <= wanted <= asked:
+            raise StudyError(f"This batch takes {min_users} to {asked} users, got users={wanted}.")
         with self._changing() as change:
             issue = self._issue
             more = int(returning == "seen")
@@ -607,7 +607,7 @@ class Study:
         """Users who left the policy."""
         if self._course.schedule == "continual":
             return 0
-        return int((~data.followed(self._course.played())[:, -1]).sum())
+        return int((~data.followed(self._course.support())[:, -1]).sum())
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])

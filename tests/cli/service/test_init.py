@@ -19,8 +19,8 @@ def test_a_folder_for_every_role(discreet, folder, small):
 
 def test_what_is_refused_leaves_no_folder(discreet, small, tmp_path):
     where = tmp_path / "service"
-    words = (*small, "--least-users", "100000")
+    words = (*small, "--min-users", "100000")
     code, _, err = discreet("service", "init", str(where), *words)
-    assert code == 2 and "fewer than least_users" in err
+    assert code == 2 and "fewer than min_users" in err
     assert not where.exists()
     assert discreet("service", "init", str(where), *small)[0] == 0

@@ -36,8 +36,8 @@ def play(learner, mdp, batches, seed=0):
         batch = learner.ask()
         keys.append(batch.policy.key)
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
-        played = batch.policy.played(mdp.shape, learner.problem.start)
-        learner.tell(learner.plan.release(counts, sampler=SimulationSampler(rng), played=played))
+        support = batch.policy.support(mdp.shape, learner.problem.start)
+        learner.tell(learner.plan.release(counts, sampler=SimulationSampler(rng), support=support))
     return keys
 
 

@@ -50,12 +50,12 @@ def expected_counts(policy, users, variance=0.0):
 
 def explore(made, users=10**7, seed=0):
     """One crude exploration, layer by layer; returns the policies played."""
-    rng, played = np.random.default_rng(seed), []
+    rng, support = np.random.default_rng(seed), []
     for h in range(MDP.horizon):
         policy = made.policy(f"layer {h}", rng)
         made.learn(f"layer {h}", expected_counts(policy, users), float(users), rng)
-        played.append(policy)
-    return played
+        support.append(policy)
+    return support
 
 
 def finish(made, users=10**7, seed=1):
@@ -98,8 +98,8 @@ def test_nothing_is_known_of_steps_that_were_not_explored():
 
 
 def test_a_layer_is_explored_wherever_a_listed_policy_can_be():
-    played = explore(explorer())
-    for h, policy in enumerate(played):
+    support = explore(explorer())
+    for h, policy in enumerate(support):
         reached = visits_of(policy)[h] > 0
         possible = np.zeros((3, 2), bool)
         everyone = explorer().active

@@ -108,7 +108,7 @@ def test_only_released_statistics_steer_it():
     release = learners[0].plan.release(
         counts,
         sampler=SimulationSampler(np.random.default_rng(1)),
-        played=batch.policy.played(mdp.shape, learners[0].problem.start),
+        support=batch.policy.support(mdp.shape, learners[0].problem.start),
     )
     assert release.row_visits is None  # they follow from the flow
     for learner in learners:

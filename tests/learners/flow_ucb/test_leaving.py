@@ -18,17 +18,17 @@ def test_visits_are_of_those_who_stayed(trust):
     mdp, rng = RandomMDP(states=3, actions=2, horizon=4, seed=1), np.random.default_rng(0)
     learner = learner_of(mdp, trust, episodes=10 * USERS)
     policy = learner.ask().policy
-    played = policy.played(mdp.shape, learner.problem.start)
+    support = policy.support(mdp.shape, learner.problem.start)
     data = sample_trajectories(mdp, policy, USERS, rng)
     actions = data.actions.copy()
     busiest = np.bincount(data.states[:, 1]).argmax()
     gone = (data.states[:, 1] == busiest) & (rng.random(USERS) < 0.2)
     actions[gone, 1] = 1 - actions[gone, 1]
-    counts = Trajectories(data.states, actions, data.rewards).counts(mdp.shape, rng, played)
+    counts = Trajectories(data.states, actions, data.rewards).counts(mdp.shape, rng, support)
     stayed = counts.row_visits
-    assert USERS - stayed[np.nonzero(played)[0] == 1].sum() == gone.sum() > 500
-    release = learner.plan.release(counts, sampler=SimulationSampler(rng), played=played)
-    rows = np.nonzero(played)
+    assert USERS - stayed[np.nonzero(support)[0] == 1].sum() == gone.sum() > 500
+    release = learner.plan.release(counts, sampler=SimulationSampler(rng), support=support)
+    rows = np.nonzero(support)
     _, visits = learner._flow(release, policy.distribution(mdp.shape)[rows])
     deviation = np.sqrt(release.noise_variance["transitions"])
     np.testing.assert_allclose(visits, stayed, atol=8 * deviation + 1e-9)

@@ -145,7 +145,7 @@ def test_users_who_are_fewer_than_half_a_batch_join_it_and_nobody_explores(left,
 def test_users_who_are_too_few_to_be_released_join_the_batch_before_them(left, last):
     # One honest user in four: no batch is smaller. Three left would be half of it and more.
     trust = discreet.Shuffle(1, 1e-6, honest=0.3)
-    assert learner_of(river(0), trust).plan.least_users == 4
+    assert learner_of(river(0), trust).plan.min_users == 4
     request = requested(1000 - left, users=1, trust=trust, mixing=False)
     assert request.users == (left if last else 4)
     assert (request.policy.actions == last).all()
@@ -186,7 +186,7 @@ def test_what_was_counted_outside_the_declared_starts_is_no_evidence(trust):
     )
     counts = sample_counts(anywhere, policy, 1000, rng)
     release = learner.plan.release(
-        counts, sampler=SimulationSampler(rng), played=policy.played(mdp.shape)
+        counts, sampler=SimulationSampler(rng), support=policy.support(mdp.shape)
     )
     outside = ~learner.problem.start
     assert release.transitions[0, outside].any() and release.rewards[0, outside].any()

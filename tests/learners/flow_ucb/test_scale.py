@@ -48,11 +48,11 @@ def test_memory_of_a_batch_does_not_grow_with_the_actions():
         learner = learner_of(mdp, CENTRAL, episodes=10**6, stationary=True)
         play(mdp, learner, 1)
         batch = learner.ask()
-        played = batch.policy.played(mdp.shape, learner.problem.start)
+        support = batch.policy.support(mdp.shape, learner.problem.start)
         rng, noise = np.random.default_rng(1), SimulationSampler(np.random.default_rng(2))
         tracemalloc.start()
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
-        learner.tell(learner.plan.release(counts, sampler=noise, played=played))
+        learner.tell(learner.plan.release(counts, sampler=noise, support=support))
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return used

@@ -52,15 +52,15 @@ def test_sizes_have_two_digits(users, left, expected):
 def test_batches_that_want_to_be_tiny_are_at_most_three_hundred(episodes):
     told = batches = 0
     while told < episodes:
-        least = sizing.least_users(told, episodes, batches)
+        least = sizing.min_users(told, episodes, batches)
         told += sizing.rounded(min(max(1, least), episodes - told), episodes - told)
         batches += 1
     assert batches <= sizing.MOST_BATCHES
 
 
 def test_small_batches_are_free_as_long_as_there_are_few():
-    assert sizing.least_users(10**6, 10**9, sizing.MOST_BATCHES // 2 - 1) == 1
-    assert sizing.least_users(10**6, 10**9, sizing.MOST_BATCHES // 2) > 10**4
+    assert sizing.min_users(10**6, 10**9, sizing.MOST_BATCHES // 2 - 1) == 1
+    assert sizing.min_users(10**6, 10**9, sizing.MOST_BATCHES // 2) > 10**4
 
 
 @pytest.mark.parametrize("users", [1.0, 3.0, 1000.0, 1500.0])

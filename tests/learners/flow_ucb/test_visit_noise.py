@@ -18,15 +18,15 @@ from discreet.privacy.projection.measurements import Looks
 def test_visit_noise_factors_match_the_projection():
     # Without x >= 0 the projection is linear: its variance is that of 4,000 draws, to 20%.
     rng = np.random.default_rng(5)
-    played = np.ones((4, 3, 1), bool)
-    played[0, 1:] = False
+    support = np.ones((4, 3, 1), bool)
+    support[0, 1:] = False
     start, visits = np.array([True, False, False]), []
     for _ in range(4000):
-        noisy = rng.normal(0, 1, (4, 3, 1, 3)) * played[..., None]
-        flow = consistent_flow(noisy, users=1000, played=played, start=start, signed=True)
+        noisy = rng.normal(0, 1, (4, 3, 1, 3)) * support[..., None]
+        flow = consistent_flow(noisy, users=1000, support=support, start=start, signed=True)
         ending = Looks(last_transitions=False)
         short = consistent_flow(
-            noisy, users=1000, played=played, start=start, signed=True, looks=ending
+            noisy, users=1000, support=support, start=start, signed=True, looks=ending
         )
         visits.append([flow.visits[..., 0], short.visits[..., 0]])
     whole, short = np.var(visits, axis=0)
@@ -43,12 +43,12 @@ def test_visit_noise_factors_match_the_projection():
 def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
     # The projection is linear: its variance is the sum over counters of how far each moves it.
     start, ending = np.arange(3) < starts, Looks(last_transitions=False)
-    played = np.ones((2, 3, 1), bool)
-    played[0, ~start] = False
+    support = np.ones((2, 3, 1), bool)
+    support[0, ~start] = False
 
     def visits(noisy):
         flow = consistent_flow(
-            noisy, users=1000, played=played, start=start, signed=True, looks=ending
+            noisy, users=1000, support=support, start=start, signed=True, looks=ending
         )
         return flow.visits[-1, :, 0]
 

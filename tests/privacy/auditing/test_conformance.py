@@ -43,9 +43,9 @@ def drawing(draw):
     """A one-shot mechanism whose noise is ``draw(plan, sampler, n)``."""
 
     class Mutant(LaplaceBatch):
-        def release(self, counts, *, sampler, played=None):
+        def release(self, counts, *, sampler, support=None):
             noise = lambda _, n: draw(self, sampler, n)  # noqa: E731
-            return noisy_batch(self, counts, noise, secure=sampler.secure, played=played)
+            return noisy_batch(self, counts, noise, secure=sampler.secure, support=support)
 
     return Mutant
 
@@ -95,8 +95,8 @@ def test_a_promise_that_leaves_something_out(pure, changes, message):
 
 def test_a_simulation_that_is_not_stamped(pure):
     class Unstamped(LaplaceBatch):
-        def release(self, counts, *, sampler, played=None):
-            out = super().release(counts, sampler=sampler, played=played)
+        def release(self, counts, *, sampler, support=None):
+            out = super().release(counts, sampler=sampler, support=support)
             return spoiled(out, guarantee=dataclasses.replace(out.guarantee, simulated=False))
 
     [text] = told("_promise", as_type(pure, Unstamped))
@@ -144,8 +144,8 @@ def test_noise_of_streams_is_measured_at_its_last_release():
 
 def test_counts_in_the_callers_arrays(pure):
     class Overwriting(LaplaceBatch):
-        def release(self, counts, *, sampler, played=None):
-            released = super().release(counts, sampler=sampler, played=played)
+        def release(self, counts, *, sampler, support=None):
+            released = super().release(counts, sampler=sampler, support=support)
             counts.rewards[...] = 0
             return released
 
@@ -155,11 +155,11 @@ def test_counts_in_the_callers_arrays(pure):
 
 def test_counters_that_cannot_be_played(pure):
     class Everywhere(LaplaceBatch):
-        def release(self, counts, *, sampler, played=None):
+        def release(self, counts, *, sampler, support=None):
             return super().release(counts, sampler=sampler)
 
     [text] = told("_played_only", as_type(pure, Everywhere))
-    assert "outside `played`" in text
+    assert "outside `support`" in text
     alone = Central(1).calibrate(Shape(states=2, actions=1, horizon=1))
     assert told("_played_only", alone) == []  # one action: everything is played
 
@@ -175,8 +175,8 @@ def sending(encode):
             return encode(super().encode(states, actions, rewards, sampler), actions)
 
     class Mutant(ShuffleBatch):
-        def encoder(self, users, *, played=None):
-            return as_type(super().encoder(users, played=played), Device)
+        def encoder(self, users, *, support=None):
+            return as_type(super().encoder(users, support=support), Device)
 
     return Mutant
 
@@ -204,8 +204,8 @@ def test_messages_that_say_too_much(bits, encode, message):
 
 def test_an_analyser_that_looks_at_the_order(bits):
     class Ordered(ShuffleBatch):
-        def release_reports(self, reports, users, *, secure, played=None):
-            out = super().release_reports(reports, users, secure=secure, played=played)
+        def release_reports(self, reports, users, *, secure, support=None):
+            out = super().release_reports(reports, users, secure=secure, support=support)
             odd = int(reports[0, 1]) + 2 * int(reports[-1, 0])
             return spoiled(out, row_visits=out.row_visits + 100 * odd)
 

@@ -31,48 +31,48 @@ def attack(plan, delta=0.0, runs=4000, **options):
 class RefusingStrays(LaplaceBatch):
     """No release for a batch in which somebody left the policy."""
 
-    def release(self, counts, *, sampler, played=None):
-        if played is not None and counts.outside(played):
+    def release(self, counts, *, sampler, support=None):
+        if support is not None and counts.outside(support):
             raise InvalidInputError("Expected users who follow the policy.")
-        return super().release(counts, sampler=sampler, played=played)
+        return super().release(counts, sampler=sampler, support=support)
 
 
 class HalvedInTheCode(LaplaceBatch):
     """Says one scale, draws another."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
             lambda _, n: sampler.discrete_laplace(self.law.scale / 2, n),
             secure=False,
-            played=played,
+            support=support,
         )
 
 
 class SharedBetweenCells(LaplaceBatch):
     """One draw for all counters of a statistic, as in public code for these papers."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
             lambda _, n: np.repeat(sampler.discrete_laplace(self.law.scale, 1), n),
             secure=False,
-            played=played,
+            support=support,
         )
 
 
 class FloatNoise(GaussianBatch):
     """Adds floating-point noise."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         released = noisy_batch(
             self,
             counts,
             lambda _, n: sampler.discrete_gaussian(self.law.sigma * 1000, n),
             secure=False,
-            played=played,
+            support=support,
         )
         raw = {name: getattr(counts, name) for name in ("transitions", "visits", "rewards")}
         values = {k: v + (getattr(released, k) - v) / 1000.0 for k, v in raw.items()}
@@ -80,7 +80,7 @@ class FloatNoise(GaussianBatch):
             counts.users,
             *values.values(),
             released.noise_variance,
-            released.played,
+            released.support,
             released.guarantee,
         )
 
@@ -88,8 +88,8 @@ class FloatNoise(GaussianBatch):
 class Overwriting(LaplaceBatch):
     """Works in the caller's arrays."""
 
-    def release(self, counts, *, sampler, played=None):
-        released = super().release(counts, sampler=sampler, played=played)
+    def release(self, counts, *, sampler, support=None):
+        released = super().release(counts, sampler=sampler, support=support)
         counts.transitions[...] = 0
         return released
 
@@ -97,7 +97,7 @@ class Overwriting(LaplaceBatch):
 class NoiseEverywhere(LaplaceBatch):
     """Ignores which actions can be played."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         return super().release(counts, sampler=sampler)
 
 
@@ -137,13 +137,13 @@ class VectorEncoder(IntegerEncoder):
 
 
 class IntegerShuffle(ShuffleBatch):
-    def encoder(self, users, *, played=None):
-        return as_type(super().encoder(users, played=played), IntegerEncoder)
+    def encoder(self, users, *, support=None):
+        return as_type(super().encoder(users, support=support), IntegerEncoder)
 
 
 class VectorShuffle(ShuffleBatch):
-    def encoder(self, users, *, played=None):
-        return as_type(super().encoder(users, played=played), VectorEncoder)
+    def encoder(self, users, *, support=None):
+        return as_type(super().encoder(users, support=support), VectorEncoder)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ def test_counts_changed_in_place(pure):
 
 
 def test_noise_outside_played(pure):
-    assert "outside `played`" in said(as_type(pure, NoiseEverywhere))
+    assert "outside `support`" in said(as_type(pure, NoiseEverywhere))
 
 
 def test_refusal_of_who_left_the_policy(pure):

@@ -78,16 +78,16 @@ def test_counts_of_an_episode_by_hand():
 
 def test_the_policy_of_an_episode_plays_it_in_every_state():
     user = Episode(np.array([0, 1, 1]), np.array([2, 0]), np.zeros(2))
-    played = user.policy(SHAPE)
-    assert played.dtype == np.bool_ and played.shape == SHAPE.visits
-    assert played[0, :, 2].all() and played[1, :, 0].all()
-    assert played.sum() == SHAPE.horizon * SHAPE.states
+    support = user.policy(SHAPE)
+    assert support.dtype == np.bool_ and support.shape == SHAPE.visits
+    assert support[0, :, 2].all() and support[1, :, 0].all()
+    assert support.sum() == SHAPE.horizon * SHAPE.states
 
 
 def test_the_other_opposite_leaves_the_policy_at_every_step():
     usual, other = opposites(SHAPE)
-    played = usual.policy(SHAPE)
-    assert not any(played[h, other.states[h], other.actions[h]] for h in range(SHAPE.horizon))
+    support = usual.policy(SHAPE)
+    assert not any(support[h, other.states[h], other.actions[h]] for h in range(SHAPE.horizon))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -175,4 +175,4 @@ def test_everything_that_a_release_says(released):
     assert np.array_equal(found[: vector(released).size], vector(released))
     assert more[0] == 1  # users
     assert np.array_equal(more[1:3], stated)
-    assert np.array_equal(more[3:], released.played.ravel())
+    assert np.array_equal(more[3:], released.support.ravel())

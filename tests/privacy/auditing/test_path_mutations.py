@@ -59,8 +59,8 @@ def one_step_of(device):
     """One-step batches with this encoder on devices."""
 
     class Batch(OneStepBatch):
-        def encoder(self, users, *, played=None):
-            return as_type(super().encoder(users, played=played), device)
+        def encoder(self, users, *, support=None):
+            return as_type(super().encoder(users, support=support), device)
 
     return Batch
 
@@ -187,7 +187,7 @@ def test_noise_shared_in_blocks_only():
 class OnlyWhereVisited(LaplaceBatch):
     """Draws noise for counters that somebody touched."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         raw = {name: getattr(counts, f"row_{name}").ravel() for name in self.statistics}
 
         def draw(name, cells):
@@ -196,7 +196,7 @@ class OnlyWhereVisited(LaplaceBatch):
             noise[touched] = self.law.draw(sampler, int(touched.sum()))
             return noise
 
-        return noisy_batch(self, counts, draw, secure=sampler.secure, played=None)
+        return noisy_batch(self, counts, draw, secure=sampler.secure, support=None)
 
 
 def test_noise_only_where_data_are():
@@ -213,14 +213,14 @@ def test_noise_that_grows_with_the_data():
 class QuieterForReal(LaplaceBatch):
     """Half of the noise, once the sampler is not a simulation and not a probe either."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         share = 0.5 if isinstance(sampler, SecureSampler) else 1.0
         return noisy_batch(
             self,
             counts,
             lambda _, n: self.law.scaled(share).draw(sampler, n),
             secure=sampler.secure,
-            played=played,
+            support=support,
         )
 
 
@@ -237,8 +237,8 @@ def test_half_of_the_noise_with_the_real_sampler_only():
 class OddResponse(RandomizedResponseBatch):
     """Flips less often than it says, once the sampler is a real one."""
 
-    def device(self, played):
-        return as_type(super().device(played), OddEncoder)
+    def device(self, support):
+        return as_type(super().device(support), OddEncoder)
 
 
 class OddEncoder(FlipEncoder):
@@ -264,13 +264,13 @@ class Chatty(ShuffleEncoder):
 
 
 class ChattyShuffle(ShuffleBatch):
-    def encoder(self, users, *, played=None):
-        return as_type(super().encoder(users, played=played), Chatty)
+    def encoder(self, users, *, support=None):
+        return as_type(super().encoder(users, support=support), Chatty)
 
-    def add_up(self, reports, users, played):
+    def add_up(self, reports, users, support):
         each = 1 + self.bits(users).bits
         kept = [np.flatnonzero(reports[:, 0] == c)[: users * each] for c in set(reports[:, 0])]
-        return super().add_up(reports[np.sort(np.concatenate(kept))], users, played)
+        return super().add_up(reports[np.sort(np.concatenate(kept))], users, support)
 
 
 def test_the_number_of_messages_depends_on_rewards():
@@ -346,9 +346,9 @@ def test_a_vector_release_of_half_the_reach():
 class BentResponse(RandomizedResponseBatch):
     """Takes out the bias of the data at hand."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         self.__dict__["bent"] = 1e-9 * float(counts.rewards[0, 0, 0])
-        return super().release(counts, sampler=sampler, played=played)
+        return super().release(counts, sampler=sampler, support=support)
 
     def estimate(self, users):
         plain = super().estimate(users)

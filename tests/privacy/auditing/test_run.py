@@ -119,13 +119,13 @@ def test_an_unknown_name_is_refused_before_anything_runs():
 class Halved(LaplaceBatch):
     """Half of the noise for which it was calibrated."""
 
-    def release(self, counts, *, sampler, played=None):
+    def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
             lambda _, n: self.law.scaled(0.5).draw(sampler, n),
             secure=sampler.secure,
-            played=played,
+            support=support,
         )
 
 

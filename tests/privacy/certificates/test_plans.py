@@ -251,7 +251,7 @@ def test_a_mechanism_of_your_own_is_refused_by_name():
         def noise_variance(self, users):
             return {}
 
-        def simulate(self, draw, users, *, sampler, played=None):
+        def simulate(self, draw, users, *, sampler, support=None):
             raise NotImplementedError
 
     with pytest.raises(UnsupportedError, match="'mine' is not covered"):

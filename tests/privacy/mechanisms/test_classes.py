@@ -33,9 +33,9 @@ def plan_of(shape=SHAPE, *, trust=EASY, statistics=BOTH, last=False) -> ClassesB
 
 
 def deterministic(shape, action=0):
-    played = np.zeros(shape.visits, np.bool_)
-    played[:, :, action] = True
-    return played
+    support = np.zeros(shape.visits, np.bool_)
+    support[:, :, action] = True
+    return support
 
 
 def crowd(users, seed=0, shape=SHAPE):
@@ -58,8 +58,8 @@ def crowd(users, seed=0, shape=SHAPE):
     return episodes, Counts(users, moves, rewards)
 
 
-def sent(plan, episodes, noise, played=None):
-    encoder = plan.encoder(len(episodes), played=played)
+def sent(plan, episodes, noise, support=None):
+    encoder = plan.encoder(len(episodes), support=support)
     return shuffle(np.concatenate([encoder.encode(*e, noise) for e in episodes]), noise)
 
 
@@ -88,11 +88,11 @@ def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
 @pytest.mark.parametrize("statistics", [BOTH, ("rewards",), ("visits", "transitions", "rewards")])
 def test_device_and_analyser_have_the_same_classes(statistics, last):
     plan = plan_of(statistics=statistics, last=last)
-    played = deterministic(SHAPE)
-    played[0, 1:] = False
-    assert plan.encoder(90, played=played).device.classes == plan.classes(90, played)
+    support = deterministic(SHAPE)
+    support[0, 1:] = False
+    assert plan.encoder(90, support=support).device.classes == plan.classes(90, support)
     few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
-    assert few.encoder(90, played=played).device.classes == few.classes(90, played)
+    assert few.encoder(90, support=support).device.classes == few.classes(90, support)
 
 
 def test_classes_count_what_a_user_can_move():
@@ -136,7 +136,7 @@ def test_without_noise_the_analyser_finds_the_counts():
 
 def test_who_leaves_the_policy_is_none_from_then_on():
     """The second user leaves at the second step, the third before the first one."""
-    plan, played = plan_of(last=True), deterministic(SHAPE)
+    plan, support = plan_of(last=True), deterministic(SHAPE)
     still = PresetSampler.still()
     rewards = np.ones(2)
     episodes = [
@@ -144,8 +144,8 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         (np.array([0, 1, 2]), np.array([0, 1]), rewards),
         (np.array([0, 1, 2]), np.array([1, 0]), rewards),
     ]
-    messages = sent(plan, episodes, still, played)
-    classes = plan.classes(3, played)
+    messages = sent(plan, episodes, still, support)
+    classes = plan.classes(3, support)
     cells = {
         (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.none]
         for i, one in enumerate(classes)
@@ -156,7 +156,7 @@ def test_who_leaves_the_policy_is_none_from_then_on():
         ("rewards", 0): 1,
         ("rewards", 1): 2,
     }
-    private = plan.release_reports(messages, 3, secure=False, played=played)
+    private = plan.release_reports(messages, 3, secure=False, support=support)
     left = {name: values + _noise(classes, 3, name) for name, values in private.left.items()}
     np.testing.assert_allclose(left["transitions"], [1, 2], atol=1e-9)
     np.testing.assert_allclose(left["rewards"], [1, 2], atol=1e-9)
@@ -164,12 +164,12 @@ def test_who_leaves_the_policy_is_none_from_then_on():
 
 def test_a_release_counts_who_left():
     """Counts hold steps outside the policy: their users are in none."""
-    plan, played = plan_of(last=True), deterministic(SHAPE)
+    plan, support = plan_of(last=True), deterministic(SHAPE)
     _, counts = crowd(50)
-    private = plan.release(counts, sampler=PresetSampler.still(), played=played)
+    private = plan.release(counts, sampler=PresetSampler.still(), support=support)
     inside = [counts.visits[h][:, 0].sum() for h in range(2)]
     for name, values in private.left.items():
-        found = values + _noise(plan.classes(50, played), 50, name)
+        found = values + _noise(plan.classes(50, support), 50, name)
         np.testing.assert_allclose(found, [50 - inside[0], 50 - inside[1]], atol=1e-9)
 
 
@@ -209,13 +209,13 @@ def test_every_class_in_which_somebody_can_move_is_checked(monkeypatch):
     seen = []
     home = "discreet.privacy.accounting.histogram._dominated"
     monkeypatch.setattr(home, lambda trials, p, _: seen.append((trials, p)) or True)
-    played = np.zeros((4, 2, 2), np.bool_)
-    played[0, 0, 0] = played[1, 0] = played[2, :] = True
+    support = np.zeros((4, 2, 2), np.bool_)
+    support[0, 0, 0] = support[1, 0] = support[2, :] = True
     for statistics in (BOTH, ("visits",)):
         plan = plan_of(Shape(states=2, actions=2, horizon=4), statistics=statistics)
-        classes = plan.classes(30, played)
+        classes = plan.classes(30, support)
         seen.clear()
-        plan.encoder(30, played=played)
+        plan.encoder(30, support=support)
         wanted = {
             (30 * one.noise, Fraction(one.weight, 2**32 * one.cells))
             for one in classes
@@ -230,7 +230,7 @@ def noise_of_nobody(plan, users, repeats):
     counts = Counts(users, np.zeros(SHAPE.transitions, np.int64), np.zeros(SHAPE.visits, np.int64))
     draws, rows, found = sampler(5), SHAPE.states, []
     for _ in range(repeats):
-        private = plan.release(counts, sampler=draws, played=deterministic(SHAPE))
+        private = plan.release(counts, sampler=draws, support=deterministic(SHAPE))
         moves, looks = private.row_transitions.reshape(2, -1), private.row_visits.reshape(2, rows)
         sums = private.row_rewards.reshape(2, rows)
         left = {name: (values - users)[:, None] for name, values in private.left.items()}
@@ -395,23 +395,23 @@ def test_the_reliable_users_alone_add_enough(users, honest):
 
 def test_classes_in_which_nobody_can_move_ask_for_nothing():
     """A step that the policy cannot reach has no cell but none."""
-    plan, played = plan_of(), np.ones(SHAPE.visits, np.bool_)
-    played[1] = False
-    assert sum(part.times for part in plan.trials(20, played)) == 2
+    plan, support = plan_of(), np.ones(SHAPE.visits, np.bool_)
+    support[1] = False
+    assert sum(part.times for part in plan.trials(20, support)) == 2
     _, counts = crowd(20)
-    private = plan.release(counts, sampler=sampler(), played=played)
+    private = plan.release(counts, sampler=sampler(), support=support)
     assert private.row_rewards.shape == (6,)
 
 
 def test_encoders_travel_as_json():
-    plan, played = plan_of(), deterministic(SHAPE)
-    encoder = plan.encoder(100, played=played)
+    plan, support = plan_of(), deterministic(SHAPE)
+    encoder = plan.encoder(100, support=support)
     text = json.dumps(encoder.to_dict())
     assert load_encoder(json.loads(text)).traffic == encoder.traffic
     report = load(json.loads(text)).encode(
         {"states": [0, 1, 2], "actions": [0, 0], "rewards": [0.5, 1]}
     )
-    assert [len(cells) for cells in report] == [one.messages for one in plan.classes(100, played)]
+    assert [len(cells) for cells in report] == [one.messages for one in plan.classes(100, support)]
 
 
 def test_a_report_as_bytes_is_counted_like_its_messages():
@@ -508,7 +508,7 @@ def test_users_are_counted_in_integers(users):
 @pytest.mark.parametrize(("honest", "least"), [(1.0, 2), (0.9, 2), (0.5, 2), (0.3, 4), (0.01, 100)])
 def test_the_least_batch_has_an_honest_user(honest, least):
     plan = plan_of(trust=Shuffle(6, 1e-2, honest=honest))
-    assert plan.least_users == least
+    assert plan.min_users == least
     assert plan.encoder(least).traffic.messages > 0
     with pytest.raises(InvalidInputError, match=r"honest user|nobody to be mixed with"):
         plan.encoder(least - 1)

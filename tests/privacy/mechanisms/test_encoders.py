@@ -15,7 +15,7 @@ from discreet.privacy.mechanisms._encoders import (
     cell_mask,
     check_reports,
     episode_counts,
-    played_cells,
+    support_cells,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.registry import load_encoder
@@ -91,12 +91,12 @@ def test_traffic_counts_bits():
 
 @given(st.lists(st.booleans(), min_size=12, max_size=12))
 def test_the_mask_marks_what_can_be_played(bits):
-    played = np.array(bits).reshape(SHAPE.visits)
-    mask = cell_mask(played, STATISTICS, stationary=False)
-    assert mask.sum() == played_cells(played, STATISTICS) == 5 * played.sum()
+    support = np.array(bits).reshape(SHAPE.visits)
+    mask = cell_mask(support, STATISTICS, stationary=False)
+    assert mask.sum() == support_cells(support, STATISTICS) == 5 * support.sum()
     assert mask.size == 60
-    pooled = cell_mask(played, ("visits",), stationary=True)
-    assert np.array_equal(pooled, played.any(axis=0).ravel())
+    pooled = cell_mask(support, ("visits",), stationary=True)
+    assert np.array_equal(pooled, support.any(axis=0).ravel())
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ class Silent:
 @pytest.mark.parametrize("statistics", [("transitions", "rewards"), ("visits",), ("rewards",)])
 def test_who_leaves_the_policy_counts_as_nothing_from_there_on(statistics):
     """Also if a later step is one that the policy plays."""
-    played = np.ones(SHAPE.visits, np.bool_)
-    played[0, 0, 1] = False  # what EPISODE begins with
-    cells = np.flatnonzero(cell_mask(played, statistics, stationary=False))
+    support = np.ones(SHAPE.visits, np.bool_)
+    support[0, 0, 1] = False  # what EPISODE begins with
+    cells = np.flatnonzero(cell_mask(support, statistics, stationary=False))
     report = AdditiveEncoder(SHAPE, statistics, cells, False, Silent()).encode(*EPISODE, sampler())
     assert not report.any()
-    bits = ShuffleEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), played)
+    bits = ShuffleEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), support)
     assert not bits.encode(*EPISODE, sampler())[:, 1].any()
     inside = AdditiveEncoder(SHAPE, ("visits",), np.arange(12), False, Silent()).encode(
         *EPISODE, sampler()

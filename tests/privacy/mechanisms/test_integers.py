@@ -14,7 +14,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampler
 from discreet.privacy.plans import batch_release
 from discreet.privacy.sensitivity import STATISTICS, Reach
-from discreet.privacy.statistics import Debias, check_played, debias
+from discreet.privacy.statistics import Debias, check_support, debias
 from discreet.privacy.vectors import vector_stream
 
 HORIZONS = range(1, 21)
@@ -184,7 +184,7 @@ def test_batches_are_a_function_of_integers(trust):
     """One more unit of data is the same as one more unit of noise, to the last bit."""
     shape = Shape(states=2, actions=2, horizon=3)
     plan = trust.calibrate(shape)
-    users, played = 1000, check_played(None, shape)
+    users, support = 1000, check_support(None, shape)
     rng = np.random.default_rng(4)
     if plan.mechanism in ("one-step", "split"):
         reports = [
@@ -197,11 +197,11 @@ def test_batches_are_a_function_of_integers(trust):
         counts = sum_of([random_user(shape, rng) for _ in range(users)])
         draws = [rng.integers(0, 50, size) for size in (24, 12, 12)]
         raw = [getattr(counts, f"row_{name}").ravel() for name in STATISTICS]
-        one = plan.release(counts, sampler=Sums(plan, raw, draws), played=played)
+        one = plan.release(counts, sampler=Sums(plan, raw, draws), support=support)
         moved = sum_of([random_user(shape, rng) for _ in range(users)])
         others = [getattr(moved, f"row_{name}").ravel() for name in STATISTICS]
         traded = [d + a - b for d, a, b in zip(draws, raw, others, strict=True)]
-        other = plan.release(moved, sampler=Sums(plan, others, traded), played=played)
+        other = plan.release(moved, sampler=Sums(plan, others, traded), support=support)
     assert np.array_equal(values_of(one), values_of(other))
 
 
@@ -240,7 +240,7 @@ def test_floats_are_refused_as_released_state():
     shape = Shape(states=1, actions=1, horizon=1)
     plan = Central(1).calibrate(shape, statistics=("visits",))
     with pytest.raises(InvalidInputError, match="Nothing was released"):
-        batch_release(plan, {"visits": np.ones(1)}, 1, check_played(None, shape), secure=False)
+        batch_release(plan, {"visits": np.ones(1)}, 1, check_support(None, shape), secure=False)
     assert Debias(2.0, {"visits": 0.5})("visits", np.array([1, 2])).tolist() == [1.0, 3.0]
     assert Debias(2.0, {"visits": 0.5})("rewards", np.array([1])).tolist() == [2.0]
 

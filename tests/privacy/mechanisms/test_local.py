@@ -187,7 +187,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
     """
     plan, group, repeats = batch(name, epsilon=3.0), episodes(5, seed=3), 500
     counts = group.counts(TINY, np.random.default_rng(0))
-    encoder = plan.encoder(5, played=PLAYED)
+    encoder = plan.encoder(5, support=PLAYED)
     copy = ENCODERS[name].from_dict(json.loads(json.dumps(encoder.to_dict())))
     noise, rng = sampler(1), np.random.default_rng(2)
     real, simulated = [], []
@@ -197,7 +197,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
             for i in range(5)
         ]
         reports = np.concatenate(rows)
-        private = plan.release_reports(reports, 5, secure=False, played=PLAYED)
+        private = plan.release_reports(reports, 5, secure=False, support=PLAYED)
         real.append(released(private))
 
         def draw(users):
@@ -208,7 +208,7 @@ def test_real_reports_and_simulation_have_the_same_distribution(name):
 
         # Steps are split without replacement here; users are exchangeable, so each step sees
         # a uniformly random group in both cases.
-        simulated.append(released(plan.simulate(draw, 5, sampler=noise, played=PLAYED)))
+        simulated.append(released(plan.simulate(draw, 5, sampler=noise, support=PLAYED)))
     real, simulated = np.array(real), np.array(simulated)
     truth = np.concatenate(
         [counts.transitions.ravel(), counts.visits.ravel(), counts.rewards.ravel()]
@@ -414,9 +414,9 @@ def test_visits_outside_played_count_as_nothing():
     """A refusal would tell that somebody left the policy."""
     group = Trajectories(np.array([[1, 0, 0]]), np.zeros((1, 2), int), np.zeros((1, 2)))
     counts = group.counts(TINY, np.random.default_rng(0))
-    seen = batch("laplace").release(counts, sampler=sampler(), played=PLAYED)
+    seen = batch("laplace").release(counts, sampler=sampler(), support=PLAYED)
     assert not seen.visits[~PLAYED].any()
-    seen = batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), played=PLAYED)
+    seen = batch("one-step").simulate(lambda n: counts, 1, sampler=sampler(), support=PLAYED)
     assert not seen.visits[~PLAYED].any()
 
 

@@ -28,9 +28,9 @@ def test_a_batch_is_released_as_it_is():
 
 
 def test_unplayed_actions_are_zero_also_without_privacy():
-    played = np.zeros(SHAPE.visits, np.bool_)
-    played[:, :, 1] = True
-    released = NoPrivacy().calibrate(SHAPE).release(one_user(), sampler=sampler(), played=played)
+    support = np.zeros(SHAPE.visits, np.bool_)
+    support[:, :, 1] = True
+    released = NoPrivacy().calibrate(SHAPE).release(one_user(), sampler=sampler(), support=support)
     assert not released.visits.any()
 
 

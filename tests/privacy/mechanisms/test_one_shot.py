@@ -75,17 +75,17 @@ def test_noise_has_the_stated_variance_and_cells_are_independent(trust):
 
 
 def test_counters_that_cannot_be_played_are_exactly_zero():
-    played = np.zeros(SHAPE.visits, bool)
-    played[:, :, 1] = True
+    support = np.zeros(SHAPE.visits, bool)
+    support[:, :, 1] = True
     raw = counts()
     raw.transitions[:, :, 0] = 0
     raw.rewards[:, :, 0] = 0
     for trust in (Central(epsilon=0.1), Central(epsilon=0.1, delta=1e-6), NoPrivacy()):
-        released = trust.calibrate(SHAPE).release(raw, sampler=sampler(), played=played)
-        assert not released.visits[~played].any()
-        assert not released.rewards[~played].any()
-        assert not released.transitions[~played].any()
-        assert (released.visits != 0)[played].any()
+        released = trust.calibrate(SHAPE).release(raw, sampler=sampler(), support=support)
+        assert not released.visits[~support].any()
+        assert not released.rewards[~support].any()
+        assert not released.transitions[~support].any()
+        assert (released.visits != 0)[support].any()
 
 
 def test_statistics_that_are_not_released_are_none():
@@ -178,12 +178,12 @@ class TestBadInput:
 
     def test_visits_outside_played_count_as_nothing(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
-        released = plan.release(counts(), sampler=sampler(), played=np.zeros(SHAPE.visits, bool))
+        released = plan.release(counts(), sampler=sampler(), support=np.zeros(SHAPE.visits, bool))
         assert not released.visits.any()
 
     def test_malformed_played(self):
-        self.refused(counts(), "played", played=np.ones((2, 3), bool))
-        self.refused(counts(), "played", played=np.ones(SHAPE.visits))
+        self.refused(counts(), "support", support=np.ones((2, 3), bool))
+        self.refused(counts(), "support", support=np.ones(SHAPE.visits))
 
     def test_simulated_users(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
@@ -211,14 +211,14 @@ class TestCentred:
     def test_what_is_released(self, last_transitions):
         raw, users = counts(), 50
         plan = NoPrivacy().calibrate(SHAPE, statistics=BOTH, last_transitions=last_transitions)
-        played = np.ones(SHAPE.visits, bool)
-        played[1, 2] = False
-        released = plan.release(raw, sampler=sampler(), played=played)
+        support = np.ones(SHAPE.visits, bool)
+        support[1, 2] = False
+        released = plan.release(raw, sampler=sampler(), support=support)
         steps = SHAPE.horizon if last_transitions else SHAPE.horizon - 1
-        inside = raw.transitions * played[..., None]
+        inside = raw.transitions * support[..., None]
         np.testing.assert_array_equal(released.transitions[:steps], inside[:steps])
         assert last_transitions or not released.transitions[-1].any()
-        np.testing.assert_array_equal(released.rewards, (raw.rewards - raw.visits / 2) * played)
+        np.testing.assert_array_equal(released.rewards, (raw.rewards - raw.visits / 2) * support)
         gone = users - inside.sum(axis=(1, 2, 3))
         assert released.left["transitions"].tolist() == gone[:steps].tolist()
         assert gone[1] > 0

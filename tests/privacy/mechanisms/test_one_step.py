@@ -71,9 +71,9 @@ def test_counters_sum_categories():
 
 
 def test_an_encoder_travels_as_json_and_reports_played_actions_only():
-    played = np.zeros(SHAPE.visits, np.bool_)
-    played[:, :, 0] = True
-    encoder = OneStepEncoder.of(SHAPE, 0.25, played)
+    support = np.zeros(SHAPE.visits, np.bool_)
+    support[:, :, 0] = True
+    encoder = OneStepEncoder.of(SHAPE, 0.25, support)
     copy = OneStepEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
     assert copy.device.problem == encoder.device.problem and copy.flip == 0.25
     for seed in range(30):
@@ -89,7 +89,7 @@ def test_fewer_played_actions_are_fewer_bytes():
     some = np.zeros(SHAPE.visits, np.bool_)
     some[:, :, 0] = True
     plan = TRUST.calibrate(SHAPE)
-    assert plan.traffic(1, played=some).bytes < plan.traffic(1).bytes
+    assert plan.traffic(1, support=some).bytes < plan.traffic(1).bytes
     assert plan.traffic(1).messages == 1
 
 

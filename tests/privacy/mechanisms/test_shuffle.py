@@ -42,11 +42,11 @@ def batch(users, seed=0):
     return episodes, Counts(users, total.transitions, total.rewards)
 
 
-def through_the_shuffler(plan, episodes, noise, played=None):
-    encoder = plan.encoder(len(episodes), played=played)
+def through_the_shuffler(plan, episodes, noise, support=None):
+    encoder = plan.encoder(len(episodes), support=support)
     messages = np.concatenate([encoder.encode(*e, noise) for e in episodes])
     mixed = shuffle(messages, noise)
-    return plan.release_reports(mixed, len(episodes), secure=noise.secure, played=played)
+    return plan.release_reports(mixed, len(episodes), secure=noise.secure, support=support)
 
 
 def vector(private):
@@ -119,15 +119,15 @@ class TestRealMessages:
         assert (mixed != messages).any()
 
     def test_played_counters_only(self):
-        played = np.zeros(SHAPE.visits, bool)
-        played[:, :, 0] = True
+        support = np.zeros(SHAPE.visits, bool)
+        support[:, :, 0] = True
         plan = TRUST.calibrate(SHAPE)
         episodes = [(np.array([0, 1, 1]), np.array([0, 0]), np.array([0.5, 1.0]))] * 6
-        private = through_the_shuffler(plan, episodes, sampler(), played)
-        assert not private.visits[~played].any()
-        assert not private.transitions[~played].any()
-        assert plan.traffic(6, played=played).messages == plan.traffic(6).messages // 2
-        assert np.array_equal(private.played, played)
+        private = through_the_shuffler(plan, episodes, sampler(), support)
+        assert not private.visits[~support].any()
+        assert not private.transitions[~support].any()
+        assert plan.traffic(6, support=support).messages == plan.traffic(6).messages // 2
+        assert np.array_equal(private.support, support)
 
     def test_secure_bits_are_stamped_so(self):
         plan = TRUST.calibrate(SHAPE)
@@ -215,10 +215,10 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("actions", "ones"), [([1, 0], 0), ([0, 1], 3), ([0, 0], 6)])
     def test_an_episode_that_left_the_policy_is_zeros_from_there_on(self, plan, actions, ones):
-        played = np.zeros(SHAPE.visits, bool)
-        played[:, :, 0] = True
-        encoder = plan.encoder(4, played=played)
-        quiet = ShuffleEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), played)
+        support = np.zeros(SHAPE.visits, bool)
+        support[:, :, 0] = True
+        encoder = plan.encoder(4, support=support)
+        quiet = ShuffleEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), support)
         rows = quiet.encode(np.array([0, 0, 0]), np.array(actions), np.ones(2), sampler())
         assert rows[:, 1].sum() == ones  # transition, visit and reward of each step that counts
 

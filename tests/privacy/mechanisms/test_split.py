@@ -164,11 +164,11 @@ def test_releases_are_unbiased_and_vary_as_stated(way):
 
 
 def test_steps_off_the_policy_count_as_nothing():
-    plan, played = plan_of(), np.zeros(SHAPE.visits, np.bool_)
-    played[:, :, 0] = True  # the user leaves at once
-    encoder, noise = plan.encoder(1, played=played), sampler(1)
+    plan, support = plan_of(), np.zeros(SHAPE.visits, np.bool_)
+    support[:, :, 0] = True  # the user leaves at once
+    encoder, noise = plan.encoder(1, support=support), sampler(1)
     reports = np.concatenate([encoder.encode(*EPISODE, noise) for _ in range(4000)])
-    counts = plan.release_reports(reports, 4000, secure=False, played=played)
+    counts = plan.release_reports(reports, 4000, secure=False, support=support)
     for name, values in (("transitions", counts.transitions), ("visits", counts.visits)):
         assert (np.abs(values) < 5 * math.sqrt(plan.noise_variance(4000)[name])).all()
         assert not values[:, :, 1].any()

@@ -14,12 +14,12 @@ class Batch:
 
     def __init__(self, rng, states, actions, horizon, users, leaving=0.0, deviation=20.0):
         self.users, self.horizon, self.states = float(users), horizon, states
-        played = rng.random((horizon, states, actions)) < 0.5
-        np.put_along_axis(played, rng.integers(actions, size=(horizon, states, 1)), True, axis=2)
-        self.played, self.start = played, rng.random(states) < 0.5
+        support = rng.random((horizon, states, actions)) < 0.5
+        np.put_along_axis(support, rng.integers(actions, size=(horizon, states, 1)), True, axis=2)
+        self.support, self.start = support, rng.random(states) < 0.5
         self.start[rng.integers(states)] = True
         moves = rng.dirichlet(np.full(states, 0.3), size=(horizon, states, actions))
-        policy = played / played.sum(-1, keepdims=True)
+        policy = support / support.sum(-1, keepdims=True)
         here, self.true = users * self.start / self.start.sum(), np.zeros(moves.shape)
         self.left = np.zeros(horizon)
         for h in range(horizon):
@@ -44,7 +44,7 @@ class Batch:
         return consistent_flow(
             self.noisy,
             users=self.users,
-            played=self.played,
+            support=self.support,
             start=self.start,
             variance=self.variance,
             looks=looks,
@@ -57,7 +57,7 @@ def quadratic_program(batch, looks, free):
     from scipy import sparse
 
     horizon, states, users = batch.horizon, batch.states, batch.users
-    cells = batch.played.copy()
+    cells = batch.support.copy()
     cells[0] &= batch.start[:, None]
     rows = list(zip(*np.nonzero(cells), strict=True))
     moving = horizon if looks.last_transitions else horizon - 1
@@ -116,7 +116,7 @@ def quadratic_program(batch, looks, free):
 
 def suggested(batch, looks):
     """Inflow minus outflow of every state, as far as they are measured, if positive."""
-    cells = batch.played.copy()
+    cells = batch.support.copy()
     cells[0] &= batch.start[:, None]
     noisy = np.where(cells[..., None], batch.noisy, 0.0)
     if not looks.last_transitions:
@@ -213,10 +213,10 @@ def test_the_last_step_is_visited_by_who_arrives():
     assert not found.transitions[-1].any()
     arrived = found.transitions[-2].sum(axis=(0, 1))
     np.testing.assert_allclose(found.visits[-1].sum(axis=1), arrived)
-    several = batch.played[-1].sum(axis=1) > 1
+    several = batch.support[-1].sum(axis=1) > 1
     assert several.any()
     for s in np.flatnonzero(several):  # nothing tells the actions apart
-        assert np.ptp(found.visits[-1, s][batch.played[-1, s]]) == 0
+        assert np.ptp(found.visits[-1, s][batch.support[-1, s]]) == 0
 
 
 def test_a_single_step_needs_a_look_at_its_visits():
@@ -235,7 +235,7 @@ def test_bad_looks():
     with pytest.raises(InvalidInputError, match="visit_variance"):
         batch.project(looks._replace(visit_variance=0.0))
     with pytest.raises(InvalidInputError, match="signed"):
-        consistent_flow(batch.noisy, users=1000, played=batch.played, signed=True, looks=looks)
+        consistent_flow(batch.noisy, users=1000, support=batch.support, signed=True, looks=looks)
 
 
 def test_a_missed_certificate_is_an_error(monkeypatch):

@@ -12,17 +12,17 @@ from discreet.privacy.projection.flow import consistent_flow
 
 def random_batch(rng, states, actions, horizon, users, deviation):
     """Counts of a real flow under random dynamics, plus noise on every cell."""
-    played = rng.random((horizon, states, actions)) < 0.5
-    np.put_along_axis(played, rng.integers(actions, size=(horizon, states, 1)), True, axis=2)
+    support = rng.random((horizon, states, actions)) < 0.5
+    np.put_along_axis(support, rng.integers(actions, size=(horizon, states, 1)), True, axis=2)
     start = rng.random(states) < 0.5
     start[rng.integers(states)] = True
     moves = rng.dirichlet(np.full(states, 0.3), size=(horizon, states, actions))
-    policy = played / played.sum(-1, keepdims=True)
+    policy = support / support.sum(-1, keepdims=True)
     here, true = users * start / start.sum(), np.zeros(moves.shape)
     for h in range(horizon):
         true[h] = here[:, None, None] * policy[h][..., None] * moves[h]
         here = true[h].sum(axis=(0, 1))
-    return true, true + rng.normal(scale=deviation, size=true.shape), played, start
+    return true, true + rng.normal(scale=deviation, size=true.shape), support, start
 
 
 def violation(x, users, start):
@@ -33,12 +33,12 @@ def violation(x, users, start):
     return max(gaps), x.min()
 
 
-def quadratic_program(noisy, users, played, start, variance):
+def quadratic_program(noisy, users, support, start, variance):
     """The same projection by Clarabel, from the constraints as written (scaled to order one)."""
     import clarabel
     from scipy import sparse
 
-    cells = played.copy()
+    cells = support.copy()
     cells[0] &= start[:, None]
     rows, matrix, right, cones = flow_constraints(cells, users=1.0)
     states = noisy.shape[1]
@@ -60,14 +60,14 @@ def test_equals_a_general_qp_solver(seed):
     rng = np.random.default_rng(seed)
     states, actions, horizon = rng.integers(2, 6), rng.integers(1, 4), rng.integers(1, 7)
     users = float(rng.choice([3, 30, 300]))
-    _, noisy, played, start = random_batch(rng, states, actions, horizon, users, 20.0)
+    _, noisy, support, start = random_batch(rng, states, actions, horizon, users, 20.0)
     variance = rng.uniform(1, 30, size=noisy.shape[:3])
-    flow = consistent_flow(noisy, users=users, played=played, start=start, variance=variance)
+    flow = consistent_flow(noisy, users=users, support=support, start=start, variance=variance)
     gap, lowest = violation(flow.transitions, users, start)
     assert gap < 1e-5
     assert lowest >= 0
-    assert (flow.transitions[~played] == 0).all()
-    oracle = quadratic_program(noisy, users, played, start, variance)
+    assert (flow.transitions[~support] == 0).all()
+    oracle = quadratic_program(noisy, users, support, start, variance)
     np.testing.assert_allclose(flow.transitions, oracle, atol=1e-3)
 
 
@@ -75,19 +75,19 @@ def test_equals_a_general_qp_solver(seed):
 def test_no_feasible_flow_is_closer(users):
     # The variational inequality <(y - x)/variance, z - x> <= 0 for feasible z: exact optimality.
     rng = np.random.default_rng(int(users))
-    _, noisy, played, start = random_batch(rng, 4, 2, 6, users, 20.0)
-    flow = consistent_flow(noisy, users=users, played=played, start=start, variance=400.0)
+    _, noisy, support, start = random_batch(rng, 4, 2, 6, users, 20.0)
+    flow = consistent_flow(noisy, users=users, support=support, start=start, variance=400.0)
     x = flow.transitions
     for _ in range(50):
-        moves = rng.dirichlet(np.full(4, 0.3), size=played.shape) * played[..., None]
-        choice = rng.dirichlet(np.full(2, 0.5), size=(6, 4)) * played
+        moves = rng.dirichlet(np.full(4, 0.3), size=support.shape) * support[..., None]
+        choice = rng.dirichlet(np.full(2, 0.5), size=(6, 4)) * support
         choice /= choice.sum(-1, keepdims=True)
         here, z = users * rng.dirichlet(np.ones(4)) * start, np.zeros_like(x)
         here *= users / here.sum()
         for h in range(6):
             z[h] = here[:, None, None] * choice[h][..., None] * moves[h]
             here = z[h].sum(axis=(0, 1))
-        gain = ((noisy - x)[played] * (z - x)[played]).sum()
+        gain = ((noisy - x)[support] * (z - x)[support]).sum()
         assert gain <= 1e-6 * np.linalg.norm(z - x) * 20.0 + 1e-9 * users
 
 
@@ -95,32 +95,32 @@ def test_no_feasible_flow_is_closer(users):
 @pytest.mark.parametrize("users", [1, 10, 10**4, 10**8, 10**12])
 def test_any_number_of_users(users):
     rng = np.random.default_rng(users % 97)
-    true, noisy, played, start = random_batch(rng, 5, 3, 8, float(users), 20.0)
-    flow = consistent_flow(noisy, users=users, played=played, start=start, variance=400.0)
+    true, noisy, support, start = random_batch(rng, 5, 3, 8, float(users), 20.0)
+    flow = consistent_flow(noisy, users=users, support=support, start=start, variance=400.0)
     gap, lowest = violation(flow.transitions, users, start)
     assert gap <= max(1e-4, 1e-11 * users)
     assert lowest >= 0
-    error = np.abs(flow.transitions - true)[played]
-    raw = np.abs(noisy - true)[played]
+    error = np.abs(flow.transitions - true)[support]
+    raw = np.abs(noisy - true)[support]
     assert error.mean() < raw.mean()
 
 
 @pytest.mark.core
 def test_consistent_counts_are_kept():
     rng = np.random.default_rng(1)
-    true, _, played, start = random_batch(rng, 4, 2, 6, 500.0, 0.0)
-    flow = consistent_flow(true, users=500, played=played, start=start)
+    true, _, support, start = random_batch(rng, 4, 2, 6, 500.0, 0.0)
+    flow = consistent_flow(true, users=500, support=support, start=start)
     np.testing.assert_allclose(flow.transitions, true, atol=1e-5)
 
 
 def test_signed_flows_are_linear_and_unbiased():
     rng = np.random.default_rng(2)
-    true, _, played, start = random_batch(rng, 4, 2, 5, 100.0, 0.0)
+    true, _, support, start = random_batch(rng, 4, 2, 5, 100.0, 0.0)
     noise = rng.normal(scale=20.0, size=(2, *true.shape))
 
     def signed(noisy):
         return consistent_flow(
-            noisy, users=100, played=played, start=start, variance=400.0, signed=True
+            noisy, users=100, support=support, start=start, variance=400.0, signed=True
         ).transitions
 
     one, two, both = signed(true + noise[0]), signed(true + noise[1]), signed(true + noise.mean(0))
@@ -137,9 +137,9 @@ def test_signed_flows_are_linear_and_unbiased():
 def test_the_sparse_solver_agrees_with_the_factorisation(monkeypatch, users, signed, uneven):
     rng = np.random.default_rng(3)
     for states, actions, horizon in [(30, 1, 6), (12, 2, 4), (7, 1, 1)]:
-        _, noisy, played, start = random_batch(rng, states, actions, horizon, users, 20.0)
-        variance = 400.0 * (rng.uniform(0.1, 1.0, played.shape) if uneven else 1.0)
-        arguments = {"users": users, "played": played, "start": start, "variance": variance}
+        _, noisy, support, start = random_batch(rng, states, actions, horizon, users, 20.0)
+        variance = 400.0 * (rng.uniform(0.1, 1.0, support.shape) if uneven else 1.0)
+        arguments = {"users": users, "support": support, "start": start, "variance": variance}
         with monkeypatch.context() as patched:
             direct = consistent_flow(noisy, signed=signed, **arguments)
             patched.setattr(flow_module, "DIRECT_STATES", 1)
@@ -167,8 +167,8 @@ def test_hostile_noise_still_meets_the_certificate_sparsely(monkeypatch, shift):
 def test_a_large_problem_with_few_users():
     # 144,000 cells for 1,000 users: nearly all of them end at zero.
     rng = np.random.default_rng(6)
-    _, noisy, played, start = random_batch(rng, 150, 1, 6, 1000.0, 20.0)
-    flow = consistent_flow(noisy, users=1000, played=played, start=start, variance=400.0)
+    _, noisy, support, start = random_batch(rng, 150, 1, 6, 1000.0, 20.0)
+    flow = consistent_flow(noisy, users=1000, support=support, start=start, variance=400.0)
     gap, lowest = violation(flow.transitions, 1000, start)
     assert gap <= 2e-5
     assert lowest >= 0
@@ -202,8 +202,8 @@ def test_a_missed_certificate_is_an_error(monkeypatch):
         {"transitions": np.full((2, 2, 1, 2), np.nan)},
         {"users": 0},
         {"users": np.inf},
-        {"played": np.zeros((2, 2, 1), bool)},
-        {"played": np.ones((2, 2, 2), bool)},
+        {"support": np.zeros((2, 2, 1), bool)},
+        {"support": np.ones((2, 2, 2), bool)},
         {"start": np.zeros(2, bool)},
         {"variance": 0.0},
         {"variance": np.nan},
@@ -216,14 +216,14 @@ def test_bad_input_is_refused(change):
 
 
 def test_rows_give_what_dense_arrays_give():
-    _, noisy, played, start = random_batch(np.random.default_rng(5), 4, 3, 5, 500.0, 20.0)
-    arguments = {"users": 500, "played": played, "start": start, "variance": 400.0}
+    _, noisy, support, start = random_batch(np.random.default_rng(5), 4, 3, 5, 500.0, 20.0)
+    arguments = {"users": 500, "support": support, "start": start, "variance": 400.0}
     dense = consistent_flow(noisy, **arguments)
-    rows = consistent_flow(noisy[played], **arguments)
-    np.testing.assert_array_equal(rows.transitions, dense.transitions[played])
-    np.testing.assert_array_equal(rows.visits, dense.visits[played])
+    rows = consistent_flow(noisy[support], **arguments)
+    np.testing.assert_array_equal(rows.transitions, dense.transitions[support])
+    np.testing.assert_array_equal(rows.visits, dense.visits[support])
     with pytest.raises(InvalidInputError, match="rows of played"):
-        consistent_flow(noisy[played][1:], **arguments)
+        consistent_flow(noisy[support][1:], **arguments)
 
 
 def test_the_compiled_projection_sees_contiguous_arrays(monkeypatch):
@@ -235,7 +235,7 @@ def test_the_compiled_projection_sees_contiguous_arrays(monkeypatch):
         return compiled(*arguments)
 
     monkeypatch.setattr(flow, "project_rows", spy)
-    _, noisy, played, start = random_batch(np.random.default_rng(6), 3, 2, 3, 50.0, 5.0)
-    consistent_flow(noisy, users=50, played=played, start=start, variance=25.0)
+    _, noisy, support, start = random_batch(np.random.default_rng(6), 3, 2, 3, 50.0, 5.0)
+    consistent_flow(noisy, users=50, support=support, start=start, variance=25.0)
     assert len(seen) == 5
     assert all(each.flags.c_contiguous for each in seen)

@@ -32,7 +32,7 @@ def test_no_more_users_may_collude_than_are_covered():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"least_users": 1}, "two users"),
+        ({"min_users": 1}, "two users"),
         ({"patience": 0}, "a second"),
         ({"honest": Fraction(0)}, "honest fraction"),
         ({"honest": Fraction(3, 2)}, "honest fraction"),
@@ -57,9 +57,9 @@ def test_what_cannot_be_promised_is_refused(change, sentence):
     ("old", "new"),
     [
         (b'"purpose":"a test",', b""),
-        (b'"least_users":3', b'"least_users":true'),
-        (b'"least_users":3', b'"least_users":3.0'),
-        (b'"least_users":3', b'"least_users": 3'),
+        (b'"min_users":3', b'"min_users":true'),
+        (b'"min_users":3', b'"min_users":3.0'),
+        (b'"min_users":3', b'"min_users": 3'),
         (b'"rehearsal":false', b'"rehearsal":0'),
         (b'"epsilon":"4"', b'"epsilon":"8/2"'),
         (b'"epsilon":"4"', b'"epsilon":4'),
@@ -100,7 +100,7 @@ def test_no_report_that_a_charter_allows_is_longer_than_those_of_its_least_batch
     of = charter(honest=honest)
     bodies = [
         52 * of.device(policy, users).messages
-        for users in [*range(of.least_users, 60), 1000]
+        for users in [*range(of.min_users, 60), 1000]
         for policy in ([[0, 1], [1, 0]], [[1, 1], [0, 0]])
     ]
     assert max(bodies) == bodies[0] == of.largest_body

@@ -37,7 +37,7 @@ def show_charter(charter: "Charter") -> None:
         ["purpose", charter.purpose],
         ["promise", charter.promise],
         ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
-        ["least batch", f"{charter.least_users} users"],
+        ["least batch", f"{charter.min_users} users"],
     ]
     print_table("Charter", ["what", "value"], rows)
     together = [[who, what] for who, what in charter.collusion.items()]

@@ -19,7 +19,7 @@ class Promised:
     epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
     delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
     honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
-    least_users: Annotated[
+    min_users: Annotated[
         int, typer.Option(help="No batch is smaller; 0: a quarter of the first batch.")
     ] = 0
     patience: Annotated[int, typer.Option(help="Seconds for which a batch may stay open.")] = (
@@ -60,7 +60,7 @@ def command(
 
     terms = Terms(
         purpose=promised.purpose,
-        least_users=promised.least_users,
+        min_users=promised.min_users,
         patience=promised.patience,
         rehearsal=rehearsal,
     )

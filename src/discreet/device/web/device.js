@@ -21,7 +21,7 @@ const WORD = 2 ** 32;
 const BIG_WORD = 1n << 32n;
 const LEFT = -1;
 const MAGIC = [0x64, 0x73, 0x63, 0x72]; // "dscr"
-const COMMON = ["version", "encoder", "states", "actions", "horizon", "policy", "played", "start"];
+const COMMON = ["version", "encoder", "states", "actions", "horizon", "policy", "support", "start"];
 
 /** Something was refused; `code` says why, in the same words as in Python. */
 export class DeviceError extends Error {
@@ -176,10 +176,10 @@ function check(data, encoder, more) {
 
 function pairsOfRows(data, width, horizon) {
   if (Object.hasOwn(data, "start")) {
-    throw bad("Expected start with a policy only; played says it already.");
+    throw bad("Expected start with a policy only; support says it already.");
   }
   const steps = Array.from({ length: horizon }, () => []);
-  for (const number of ascending(data.played, "played", horizon * width)) {
+  for (const number of ascending(data.support, "support", horizon * width)) {
     steps[Math.floor(number / width)].push(number % width);
   }
   return steps;
@@ -198,14 +198,14 @@ function pairsOfPolicy(data, states, actions, horizon) {
   });
 }
 
-/** Sizes, and for every step the played s·A + a, ascending. */
+/** Sizes, and for every step the support s·A + a, ascending. */
 function readProblem(data) {
   const states = integer(data.states, "states");
   const actions = integer(data.actions, "actions");
   const horizon = integer(data.horizon, "horizon", 1, 2 ** 16);
   integer(states * actions * horizon, "states·actions·horizon");
-  if (Object.hasOwn(data, "policy") === Object.hasOwn(data, "played")) {
-    throw bad("Expected either policy or played.");
+  if (Object.hasOwn(data, "policy") === Object.hasOwn(data, "support")) {
+    throw bad("Expected either policy or support.");
   }
   const pairs = Object.hasOwn(data, "policy")
     ? pairsOfPolicy(data, states, actions, horizon)
@@ -255,7 +255,7 @@ function readEpisode(data, problem) {
   };
 }
 
-/** For every step which played pair it is, LEFT from the first step outside the policy on. */
+/** For every step which support pair it is, LEFT from the first step outside the policy on. */
 function rowsOf(episode, problem) {
   let inside = true;
   return problem.pairs.map((pairs, h) => {

@@ -66,7 +66,7 @@ class CountPool:
                 "Policy elimination plays mixtures: it needs the transitions of the last step, or "
                 "visits, to know who played what there; calibrate with last_transitions=True."
             )
-        noisy, variance = counts.played.astype(np.float64), counts.noise_variance
+        noisy, variance = counts.support.astype(np.float64), counts.noise_variance
         spread = variance["transitions"] * noisy
         if not counts.last_transitions:
             spread[-1] = 0.0

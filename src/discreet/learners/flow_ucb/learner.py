@@ -204,7 +204,7 @@ class FlowUCB(FlowLearner[FlowSettings]):
     def tell(self, counts: PrivateCounts) -> None:
         """Project onto consistent flows, then add with each row's credit."""
         request = self._request or self._next_request()
-        rows = np.nonzero(counts.played)
+        rows = np.nonzero(counts.support)
         chosen = request.policy.distribution(self.problem.shape)[rows]
         flow, visits = self._flow(counts, chosen)
         rewards = np.asarray(counts.row_rewards) + self._planner.centre * visits
@@ -305,16 +305,16 @@ class FlowUCB(FlowLearner[FlowSettings]):
             return self._sized(belief, tie, most)
 
         most = sizing.most_users(self._told, left)
-        least = sizing.least_users(self._told, self.problem.episodes, self._batches)
+        least = sizing.min_users(self._told, self.problem.episodes, self._batches)
         parts = [size(belief, most)]
         if self.settings["mixing"]:
             room = most if self._scarce else min(least, most)
             most_routes = MANY_ROUTES if least > 1 else FEW_ROUTES
             parts = several(belief, parts[0], room, most_routes, size, self._expecting)
         needed = sum(part.users for part in parts)
-        fewest = self.plan.least_users
-        users = sizing.rounded(min(max(needed, least, fewest), left), left)
-        if left - users < max(users * sizing.ENDING, fewest):  # the last batch teaches nobody
+        min_users = self.plan.min_users
+        users = sizing.rounded(min(max(needed, least, min_users), left), left)
+        if left - users < max(users * sizing.ENDING, min_users):  # the last batch teaches nobody
             parts, users = [Part(self._greedy(tie), left)], left
         elif self.settings["mixing"] and needed < least:
             parts.append(Part(self._greedy(tie), users - needed))

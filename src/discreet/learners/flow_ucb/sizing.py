@@ -93,7 +93,7 @@ class Noise:
 
     def _at(self, power: int) -> tuple[float, float]:
         if power not in self._table:
-            noise = self._plan.noise_variance(max(2**power, self._plan.least_users))
+            noise = self._plan.noise_variance(max(2**power, self._plan.min_users))
             self._table[power] = noise["transitions"], noise["rewards"]
         return self._table[power]
 
@@ -125,7 +125,7 @@ def most_users(told: int, left: int) -> int:
     return max(1, min(left, told or left // 10))
 
 
-def least_users(told: int, episodes: int, batches: int) -> int:
+def min_users(told: int, episodes: int, batches: int) -> int:
     """So many that `MOST_BATCHES` suffice for all ``episodes``."""
     if batches < MOST_BATCHES / 2:
         return 1

@@ -77,5 +77,5 @@ def visits_to_see(noise: tuple[float, float], factors: FloatArray, doubted: floa
 
 def _second_look(plan: BatchPlan) -> float:
     """Variance of transitions over that of visits that are released besides, if they are."""
-    noise = plan.noise_variance(plan.least_users)
+    noise = plan.noise_variance(plan.min_users)
     return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0

@@ -61,7 +61,7 @@ def check_mechanism(
     differ in everything, in rewards only, in one step only, in the last step only and off the
     policy. It rejects noise that is shared between counters or drawn again instead of kept, noise
     of another scale than stated, outputs that are no function of integers, sizes, refusals and
-    draws that depend on data, counts that were changed in place, noise or data outside `played`,
+    draws that depend on data, counts that were changed in place, noise or data outside `support`,
     messages that are not single bits or cells, and a guarantee without its assumptions.
 
     Args:
@@ -123,16 +123,16 @@ def _untouched(plan: Plan) -> Iterator[str]:
         yield "The release changes the caller's counts in place."
 
 
-def _played_only(plan: Plan) -> Iterator[str]:
+def _support_only(plan: Plan) -> Iterator[str]:
     """Counters of actions that cannot be played are exactly zero: no noise, and no data either."""
     if not isinstance(plan, BatchPlan) or plan.shape.actions == 1:
         return
-    played = np.zeros(plan.shape.visits, np.bool_)
-    played[:, 0, 0] = True
+    support = np.zeros(plan.shape.visits, np.bool_)
+    support[:, 0, 0] = True
     usual, _ = opposites(plan.shape)
-    released = _publish(plan, usual, SimulationSampler(np.random.default_rng(2)), played)
-    if any(np.asarray(part)[~played].any() for part in _parts(released)):
-        yield "Counters outside `played` are not exactly zero: they carry noise."
+    released = _publish(plan, usual, SimulationSampler(np.random.default_rng(2)), support)
+    if any(np.asarray(part)[~support].any() for part in _parts(released)):
+        yield "Counters outside `support` are not exactly zero: they carry noise."
 
 
 def _noise_as_stated(plan: Plan) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _order(plan: ReportPlan, messages: IntArray) -> Iterator[str]:
 _CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
     _promise,
     _untouched,
-    _played_only,
+    _support_only,
     _noise_as_stated,
     _messages,
 )
@@ -299,15 +299,15 @@ def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
 
 
 def _publish(
-    plan: BatchPlan, user: Episode, sampler: Sampler, played: BoolArray | None
+    plan: BatchPlan, user: Episode, sampler: Sampler, support: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
     if isinstance(plan, CountsPlan):
-        return plan.release(user.counts(plan.shape), sampler=sampler, played=played)
+        return plan.release(user.counts(plan.shape), sampler=sampler, support=support)
     devices = with_reports(plan)
-    encoder = devices.encoder(1, played=played)
+    encoder = devices.encoder(1, support=support)
     report = encoder.encode(user.states, user.actions, user.rewards, sampler)
-    return devices.release_reports(report, 1, secure=sampler.secure, played=played)
+    return devices.release_reports(report, 1, secure=sampler.secure, support=support)
 
 
 def _is_additive(plan: Plan) -> bool:

@@ -34,9 +34,9 @@ class Episode:
 
     def policy(self, shape: Shape) -> BoolArray:
         """A public policy that plays what this user played, in every state."""
-        played = np.zeros(shape.visits, np.bool_)
-        played[np.arange(shape.horizon), :, self.actions] = True
-        return played
+        support = np.zeros(shape.visits, np.bool_)
+        support[np.arange(shape.horizon), :, self.actions] = True
+        return support
 
 
 def opposites(shape: Shape) -> tuple[Episode, Episode]:
@@ -128,4 +128,4 @@ def everything(released: PrivateCounts) -> FloatArray:
     left = [values for _, values in sorted((released.left or {}).items())]
     stated = [released.noise_variance[name] for name in sorted(released.noise_variance)]
     facts = [released.users, *stated]
-    return np.concatenate([vector(released), *left, facts, released.played.ravel()])
+    return np.concatenate([vector(released), *left, facts, released.support.ravel()])

@@ -87,7 +87,7 @@ def plain_episode(states: IntArray, actions: IntArray, rewards: FloatArray) -> d
     return {name: np.asarray(array).tolist() for name, array in arrays.items()}
 
 
-def plain_shape(encoder: str, shape: Shape, played: BoolArray) -> dict[str, Plain]:
+def plain_shape(encoder: str, shape: Shape, support: BoolArray) -> dict[str, Plain]:
     """The part of a description that all devices share."""
     return {
         "version": VERSION,
@@ -95,7 +95,7 @@ def plain_shape(encoder: str, shape: Shape, played: BoolArray) -> dict[str, Plai
         "states": shape.states,
         "actions": shape.actions,
         "horizon": shape.horizon,
-        "played": np.flatnonzero(played).tolist(),
+        "support": np.flatnonzero(support).tolist(),
     }
 
 
@@ -159,7 +159,7 @@ class ClassesEncoder(DeviceEncoder[ClassesDevice]):
         cls,
         shape: Shape,
         statistics: Sequence[str],
-        played: BoolArray,
+        support: BoolArray,
         *,
         last_transitions: bool,
         users: int,
@@ -170,14 +170,14 @@ class ClassesEncoder(DeviceEncoder[ClassesDevice]):
         Args:
             shape: the problem's size.
             statistics: which of transitions, rewards and visits.
-            played: ``bool[H, S, A]``, what the public policy can play.
+            support: ``bool[H, S, A]``, what the public policy can play.
             last_transitions: whether transitions of the last step are sent.
             users: of the batch.
             mean: lambda, noise per cell from all users together.
         """
         _validate.count(users=users)
         return cls.from_dict(
-            plain_shape("classes", shape, played)
+            plain_shape("classes", shape, support)
             | {
                 "statistics": list(statistics),
                 "last_transitions": bool(last_transitions),
@@ -221,9 +221,9 @@ class OneStepEncoder(LocalEncoder[OneStepDevice]):
     kind = OneStepDevice
 
     @classmethod
-    def of(cls, shape: Shape, flip: float, played: BoolArray) -> Self:
-        """For all users; ``played`` is what the public policy can play."""
-        return cls.from_dict(plain_shape("one-step", shape, played) | plain_flip(flip))
+    def of(cls, shape: Shape, flip: float, support: BoolArray) -> Self:
+        """For all users; ``support`` is what the public policy can play."""
+        return cls.from_dict(plain_shape("one-step", shape, support) | plain_flip(flip))
 
     def rows(self, report: Report) -> IntArray:
         """The step, and the bits at the places of their categories."""
@@ -240,9 +240,9 @@ class FlipEncoder(LocalEncoder[FlipDevice]):
     kind = FlipDevice
 
     @classmethod
-    def of(cls, shape: Shape, statistics: Sequence[str], flip: float, played: BoolArray) -> Self:
-        """For all users; ``played`` is what the public policy can play."""
-        described = plain_shape("randomized-response", shape, played) | plain_flip(flip)
+    def of(cls, shape: Shape, statistics: Sequence[str], flip: float, support: BoolArray) -> Self:
+        """For all users; ``support`` is what the public policy can play."""
+        described = plain_shape("randomized-response", shape, support) | plain_flip(flip)
         return cls.from_dict(described | {"statistics": list(statistics)})
 
     def rows(self, report: Report) -> IntArray:
@@ -265,13 +265,13 @@ class SplitEncoder(LocalEncoder[SplitDevice]):
         shape: Shape,
         statistics: Sequence[str],
         flip: float,
-        played: BoolArray,
+        support: BoolArray,
         *,
         last_transitions: bool,
     ) -> Self:
-        """For all users; ``played`` is what the public policy can play."""
+        """For all users; ``support`` is what the public policy can play."""
         asked = {"statistics": list(statistics), "last_transitions": bool(last_transitions)}
-        return cls.from_dict(plain_shape("split", shape, played) | plain_flip(flip) | asked)
+        return cls.from_dict(plain_shape("split", shape, support) | plain_flip(flip) | asked)
 
     def rows(self, report: Report) -> IntArray:
         """The slot, and the bits at the places of their cells."""

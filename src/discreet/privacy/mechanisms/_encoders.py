@@ -30,11 +30,11 @@ def episode_counts(
     actions: IntArray,
     rewards: FloatArray,
     sampler: Sampler,
-    played: BoolArray | None = None,
+    support: BoolArray | None = None,
 ) -> Counts:
     """The counts of one episode, its rewards rounded to bits with the device's randomness.
 
-    From the first step outside ``played`` on it counts as nothing, as on every device.
+    From the first step outside ``support`` on it counts as nothing, as on every device.
     """
     one = Trajectories(
         np.asarray(states)[None], np.asarray(actions)[None], np.asarray(rewards, float)[None]
@@ -43,21 +43,21 @@ def episode_counts(
     for step in np.flatnonzero((bits[0] > 0) & (bits[0] < 1)):
         bits[0, step] = sampler.binomial(1, float(bits[0, step]), 1)[0]
     rounded = Trajectories(one.states, one.actions, bits)
-    return rounded.counts(shape, np.random.default_rng(0), played)  # bits leave nothing to round
+    return rounded.counts(shape, np.random.default_rng(0), support)  # bits leave nothing to round
 
 
-def cell_mask(played: BoolArray, statistics: tuple[str, ...], *, stationary: bool) -> BoolArray:
+def cell_mask(support: BoolArray, statistics: tuple[str, ...], *, stationary: bool) -> BoolArray:
     """The counters that can be touched, in the order of `flatten`."""
-    mask = played.any(axis=0, keepdims=True) if stationary else played
-    states = played.shape[1]
+    mask = support.any(axis=0, keepdims=True) if stationary else support
+    states = support.shape[1]
     parts = [np.repeat(mask.ravel(), states if name == "transitions" else 1) for name in statistics]
     return np.concatenate(parts)
 
 
-def played_cells(played: BoolArray, statistics: tuple[str, ...]) -> int:
+def support_cells(support: BoolArray, statistics: tuple[str, ...]) -> int:
     """How many counters `cell_mask` marks."""
-    each = (played.shape[1] if name == "transitions" else 1 for name in statistics)
-    return int(played.sum()) * sum(each)
+    each = (support.shape[1] if name == "transitions" else 1 for name in statistics)
+    return int(support.sum()) * sum(each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,20 +91,20 @@ class AdditiveEncoder:
         self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
     ) -> IntArray:
         """One user's report, ``int64[1, m]``."""
-        counts = episode_counts(self.shape, states, actions, rewards, sampler, self._played)
+        counts = episode_counts(self.shape, states, actions, rewards, sampler, self._support)
         vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
         return self._perturb(vector, sampler)[None]
 
     @property
-    def _played(self) -> BoolArray | None:
+    def _support(self) -> BoolArray | None:
         """The public policy, from the counters of the first statistic; None where all may be."""
         if self.stationary:
             return None
         width = self.shape.states if self.statistics[0] == "transitions" else 1
         rows = self.cells // width
-        played = np.zeros(self.shape.visits, np.bool_)
-        played.ravel()[rows[rows < played.size]] = True
-        return played
+        support = np.zeros(self.shape.visits, np.bool_)
+        support.ravel()[rows[rows < support.size]] = True
+        return support
 
     def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
         return counters + self.law.draw(sampler, counters.size)

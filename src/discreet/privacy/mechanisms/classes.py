@@ -94,9 +94,9 @@ from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
-    check_played,
+    check_support,
     debias,
-    played_counts,
+    supported_counts,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         }
 
     @property
-    def least_users(self) -> int:
+    def min_users(self) -> int:
         """Two, because nobody is hidden alone, and so many that one of them is honest."""
         return max(2, least_crowd(self.honest))
 
@@ -173,9 +173,9 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         _validate.at_most(_LARGEST_BATCH, "use smaller batches", users=users)
         return mean_of_all(self.mean, self.honest, users)
 
-    def classes(self, users: int, played: BoolArray | None = None) -> tuple[MessageClass, ...]:
+    def classes(self, users: int, support: BoolArray | None = None) -> tuple[MessageClass, ...]:
         """All classes of a batch, in the order in which devices send them."""
-        mask, mean = check_played(played, self.shape), self.intensity(users)
+        mask, mean = check_support(support, self.shape), self.intensity(users)
         return _layout(
             tuple(mask.sum(axis=(1, 2)).tolist()),
             self.shape.states,
@@ -185,9 +185,9 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
             mean=(mean.numerator, mean.denominator),
         )
 
-    def trials(self, users: int, played: BoolArray | None = None) -> tuple[Trials, ...]:
+    def trials(self, users: int, support: BoolArray | None = None) -> tuple[Trials, ...]:
         """The noise that the reliable users of a batch add, class by class, equal ones together."""
-        return batch_trials(self.classes(users, played), self.reliable(users))
+        return batch_trials(self.classes(users, support), self.reliable(users))
 
     def noise_variance(self, users: int) -> dict[str, float]:
         """Of one counter, at most: binomial noise has a variance below its mean.
@@ -215,12 +215,12 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         return [own, *(replace(one, bound=True) for one in limit)]
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Simulate encoders, shuffler and analyser at once: histograms with their noise."""
-        mask, users = check_played(played, self.shape), counts.users
+        mask, users = check_support(support, self.shape), counts.users
         classes = self._checked(users, mask, real=sampler.secure)
-        kept, steps = played_counts(counts, self.shape, mask), _Steps(mask)
+        kept, steps = supported_counts(counts, self.shape, mask), _Steps(mask)
         histograms = [
             steps.histogram(one, kept)
             + sampler.scatter(users * one.noise, one.weight / WORD, one.cells)
@@ -228,45 +228,45 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         ]
         return self._published(classes, histograms, users, steps, secure=sampler.secure)
 
-    def traffic(self, users: int, *, played: BoolArray | None = None) -> Traffic:
+    def traffic(self, users: int, *, support: BoolArray | None = None) -> Traffic:
         """Every message is sealed and takes the 52 bytes of its envelope."""
-        messages = sum(one.messages for one in self.classes(users, played))
+        messages = sum(one.messages for one in self.classes(users, support))
         return Traffic(messages, ENVELOPE * messages)
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> ClassesEncoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> ClassesEncoder:
         """What runs on the device of each of ``users`` users."""
-        self._checked(users, played)
+        self._checked(users, support)
         return ClassesEncoder.of(
             self.shape,
             self.statistics,
-            check_played(played, self.shape),
+            check_support(support, self.shape),
             last_transitions=self.last_transitions,
             users=users,
             mean=self.intensity(users),
         )
 
     def _from_reports(
-        self, reports: IntArray, users: int, played: BoolArray, secure: bool
+        self, reports: IntArray, users: int, support: BoolArray, secure: bool
     ) -> PrivateCounts:
         """Release a batch from the shuffled messages ``(class, cell)`` of all its users.
 
         Or from how often each was sent: ``(class, cell, times)``, which is much less to keep.
         Nothing is released unless every class has exactly ``users·(1 + K)`` messages.
         """
-        histograms = self._histograms(reports, users, played)
-        classes = self.classes(users, played)
-        return self._published(classes, histograms, users, _Steps(played), secure=secure)
+        histograms = self._histograms(reports, users, support)
+        classes = self.classes(users, support)
+        return self._published(classes, histograms, users, _Steps(support), secure=secure)
 
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """The analyser's counters, and how to take their noise's mean out."""
-        steps, classes = _Steps(played), self.classes(users, played)
-        histograms = self._histograms(reports, users, played)
+        steps, classes = _Steps(support), self.classes(users, support)
+        histograms = self._histograms(reports, users, support)
         return self._counters(classes, histograms, steps), self._debias(classes, users, steps)
 
     def _checked(
-        self, users: int, played: BoolArray | None, *, real: bool = True
+        self, users: int, support: BoolArray | None, *, real: bool = True
     ) -> tuple[MessageClass, ...]:
         """The classes, if the proof covers them; a crowd and curves are for ``real`` people."""
         _validate.count(users=users)
@@ -275,7 +275,7 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
                 f"Expected users >= 2, got users={users}: there is nobody to be mixed with; wait "
                 f"for a larger batch, or use Local."
             )
-        classes = self.classes(users, played)
+        classes = self.classes(users, support)
         check = check_batch if real else check_means
         check(batch_trials(classes, self.reliable(users)), self.mean)
         return classes
@@ -303,7 +303,7 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
             self,
             self._counters(classes, histograms, steps),
             users,
-            steps.played,
+            steps.support,
             secure=secure,
             estimate=self._debias(classes, users, steps),
             left=_left(classes, histograms, users),
@@ -366,12 +366,12 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
 class _Steps:
     """The rows of a batch, step by step."""
 
-    played: BoolArray
+    support: BoolArray
 
     @functools.cached_property
     def ends(self) -> list[int]:
         """Rows up to each step, zero first."""
-        return [0, *np.cumsum(self.played.sum(axis=(1, 2))).tolist()]
+        return [0, *np.cumsum(self.support.sum(axis=(1, 2))).tolist()]
 
     def rows(self, step: int) -> slice:
         """The rows of a step."""
@@ -379,7 +379,7 @@ class _Steps:
 
     def zeros(self, name: str) -> IntArray:
         """Room for a statistic."""
-        states = self.played.shape[1]
+        states = self.support.shape[1]
         shape = (self.ends[-1], states) if name == "transitions" else (self.ends[-1],)
         return np.zeros(shape, np.int64)
 
@@ -398,9 +398,9 @@ class _Steps:
 
 def deterministic(shape: Shape) -> BoolArray:
     """What a policy with one action per state plays: its rows are as many as any other's."""
-    played = np.zeros(shape.visits, np.bool_)
-    played[:, :, 0] = True
-    return played
+    support = np.zeros(shape.visits, np.bool_)
+    support[:, :, 0] = True
+    return support
 
 
 def _noise_mean(one: MessageClass, users: int) -> float:

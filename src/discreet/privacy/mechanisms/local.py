@@ -57,7 +57,7 @@ from discreet.privacy.mechanisms._encoders import (
     AdditiveEncoder,
     cell_mask,
     check_reports,
-    played_cells,
+    support_cells,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
@@ -66,7 +66,7 @@ from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStream
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form, Reach
-from discreet.privacy.statistics import Debias, PrivateCounts, check_played, debias, split_rows
+from discreet.privacy.statistics import Debias, PrivateCounts, check_support, debias, split_rows
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -171,8 +171,8 @@ class CounterBatch(CountsPlan, ReportPlan):
     """A batch whose users report all played counters, each perturbed."""
 
     @abstractmethod
-    def device(self, played: BoolArray) -> Encoder:
-        """The encoder that reports all counters of ``played``."""
+    def device(self, support: BoolArray) -> Encoder:
+        """The encoder that reports all counters of ``support``."""
 
     def check_sums(self, sums: IntArray, users: int) -> None:
         """Refuse sums that no reports can have (any integer is fine, unless said otherwise)."""
@@ -181,17 +181,17 @@ class CounterBatch(CountsPlan, ReportPlan):
         """From the sums of all users' reports to unbiased counts: noise has mean zero."""
         return Debias()
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> Encoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> Encoder:
         """What runs on each device; it does not depend on ``users``."""
-        return self.device(check_played(played, self.shape))
+        return self.device(check_support(support, self.shape))
 
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users."""
-        sums = check_reports(reports, users, played_cells(played, self.statistics)).sum(axis=0)
+        sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
         self.check_sums(sums, users)
-        return split_rows(sums, played, self.statistics), self.estimate(users)
+        return split_rows(sums, support, self.statistics), self.estimate(users)
 
 
 class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
@@ -217,9 +217,9 @@ class AdditiveLocalBatch(AdditiveBatch, CounterBatch):
         check_exact(users * self.law.variance)
         return self.law.draw_sum(sampler, users, cells)
 
-    def device(self, played: BoolArray) -> AdditiveEncoder:
+    def device(self, support: BoolArray) -> AdditiveEncoder:
         """Adds noise on the device."""
-        cells = np.flatnonzero(cell_mask(played, self.statistics, stationary=False))
+        cells = np.flatnonzero(cell_mask(support, self.statistics, stationary=False))
         return AdditiveEncoder(self.shape, self.statistics, cells, False, self.law)
 
 

@@ -49,11 +49,11 @@ class ExactBatch(CountsPlan):
         return dict.fromkeys(self.statistics, 0.0)
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """The counts as they are."""
         return noisy_batch(
-            self, counts, lambda _, n: np.zeros(n, np.int64), secure=sampler.secure, played=played
+            self, counts, lambda _, n: np.zeros(n, np.int64), secure=sampler.secure, support=support
         )
 
 

@@ -92,14 +92,14 @@ class AdditiveBatch(CountsPlan, DesignedBatch):
         return dict.fromkeys(self.statistics, unit**2 * self.law.variance)
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Counts plus noise."""
 
         def draw(_: str, cells: int) -> IntArray:
             return self.noise(sampler, counts.users, cells)
 
-        return noisy_batch(self, counts, draw, secure=sampler.secure, played=played)
+        return noisy_batch(self, counts, draw, secure=sampler.secure, support=support)
 
     def noise(self, sampler: Sampler, users: int, cells: int) -> IntArray:
         """Independent noise on each of ``cells`` counters of a batch of ``users``."""

@@ -49,7 +49,7 @@ from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, 
 from discreet.privacy.plans import Draw, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
-from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
+from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -131,11 +131,11 @@ class OneStepBatch(ResponseBatch):
         return 2.0 * self.shape.horizon - 1
 
     def simulate(
-        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
+        self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Split the users over the steps, run each group, randomise its categories."""
         _validate.count(users=users)
-        mask = check_played(played, self.shape)
+        mask = check_support(support, self.shape)
         sums = np.zeros((int(mask.sum()), self.shape.states, 2), np.int64)
         groups, rest = np.zeros(self.shape.horizon, np.int64), users
         dealer = np.random.default_rng(sampler.table(np.ones(256, np.int64), 16))
@@ -152,10 +152,10 @@ class OneStepBatch(ResponseBatch):
         return batch_release(self, released, users, mask, secure=sampler.secure, estimate=estimate)
 
     def _categories(
-        self, counts: Counts, step: int, played: BoolArray, dealer: np.random.Generator
+        self, counts: Counts, step: int, support: BoolArray, dealer: np.random.Generator
     ) -> IntArray:
         """Users per category ``[rows, S, 2]``: reward bits are dealt to next states at random."""
-        kept, rows = played_counts(counts, self.shape, played), _rows_of_step(played, step)
+        kept, rows = supported_counts(counts, self.shape, support), _rows_of_step(support, step)
         moves = kept.row_transitions[rows]
         if moves.sum() >= 10**9:
             raise UnsupportedError(
@@ -169,11 +169,11 @@ class OneStepBatch(ResponseBatch):
         return np.stack([moves - rewarded, rewarded], axis=-1)
 
     def _estimated(
-        self, sums: IntArray, groups: IntArray, played: BoolArray
+        self, sums: IntArray, groups: IntArray, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """From the ones per category ``sums[R, S, 2]`` of the played rows."""
         # Bits by chance, per category:
-        false: FloatArray = self.flip * groups[np.nonzero(played)[0]].astype(np.float64)
+        false: FloatArray = self.flip * groups[np.nonzero(support)[0]].astype(np.float64)
         centres: dict[str, FloatArray | float] = {}
         for name in self.statistics:
             mean = categories_per_counter(self.shape, name) * false
@@ -181,25 +181,25 @@ class OneStepBatch(ResponseBatch):
         scale = debias_scale(self.shape.horizon, self.flip)
         return _counters(sums, self.statistics), Debias(scale, centres)
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> OneStepEncoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""
-        return OneStepEncoder.of(self.shape, self.flip, check_played(played, self.shape))
+        return OneStepEncoder.of(self.shape, self.flip, check_support(support, self.shape))
 
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users, step by step."""
         rows = _check_rows(reports, users, self.shape)
         sums = np.zeros((self.shape.horizon, category_count(self.shape)), np.int64)
         np.add.at(sums, rows[:, 0], rows[:, 1:])
         groups = np.bincount(rows[:, 0], minlength=self.shape.horizon)
-        return self._estimated(sums.reshape(*self.shape.transitions, 2)[played], groups, played)
+        return self._estimated(sums.reshape(*self.shape.transitions, 2)[support], groups, support)
 
 
-def _rows_of_step(played: BoolArray, step: int) -> slice:
+def _rows_of_step(support: BoolArray, step: int) -> slice:
     """Where the played rows of ``step`` are among all."""
-    first = int(played[:step].sum())
-    return slice(first, first + int(played[step].sum()))
+    first = int(support[:step].sum())
+    return slice(first, first + int(support[step].sum()))
 
 
 def _check_rows(reports: IntArray, users: int, shape: Shape) -> IntArray:

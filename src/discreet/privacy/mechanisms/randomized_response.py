@@ -85,7 +85,7 @@ class RandomizedResponseBatch(ResponseBatch, CounterBatch):
         return dict.fromkeys(self.statistics, users * FlipTail(self.flip).variance)
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """The debiased sum of all users' reports, drawn as two binomials per counter."""
         users, q = counts.users, self.flip
@@ -99,13 +99,13 @@ class RandomizedResponseBatch(ResponseBatch, CounterBatch):
             counts,
             randomise,
             secure=sampler.secure,
-            played=played,
+            support=support,
             estimate=self.estimate(users),
         )
 
-    def device(self, played: BoolArray) -> FlipEncoder:
+    def device(self, support: BoolArray) -> FlipEncoder:
         """Flips bits on the device."""
-        return FlipEncoder.of(self.shape, self.statistics, self.flip, played)
+        return FlipEncoder.of(self.shape, self.statistics, self.flip, support)
 
     def check_sums(self, sums: IntArray, users: int) -> None:
         """Sums of bits."""

@@ -38,7 +38,7 @@ from discreet.privacy.accounting.routes import Route, binomial_routes, moves_rou
 from discreet.privacy.accounting.search import NoiseBits, noise_bits
 from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import Guarantee, rounded_up, shuffled
-from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, played_cells
+from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, support_cells
 from discreet.privacy.mechanisms._printed import printed_in
 from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
@@ -46,7 +46,7 @@ from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
-    check_played,
+    check_support,
     flatten_rows,
     split_rows,
 )
@@ -117,7 +117,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         return honest_users(self.honest, users)
 
     @property
-    def least_users(self) -> int:
+    def min_users(self) -> int:
         """So many that one of them is honest."""
         return least_crowd(self.honest)
 
@@ -143,7 +143,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         )
 
     def release(
-        self, counts: Counts, *, sampler: Sampler, played: BoolArray | None = None
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Simulate encoder, shuffler and analyser at once: counts plus centred noise."""
         each = self.bits(counts.users)
@@ -153,7 +153,7 @@ class ShuffleBatch(CountsPlan, ReportPlan):
 
         estimate, secure = self._debias(each, counts.users), sampler.secure
         return randomised_batch(
-            self, counts, randomise, secure=secure, played=played, estimate=estimate
+            self, counts, randomise, secure=secure, support=support, estimate=estimate
         )
 
     def _debias(self, each: NoiseBits, users: int) -> Debias:
@@ -161,23 +161,23 @@ class ShuffleBatch(CountsPlan, ReportPlan):
         mean = users * each.bits * each.probability
         return Debias(centres=dict.fromkeys(self.statistics, mean))
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> "ShuffleEncoder":
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> "ShuffleEncoder":
         """What runs on the device of each of ``users`` users."""
         each = self.bits(users)
-        mask = check_played(played, self.shape)
+        mask = check_support(support, self.shape)
         return ShuffleEncoder(self.shape, self.statistics, each, mask)
 
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """The analyser: adds up shuffled messages ``(counter, bit)`` and removes the noise's mean.
 
         Nothing is released unless every counter has exactly ``users·(m + 1)`` messages.
         """
         each = self.bits(users)
-        cells = cell_mask(played, self.statistics, stationary=False)
+        cells = cell_mask(support, self.statistics, stationary=False)
         sums = _sums(reports, cells, users * (1 + each.bits))
-        return split_rows(sums[cells], played, self.statistics), self._debias(each, users)
+        return split_rows(sums[cells], support, self.statistics), self._debias(each, users)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,12 +187,12 @@ class ShuffleEncoder:
     shape: Shape
     statistics: tuple[str, ...]
     noise: NoiseBits
-    played: BoolArray
+    support: BoolArray
 
     @property
     def traffic(self) -> Traffic:
         """One message per counter and bit, each in an envelope of its own."""
-        messages = played_cells(self.played, self.statistics) * (1 + self.noise.bits)
+        messages = support_cells(self.support, self.statistics) * (1 + self.noise.bits)
         return Traffic(messages, messages * ENVELOPE)
 
     def encode(
@@ -204,9 +204,9 @@ class ShuffleEncoder:
         episode that left the public policy is reported as zeros from there on, which moves nothing
         further.
         """
-        counts = episode_counts(self.shape, states, actions, rewards, sampler, self.played)
-        counters = np.flatnonzero(cell_mask(self.played, self.statistics, stationary=False))
-        own = flatten_rows(counts.at(self.played), self.statistics)
+        counts = episode_counts(self.shape, states, actions, rewards, sampler, self.support)
+        counters = np.flatnonzero(cell_mask(self.support, self.statistics, stationary=False))
+        own = flatten_rows(counts.at(self.support), self.statistics)
         ones = own + self.noise.draw(sampler, 1, counters.size)
         each = 1 + self.noise.bits
         bits = np.arange(each) < ones[:, None]
@@ -223,7 +223,7 @@ class ShuffleEncoder:
             "bits": self.noise.bits,
             "probability": self.noise.probability,
             "weights": list(self.noise.weights),
-            "played": np.flatnonzero(self.played).tolist(),
+            "support": np.flatnonzero(self.support).tolist(),
         }
 
     @classmethod
@@ -231,11 +231,11 @@ class ShuffleEncoder:
         """The inverse of `to_dict`."""
         _validate.choice(("shuffle-bits",), encoder=_validate.description(data).get("encoder"))
         shape = Shape(states=data["states"], actions=data["actions"], horizon=data["horizon"])
-        played = np.zeros(shape.visits, np.bool_)
-        played.ravel()[data["played"]] = True
+        support = np.zeros(shape.visits, np.bool_)
+        support.ravel()[data["support"]] = True
         weights = tuple(int(w) for w in data.get("weights", ()))
         noise = NoiseBits(int(data["bits"]), float(data["probability"]), weights)
-        return cls(shape, tuple(data["statistics"]), noise, played)
+        return cls(shape, tuple(data["statistics"]), noise, support)
 
 
 def shuffle(messages: IntArray, sampler: Sampler) -> IntArray:

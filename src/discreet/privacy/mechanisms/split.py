@@ -44,7 +44,7 @@ from discreet.privacy.mechanisms._responses import ResponseBatch
 from discreet.privacy.mechanisms.one_step import KEEP, false_bit
 from discreet.privacy.plans import BatchSize, Draw, Fields, batch_release
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.statistics import Debias, PrivateCounts, check_played, played_counts
+from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
@@ -128,11 +128,11 @@ class SplitBatch(ResponseBatch):
         return 2 * self.rarity(statistic) - 1
 
     def simulate(
-        self, draw: Draw, users: int, *, sampler: Sampler, played: BoolArray | None = None
+        self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
     ) -> PrivateCounts:
         """Split the users over what they report, run each group, randomise its cells."""
         _validate.count(users=users)
-        mask = check_played(played, self.shape)
+        mask = check_support(support, self.shape)
         tally = _Tally(self, mask)
         rest, likely = users, 1.0
         slots = self._slots()
@@ -143,7 +143,7 @@ class SplitBatch(ResponseBatch):
             )
             rest, likely = rest - size, likely - slot.weight
             if size:
-                truth = tally.truth(slot, played_counts(draw(size), self.shape, mask))
+                truth = tally.truth(slot, supported_counts(draw(size), self.shape, mask))
                 kept = sampler.binomial(truth, KEEP, truth.shape)
                 false = sampler.binomial(size - truth, self.flip, truth.shape)
                 tally.add(slot, kept + false, size)
@@ -157,36 +157,36 @@ class SplitBatch(ResponseBatch):
             for step in range(part.steps)
         ]
 
-    def encoder(self, users: int, *, played: BoolArray | None = None) -> SplitEncoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> SplitEncoder:
         """What runs on each device; it does not depend on ``users``."""
         return SplitEncoder.of(
             self.shape,
             self.statistics,
             self.flip,
-            check_played(played, self.shape),
+            check_support(support, self.shape),
             last_transitions=self.last_transitions,
         )
 
     def add_up(
-        self, reports: IntArray, users: int, played: BoolArray
+        self, reports: IntArray, users: int, support: BoolArray
     ) -> tuple[dict[str, IntArray], Debias]:
         """Add up the reports of ``users`` distinct users, slot by slot."""
-        slots, tally = self._slots(), _Tally(self, played)
+        slots, tally = self._slots(), _Tally(self, support)
         rows = _check_rows(reports, users, self.shape, len(slots))
         pairs = self.shape.states * self.shape.actions
         for number, slot in enumerate(slots):
             mine = rows[rows[:, 0] == number, 1:]
             width = self.parts[slot.statistic].width
             sums = mine.sum(axis=0)[: pairs * width].reshape(*self.shape.visits[1:], width)
-            tally.add(slot, sums[played[slot.step]], len(mine))
+            tally.add(slot, sums[support[slot.step]], len(mine))
         return tally.estimated()
 
 
 class _Tally:
     """Ones per cell of the played rows, and how many reported each step of each statistic."""
 
-    def __init__(self, plan: SplitBatch, played: BoolArray) -> None:
-        self.plan, self._steps = plan, np.nonzero(played)[0]
+    def __init__(self, plan: SplitBatch, support: BoolArray) -> None:
+        self.plan, self._steps = plan, np.nonzero(support)[0]
         shape, rows = plan.shape, len(self._steps)
         self._sums = {
             "transitions": np.zeros((rows, shape.states), np.int64),

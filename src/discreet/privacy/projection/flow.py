@@ -359,7 +359,7 @@ def consistent_flow(
     transitions: ArrayLike,
     *,
     users: float,
-    played: BoolArray | None = None,
+    support: BoolArray | None = None,
     start: BoolArray | None = None,
     variance: ArrayLike = 1.0,
     signed: bool = False,
@@ -368,9 +368,9 @@ def consistent_flow(
     """Project noisy counts of one batch (or of a sum of batches) onto consistent flows.
 
     Args:
-        transitions: noisy counts ``[H, S, A, S]``, or the rows ``[R, S]`` that ``played`` marks.
+        transitions: noisy counts ``[H, S, A, S]``, or the rows ``[R, S]`` that ``support`` marks.
         users: how many users they come from.
-        played: ``bool[H, S, A]``, the cells their policies can play (all by default).
+        support: ``bool[H, S, A]``, the cells their policies can play (all by default).
         start: ``bool[S]``, the states an episode can begin in (all by default).
         variance: noise variance per counter, a number or ``[H, S, A]``; only ratios matter.
         signed: leave out x >= 0. The result is then linear in the data: unbiased, and safe to add
@@ -390,7 +390,7 @@ def consistent_flow(
     """
     noisy = np.asarray(transitions, dtype=np.float64)
     _validate.positive(users=users)
-    kept = _kept(noisy, played)
+    kept = _kept(noisy, support)
     y = rows_of(noisy, kept) if noisy.ndim == 4 else noisy
     cells = _cells(kept, start)
     inside = cells[kept]
@@ -430,9 +430,9 @@ def released_flow(
     """
     transitions, visits = _made_consistent(counts, start)
     if chosen is not None and counts.row_visits is None and not counts.last_transitions:
-        steps, states, _ = np.nonzero(counts.played)
-        last = steps == len(counts.played) - 1
-        arrived = transitions[steps == len(counts.played) - 2].sum(axis=0)
+        steps, states, _ = np.nonzero(counts.support)
+        last = steps == len(counts.support) - 1
+        arrived = transitions[steps == len(counts.support) - 2].sum(axis=0)
         visits[last] = arrived[states[last]] * chosen[last]
     return transitions, visits
 
@@ -443,7 +443,7 @@ def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArra
         found = consistent_flow(
             transitions,
             users=counts.users,
-            played=counts.played,
+            support=counts.support,
             start=start,
             variance=counts.noise_variance["transitions"],
             looks=Looks.of(counts),
@@ -451,7 +451,7 @@ def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArra
         return found.transitions, found.visits
     if counts.last_transitions:
         return transitions, transitions.sum(axis=-1)
-    return transitions, inflow_visits(transitions, np.nonzero(counts.played), len(counts.played))
+    return transitions, inflow_visits(transitions, np.nonzero(counts.support), len(counts.support))
 
 
 class _Rows(NamedTuple):
@@ -537,9 +537,9 @@ def project(
     else:
         from discreet.privacy.projection.sparse_flow import Rows, project_large
 
-        played = Rows(weight, np.where(steps > 0, state, 0), first)
+        support = Rows(weight, np.where(steps > 0, state, 0), first)
         worst, iterations = project_large(
-            y, played, float(users), tolerance, deviation, floor, solved
+            y, support, float(users), tolerance, deviation, floor, solved
         )
     _certify(worst, tolerance, iterations)
     return solved, float(worst), int(iterations)
@@ -560,10 +560,10 @@ def _certify(worst: float, tolerance: float, iterations: int) -> None:
         )
 
 
-def _kept(noisy: FloatArray, played: BoolArray | None) -> BoolArray:
+def _kept(noisy: FloatArray, support: BoolArray | None) -> BoolArray:
     """``bool[H, S, A]``, the rows that the noisy counts hold or that are taken of them."""
-    if noisy.ndim == 2 and played is not None:
-        kept = np.asarray(played, bool)
+    if noisy.ndim == 2 and support is not None:
+        kept = np.asarray(support, bool)
         if kept.ndim != 3 or noisy.shape != (kept.sum(), kept.shape[1]):
             raise InvalidInputError(
                 f"Expected the {kept.sum()} rows of played, got transitions of shape {noisy.shape} "
@@ -572,7 +572,7 @@ def _kept(noisy: FloatArray, played: BoolArray | None) -> BoolArray:
         return kept
     if noisy.ndim != 4 or noisy.shape[1] != noisy.shape[3] or 0 in noisy.shape:
         raise InvalidInputError(f"Expected transitions [H, S, A, S], got shape {noisy.shape}.")
-    kept = np.ones(noisy.shape[:3], bool) if played is None else np.asarray(played, bool)
+    kept = np.ones(noisy.shape[:3], bool) if support is None else np.asarray(support, bool)
     if kept.shape != noisy.shape[:3]:
         raise InvalidInputError(
             f"Expected played of shape {noisy.shape[:3]}, got shape {kept.shape}."

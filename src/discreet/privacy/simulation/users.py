@@ -37,7 +37,7 @@ def no_counts(plan: StreamPlan) -> PrivateCounts:
         visits=np.zeros(cells),
         rewards=np.zeros(cells),
         noise_variance=dict.fromkeys(STATISTICS, 0.0),
-        played=np.ones(cells, np.bool_),
+        support=np.ones(cells, np.bool_),
         guarantee=plan.guarantee,
     )
 

@@ -144,7 +144,7 @@ class Analyser:
     def _finished(self) -> bool:
         """Also when the users who are left are fewer than any batch may have."""
         study = self.study
-        if not study.finished and study.batch_size < self.charter.least_users:
+        if not study.finished and study.batch_size < self.charter.min_users:
             log.info("the users who are left are fewer than the charter's least batch: closed")
             study.close()
         return study.finished

@@ -106,7 +106,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Found
     world = arrangement.home
     founded = found(
         folder,
-        Terms(purpose=world.purpose, least_users=2, patience=arrangement.patience, rehearsal=True),
+        Terms(purpose=world.purpose, min_users=2, patience=arrangement.patience, rehearsal=True),
         trust=arrangement.trust,
         url=url,
         seed=arrangement.seed,

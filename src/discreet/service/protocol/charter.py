@@ -53,7 +53,7 @@ class Charter(canonical.Document):
         honest: fraction of users whose noise is counted on.
         mean: lambda, the noise that honest users add together to every cell.
         certificate: that ``mean`` keeps the promise.
-        least_users: no batch is smaller.
+        min_users: no batch is smaller.
         patience: seconds for which a batch may stay open.
         signing_key: the analyser's Ed25519 public key.
         rehearsal: nobody is protected: users are simulated.
@@ -69,7 +69,7 @@ class Charter(canonical.Document):
     honest: Fraction
     mean: Fraction
     certificate: JsonObject = field(repr=False)
-    least_users: int
+    min_users: int
     patience: int
     signing_key: bytes
     rehearsal: bool = False
@@ -80,7 +80,7 @@ class Charter(canonical.Document):
                 raise InvalidInputError(
                     f"Expected {sentence} in a charter; `discreet service init` writes them so."
                 )
-        self.device([[0] * self.states] * self.horizon, self.least_users)
+        self.device([[0] * self.states] * self.horizon, self.min_users)
 
     def _rules(self) -> list[tuple[bool, str]]:
         names = self.names
@@ -88,7 +88,7 @@ class Charter(canonical.Document):
         return [
             (not known, "names of states, actions and steps"),
             (any(len(set(names[k])) != len(names[k]) for k in names), "every name once"),
-            (self.least_users < 2, f"batches of two users or more (got {self.least_users})"),
+            (self.min_users < 2, f"batches of two users or more (got {self.min_users})"),
             (self.patience < 1, f"a patience of a second or more (got {self.patience})"),
             (not 0 < self.honest <= 1, f"an honest fraction in (0, 1] (got {self.honest})"),
             (
@@ -137,7 +137,7 @@ class Charter(canonical.Document):
             "honest": str(self.honest),
             "lambda": plain_fraction(self.mean.numerator, self.mean.denominator),
             "certificate": dict(self.certificate),
-            "least_users": self.least_users,
+            "min_users": self.min_users,
             "patience": self.patience,
             "signing_key": self.signing_key.hex(),
             "rehearsal": self.rehearsal,
@@ -224,7 +224,7 @@ class Charter(canonical.Document):
         and the noise of a report falls with the number of users who are counted on.
         """
         anything = [[0] * self.states] * self.horizon
-        return ENVELOPE * self.device(anything, self.least_users).messages
+        return ENVELOPE * self.device(anything, self.min_users).messages
 
     def verify(self) -> Fraction:
         """Check the certificate, and that it is one of this promise; the proven delta.
@@ -293,10 +293,10 @@ def layout_of(classes: Sequence[MessageClass]) -> list[list[int]]:
 def _read(fields: JsonObject) -> dict[str, Any]:
     """Arguments of a charter from its plain fields."""
     statistics = [name for name in STATISTICS if name in fields["statistics"]]
-    integers = {name: fields[name] for name in ("least_users", "patience")}
+    integers = {name: fields[name] for name in ("min_users", "patience")}
     truths = {name: fields[name] for name in ("last_transitions", "rehearsal")}
     if any(type(n) is not int for n in integers.values()) or not isinstance(fields["purpose"], str):
-        raise TypeError("least_users, patience or purpose")
+        raise TypeError("min_users, patience or purpose")
     if any(type(truth) is not bool for truth in truths.values()):
         raise TypeError("last_transitions or rehearsal")
     return {

@@ -136,10 +136,8 @@ def check(manifest: Manifest, charter: Charter) -> ClassesDevice:
     """The encoder that charter and manifest ask for, if the manifest keeps to the charter."""
     if manifest.study != charter.id:
         raise Refusal("badManifest", "It belongs to another study.")
-    if manifest.users < charter.least_users:
-        raise Refusal(
-            "badManifest", f"{manifest.users} users are fewer than {charter.least_users}."
-        )
+    if manifest.users < charter.min_users:
+        raise Refusal("badManifest", f"{manifest.users} users are fewer than {charter.min_users}.")
     try:
         device = charter.device(manifest.policy, manifest.users)
     except InvalidInputError as error:

@@ -31,7 +31,7 @@ def prepare(charter: Charter) -> None:
     Raises:
         DiscreetError: there is no place for it.
     """
-    users = charter.least_users
+    users = charter.min_users
     anything = [[0] * charter.states] * charter.horizon
     with contextlib.suppress(InvalidInputError):  # a batch that is announced is refused by name
         check(charter, users, charter.device(anything, users).classes)

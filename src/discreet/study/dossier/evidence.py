@@ -145,7 +145,7 @@ def _exact(plan: Plan, progress: Progress) -> tuple[float | None, tuple[str, ...
     if cells > _MOST_CELLS:
         return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
     progress(f"the release at this shape, {cells:,} counters")
-    found = examine(batch_path(plan, RELEASE, max(_USERS, plan.least_users)), secure=True)
+    found = examine(batch_path(plan, RELEASE, max(_USERS, plan.min_users)), secure=True)
     exact = None if found.view is None else float(found.view.epsilon(plan.guarantee.delta))
     return exact, found.problems, found.unlisted
 
@@ -188,7 +188,7 @@ def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatA
         counts = user.counts(plan.shape)
         tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
         return tree.release().astype(np.float64)
-    crowd = [user] + [usual] * (max(_USERS, plan.least_users) - 1)
+    crowd = [user] + [usual] * (max(_USERS, plan.min_users) - 1)
     released = with_counts(plan).release(total(crowd, plan.shape), sampler=sampler)
     return everything(released)
 

@@ -286,7 +286,7 @@ def test_a_manifest_with_a_broken_signature_or_another_noise_is_refused(live, tm
             bent[140] ^= 1;
             const more = {{ ...charter, lambda: charter.lambda.map(String) }};
             more.lambda[0] = String(2n * BigInt(charter.lambda[0]));
-            const least = {{ ...charter, least_users: 4 }};
+            const least = {{ ...charter, min_users: 4 }};
             return [await say(bytes, charter), await say(bent, charter),
                     await say(bytes, more), await say(bytes, least)];
         }})"""

@@ -44,7 +44,7 @@ def batch_paths(plan: BatchPlan, users: int = 3) -> Iterator[Path]:
     for name in WAYS:
         if not _has(plan, name):
             continue
-        for size in dict.fromkeys((plan.least_users, crowd)):
+        for size in dict.fromkeys((plan.min_users, crowd)):
             yield batch_path(plan, name, size)
             yield policy_path(plan, name, size)
 
@@ -58,7 +58,7 @@ def _has(plan: BatchPlan, name: str) -> bool:
 def batch_path(plan: BatchPlan, name: str, users: int, *, kind: Kind = "batch") -> Path:
     """One user of ``users`` is replaced, in every respect."""
     usual, _ = opposites(plan.shape)
-    return _path(plan, name, users, usual, _others(plan), played=None, kind=kind)
+    return _path(plan, name, users, usual, _others(plan), support=None, kind=kind)
 
 
 def _others(plan: BatchPlan) -> dict[str, Episode]:
@@ -71,8 +71,8 @@ def _others(plan: BatchPlan) -> dict[str, Episode]:
 def policy_path(plan: BatchPlan, name: str, users: int) -> Path:
     """The public policy is what the usual user plays; the one who replaces her leaves it."""
     usual, other = opposites(plan.shape)
-    played = usual.policy(plan.shape)
-    return _path(plan, name, users, usual, {OFF_POLICY: other}, played=played, kind="batch")
+    support = usual.policy(plan.shape)
+    return _path(plan, name, users, usual, {OFF_POLICY: other}, support=support, kind="batch")
 
 
 def episodes_path(plan: BatchPlan, users: int) -> Path:
@@ -88,8 +88,8 @@ def episodes_path(plan: BatchPlan, users: int) -> Path:
         )
 
         def run(sampler: Sampler) -> FloatArray:
-            played = np.ones(plan.shape.visits, np.bool_)
-            counts = crowd.counts(plan.shape, np.random.default_rng(0), played)
+            support = np.ones(plan.shape.visits, np.bool_)
+            counts = crowd.counts(plan.shape, np.random.default_rng(0), support)
             return everything(with_counts(plan).release(counts, sampler=sampler))
 
         return run
@@ -129,14 +129,14 @@ def _path(
     usual: Episode,
     others: dict[str, Episode],
     *,
-    played: BoolArray | None,
+    support: BoolArray | None,
     kind: Kind,
 ) -> Path:
     way = WAYS[name]
 
     def world(first: Episode) -> Callable[[Sampler], FloatArray]:
         crowd = [first] + [usual] * (users - 1)
-        return lambda sampler: way(plan, crowd, sampler, played)
+        return lambda sampler: way(plan, crowd, sampler, support)
 
     return Path(
         name,
@@ -149,11 +149,11 @@ def _path(
 
 
 def _release(
-    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, played: BoolArray | None
+    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
 ) -> FloatArray:
     moves, rewards = _totals(tuple(users), plan.shape)
     counts = Counts(len(users), moves.copy(), rewards.copy())
-    return everything(with_counts(plan).release(counts, sampler=sampler, played=played))
+    return everything(with_counts(plan).release(counts, sampler=sampler, support=support))
 
 
 @functools.lru_cache(maxsize=256)
@@ -163,7 +163,7 @@ def _totals(users: tuple[Episode, ...], shape: Shape) -> tuple[IntArray, IntArra
 
 
 def _simulate(
-    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, played: BoolArray | None
+    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
 ) -> FloatArray:
     """`simulate` asks for fresh users: it gets these, in order."""
     waiting = list(users)
@@ -172,19 +172,19 @@ def _simulate(
         drawn, waiting[:] = waiting[:count], waiting[count:]
         return total(drawn, plan.shape)
 
-    return everything(plan.simulate(draw, len(users), sampler=sampler, played=played))
+    return everything(plan.simulate(draw, len(users), sampler=sampler, support=support))
 
 
 def _reports(
     plan: BatchPlan,
     users: Sequence[Episode],
     sampler: Sampler,
-    played: BoolArray | None,
+    support: BoolArray | None,
     honest: int | None = None,
 ) -> FloatArray:
     """Encode on the device, shuffle, analyse. Seen are reports (or, mixed, their sums) too."""
     devices = with_reports(plan)
-    encoder = devices.encoder(len(users), played=played)
+    encoder = devices.encoder(len(users), support=support)
     trusted = len(users) if honest is None else honest
     sent = [
         encoder.encode(u.states, u.actions, u.rewards, sampler if i < trusted else _SILENT)
@@ -196,7 +196,7 @@ def _reports(
         seen = np.concatenate([[len(rows) for rows in sent], _histogram(messages, encoder)])
     else:
         seen = messages.ravel()
-    released = devices.release_reports(messages, len(users), secure=sampler.secure, played=played)
+    released = devices.release_reports(messages, len(users), secure=sampler.secure, support=support)
     return np.concatenate([seen, everything(released)]).astype(np.float64)
 
 
