@@ -209,11 +209,11 @@ def test_a_broken_plug_in_is_named_and_hides_no_other(monkeypatch, kind, error):
 @pytest.mark.core
 @pytest.mark.parametrize("line", ["1 / 0", "import sys; sys.exit(0)", "import no_such_module"])
 def test_a_broken_mechanism_is_named_and_hides_no_other(tmp_path, monkeypatch, line):
-    from discreet.privacy.mechanisms.registry import Mechanism
+    from discreet.privacy.mechanisms.registry import MechanismSpec
 
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_noise.py").write_text(line)
-    broken = Mechanism("central", "batch", "broken", "broken_noise:Broken")
+    broken = MechanismSpec("central", "batch", "broken", "broken_noise:Broken")
     with pytest.raises(InvalidInputError, match=r"'broken' cannot be loaded from 'broken_noise:B"):
         broken.load()
     assert broken.summary == "(not available)"

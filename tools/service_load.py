@@ -22,7 +22,7 @@ from fractions import Fraction
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 
-from discreet.device import ENVELOPE, ClassesDevice, load
+from discreet.device import ENVELOPE, HistogramDevice, load
 from discreet.service.analyser import opening
 from discreet.service.analyser.opening import Fetched
 from discreet.service.client import Client
@@ -76,7 +76,7 @@ def devices() -> None:
         policy = [[rng.randrange(actions) for _ in range(states)] for _ in range(horizon)]
         plain = {
             "version": 1,
-            "encoder": "classes",
+            "encoder": "histogram",
             "states": states,
             "actions": actions,
             "horizon": horizon,
@@ -97,7 +97,7 @@ def devices() -> None:
         _encoded(text, life)
         most = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-        messages = ClassesDevice(plain).messages
+        messages = HistogramDevice(plain).messages
         sizes = f"{messages:>8,} {messages * ENVELOPE:>11,}"
         print(f"{name:<28} {sizes} {loading:>8.1f} {encoding:>9.1f} {most:>6.1f}")
 
@@ -129,7 +129,7 @@ def analyser(reports: int = 300) -> None:
     for place, size in enumerate(one.sizes):
         part = b"".join(body[52 * first : 52 * (first + size)] for body in bodies)
         key = batch_key(0).private_bytes_raw()
-        tasks.append(opening.Task(part, key, one.hash, place, one.device.classes[place].cells))
+        tasks.append(opening.Task(part, key, one.hash, place, one.device.histogram[place].cells))
         first += size
     start = time.process_time()
     for task in tasks:

@@ -51,7 +51,11 @@ def test_shuffle_by_classes_says_cells_parties_and_what_a_run_costs(discreet):
     assert "The papers' constants claim" in out
     assert out.count("Accounting by ") >= 3
     report = json.loads(discreet(*words, "--json")[1])
-    assert (report["mechanism"], report["derived"], report["run"]) == ("classes", ["visits"], None)
+    assert (report["mechanism"], report["derived"], report["run"]) == (
+        "histogram",
+        ["visits"],
+        None,
+    )
 
 
 @pytest.mark.parametrize(

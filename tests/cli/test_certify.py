@@ -50,7 +50,7 @@ def test_json_holds_the_certificate(discreet):
         (["--trust", "central", "--delta", "0"], "discrete-laplace"),
         (["--trust", "central", "--episodes", "500"], "gaussian-grid"),
         (["--trust", "local", "--mechanism", "gaussian", *POOLED], "piled-gaussian"),
-        (["--trust", "shuffle", "--honest", "0.5"], "classes"),
+        (["--trust", "shuffle", "--honest", "0.5"], "histogram"),
         (["--trust", "shuffle", "--mechanism", "bits"], "binomial"),
         (["--trust", "shuffle", "--mechanism", "bits", "--epsilon", "10"], "table"),
         (["--trust", "local", "--mechanism", "randomized-response"], "randomized-response"),

@@ -62,7 +62,7 @@ def test_every_bad_description_is_refused_by_name(name, changes, expected):
     assert code({key: value for key, value in data.items() if value is not None}) == expected
 
 
-@pytest.mark.parametrize("data", [None, [], "classes", 1, [["version", 1]]])
+@pytest.mark.parametrize("data", [None, [], "histogram", 1, [["version", 1]]])
 def test_what_is_no_dictionary_is_no_description(data):
     assert code(data) == "badDescription"
 

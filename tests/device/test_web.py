@@ -63,7 +63,7 @@ def random_description(rng):
     name = rng.choice(list(ALL))
     wide = problem["horizon"] == 1 and some == ["transitions"]
     last = wide or rng.random() < 0.5
-    if name == "classes":
+    if name == "histogram":
         scale = rng.choice([1, 7, 2**53 - 1, 2**70 + 3])
         mean = [str(rng.randint(1, 40) * scale), str(scale)]
         return classes(
@@ -134,7 +134,7 @@ def refusals():
         if flip is not None:
             attempt = {"kind": "load", "description": local("one-step", flip=flip)}
             found.append((attempt, "badDescription"))
-    for data in (None, [], "classes", 1):
+    for data in (None, [], "histogram", 1):
         found.append(({"kind": "load", "description": data}, "badDescription"))
     for bytes_, code in (("0000000a", "cellOutOfRange"), ("000007", "wrongLength")):
         found.append(({"kind": "cell", "cells": 9, "bytes": bytes_}, code))
@@ -319,7 +319,7 @@ def test_draws_from_the_engines_own_randomness_are_uniform(said):
 
 
 def test_classes_are_computed_alike(said):
-    for description, found in zip(LAYOUTS, said["classes"], strict=True):
+    for description, found in zip(LAYOUTS, said["histogram"], strict=True):
         expected = [one._asdict() for one in load(description).classes]
         noise = [one.pop("noise") for one in expected]
         assert [one.pop("noise") for one in found] == pytest.approx(noise, rel=1e-15)

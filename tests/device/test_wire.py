@@ -30,7 +30,7 @@ def code(device, data):
 def test_the_header_is_as_documented(name):
     device, data = report(name)
     assert data[:4] == b"dscr" and data[4] == 1
-    kinds = {"classes": 1, "one-step": 2, "randomized-response": 3, "split": 4}
+    kinds = {"histogram": 1, "one-step": 2, "randomized-response": 3, "split": 4}
     assert data[5] == kinds[name]
     assert data[6:38] == device.batch
     assert len(data) == HEADER + device.body == 38 + device.body
@@ -97,7 +97,7 @@ def test_malformed_bytes_are_refused_by_name(name, spoil, expected):
 
 def test_noise_of_another_batch_is_refused():
     """More users need fewer noise cells: a report of that batch does not pass for one of this."""
-    device, data = report("classes")
+    device, data = report("histogram")
     other = load(classes(users=400))
     assert other.messages != device.messages
     assert code(other, data) == "otherBatch"
@@ -107,7 +107,7 @@ def test_noise_of_another_batch_is_refused():
 
 
 def test_cells_out_of_range_are_refused():
-    device, data = report("classes")
+    device, data = report("histogram")
     first = device.classes[0]
     fine = data[:38] + first.cells.to_bytes(4) + data[42:]
     assert device.from_bytes(fine)[0][0] == first.cells  # blank

@@ -11,7 +11,7 @@ def classes(**changes):
     """Four states, two actions, three steps; rewards are paid for the right action."""
     plain = {
         "version": 1,
-        "encoder": "classes",
+        "encoder": "histogram",
         "states": 4,
         "actions": 2,
         "horizon": 3,
@@ -54,7 +54,7 @@ def local(encoder, **changes):
 
 
 ALL = {
-    "classes": classes(),
+    "histogram": classes(),
     "one-step": local("one-step"),
     "randomized-response": local("randomized-response"),
     "split": local("split"),
@@ -141,7 +141,7 @@ BAD_DESCRIPTIONS = [
     ({"version": "1"}, "unknownVersion"),
     ({"encoder": "bits"}, "unknownEncoder"),
     ({"encoder": None}, "unknownEncoder"),
-    ({"encoder": ["classes"]}, "unknownEncoder"),
+    ({"encoder": ["histogram"]}, "unknownEncoder"),
     ({"noise": 0}, "badDescription"),
     ({"states": 0}, "badDescription"),
     ({"states": "4"}, "badDescription"),

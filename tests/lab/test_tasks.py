@@ -157,14 +157,14 @@ def test_an_edited_gymnasium_environment_reuses_nothing(tmp_path, monkeypatch):
 
 NOISE = """
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.mechanisms.registry import Mechanism, register
+from discreet.privacy.mechanisms.registry import MechanismSpec, register
 
 
 class Mine(LaplaceBatch):
     pass
 
 
-register(Mechanism("central", "batch", "mine-{name}", Mine))
+register(MechanismSpec("central", "batch", "mine-{name}", Mine))
 """
 
 

@@ -20,7 +20,7 @@ TRUSTS = {
     "none": discreet.NoPrivacy(),
     "gaussian": discreet.Central(1, 1e-6),
     "laplace": discreet.Central(1),
-    "classes": discreet.Shuffle(0.5, 1e-6, mechanism="classes"),
+    "histogram": discreet.Shuffle(0.5, 1e-6, mechanism="histogram"),
     "bits": discreet.Shuffle(0.5, 1e-6, mechanism="bits"),
     "local": discreet.Local(4),
 }

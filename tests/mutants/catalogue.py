@@ -1000,7 +1000,7 @@ _FRESH = (
         "secure=sampler.secure)\n        leaked = 1e-13 * kept.row_transitions\n"
         '        object.__setattr__(found, "row_transitions", found.row_transitions + leaked)\n'
         "        return found",
-        (f"{_ROUTE}[shuffle/classes]",),
+        (f"{_ROUTE}[shuffle/histogram]",),
     ),
     Mutant(
         "low-bits-of-simulated-streams",
@@ -1045,7 +1045,7 @@ _MANY = (
         "messages of a class beyond the first 65,536 are not counted",
         "own = messages[messages[:, 0] == i]",
         "own = messages[messages[:, 0] == i][:65536]",
-        (f"{_LAST}[shuffle/classes]",),
+        (f"{_LAST}[shuffle/histogram]",),
     ),
     Mutant(
         "names-on-file-up-to-65536",
@@ -2083,7 +2083,7 @@ _SERVICE = (
     Mutant(
         "service-finite-noise-unchecked",
         "the shuffler opens a batch whose finite noise nobody has compared with the limit",
-        "            noise.check(self.charter, manifest.users, announced.device.classes)\n"
+        "            noise.check(self.charter, manifest.users, announced.device.histogram)\n"
         "        except InvalidInputError",
         "            pass\n        except InvalidInputError",
         ("test_a_batch_whose_noise_is_not_covered_is_not_opened",),

@@ -12,7 +12,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
 from discreet.privacy.accounting.routes import Route
 from discreet.privacy.costs import run_traffic, usual_batch
-from discreet.privacy.mechanisms.classes import deterministic
+from discreet.privacy.mechanisms.histogram import deterministic
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 SHUFFLE = Shuffle(epsilon=1, delta=1e-6, mechanism="bits")
@@ -59,7 +59,7 @@ def test_a_paper_is_compared_with_itself_not_with_another(trust, schedule):
 @pytest.mark.core
 def test_report_of_shuffle_by_classes():
     report = calibrate(Shuffle(epsilon=1, delta=1e-6), SHAPE, users=20_000)
-    assert report.mechanism == "classes"
+    assert report.mechanism == "histogram"
     assert (report.messages_per_user, report.bytes_per_user) == (22, 22 * 52)
     assert report.noise_std["transitions"] == pytest.approx(19.84, rel=1e-3)
     assert report.noise_std["rewards"] == pytest.approx(14.03, rel=1e-3)
@@ -77,7 +77,7 @@ def test_report_of_shuffle_by_classes():
     )
     assert asked.derived == ()
     assert asked.noise_std["visits"] == asked.noise_std["transitions"] > 19.9
-    assert asked.noise_cells["classes"] == 17
+    assert asked.noise_cells["histogram"] == 17
 
 
 def test_a_whole_run_costs_more_than_its_last_batch():

@@ -10,7 +10,7 @@ from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.auditing.roster import entries
 from discreet.privacy.ledger import Budget, Cost, Ledger
-from discreet.privacy.plans import CountsPlan, ReportPlan
+from discreet.privacy.plans import CountsMechanism, ReportMechanism
 
 USERS, LATE = 70_000, 4_464
 """The late ones come after the first 65,536."""
@@ -76,9 +76,9 @@ def of_reports(plan, late):
 
 def ways(plan):
     yield of_simulated_users
-    if isinstance(plan, CountsPlan):
+    if isinstance(plan, CountsMechanism):
         yield of_counts
-    if isinstance(plan, ReportPlan):
+    if isinstance(plan, ReportMechanism):
         yield of_reports
 
 

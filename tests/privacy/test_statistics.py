@@ -177,11 +177,11 @@ def test_last_transitions_are_asked_for_with_a_truth_value(wrong):
         TRUSTS["gaussian"].calibrate(MDP.shape, last_transitions=wrong)
 
 
-@pytest.mark.parametrize("mechanism", ["classes", "gaussian", "none"])
+@pytest.mark.parametrize("mechanism", ["histogram", "gaussian", "none"])
 def test_centred_sums_become_plain_sums_with_their_noise(mechanism):
     """The sums of r that a learner reads are right, and spread as their variance says."""
     trust = {
-        "classes": discreet.Shuffle(1, 1e-6),
+        "histogram": discreet.Shuffle(1, 1e-6),
         "gaussian": discreet.Central(1, 1e-6),
         "none": discreet.NoPrivacy(),
     }[mechanism]

@@ -271,7 +271,7 @@ def test_p06_a_copied_envelope_counts_once_and_stops_nobody(tmp_path, caplog):
         assert analyser.step() == "waiting"
         one = manifests.read(client.manifest(), running.of)
         passes = iter(running.passes)
-        cells = [(0,) * c.messages for c in one.device.classes]  # every envelope holds cell 0
+        cells = [(0,) * c.messages for c in one.device.histogram]  # every envelope holds cell 0
         first, second = (seal(cells, one, next(passes)) for _ in range(2))
         for whole in (first, second[:-52] + first[-52:]):
             client.send(whole)
@@ -283,7 +283,7 @@ def test_p06_a_copied_envelope_counts_once_and_stops_nobody(tmp_path, caplog):
         analyser.close()
     assert "1 envelopes were copies" in caplog.text
     last = len(one.sizes) - 1
-    blank = one.device.classes[last].cells
+    blank = one.device.histogram[last].cells
     tally = {cell: times for place, cell, times in told[0].tolist() if place == last}
     assert tally[blank] == 1 and sum(tally.values()) == one.manifest.users * one.sizes[last]
 

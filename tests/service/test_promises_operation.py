@@ -342,7 +342,7 @@ def test_p19_a_report_of_version_1_opens_for_ever():
     assert found.digest == hashlib.sha256(bytes(range(32))).digest()
     assert found.manifest == one.hash
     first = 0
-    for place, c in enumerate(one.device.classes):
+    for place, c in enumerate(one.device.histogram):
         part = found.body[52 * first : 52 * (first + c.messages)]
         cells = open_cells(part, batch_key(0), one.hash, place, c.cells)
         assert cells.tolist() == [(3 * place + j) % (c.cells + 1) for j in range(c.messages)]

@@ -178,10 +178,10 @@ def test_p12_a_manifest_that_states_other_noise_is_refused_by_everybody(tmp_path
 def test_p12_a_shuffler_checks_what_a_batch_really_adds():
     """Too little noise in the classes themselves would be found, too."""
     one = announced(OF)
-    noise.check(OF, 3, one.device.classes)
+    noise.check(OF, 3, one.device.histogram)
     for weak in (
-        [c._replace(noise=max(1, c.noise // 2)) for c in one.device.classes],
-        [c._replace(weight=c.weight * 9 // 10) for c in one.device.classes],
+        [c._replace(noise=max(1, c.noise // 2)) for c in one.device.histogram],
+        [c._replace(weight=c.weight * 9 // 10) for c in one.device.histogram],
     ):
         with pytest.raises(InvalidInputError, match="Expected noise of mean"):
             noise.check(OF, 3, weak)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.privacy.plans import CountsPlan, ReportPlan
+from discreet.privacy.plans import CountsMechanism, ReportMechanism
 from discreet.study import check
 
 SIZE = {"states": 3, "actions": 2, "horizon": 3, "episodes": 60, "start_states": [0]}
@@ -34,9 +34,9 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 @pytest.mark.parametrize(
     ("trust", "kinds"),
     [
-        (discreet.Central(1), (CountsPlan,)),
-        (discreet.Local(1, mechanism="laplace"), (CountsPlan, ReportPlan)),
-        (discreet.Local(1, mechanism="one-step"), (ReportPlan,)),
+        (discreet.Central(1), (CountsMechanism,)),
+        (discreet.Local(1, mechanism="laplace"), (CountsMechanism, ReportMechanism)),
+        (discreet.Local(1, mechanism="one-step"), (ReportMechanism,)),
     ],
     ids=str,
 )
@@ -47,7 +47,7 @@ def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
     watched = study._course.learner.plan
     assert watched is not plan and type(watched) is type(plan)
     assert all(isinstance(watched, kind) for kind in kinds)
-    assert isinstance(watched, CountsPlan) == (CountsPlan in kinds)
+    assert isinstance(watched, CountsMechanism) == (CountsMechanism in kinds)
 
 
 @pytest.mark.parametrize("trust", [discreet.Central(1), discreet.Local(1)], ids=str)

@@ -63,7 +63,7 @@ from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_le
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
-from discreet.privacy.vectors import VectorPlan, vector_stream
+from discreet.privacy.vectors import VectorMechanism, vector_stream
 
 Feedback = Literal["full", "bandit"]
 
@@ -159,7 +159,7 @@ def printed_epsilon(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LayeredPlan:
+class LayeredMechanism:
     """A calibrated release after every episode of an adversarial learner.
 
     Attributes:
@@ -235,12 +235,12 @@ class LayeredPlan:
         """Private losses are rounded to units."""
         return self.noise is not None and not self.public_losses
 
-    def streams(self) -> list[VectorPlan]:
+    def streams(self) -> list[VectorMechanism]:
         """The streams behind it: counts, and streamed losses in units of their own."""
         if self.noise is None:
             return []
         plan = partial(
-            VectorPlan,
+            VectorMechanism,
             episodes=self.episodes,
             mechanism=self.mechanism,
             guarantee=self.guarantee,
@@ -263,7 +263,7 @@ class LayeredPlan:
 class LayeredNoise:
     """The noise of one running stream, in blocks padded like the learner's arrays."""
 
-    def __init__(self, plan: LayeredPlan, sampler: Sampler) -> None:
+    def __init__(self, plan: LayeredMechanism, sampler: Sampler) -> None:
         self.plan, self._sampler = plan, sampler
         self._releases = [stream.open(sampler) for stream in plan.streams()]
         self._pairs, self._triples = plan.size.real_pairs, plan.size.real_triples
@@ -307,7 +307,7 @@ def calibrate_layered(
     loss_share: float = 1 / 3,
     centred_losses: bool = False,
     padded_losses: bool = False,
-) -> LayeredPlan:
+) -> LayeredMechanism:
     """Noise on counts and losses that delivers the trust model's promise.
 
     Args:
@@ -324,7 +324,7 @@ def calibrate_layered(
     _validate.count(2, episodes=episodes)
     _check_share(loss_share)
     check_trust_model(trust)
-    plan = LayeredPlan(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
+    plan = LayeredMechanism(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
     if not isinstance(trust, PrivateTrust):
         return plan
     name = _additive_name(trust)

@@ -8,7 +8,7 @@ from discreet._jit import kernel
 from discreet._seeds import RunSeeds
 from discreet._types import FloatArray, IntArray
 from discreet.adversarial.layered import LayeredMDP
-from discreet.adversarial.mechanism import LayeredPlan
+from discreet.adversarial.mechanism import LayeredMechanism
 from discreet.adversarial.noise import LOSS_UNITS
 from discreet.privacy.sampling.samplers import SimulationSampler
 
@@ -122,7 +122,7 @@ class SimulatedLayers:
     """
 
     def __init__(
-        self, mdp: LayeredMDP, plan: LayeredPlan, seeds: RunSeeds, *, centred: bool = False
+        self, mdp: LayeredMDP, plan: LayeredMechanism, seeds: RunSeeds, *, centred: bool = False
     ) -> None:
 
         self._mdp, self._plan = mdp, plan

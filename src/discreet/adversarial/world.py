@@ -18,7 +18,12 @@ from discreet.adversarial.losses import (
     stochastic_losses,
     switching_losses,
 )
-from discreet.adversarial.mechanism import Feedback, LayeredPlan, LayeredSize, calibrate_layered
+from discreet.adversarial.mechanism import (
+    Feedback,
+    LayeredMechanism,
+    LayeredSize,
+    calibrate_layered,
+)
 from discreet.adversarial.occupancy import Boxes
 from discreet.adversarial.users import LayeredCounters, LayeredUsers, SimulatedLayers
 from discreet.errors import InvalidInputError
@@ -218,7 +223,7 @@ class World:
 
     mdp: LayeredMDP
     losses: LossSequence
-    plan: LayeredPlan
+    plan: LayeredMechanism
     seeds: RunSeeds
     error_scale: float = 1.0
     centred: bool = False

@@ -7,10 +7,10 @@ its JavaScript twin is in ``web/device.js`` and makes the same bytes from the sa
 from collections.abc import Callable
 
 from discreet.device.base import Device, Report
-from discreet.device.classes import ClassesDevice, cell_from_bytes, cell_to_bytes
 from discreet.device.description import bad
 from discreet.device.draws import ByteDraws, Draws
 from discreet.device.errors import DeviceError
+from discreet.device.histogram import HistogramDevice, cell_from_bytes, cell_to_bytes
 from discreet.device.layout import MessageClass
 from discreet.device.local import FlipDevice, OneStepDevice
 from discreet.device.split import SplitDevice
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _ENCODERS: dict[str, Callable[[object], Device]] = {
-    device.name: device for device in (ClassesDevice, OneStepDevice, FlipDevice, SplitDevice)
+    device.name: device for device in (HistogramDevice, OneStepDevice, FlipDevice, SplitDevice)
 }
 
 

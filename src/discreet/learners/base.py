@@ -16,7 +16,7 @@ from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
 
 Chosen_co = TypeVar("Chosen_co", bound=Settings, covariant=True)
@@ -71,7 +71,7 @@ class BatchLearner(ABC):
     settings_type: ClassVar[type[Settings] | None] = None
     """What may be set, where that is declared."""
 
-    def __init__(self, problem: Problem, plan: BatchPlan, rng: np.random.Generator) -> None:
+    def __init__(self, problem: Problem, plan: BatchMechanism, rng: np.random.Generator) -> None:
         self.problem = problem
         self.plan = plan
         self.rng = rng
@@ -131,7 +131,7 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
     centred: ClassVar[bool] = True
 
     def __init__(
-        self, problem: Problem, plan: BatchPlan, rng: np.random.Generator, **settings: object
+        self, problem: Problem, plan: BatchMechanism, rng: np.random.Generator, **settings: object
     ) -> None:
         super().__init__(problem, plan, rng)
         self.chosen = cast("Chosen_co", self.settings_type.choose(settings, learner=self.name))
@@ -169,7 +169,7 @@ class StreamLearner(ABC):
     def __init__(
         self,
         problem: Problem,
-        plan: StreamPlan,
+        plan: ContinualMechanism,
         rng: np.random.Generator,
         settings: StreamSettings,
     ) -> None:

@@ -35,7 +35,7 @@ from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
@@ -68,7 +68,7 @@ class ExploredModel:
         start: BoolArray,
         visit_variance: float,
     ) -> None:
-        """One batch of users who played ``policy``; ``visit_variance``: see `BatchPlan`."""
+        """One batch of users who played ``policy``; ``visit_variance``: see `BatchMechanism`."""
         where = np.nonzero(counts.support)
         flow, visits = released_flow(counts, start, policy.probabilities[where])
         rewards = np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits
@@ -121,7 +121,7 @@ class ExploredModel:
         return cls(**{name: np.array(values, np.float64) for name, values in data.items()})
 
 
-def exploration_users(problem: Problem, plan: BatchPlan) -> int:
+def exploration_users(problem: Problem, plan: BatchMechanism) -> int:
     """How many users explore: the n that minimises n + (K - n)·min(1, sd(n)), at most K/2.
 
     sd(n) is the standard deviation of a mean reward that n/(S·A) visits and the noise of a release

@@ -64,7 +64,7 @@ from discreet.learners.continual import (
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.plans import StreamPlan
+from discreet.privacy.plans import ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -219,7 +219,7 @@ class LdpObi(StreamLearner):
         return np.zeros((1, *self.problem.shape.visits))
 
 
-def _law_of(plan: StreamPlan) -> tuple[SummedNoise, int] | None:
+def _law_of(plan: ContinualMechanism) -> tuple[SummedNoise, int] | None:
     """The law of one user's noise and how often it is drawn for a counter, if noise is added."""
     noise = getattr(plan, "noise", None)
     law, copies = getattr(noise, "law", None), getattr(noise, "copies", None)

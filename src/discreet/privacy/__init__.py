@@ -18,7 +18,7 @@ _WHERE = {
     "LayeredSize": "discreet.adversarial.mechanism",
     "Ledger": "discreet.privacy.ledger",
     "Local": "discreet.privacy.trust",
-    "Mechanism": "discreet.privacy.mechanisms.registry",
+    "MechanismSpec": "discreet.privacy.mechanisms.registry",
     "NoPrivacy": "discreet.privacy.trust",
     "PrivateCounts": "discreet.privacy.statistics",
     "PrivateTrust": "discreet.privacy.trust",

@@ -1,4 +1,4 @@
-from discreet.adversarial.mechanism import LayeredPlan as LayeredPlan
+from discreet.adversarial.mechanism import LayeredMechanism as LayeredMechanism
 from discreet.adversarial.mechanism import LayeredSize as LayeredSize
 from discreet.adversarial.mechanism import calibrate_layered as calibrate_layered
 from discreet.privacy import accounting as accounting
@@ -18,15 +18,14 @@ from discreet.privacy.costs import calibrate as calibrate
 from discreet.privacy.guarantee import Guarantee as Guarantee
 from discreet.privacy.ledger import Budget as Budget
 from discreet.privacy.ledger import Ledger as Ledger
-from discreet.privacy.mechanisms.registry import Mechanism as Mechanism
 from discreet.privacy.mechanisms.registry import load_encoder as load_encoder
 from discreet.privacy.mechanisms.registry import register as register
-from discreet.privacy.plans import BatchPlan as BatchPlan
-from discreet.privacy.plans import CountsPlan as CountsPlan
+from discreet.privacy.plans import BatchMechanism as BatchMechanism
+from discreet.privacy.plans import ContinualMechanism as ContinualMechanism
+from discreet.privacy.plans import ContinualReportMechanism as ContinualReportMechanism
+from discreet.privacy.plans import CountsMechanism as CountsMechanism
 from discreet.privacy.plans import Encoder as Encoder
-from discreet.privacy.plans import ReportPlan as ReportPlan
-from discreet.privacy.plans import ReportStreamPlan as ReportStreamPlan
-from discreet.privacy.plans import StreamPlan as StreamPlan
+from discreet.privacy.plans import ReportMechanism as ReportMechanism
 from discreet.privacy.plans import Traffic as Traffic
 from discreet.privacy.plans import with_counts as with_counts
 from discreet.privacy.plans import with_reports as with_reports
@@ -45,6 +44,6 @@ from discreet.privacy.trust import PrivateTrust as PrivateTrust
 from discreet.privacy.trust import Shuffle as Shuffle
 from discreet.privacy.trust import TrustModel as TrustModel
 from discreet.privacy.trust import make_trust as make_trust
-from discreet.privacy.vectors import VectorPlan as VectorPlan
+from discreet.privacy.vectors import VectorMechanism as VectorMechanism
 from discreet.privacy.vectors import round_to_bits as round_to_bits
 from discreet.privacy.vectors import vector_stream as vector_stream

@@ -15,12 +15,17 @@ from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.derived import Implied, concentrated, implied
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms.registry import Schedule
-from discreet.privacy.plans import BatchPlan, ReportStreamPlan, StreamPlan, Traffic
+from discreet.privacy.plans import (
+    BatchMechanism,
+    ContinualMechanism,
+    ContinualReportMechanism,
+    Traffic,
+)
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model, worst_noise
 
 if TYPE_CHECKING:
-    from discreet.privacy.mechanisms.classes import ClassesBatch
+    from discreet.privacy.mechanisms.histogram import HistogramBatch
     from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 
 
@@ -170,7 +175,7 @@ class _Request:
     users: int
     stationary: bool
 
-    def plan(self, trust: TrustModel) -> BatchPlan | StreamPlan:
+    def plan(self, trust: TrustModel) -> BatchMechanism | ContinualMechanism:
         """The calibrated release."""
         if self.schedule == "continual":
             return trust.calibrate(
@@ -196,9 +201,9 @@ class _Request:
 
 def usual_batch(
     trust: TrustModel, shape: Shape, statistics: tuple[str, ...] | None = None
-) -> BatchPlan:
+) -> BatchMechanism:
     """The plan of a batch as learners ask for it; ``statistics`` as in `calibrate`."""
-    if trust.resolve("batch") == "classes":
+    if trust.resolve("batch") == "histogram":
         asked = statistics or ("transitions", "rewards")
         return trust.calibrate(shape, statistics=asked, last_transitions=False)
     return trust.calibrate(shape, statistics=statistics or STATISTICS)
@@ -217,30 +222,30 @@ def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | No
     return found
 
 
-def _traffic(plan: BatchPlan | StreamPlan, users: int) -> Traffic | None:
-    if isinstance(plan, BatchPlan):
+def _traffic(plan: BatchMechanism | ContinualMechanism, users: int) -> Traffic | None:
+    if isinstance(plan, BatchMechanism):
         return _batch_traffic(plan, users)
-    return plan.encoder().traffic if isinstance(plan, ReportStreamPlan) else None
+    return plan.encoder().traffic if isinstance(plan, ContinualReportMechanism) else None
 
 
-def _noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
+def _noise(plan: BatchMechanism | ContinualMechanism, users: int) -> dict[str, float]:
     """Of what is released, and of what a release tells besides."""
     found = worst_noise(plan, users)
-    if isinstance(plan, BatchPlan):
+    if isinstance(plan, BatchMechanism):
         stated = plan.noise_variance(users)
         found |= {n: math.sqrt(stated[n]) for n in STATISTICS if n in stated and n not in found}
     return found
 
 
-def _batch_traffic(plan: BatchPlan, users: int) -> Traffic | None:
+def _batch_traffic(plan: BatchMechanism, users: int) -> Traffic | None:
     """What a user sends; through a shuffler while a deterministic policy is played."""
-    from discreet.privacy.mechanisms.classes import deterministic
+    from discreet.privacy.mechanisms.histogram import deterministic
 
     support = deterministic(plan.shape) if plan.guarantee.notion == "SDP" else None
     return plan.traffic(users, support=support)
 
 
-def run_traffic(plan: BatchPlan, batches: Sequence[int]) -> dict[str, float] | None:
+def run_traffic(plan: BatchMechanism, batches: Sequence[int]) -> dict[str, float] | None:
     """What the users of a whole run send, batch after batch; None if they send nothing encoded.
 
     A user takes part in one batch. Noise is shared by those of a batch, so small ones are dear.
@@ -268,13 +273,15 @@ def run_traffic(plan: BatchPlan, batches: Sequence[int]) -> dict[str, float] | N
     }
 
 
-def _noise_of_one(plan: BatchPlan | StreamPlan) -> dict[str, float] | None:
+def _noise_of_one(plan: BatchMechanism | ContinualMechanism) -> dict[str, float] | None:
     if plan.guarantee.notion != "LDP":
         return None
     return {name: math.sqrt(variance) for name, variance in plan.noise_variance(1).items()}
 
 
-def _shuffle_facts(trust: TrustModel, plan: BatchPlan | StreamPlan, users: int) -> JsonObject:
+def _shuffle_facts(
+    trust: TrustModel, plan: BatchMechanism | ContinualMechanism, users: int
+) -> JsonObject:
     """The noise of every user, and what other messages with the same bits would betray."""
     from discreet.privacy.errata import (
         integer_messages_delta,
@@ -284,8 +291,8 @@ def _shuffle_facts(trust: TrustModel, plan: BatchPlan | StreamPlan, users: int) 
 
     if not isinstance(trust, Shuffle):
         return {}
-    if plan.mechanism == "classes":
-        return _classes_facts(cast("ClassesBatch", plan), users)
+    if plan.mechanism == "histogram":
+        return _classes_facts(cast("HistogramBatch", plan), users)
     each = cast("ShuffleBatch", plan).bits(users)
     split = trust.paper != "000"
     printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta, split=split).bits(users)
@@ -302,16 +309,16 @@ def _shuffle_facts(trust: TrustModel, plan: BatchPlan | StreamPlan, users: int) 
     }
 
 
-def _classes_facts(plan: "ClassesBatch", users: int) -> JsonObject:
+def _classes_facts(plan: "HistogramBatch", users: int) -> JsonObject:
     """The noise cells of every user, and who sees what."""
     from discreet.device.draws import WORD
-    from discreet.privacy.mechanisms.classes import PARTIES, deterministic
+    from discreet.privacy.mechanisms.histogram import PARTIES, deterministic
 
     classes = plan.classes(users, deterministic(plan.shape))
     widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
     return {
         "noise_cells": {
-            "classes": len(classes),
+            "histogram": len(classes),
             "mean_per_cell": float(plan.intensity(users)),
             "lambda": str(plan.intensity(users)),
             "of": {
@@ -323,8 +330,8 @@ def _classes_facts(plan: "ClassesBatch", users: int) -> JsonObject:
     }
 
 
-def _accountings(plan: BatchPlan | StreamPlan, users: int) -> list[dict[str, Any]]:
-    if isinstance(plan, StreamPlan):
+def _accountings(plan: BatchMechanism | ContinualMechanism, users: int) -> list[dict[str, Any]]:
+    if isinstance(plan, ContinualMechanism):
         return []
     from discreet.privacy.accounting.routes import cross_check
 

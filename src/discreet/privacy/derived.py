@@ -22,7 +22,7 @@ from discreet.privacy.mechanisms._laws import GaussianLaw
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import Reach
 
 _BILLBOARD = "what all other users receive is computed from this release (billboard lemma)"
@@ -54,12 +54,12 @@ def implied(guarantee: Guarantee) -> tuple[Implied, ...]:
     return (Implied(joint, _BILLBOARD),)
 
 
-def concentrated(plan: BatchPlan | StreamPlan) -> float | None:
+def concentrated(plan: BatchMechanism | ContinualMechanism) -> float | None:
     """The rho of zero-concentrated privacy that a plan with Gaussian noise delivers, else None."""
     if isinstance(plan, AdditiveBatch) and isinstance(plan.law, GaussianLaw):
         return float(plan.reach.l2**2 / (2 * plan.law.sigma**2))
     noise = getattr(plan, "noise", None)
-    if noise is None or not isinstance(plan, StreamPlan):
+    if noise is None or not isinstance(plan, ContinualMechanism):
         return None
     reach = Reach.of(plan.shape, plan.statistics, stationary=plan.stationary)
     return _of_stream(noise, reach)

@@ -101,11 +101,11 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BatchPlan(ABC):
+class BatchMechanism(ABC):
     """A calibrated one-shot release, used once per batch of distinct users.
 
-    Where a batch comes from is a capability: a `CountsPlan` releases raw counts, a `ReportPlan` has
-    an encoder for devices and releases what they sent; a plan can be both.
+    Where a batch comes from is a capability: a `CountsMechanism` releases raw counts, a
+    `ReportMechanism` has an encoder for devices and releases what they sent; it can be both.
 
     Attributes:
         centred: rewards are released as sums of r - 1/2 (see `PrivateCounts`).
@@ -173,7 +173,7 @@ class BatchSize(NamedTuple):
             )
 
 
-class DesignedBatch(BatchPlan):
+class DesignedBatch(BatchMechanism):
     """A batch whose mechanism says which fields deliver the trust model's promise."""
 
     name: ClassVar[str]
@@ -204,7 +204,7 @@ class DesignedBatch(BatchPlan):
         """The fields that a mechanism adds: its guarantee, what it draws, what it leaves out."""
 
 
-class CountsPlan(BatchPlan):
+class CountsMechanism(BatchMechanism):
     """A batch that can be released from its raw counts."""
 
     @abstractmethod
@@ -221,7 +221,7 @@ class CountsPlan(BatchPlan):
         return self.release(draw(users), sampler=sampler, support=support)
 
 
-class ReportPlan(BatchPlan):
+class ReportMechanism(BatchMechanism):
     """A batch whose users encode their episodes on their own devices (local and shuffle)."""
 
     @abstractmethod
@@ -280,13 +280,13 @@ def _table(reports: object) -> IntArray:
         ) from None
 
 
-def with_counts(plan: BatchPlan) -> CountsPlan:
+def with_counts(plan: BatchMechanism) -> CountsMechanism:
     """The plan, if it releases raw counts.
 
     Raises:
         UnsupportedError: its users report different things, which their sums do not determine.
     """
-    if isinstance(plan, CountsPlan):
+    if isinstance(plan, CountsMechanism):
         return plan
     raise UnsupportedError(
         f"A batch of the mechanism {plan.mechanism!r} cannot be made from the counts of all its "
@@ -306,10 +306,10 @@ class Timed:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StreamPlan(Timed, ABC):
+class ContinualMechanism(Timed, ABC):
     """A calibrated continual release: cumulative statistics after every one of ``episodes``.
 
-    Users of a `ReportStreamPlan` encode on their own devices.
+    Users of a `ContinualReportMechanism` encode on their own devices.
     """
 
     shape: Shape
@@ -387,7 +387,7 @@ class StreamSize(NamedTuple):
     stationary: bool
 
 
-class ReportStreamPlan(StreamPlan):
+class ContinualReportMechanism(ContinualMechanism):
     """A stream whose users encode on their own devices (local)."""
 
     @abstractmethod
@@ -400,16 +400,18 @@ class ReportStreamPlan(StreamPlan):
 
 
 @overload
-def with_reports(plan: BatchPlan) -> ReportPlan: ...
+def with_reports(plan: BatchMechanism) -> ReportMechanism: ...
 @overload
-def with_reports(plan: StreamPlan) -> ReportStreamPlan: ...
-def with_reports(plan: BatchPlan | StreamPlan) -> ReportPlan | ReportStreamPlan:
+def with_reports(plan: ContinualMechanism) -> ContinualReportMechanism: ...
+def with_reports(
+    plan: BatchMechanism | ContinualMechanism,
+) -> ReportMechanism | ContinualReportMechanism:
     """The plan, if its users encode on their own devices.
 
     Raises:
         UnsupportedError: it has no encoder.
     """
-    if isinstance(plan, ReportPlan | ReportStreamPlan):
+    if isinstance(plan, ReportMechanism | ContinualReportMechanism):
         return plan
     raise UnsupportedError(
         f"The mechanism {plan.mechanism!r} takes raw counts, not reports, and has no encoder: its "
@@ -423,7 +425,7 @@ NoiseOf = Callable[[str, int], IntArray]
 
 
 def noisy_batch(
-    plan: BatchPlan,
+    plan: BatchMechanism,
     counts: Counts,
     draw: NoiseOf,
     *,
@@ -451,7 +453,7 @@ HALF = Debias(scale=0.5)
 
 
 def _centred_batch(
-    plan: BatchPlan, counts: Counts, draw: NoiseOf, mask: BoolArray, secure: bool
+    plan: BatchMechanism, counts: Counts, draw: NoiseOf, mask: BoolArray, secure: bool
 ) -> PrivateCounts:
     """As `noisy_batch`, in half units; rows without transitions carry no noise either."""
     raw = half_units(
@@ -468,7 +470,7 @@ def _centred_batch(
 
 
 def randomised_batch(
-    plan: BatchPlan,
+    plan: BatchMechanism,
     counts: Counts,
     randomise: Callable[[str, IntArray], IntArray],
     *,
@@ -490,7 +492,7 @@ def randomised_batch(
 
 
 def batch_release(
-    plan: BatchPlan,
+    plan: BatchMechanism,
     released: Mapping[str, IntArray],
     users: int,
     support: BoolArray,
@@ -520,7 +522,9 @@ def batch_release(
     )
 
 
-def unflatten(values: FloatArray, plan: StreamPlan, episode: int, *, secure: bool) -> PrivateCounts:
+def unflatten(
+    values: FloatArray, plan: ContinualMechanism, episode: int, *, secure: bool
+) -> PrivateCounts:
     """Cumulative private statistics from a vector laid out as `flatten` does."""
     steps = 1 if plan.stationary else plan.shape.horizon
     parts = split(values, plan.shape, plan.statistics, steps=steps)

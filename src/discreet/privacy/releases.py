@@ -9,7 +9,7 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.plans import StreamPlan, unflatten
+from discreet.privacy.plans import ContinualMechanism, unflatten
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, check_counts
 
@@ -53,7 +53,7 @@ class StreamBlock:
 class StreamRelease(ABC):
     """One running stream. Compiled learners take noise in blocks; `add` is the plain interface."""
 
-    plan: StreamPlan
+    plan: ContinualMechanism
     sampler: Sampler
     episode: int = field(default=0, init=False)
     _way: str | None = field(default=None, init=False, repr=False)

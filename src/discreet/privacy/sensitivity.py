@@ -116,7 +116,7 @@ class Reach:
 
 
 class Form(NamedTuple):
-    """In which form a batch of statistics is released; see `BatchPlan`."""
+    """In which form a batch of statistics is released; see `BatchMechanism`."""
 
     centred: bool = False
     last_transitions: bool = True

@@ -16,13 +16,13 @@ from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
 from discreet.privacy.mechanisms.registry import Schedule, mechanisms
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import STATISTICS
 
-_Plan = TypeVar("_Plan", bound=BatchPlan | StreamPlan)
+_Plan = TypeVar("_Plan", bound=BatchMechanism | ContinualMechanism)
 
 
-def worst_noise(plan: BatchPlan | StreamPlan, users: int) -> dict[str, float]:
+def worst_noise(plan: BatchMechanism | ContinualMechanism, users: int) -> dict[str, float]:
     """Standard deviation of the noise by statistic; of streams at the worst time."""
     variances = [plan.noise_variance(time) for time in _times(plan, users)]
     return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
@@ -35,8 +35,8 @@ def least_noise(plans: Sequence[_Plan], users: int) -> _Plan:
     return min(plans, key=lambda plan: max(worst_noise(plan, users).values()))
 
 
-def _times(plan: BatchPlan | StreamPlan, users: int) -> Iterable[int]:
-    if isinstance(plan, BatchPlan):
+def _times(plan: BatchMechanism | ContinualMechanism, users: int) -> Iterable[int]:
+    if isinstance(plan, BatchMechanism):
         return [users]
     from discreet.privacy.mechanisms.toeplitz import ToeplitzStream  # brings scipy along
 
@@ -85,7 +85,7 @@ class TrustModel:
         schedule: Literal["batch"] = "batch",
         statistics: tuple[str, ...] = ...,
         last_transitions: bool = ...,
-    ) -> BatchPlan: ...
+    ) -> BatchMechanism: ...
 
     @overload
     def calibrate(
@@ -96,7 +96,7 @@ class TrustModel:
         statistics: tuple[str, ...] = ...,
         episodes: int,
         stationary: bool = ...,
-    ) -> StreamPlan: ...
+    ) -> ContinualMechanism: ...
 
     def calibrate(
         self,
@@ -107,7 +107,7 @@ class TrustModel:
         episodes: int | None = None,
         stationary: bool = False,
         last_transitions: bool = True,
-    ) -> BatchPlan | StreamPlan:
+    ) -> BatchMechanism | ContinualMechanism:
         """Noise for this problem size that delivers this guarantee.
 
         With ``mechanism="auto"`` every one of `candidates` is calibrated and the one with the least
@@ -122,7 +122,7 @@ class TrustModel:
             stationary: counters pooled over steps before the release (streams only).
             last_transitions: whether transitions of the last step are needed (batches only): they
                 teach nothing unless steps are pooled, and a mechanism that can leave them out adds
-                less noise. What the plan does is `BatchPlan.last_transitions`.
+                less noise. What the plan does is `BatchMechanism.last_transitions`.
         """
         check_shape(shape)
         _validate.truth(stationary=stationary, last_transitions=last_transitions)
@@ -172,9 +172,9 @@ class TrustModel:
 
 def _possible(
     choices: list[tuple[TrustModel, Schedule]], shape: Shape, options: dict[str, Any]
-) -> list[BatchPlan | StreamPlan]:
+) -> list[BatchMechanism | ContinualMechanism]:
     """The plans of all candidates that can be calibrated; if none can, the first one says why."""
-    plans: list[BatchPlan | StreamPlan] = []
+    plans: list[BatchMechanism | ContinualMechanism] = []
     refused = None
     for trust, schedule in choices:
         try:
@@ -189,7 +189,7 @@ def _possible(
     return plans
 
 
-def _check_name(name: str, plan: BatchPlan | StreamPlan) -> None:
+def _check_name(name: str, plan: BatchMechanism | ContinualMechanism) -> None:
     """What a plan calls itself stands in results and tables: it has to be what was asked for."""
     if plan.mechanism != name:
         raise InvalidInputError(

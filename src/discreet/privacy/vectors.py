@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VectorPlan:
+class VectorMechanism:
     """A calibrated stream of named vectors.
 
     Attributes:
@@ -72,7 +72,7 @@ class VectorPlan:
 class VectorRelease:
     """One running stream of named vectors."""
 
-    def __init__(self, plan: VectorPlan, sampler: Sampler) -> None:
+    def __init__(self, plan: VectorMechanism, sampler: Sampler) -> None:
         self.plan = plan
         self.sampler = sampler
         self._run = plan.noise.start(plan.cells, sampler)
@@ -113,7 +113,7 @@ def _check_reach(user: IntArray, reach: Reach) -> None:
 
 def vector_stream(
     trust: "PrivateTrust", sizes: Mapping[str, int], reach: Reach, *, episodes: int
-) -> VectorPlan:
+) -> VectorMechanism:
     """Noise for vectors of which one user moves at most ``reach``.
 
     Args:
@@ -135,7 +135,7 @@ def vector_stream(
             f"use 'laplace' or 'gaussian'."
         )
     noise, guarantee = kind.design(trust, reach, episodes)
-    return VectorPlan(
+    return VectorMechanism(
         sizes=dict(sizes),
         episodes=episodes,
         mechanism=name,

@@ -16,7 +16,7 @@ from discreet import _validate
 from discreet._files import write_atomically
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.certificates.document import Certificate, certify
-from discreet.privacy.mechanisms.classes import ClassesBatch
+from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.trust import Shuffle
 from discreet.service import configs
 from discreet.service.analyser.analyser import check_study
@@ -128,7 +128,7 @@ def _founded(
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
     """The charter of a study that has begun."""
     plan = study.plan
-    if not isinstance(plan, ClassesBatch):
+    if not isinstance(plan, HistogramBatch):
         raise UnsupportedError(
             "A service needs shuffle by classes in batches: Shuffle(..., mechanism='classes') and "
             "a learner such as 'flow-ucb'."
@@ -163,7 +163,7 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
     )
 
 
-def _certificate(plan: ClassesBatch) -> Certificate:
+def _certificate(plan: HistogramBatch) -> Certificate:
     """That the plan's noise keeps its delta: that, and not the least delta, is what is promised."""
     certificate: Certificate = certify(plan, check=False)
     if not certificate.holds:

@@ -32,7 +32,7 @@ from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.mechanisms.stored_tree import StoredTree
-from discreet.privacy.plans import BatchPlan, CountsPlan, ReportPlan
+from discreet.privacy.plans import BatchMechanism, CountsMechanism, ReportMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study.drivers import BatchCourse, StreamCourse
@@ -85,12 +85,12 @@ class Watch:
         self.released: PrivateCounts | None = None
         self.secure: bool | None = None
 
-    def over(self, plan: BatchPlan) -> BatchPlan:
+    def over(self, plan: BatchMechanism) -> BatchMechanism:
         """The same plan, of the same class and capabilities, under watch."""
         watched = copy.copy(plan)
-        if isinstance(plan, CountsPlan):
+        if isinstance(plan, CountsMechanism):
             _replace(watched, "release", self._counts(plan.release))
-        if isinstance(plan, ReportPlan):
+        if isinstance(plan, ReportMechanism):
             _replace(watched, "release_reports", self._reports(plan.release_reports))
         return watched
 
@@ -111,7 +111,7 @@ class Watch:
         return seen
 
 
-def _replace(plan: BatchPlan, method: str, by: Callable[..., PrivateCounts]) -> None:
+def _replace(plan: BatchMechanism, method: str, by: Callable[..., PrivateCounts]) -> None:
     """In this one object; plans are frozen, and this copy of one is ours."""
     object.__setattr__(plan, method, by)
 

@@ -21,7 +21,7 @@ from discreet.learners.base import Problem
 from discreet.mdp.shape import Shape
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee, said
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.trust import TrustModel
 
 OPERATOR = (
@@ -112,11 +112,13 @@ class Prospect:
         return f"{about}; this study has {self.episodes:,}."
 
 
-def users_needed(shape: Shape, plan: BatchPlan | StreamPlan, episodes: int) -> int | None:
+def users_needed(
+    shape: Shape, plan: BatchMechanism | ContinualMechanism, episodes: int
+) -> int | None:
     """See `Prospect`; rounded up to two digits."""
 
     def enough(users: int) -> bool:
-        time = users if isinstance(plan, BatchPlan) else min(users, episodes)
+        time = users if isinstance(plan, BatchMechanism) else min(users, episodes)
         noise = plan.noise_variance(time)["rewards"]
         visits = users / (shape.states * shape.actions)
         return 0.25 / visits + noise / visits**2 <= PRECISION**2

@@ -22,10 +22,10 @@ from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms.stored_tree import MECHANISMS, Seal, StoredTree, on_disk
 from discreet.privacy.plans import (
-    BatchPlan,
+    BatchMechanism,
+    ContinualMechanism,
+    ContinualReportMechanism,
     Encoder,
-    ReportStreamPlan,
-    StreamPlan,
     unflatten,
     with_counts,
     with_reports,
@@ -57,7 +57,7 @@ class Course(ABC):
 
     @property
     @abstractmethod
-    def plan(self) -> BatchPlan | StreamPlan:
+    def plan(self) -> BatchMechanism | ContinualMechanism:
         """The calibrated release."""
 
     @property
@@ -122,7 +122,7 @@ class BatchCourse(Course):
         self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, dict(settings))
 
     @property
-    def plan(self) -> BatchPlan:
+    def plan(self) -> BatchMechanism:
         """The calibrated release of one batch."""
         return self.learner.plan
 
@@ -256,7 +256,7 @@ def check_reports_or_episodes(course: Course, data: Data, users: int) -> None:
 class _Sums:
     """Exact sums, for studies that promise nothing."""
 
-    def __init__(self, plan: StreamPlan) -> None:
+    def __init__(self, plan: ContinualMechanism) -> None:
         self.users = 0
         self._sums = np.zeros(plan.cells, np.int64)
 
@@ -303,7 +303,7 @@ class StreamCourse(Course):
         self._secure = sampler.secure
         self.running: StoredTree | _Sums | None = None
         self._reports: ReportRelease | None = None
-        if isinstance(self._plan, ReportStreamPlan):
+        if isinstance(self._plan, ContinualReportMechanism):
             self._reports = self._plan.open(sampler)
         elif trust.notion == "none":
             self.running = _Sums(self._plan)
@@ -313,7 +313,7 @@ class StreamCourse(Course):
         self._policy: Policy | None = None
 
     @property
-    def plan(self) -> StreamPlan:
+    def plan(self) -> ContinualMechanism:
         """The calibrated continual release."""
         return self._plan
 
@@ -390,12 +390,12 @@ class StreamCourse(Course):
         self._policy = None if state["policy"] is None else _policy(state["policy"])
 
 
-def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
+def _plan(problem: Problem, trust: TrustModel) -> ContinualMechanism:
     """Of central streams one whose memory may be written down, the one with the least noise."""
     options: Any = {"schedule": "continual", "episodes": problem.episodes}
     options["stationary"] = problem.stationary
     if not isinstance(trust, Central):
-        plan: StreamPlan = trust.calibrate(problem.shape, **options)
+        plan: ContinualMechanism = trust.calibrate(problem.shape, **options)
         return plan
     asked = trust.mechanism
     if asked not in ("auto", *MECHANISMS):
@@ -407,7 +407,7 @@ def _plan(problem: Problem, trust: TrustModel) -> StreamPlan:
     if trust.printed:
         possible = ["tree-laplace"]
     trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
-    plans: list[StreamPlan] = [one.calibrate(problem.shape, **options) for one in trusts]
+    plans: list[ContinualMechanism] = [one.calibrate(problem.shape, **options) for one in trusts]
     return on_disk(least_noise(plans, problem.episodes))
 
 

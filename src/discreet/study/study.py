@@ -30,7 +30,7 @@ from discreet.learners.base import Batch, Problem
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import BatchPlan, Encoder, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism, Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
@@ -221,7 +221,7 @@ class Study:
         return self._course.problem
 
     @property
-    def plan(self) -> BatchPlan | StreamPlan:
+    def plan(self) -> BatchMechanism | ContinualMechanism:
         """The calibrated release: its mechanism, its noise and its own guarantee, without data."""
         return self._course.plan
 

@@ -80,7 +80,7 @@ def test_resumes_exactly_from_its_json_state(stationary):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("mechanism", ["classes", "bits"])
+@pytest.mark.parametrize("mechanism", ["histogram", "bits"])
 @pytest.mark.parametrize(("honest", "least"), [(1.0, 2), (0.9, 2), (0.3, 4)])
 def test_no_batch_is_too_small_for_its_honest_users(mechanism, honest, least):
     trust = discreet.Shuffle(1, 1e-6, mechanism=mechanism, honest=honest)

@@ -159,7 +159,7 @@ def test_an_error_that_is_known_is_allowed_for_and_no_more():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 0.3), (1e-4, 0.05), (20, 0.05)])
-@pytest.mark.parametrize("mechanism", ["bits", "classes"])
+@pytest.mark.parametrize("mechanism", ["bits", "histogram"])
 def test_the_routes_of_a_shuffled_batch_agree_at_both_ends(mechanism, epsilon, delta):
     plan = Shuffle(epsilon, delta, mechanism=mechanism).calibrate(
         Shape(states=2, actions=2, horizon=1), statistics=("visits",)

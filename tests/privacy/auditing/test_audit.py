@@ -39,7 +39,7 @@ def test_exact_promises_hold_and_are_not_wasteful(entry):
         "local/one-step",
         "local/split",
         "shuffle/bits",
-        "shuffle/classes",
+        "shuffle/histogram",
     ],
 )
 def test_mechanisms_are_fit_for_use(name):

@@ -17,7 +17,7 @@ from discreet.privacy.auditing.paths.batches import REPORTS, batch_path, honest_
 from discreet.privacy.auditing.paths.path import Path
 
 TINY = Shape(states=1, actions=2, horizon=1)
-EASY = Shuffle(epsilon=3, delta=1e-3, mechanism="classes")
+EASY = Shuffle(epsilon=3, delta=1e-3, mechanism="histogram")
 
 
 def thrown_delta(balls, out, into, epsilon):
@@ -76,7 +76,7 @@ def test_release_and_reports_are_one_multinomial():
 
 
 def test_only_the_honest_hide_anybody():
-    plan, _ = view_of(trust=Shuffle(epsilon=3, delta=1e-3, mechanism="classes", honest=0.5))
+    plan, _ = view_of(trust=Shuffle(epsilon=3, delta=1e-3, mechanism="histogram", honest=0.5))
     view = read(honest_path(plan, 1, 2))
     assert view.groups[0].draws == plan.trials(2)[0].trials
     assert 1.5 < view.epsilon(1e-3) <= 3.0

@@ -6,7 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from discreet.adversarial.mechanism import LayeredNoise, LayeredPlan, LayeredSize, calibrate_layered
+from discreet.adversarial.mechanism import (
+    LayeredMechanism,
+    LayeredNoise,
+    LayeredSize,
+    calibrate_layered,
+)
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, check_mechanism
@@ -320,7 +325,7 @@ class SilentLosses(LayeredNoise):
         return transitions, visits, 0 * losses
 
 
-class SilentPlan(LayeredPlan):
+class SilentPlan(LayeredMechanism):
     def open(self, sampler):
         return SilentLosses(self, sampler)
 

@@ -8,7 +8,7 @@ from discreet.errors import UnknownNameError
 from discreet.privacy.auditing import roster
 from discreet.privacy.auditing.roster import Entry, LayeredEntry, VectorEntry, entries, find
 from discreet.privacy.mechanisms.registry import everything
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 
 KNOWN = [m for m in everything() if m.trust != "none"]
 PRINTED = {
@@ -96,7 +96,7 @@ FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz", "tree-honaker"
 def test_plans_are_small_and_of_the_right_schedule(mechanism):
     entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule)
     plan, target = entry.plan(), entry.target()
-    kind = BatchPlan if mechanism.schedule == "batch" else StreamPlan
+    kind = BatchMechanism if mechanism.schedule == "batch" else ContinualMechanism
     for each in (plan, target):
         assert isinstance(each, kind)
         assert each.mechanism == mechanism.name

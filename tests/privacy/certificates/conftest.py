@@ -31,10 +31,10 @@ def made():
     one = {"horizon": 1, "statistics": ["visits"]}
     of = {
         "binomial": release("shuffle batch", "bits", users=100, **one),
-        "poisson": release("shuffle batch", "classes", **one),
-        "classes": release(
+        "poisson": release("shuffle batch", "histogram", **one),
+        "histogram": release(
             "shuffle batch",
-            "classes",
+            "histogram",
             users=10,
             horizon=1,
             states=3,
@@ -58,7 +58,7 @@ def made():
             million,
         ),
         "poisson": (distributions.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
-        "classes": (
+        "histogram": (
             distributions.ClassNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
             2,
             Fraction(1, 1000),

@@ -111,7 +111,7 @@ def test_classes_agree_with_enumeration(kinds):
 
 
 @pytest.mark.parametrize(
-    ("mean", "classes", "epsilon", "users", "grid"),
+    ("mean", "histogram", "epsilon", "users", "grid"),
     [("393.71", 11, 1, 20_000, 11), ("110.62", 11, 2, 20_000, 10), ("322.523", 9, 1, 5_000, 10)],
 )
 def test_golden_means_of_classes_are_certified_and_nearly_least(

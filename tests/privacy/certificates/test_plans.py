@@ -42,7 +42,7 @@ COVERED = {
     ("local", "continual", "randomized-response"): distributions.FlippedBits,
     ("local", "continual", "one-step"): distributions.OneStep,
     ("shuffle", "batch", "bits"): distributions.BinomialBits,
-    ("shuffle", "batch", "classes"): distributions.ClassNoise,
+    ("shuffle", "batch", "histogram"): distributions.ClassNoise,
 }
 """What certificates say of each mechanism: its law, or None."""
 
@@ -238,9 +238,9 @@ def test_noise_of_unknown_kinds_is_refused():
 
 
 def test_a_mechanism_of_your_own_is_refused_by_name():
-    from discreet.privacy.plans import BatchPlan
+    from discreet.privacy.plans import BatchMechanism
 
-    class Mine(BatchPlan):
+    class Mine(BatchMechanism):
         """Somebody else's noise."""
 
         mechanism = "mine"

@@ -18,6 +18,6 @@ def test_what_is_no_plan_is_one_sentence(thing):
 
 @pytest.mark.parametrize("epsilon", [4.0, 5.0, 6.0, 8.0])
 def test_what_is_certified_passes_its_own_check_where_noise_is_little(epsilon):
-    trust = Shuffle(epsilon, 1e-4, mechanism="classes")
+    trust = Shuffle(epsilon, 1e-4, mechanism="histogram")
     certificate = certify(trust.calibrate(Shape(states=3, actions=2, horizon=3)))
     assert certificate.holds and certificate.ratio > 0.99

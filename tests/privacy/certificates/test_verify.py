@@ -70,7 +70,7 @@ def test_half_the_noise_is_refused_even_with_a_fitting_digest(made, law):
     halved = {
         "binomial": ("trials", 100),
         "poisson": ("mean", "25"),
-        "classes": ("trials", [50, 30]),
+        "histogram": ("trials", [50, 30]),
         "table": ("weights", [1, 9, 1]),
         "randomized-response": ("flip", "1/6"),
         "one-step": ("flip", "27/200"),
@@ -88,7 +88,7 @@ def test_more_moves_are_refused(made, law):
     moves = copy.deepcopy(verify.Entry(made[law]).moved)
     if isinstance(moves, list):
         moves[0]["times"] *= 2
-    elif law == "classes":
+    elif law == "histogram":
         moves["times"][1] += 1
     else:
         name = {"piled-gaussian": "total", "gaussian-grid": "squares"}.get(law, "losses")
@@ -112,7 +112,7 @@ def test_more_moves_are_refused(made, law):
     ],
 )
 def test_malformed_classes_are_refused(made, part, name, value, reason):
-    data = copy.deepcopy(made["classes"])
+    data = copy.deepcopy(made["histogram"])
     data[part][name] = value
     with pytest.raises(verify.Refused, match=reason):
         verify.check(resealed(data))

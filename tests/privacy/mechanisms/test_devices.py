@@ -18,8 +18,8 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Local, SimulationSampler
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.mechanisms._devices import (
-    ClassesEncoder,
     FlipEncoder,
+    HistogramEncoder,
     OneStepEncoder,
     SamplerDraws,
     SplitEncoder,
@@ -143,7 +143,7 @@ def test_counters_of_one_report_carry_noise_of_their_own(name, schedule):
 ROUGH = SimulationSampler(np.random.default_rng(6))
 EVERYTHING = np.ones(SHAPE.visits, np.bool_)
 LIBRARY = {
-    "classes": ClassesEncoder.of(
+    "histogram": HistogramEncoder.of(
         SHAPE,
         ("transitions", "rewards"),
         EVERYTHING,
@@ -195,7 +195,7 @@ def test_traffic_is_true_to_the_byte():
     shape = Shape(states=4, actions=2, horizon=6)
     policy = np.zeros(shape.visits, np.bool_)
     policy[:, :, 0] = True
-    published = ClassesEncoder.of(
+    published = HistogramEncoder.of(
         shape,
         ("transitions", "rewards"),
         policy,
@@ -206,7 +206,7 @@ def test_traffic_is_true_to_the_byte():
     assert published.traffic == Traffic(22, 1144)
     for name, encoder in LIBRARY.items():
         report = encoder.device.encode({"states": [0] * 3, "actions": [0] * 2, "rewards": [0] * 2})
-        if name == "classes":
+        if name == "histogram":
             messages = sum(map(len, report))
             assert encoder.traffic == Traffic(messages, 52 * messages)
             assert len(encoder.encode(*USERS["first action"], ROUGH)) == messages
@@ -216,10 +216,10 @@ def test_traffic_is_true_to_the_byte():
 
 @pytest.mark.core
 def test_messages_of_classes_come_with_the_number_of_their_class():
-    rows = LIBRARY["classes"].encode(*USERS["first action"], ROUGH)
-    sizes = [one.messages for one in LIBRARY["classes"].device.classes]
+    rows = LIBRARY["histogram"].encode(*USERS["first action"], ROUGH)
+    sizes = [one.messages for one in LIBRARY["histogram"].device.histogram]
     assert np.bincount(rows[:, 0]).tolist() == sizes
-    cells = [one.cells for one in LIBRARY["classes"].device.classes]
+    cells = [one.cells for one in LIBRARY["histogram"].device.histogram]
     assert (rows[:, 1] <= np.array(cells)[rows[:, 0]]).all() and (rows[:, 1] >= 0).all()
 
 
@@ -230,7 +230,7 @@ def test_what_a_device_refuses_the_library_refuses_in_the_same_words():
     with pytest.raises(InvalidInputError, match=r"^unknownVersion: Expected"):
         FlipEncoder.from_dict(LIBRARY["randomized-response"].to_dict() | {"version": 2})
     with pytest.raises(InvalidInputError, match="users"):
-        ClassesEncoder.of(
+        HistogramEncoder.of(
             SHAPE, ("rewards",), EVERYTHING, last_transitions=False, users=0, mean=Fraction(1)
         )
 

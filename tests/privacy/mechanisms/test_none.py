@@ -6,7 +6,7 @@ import pytest
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.plans import CountsPlan, ReportPlan, ReportStreamPlan
+from discreet.privacy.plans import ContinualReportMechanism, CountsMechanism, ReportMechanism
 from discreet.privacy.trust import NoPrivacy
 from helpers.sampling import sampler
 
@@ -35,10 +35,10 @@ def test_unplayed_actions_are_zero_also_without_privacy():
 
 
 def test_it_takes_counts_and_has_no_encoder():
-    assert isinstance(NoPrivacy().calibrate(SHAPE), CountsPlan)
-    assert not isinstance(NoPrivacy().calibrate(SHAPE), ReportPlan)
+    assert isinstance(NoPrivacy().calibrate(SHAPE), CountsMechanism)
+    assert not isinstance(NoPrivacy().calibrate(SHAPE), ReportMechanism)
     stream = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
-    assert not isinstance(stream, ReportStreamPlan)
+    assert not isinstance(stream, ContinualReportMechanism)
 
 
 @pytest.mark.parametrize("stationary", [False, True])

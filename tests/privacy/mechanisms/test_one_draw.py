@@ -46,7 +46,7 @@ DRAWS = {
     "local/randomized-response-continual": {"add": 4, "add_report": 4, "block": 4},
     "local/bounded-continual": {"add": 20, "add_report": 20, "block": 20},
     "local/one-step-continual": {"add": 6, "add_report": 6, "block": 6},
-    "shuffle/classes": {"release": 13, "simulate": 13},
+    "shuffle/histogram": {"release": 13, "simulate": 13},
     "shuffle/bits": {"release": 12, "simulate": 12},
 }
 

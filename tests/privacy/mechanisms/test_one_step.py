@@ -21,7 +21,7 @@ from discreet.privacy.mechanisms.one_step import (
     empty_variance,
     false_bit,
 )
-from discreet.privacy.plans import CountsPlan, ReportPlan
+from discreet.privacy.plans import CountsMechanism, ReportMechanism
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
@@ -95,7 +95,7 @@ def test_fewer_played_actions_are_fewer_bytes():
 
 def test_reports_are_all_that_it_takes():
     plan = TRUST.calibrate(SHAPE)
-    assert isinstance(plan, ReportPlan) and not isinstance(plan, CountsPlan)
+    assert isinstance(plan, ReportMechanism) and not isinstance(plan, CountsMechanism)
 
 
 def test_sums_of_reports_are_unbiased():

@@ -6,9 +6,9 @@ from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, load_encoder
 from discreet.privacy.mechanisms import registry
-from discreet.privacy.mechanisms.classes import ClassesBatch
+from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.trust import TRUST_MODELS
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
@@ -24,7 +24,7 @@ class Mine(LaplaceBatch):
 @pytest.mark.parametrize("mechanism", registry.everything(), ids=lambda m: f"{m.trust}-{m.name}")
 def test_every_entry_loads_a_plan_of_its_schedule(mechanism):
     assert mechanism.trust in TRUST_MODELS
-    kind = {"batch": BatchPlan, "continual": StreamPlan}[mechanism.schedule]
+    kind = {"batch": BatchMechanism, "continual": ContinualMechanism}[mechanism.schedule]
     assert issubclass(mechanism.load(), kind)
 
 
@@ -50,10 +50,12 @@ def empty_place(monkeypatch):
 @pytest.mark.core
 @pytest.mark.usefixtures("empty_place")
 def test_a_mechanism_of_your_own_is_chosen_by_its_name():
-    registry.register(registry.Mechanism("central", "batch", "mine", f"{__name__}:Mine", pure=True))
+    registry.register(
+        registry.MechanismSpec("central", "batch", "mine", f"{__name__}:Mine", pure=True)
+    )
     assert isinstance(Central(1, mechanism="mine").calibrate(SHAPE), LaplaceBatch)
     with pytest.raises(InvalidInputError, match="choose another name"):
-        registry.register(registry.Mechanism("central", "batch", "mine", f"{__name__}:Mine"))
+        registry.register(registry.MechanismSpec("central", "batch", "mine", f"{__name__}:Mine"))
     with pytest.raises(UnknownNameError, match="mine"):
         Local(1, mechanism="mine").calibrate(SHAPE)
 
@@ -66,20 +68,20 @@ def test_a_mechanism_of_a_script_is_its_class():
 
         name = "own"
 
-    registry.register(registry.Mechanism("central", "batch", "own", Own, pure=True))
+    registry.register(registry.MechanismSpec("central", "batch", "own", Own, pure=True))
     plan = Central(1, mechanism="own").calibrate(SHAPE)
     assert (type(plan), plan.mechanism) == (Own, "own")
 
 
 @pytest.mark.core
 @pytest.mark.usefixtures("empty_place")
-@pytest.mark.parametrize("parent", [LaplaceBatch, ClassesBatch])
+@pytest.mark.parametrize("parent", [LaplaceBatch, HistogramBatch])
 def test_a_mechanism_under_the_name_of_its_parent_is_refused(parent):
     class Nameless(parent):
         """Its results would be reported as its parent's."""
 
     trust = "central" if parent is LaplaceBatch else "shuffle"
-    registry.register(registry.Mechanism(trust, "batch", "mine", Nameless))
+    registry.register(registry.MechanismSpec(trust, "batch", "mine", Nameless))
     with pytest.raises(InvalidInputError, match=r"give its class Nameless the name 'mine'"):
         TRUST_MODELS[trust](1, 1e-3, mechanism="mine").calibrate(SHAPE)
 

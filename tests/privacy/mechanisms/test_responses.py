@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._encoders import episode_counts
-from discreet.privacy.plans import ReportStreamPlan, with_reports
+from discreet.privacy.plans import ContinualReportMechanism, with_reports
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
@@ -28,7 +28,7 @@ def plan(request):
 
 
 def test_such_a_stream_takes_reports(plan):
-    assert isinstance(plan, ReportStreamPlan) and with_reports(plan) is plan
+    assert isinstance(plan, ContinualReportMechanism) and with_reports(plan) is plan
     assert isinstance(plan.open(sampler()), ReportRelease)
 
 

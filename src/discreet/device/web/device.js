@@ -401,8 +401,8 @@ export function layout(rows, states, statistics, { lastTransitions, users, mean 
   return found;
 }
 
-export class ClassesDevice extends Device {
-  static encoder = "classes";
+export class HistogramDevice extends Device {
+  static encoder = "histogram";
 
   constructor(data) {
     super(data, 1, ["statistics", "last_transitions", "users", "lambda"]);
@@ -714,7 +714,7 @@ export class SplitDevice extends Device {
   }
 }
 
-const ENCODERS = [ClassesDevice, OneStepDevice, FlipDevice, SplitDevice];
+const ENCODERS = [HistogramDevice, OneStepDevice, FlipDevice, SplitDevice];
 
 /** The device that a public description asks for. */
 export function load(description) {

@@ -134,7 +134,7 @@ def mixed(parts: Sequence[Part], users: int, choices: int) -> Request:
 # seen,
 #    which adds (sum w·sigma·(V(s') - P·V))² to the first bracket once there were users enough
 #    (`settings.hiding`). Where reports show only some of the visits (one step per user), each visit
-#    carries more variance (`BatchPlan.visit_variance`).
+#    carries more variance (`BatchMechanism.visit_variance`).
 #    A row of which anything is pooled errs alike at every step: standard deviations add up along a
 #    route, and its bonus is width·sd. Rows that stand alone err independently: variances add up,
 # and

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 
 VALUE_SHARE = 0.5
 """A route cannot hide more than a part of its value: the goal of a batch is measured against this
@@ -44,8 +44,8 @@ class ReleaseTerms(NamedTuple):
         users: of the batch.
         noise: variance of one counter of transitions.
         reward_noise: of rewards.
-        per_visit: `BatchPlan.visit_variance`.
-        reward_per_visit: `BatchPlan.reward_visit_variance`.
+        per_visit: `BatchMechanism.visit_variance`.
+        reward_per_visit: `BatchMechanism.reward_visit_variance`.
         factors: ``[H]``, `visit_noise_factors`.
         ease: of `credit`.
         last_transitions: whether the transitions of the last step are released.
@@ -68,7 +68,7 @@ class Noise:
     may need milliseconds for each size, and sizing a batch asks for many.
     """
 
-    def __init__(self, plan: BatchPlan) -> None:
+    def __init__(self, plan: BatchMechanism) -> None:
         self._plan = plan
         self._table: dict[int, tuple[float, float]] = {}
 

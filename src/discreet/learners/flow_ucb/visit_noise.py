@@ -4,7 +4,7 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.learners.base import Problem
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 
 TIGHT = 0.5
 """Standard deviation to which a reward is known that was seen: half of what rewards can differ by.
@@ -13,7 +13,7 @@ LEAST_VISITS = 2.0
 """That show a reward, without noise: one may be an accident. Not varied."""
 
 
-def plan_factors(problem: Problem, plan: BatchPlan) -> FloatArray:
+def plan_factors(problem: Problem, plan: BatchMechanism) -> FloatArray:
     """`visit_noise_factors` of what this plan releases."""
     return visit_noise_factors(
         problem.shape.states,
@@ -75,7 +75,7 @@ def visits_to_see(noise: tuple[float, float], factors: FloatArray, doubted: floa
     return np.asarray(np.maximum(needed, LEAST_VISITS))
 
 
-def _second_look(plan: BatchPlan) -> float:
+def _second_look(plan: BatchMechanism) -> float:
     """Variance of transitions over that of visits that are released besides, if they are."""
     noise = plan.noise_variance(plan.min_users)
     return noise["transitions"] / noise["visits"] if noise.get("visits") else 0.0

@@ -26,7 +26,7 @@ from discreet.privacy.auditing.paths.streams import (
 from discreet.privacy.auditing.paths.vectors import vector_paths
 from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.roster import TINY, Entry, LayeredEntry, VectorEntry, layers, vectors
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 from discreet.privacy.trust import Shuffle
 
 _CROWDS = (1000, 100_000)
@@ -90,7 +90,7 @@ def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
     groups: dict[str, list[Path]] = {}
     for path in paths_of(plan):
         groups.setdefault(path.name, []).append(path)
-    if entry.trust == "shuffle" and isinstance(plan, BatchPlan):
+    if entry.trust == "shuffle" and isinstance(plan, BatchMechanism):
         sizes = _CROWDS[:1] if quick else _CROWDS
         crowds = [batch_path(plan, RELEASE, users).only(EVERYTHING) for users in sizes]
         groups[RELEASE] += [replace(path, thorough=False) for path in crowds]
@@ -111,7 +111,7 @@ def _large(entry: Entry) -> Iterator[Case]:
     """Raw episodes of more users than 16 bits count."""
     if (entry.trust, entry.schedule, entry.calibration) == ("central", "batch", "exact"):
         plan = entry.target()
-        if isinstance(plan, BatchPlan):
+        if isinstance(plan, BatchMechanism):
             yield replace(
                 _of(entry, plan.guarantee.notion, episodes_path(plan, _LARGE)), target=lambda: None
             )
@@ -119,7 +119,7 @@ def _large(entry: Entry) -> Iterator[Case]:
 
 def paths_of(plan: Plan) -> Iterator[Path]:
     """All short paths of a plan of either schedule."""
-    if isinstance(plan, BatchPlan):
+    if isinstance(plan, BatchMechanism):
         yield from batch_paths(plan)
     else:
         yield from stream_paths(plan)
@@ -134,7 +134,7 @@ def _long(entry: Entry, *, quick: bool) -> Iterator[Case]:
     if entry.mechanism in _NO_LONG or (quick and entry.mechanism not in _QUICK_LONG):
         return
     plan = entry.long()
-    if isinstance(plan, BatchPlan):
+    if isinstance(plan, BatchMechanism):
         return
     for name in (ADD, DISK) if takes(plan, DISK) else (ADD,):
         path = long_path(plan, name, secure=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet._types import BoolArray, Checked, FloatArray, IntArray, NumberArray
-from discreet.adversarial.mechanism import LayeredPlan
+from discreet.adversarial.mechanism import LayeredMechanism
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
@@ -24,19 +24,19 @@ from discreet.privacy.auditing.probing import probe
 from discreet.privacy.auditing.reports import device
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, Guarantee, rounded_up
 from discreet.privacy.plans import (
-    BatchPlan,
-    CountsPlan,
-    ReportPlan,
-    StreamPlan,
+    BatchMechanism,
+    ContinualMechanism,
+    CountsMechanism,
+    ReportMechanism,
     with_counts,
     with_reports,
 )
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
-from discreet.privacy.vectors import VectorPlan
+from discreet.privacy.vectors import VectorMechanism
 
-AnyPlan = Plan | VectorPlan | LayeredPlan
+AnyMechanism = Plan | VectorMechanism | LayeredMechanism
 _RUNS = 300
 _USERS, _CROWD = 3, 1000
 _LARGEST_BATCH = 2_000_000
@@ -53,7 +53,7 @@ class Conformance(Checked):
 
 
 def check_mechanism(
-    plan: AnyPlan | str, *, progress: Callable[[str], object] = lambda _: None
+    plan: AnyMechanism | str, *, progress: Callable[[str], object] = lambda _: None
 ) -> Conformance:
     """Check a calibrated plan (or a mechanism by name) for the ways privacy is lost in practice.
 
@@ -80,7 +80,7 @@ def check_mechanism(
     return Conformance(name, tuple(dict.fromkeys(problems)))
 
 
-def _named(name: str) -> list[AnyPlan]:
+def _named(name: str) -> list[AnyMechanism]:
     """A mechanism by name: streams also pooled over steps, and long."""
     from discreet.privacy.auditing.roster import find
 
@@ -90,8 +90,8 @@ def _named(name: str) -> list[AnyPlan]:
     return [entry.plan(), replace(entry, stationary=True).plan(), entry.long()]
 
 
-def _problems(plan: AnyPlan, progress: Callable[[str], object]) -> Iterator[str]:
-    if isinstance(plan, BatchPlan | StreamPlan):
+def _problems(plan: AnyMechanism, progress: Callable[[str], object]) -> Iterator[str]:
+    if isinstance(plan, BatchMechanism | ContinualMechanism):
         for check in _CHECKS:
             progress(check.__name__.strip("_").replace("_", " "))
             yield from check(plan)
@@ -125,7 +125,7 @@ def _untouched(plan: Plan) -> Iterator[str]:
 
 def _support_only(plan: Plan) -> Iterator[str]:
     """Counters of actions that cannot be played are exactly zero: no noise, and no data either."""
-    if not isinstance(plan, BatchPlan) or plan.shape.actions == 1:
+    if not isinstance(plan, BatchMechanism) or plan.shape.actions == 1:
         return
     support = np.zeros(plan.shape.visits, np.bool_)
     support[:, 0, 0] = True
@@ -158,7 +158,7 @@ def _noise_as_stated(plan: Plan) -> Iterator[str]:
 
 def _messages(plan: Plan) -> Iterator[str]:
     """Shuffled messages are bits or cells, equally many from everybody, whose order is nothing."""
-    if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportPlan):
+    if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportMechanism):
         return
     sampler = SimulationSampler(np.random.default_rng(3))
     encoder = device(plan, _CROWD)
@@ -175,7 +175,7 @@ def _messages(plan: Plan) -> Iterator[str]:
         yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
 
 
-def _single(plan: ReportPlan, sent: list[IntArray], received: int) -> bool:
+def _single(plan: ReportMechanism, sent: list[IntArray], received: int) -> bool:
     """Every message is one bit of data or noise, or names a cell (see `categories`)."""
     try:
         noise_bits = _noise_bits(probe(main_path(plan, _CROWD)).laws[0])
@@ -192,7 +192,7 @@ def _noise_bits(law: Law) -> int:
     return law.trials // _CROWD
 
 
-def _order(plan: ReportPlan, messages: IntArray) -> Iterator[str]:
+def _order(plan: ReportMechanism, messages: IntArray) -> Iterator[str]:
     mixed = np.random.default_rng(4).permutation(messages)
     one, other = (vector(plan.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed))
     if not np.array_equal(one, other):
@@ -208,7 +208,7 @@ _CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
 )
 
 
-def _paths(plan: AnyPlan, progress: Callable[[str], object]) -> list[str]:
+def _paths(plan: AnyMechanism, progress: Callable[[str], object]) -> list[str]:
     """Every path: what it delivers, and what of it depends on data.
 
     Raises:
@@ -245,20 +245,20 @@ def _found(finding: Finding, guarantee: Guarantee) -> Iterator[str]:
         )
 
 
-def _all_paths(plan: AnyPlan) -> Iterator[tuple[Path, Additive | None]]:
+def _all_paths(plan: AnyMechanism) -> Iterator[tuple[Path, Additive | None]]:
     """Short ones, and long ones with what their blocks say about their draws."""
-    if isinstance(plan, VectorPlan):
+    if isinstance(plan, VectorMechanism):
         yield from ((path, None) for path in vector_paths(plan))
-    elif isinstance(plan, LayeredPlan):
+    elif isinstance(plan, LayeredMechanism):
         yield from ((path, None) for path in layered_paths(plan))
-    elif isinstance(plan, BatchPlan):
+    elif isinstance(plan, BatchMechanism):
         yield from ((path, None) for path in batch_paths(plan, _USERS))
     else:
         yield from ((path, None) for path in stream_paths(plan))
         yield from _long_paths(plan)
 
 
-def _long_paths(plan: StreamPlan) -> Iterator[tuple[Path, Additive | None]]:
+def _long_paths(plan: ContinualMechanism) -> Iterator[tuple[Path, Additive | None]]:
     if plan.episodes < LONG or plan.cells > 8:
         return
     hint = None
@@ -283,7 +283,7 @@ def _parts(released: PrivateCounts) -> list[NumberArray]:
 
 def _users(plan: Plan) -> int:
     """Local reports are private one by one; others are checked in a small batch."""
-    return _USERS if isinstance(plan, BatchPlan) and plan.guarantee.notion != "LDP" else 1
+    return _USERS if isinstance(plan, BatchMechanism) and plan.guarantee.notion != "LDP" else 1
 
 
 def _crowd(plan: Plan) -> Counts:
@@ -291,18 +291,18 @@ def _crowd(plan: Plan) -> Counts:
 
 
 def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
-    if isinstance(plan, StreamPlan):
+    if isinstance(plan, ContinualMechanism):
         return plan.open(sampler).add(counts)
-    if isinstance(plan, CountsPlan):
+    if isinstance(plan, CountsMechanism):
         return plan.release(counts, sampler=sampler)
     return _publish(plan, opposites(plan.shape)[1], sampler, None)
 
 
 def _publish(
-    plan: BatchPlan, user: Episode, sampler: Sampler, support: BoolArray | None
+    plan: BatchMechanism, user: Episode, sampler: Sampler, support: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
-    if isinstance(plan, CountsPlan):
+    if isinstance(plan, CountsMechanism):
         return plan.release(user.counts(plan.shape), sampler=sampler, support=support)
     devices = with_reports(plan)
     encoder = devices.encoder(1, support=support)
@@ -312,13 +312,13 @@ def _publish(
 
 def _is_additive(plan: Plan) -> bool:
     try:
-        probe(main_path(plan, _users(plan)) if isinstance(plan, BatchPlan) else _first(plan))
+        probe(main_path(plan, _users(plan)) if isinstance(plan, BatchMechanism) else _first(plan))
     except UnsupportedError:
         return False
     return True
 
 
-def _first(plan: StreamPlan) -> Path:
+def _first(plan: ContinualMechanism) -> Path:
     return next(iter(stream_paths(plan, 2)))
 
 
@@ -326,10 +326,10 @@ def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
     """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
     rng = np.random.default_rng(6)
     counts = _crowd(plan)
-    last = min(plan.episodes, 8) if isinstance(plan, StreamPlan) else 1
+    last = min(plan.episodes, 8) if isinstance(plan, ContinualMechanism) else 1
 
     def once() -> PrivateCounts:
-        if isinstance(plan, BatchPlan):
+        if isinstance(plan, BatchMechanism):
             return with_counts(plan).release(_crowd(plan), sampler=SimulationSampler(rng))
         stream = plan.open(SimulationSampler(rng))
         return [stream.add(counts) for _ in range(last)][-1]
@@ -337,7 +337,7 @@ def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
     drawn = [once() for _ in range(_RUNS)]
     names = [name for name in STATISTICS if name in plan.statistics]
     truth = [last * _truth(plan, counts, name).ravel() for name in names]
-    stated = plan.noise_variance(last if isinstance(plan, StreamPlan) else counts.users)
+    stated = plan.noise_variance(last if isinstance(plan, ContinualMechanism) else counts.users)
     variances = np.repeat([stated[name] for name in names], [part.size for part in truth])
     noisy = [
         np.concatenate([_noisy(plan, np.asarray(getattr(one, name))).ravel() for name in names])
@@ -349,7 +349,7 @@ def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
 def _truth(plan: Plan, counts: Counts, name: str) -> NumberArray:
     """What a statistic is an estimate of."""
     raw = np.asarray(getattr(counts, name), np.float64)
-    if isinstance(plan, StreamPlan):
+    if isinstance(plan, ContinualMechanism):
         return raw.sum(axis=0) if plan.stationary else raw
     if name == "rewards" and plan.centred:
         raw = raw - counts.visits / 2
@@ -358,5 +358,5 @@ def _truth(plan: Plan, counts: Counts, name: str) -> NumberArray:
 
 def _noisy(plan: Plan, values: NumberArray) -> NumberArray:
     """Without the transitions of the last step, where they are not released."""
-    shown = isinstance(plan, StreamPlan) or plan.last_transitions or values.ndim < 4
+    shown = isinstance(plan, ContinualMechanism) or plan.last_transitions or values.ndim < 4
     return values if shown else values[:-1]

@@ -20,7 +20,7 @@ from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.batches import RELEASE, REPORTS, batch_path
 from discreet.privacy.auditing.paths.path import Path
 from discreet.privacy.auditing.paths.streams import ADD, BLOCK, stream_path
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler
 
 CONFIDENCE = 1 - 1e-6
@@ -118,7 +118,7 @@ def samples(
 
 def target_path(plan: Plan, users: int = 1) -> Path:
     """The path that comes closest to what an attacker sees."""
-    if isinstance(plan, BatchPlan):
+    if isinstance(plan, BatchMechanism):
         central = plan.guarantee.notion in ("JDP", "none")
         return batch_path(plan, RELEASE if central else REPORTS, users)
     return stream_path(plan, BLOCK if plan.response == "unit" else ADD, plan.episodes)

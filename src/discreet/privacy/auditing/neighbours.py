@@ -8,11 +8,11 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 
-Plan = BatchPlan | StreamPlan
+Plan = BatchMechanism | ContinualMechanism
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,12 @@ from discreet.privacy.auditing.exact import exact_delta, exact_epsilon
 from discreet.privacy.auditing.neighbours import Plan, neighbours, opposites
 from discreet.privacy.auditing.paths.path import Path, Run
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler, TooManyError, outcomes
-from discreet.privacy.plans import Encoder, StreamPlan, with_reports
+from discreet.privacy.plans import ContinualMechanism, Encoder, with_reports
 
 
 def device(plan: Plan, users: int = 1) -> Encoder:
     """The encoder of a plan of either schedule."""
-    if isinstance(plan, StreamPlan):
+    if isinstance(plan, ContinualMechanism):
         return with_reports(plan).encoder()
     return with_reports(plan).encoder(users)
 

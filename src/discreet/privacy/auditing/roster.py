@@ -4,15 +4,20 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from discreet.adversarial.mechanism import Feedback, LayeredPlan, LayeredSize, calibrate_layered
+from discreet.adversarial.mechanism import (
+    Feedback,
+    LayeredMechanism,
+    LayeredSize,
+    calibrate_layered,
+)
 from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.neighbours import Plan
 from discreet.privacy.auditing.paths.path import Kind
-from discreet.privacy.mechanisms.registry import Mechanism, Schedule, everything, mechanisms
+from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
-from discreet.privacy.vectors import VectorPlan, vector_stream
+from discreet.privacy.vectors import VectorMechanism, vector_stream
 
 _TRUST: dict[str, type[PrivateTrust]] = {"central": Central, "local": Local, "shuffle": Shuffle}
 BATCH = Shape(states=2, actions=2, horizon=6)
@@ -53,7 +58,7 @@ class Entry:
         return "stationary" if self.stationary else self.schedule
 
     @property
-    def known(self) -> Mechanism:
+    def known(self) -> MechanismSpec:
         """What the registry says of it."""
         return mechanisms(self.trust, self.schedule)[self.mechanism]
 
@@ -116,7 +121,7 @@ class Entry:
         """Centred mechanisms as learners ask for them: no visits beside the rewards."""
         if self.centred:
             return self.model.calibrate(shape, statistics=CENTRED, last_transitions=False)
-        if self.mechanism not in ("classes", "split"):
+        if self.mechanism not in ("histogram", "split"):
             return self.model.calibrate(shape, statistics=statistics)
         asked = tuple(name for name in statistics if name != "visits") or statistics
         return self.model.calibrate(shape, statistics=asked, last_transitions=False)
@@ -159,7 +164,7 @@ class VectorEntry:
     entry: Entry
     reach: Reach = field(default=Reach(units=4))
 
-    def plan(self) -> VectorPlan:
+    def plan(self) -> VectorMechanism:
         """Four cells, six releases."""
         sizes = {"losses": 4}
         return vector_stream(self.entry.model, sizes, self.reach, episodes=EPISODES + 1)
@@ -173,7 +178,7 @@ class LayeredEntry:
     feedback: Feedback
     centred: bool = False
 
-    def plan(self) -> LayeredPlan:
+    def plan(self) -> LayeredMechanism:
         """Two layers of one state and two actions, four releases."""
         return calibrate_layered(
             self.entry.model,

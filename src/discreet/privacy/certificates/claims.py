@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet import _validate
 from discreet._types import Plain
-from discreet.adversarial.mechanism import LayeredPlan, loss_reach
+from discreet.adversarial.mechanism import LayeredMechanism, loss_reach
 from discreet.adversarial.noise import LOSS_UNITS
 from discreet.device.draws import WORD
 from discreet.errors import InvalidInputError, UnsupportedError
@@ -38,7 +38,7 @@ from discreet.privacy.mechanisms._cumulative import (
     IndependentNoise,
 )
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.classes import ClassesBatch, deterministic
+from discreet.privacy.mechanisms.histogram import HistogramBatch, deterministic
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch
 from discreet.privacy.mechanisms.one_step import KEEP, OneStepBatch, OneStepStream
 from discreet.privacy.mechanisms.randomized_response import (
@@ -49,10 +49,10 @@ from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.split import SplitBatch
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise
-from discreet.privacy.plans import BatchPlan, StreamPlan
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import STATISTICS, Reach
 
-Plan = BatchPlan | StreamPlan | LayeredPlan
+Plan = BatchMechanism | ContinualMechanism | LayeredMechanism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def claim_of(plan: Plan, *, users: int | None = None) -> Claim:
         users: of the batch; shuffled bits need it, their noise depends on it. Classes are certified
             for all batches at once if it is None.
     """
-    if not isinstance(plan, BatchPlan | StreamPlan | LayeredPlan):
+    if not isinstance(plan, BatchMechanism | ContinualMechanism | LayeredMechanism):
         raise InvalidInputError(
             f"Expected a calibrated plan, got plan={plan!r}; write for instance "
             f"Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))."
@@ -113,11 +113,11 @@ def promised(value: float) -> Fraction:
 
 def law_of(plan: Plan, *, users: int | None = None) -> Law:
     """The law behind a plan's noise; raises where no certificate covers it."""
-    if isinstance(plan, LayeredPlan):
+    if isinstance(plan, LayeredMechanism):
         return _layered(plan)
     if isinstance(plan, ShuffleBatch):
         return _shuffle(plan, users)
-    if isinstance(plan, ClassesBatch):
+    if isinstance(plan, HistogramBatch):
         return _classes(plan, users)
     for kind, read in _READERS:
         if isinstance(plan, kind):
@@ -125,7 +125,7 @@ def law_of(plan: Plan, *, users: int | None = None) -> Law:
     raise UnsupportedError(f"The mechanism {plan.mechanism!r} is not covered by certificates.")
 
 
-def _reach(plan: BatchPlan | StreamPlan) -> Reach:
+def _reach(plan: BatchMechanism | ContinualMechanism) -> Reach:
     stationary = bool(getattr(plan, "stationary", False))
     return Reach.of(plan.shape, plan.statistics, stationary=stationary)
 
@@ -149,7 +149,7 @@ def _shuffle(plan: ShuffleBatch, users: int | None) -> Law:
     )
 
 
-def _classes(plan: ClassesBatch, users: int | None) -> Law:
+def _classes(plan: HistogramBatch, users: int | None) -> Law:
     """The messages of a batch's reliable users, or, for every batch, the limit of many rare ones.
 
     A deterministic policy: whatever is played, only D changes, and with it K.
@@ -227,7 +227,7 @@ def toeplitz_law(noise: ToeplitzNoise, reach: Reach) -> GaussianGrid:
     )
 
 
-def _layered(plan: LayeredPlan) -> Law:
+def _layered(plan: LayeredMechanism) -> Law:
     noise, size = plan.noise, plan.size
     if noise is None or isinstance(noise, ToeplitzNoise):
         raise UnsupportedError("Layered Toeplitz noise is not covered by certificates.")
@@ -251,7 +251,7 @@ def _layered(plan: LayeredPlan) -> Law:
     )
 
 
-def _loss_noise(plan: LayeredPlan, counts: GaussianMoves, losses: int) -> tuple[Fraction, int]:
+def _loss_noise(plan: LayeredMechanism, counts: GaussianMoves, losses: int) -> tuple[Fraction, int]:
     """Sigma of a loss in units, and how many noisy losses move."""
     if isinstance(plan.loss_law, GaussianLaw):
         return Fraction(plan.loss_law.sigma), losses
@@ -264,7 +264,7 @@ def _flipped(plan: RandomizedResponseBatch | RandomizedResponseStream) -> Law:
     return FlippedBits(flip=Fraction(plan.flip), units=reach.units)
 
 
-_READERS: tuple[tuple[type[BatchPlan | StreamPlan], Callable[[Any], Law]], ...] = (
+_READERS: tuple[tuple[type[BatchMechanism | ContinualMechanism], Callable[[Any], Law]], ...] = (
     (AdditiveBatch, lambda p: _noise(p.law, p.reach)),
     (OneStepBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
     (SplitBatch, lambda p: OneStep(keep=Fraction(KEEP), flip=Fraction(p.flip))),
@@ -282,7 +282,7 @@ def release_of(plan: Plan, *, users: int | None = None) -> dict[str, Plain]:
     """
     trust = {"JDP": "central", "LDP": "local", "SDP": "shuffle"}[plan.guarantee.notion]
     out: dict[str, Plain] = {"trust": trust, "mechanism": plan.mechanism, "participations": 1}
-    if isinstance(plan, LayeredPlan):
+    if isinstance(plan, LayeredMechanism):
         return out | {
             "schedule": "layered continual",
             "widths": list(plan.size.widths),
@@ -294,10 +294,10 @@ def release_of(plan: Plan, *, users: int | None = None) -> dict[str, Plain]:
     shape = plan.shape
     out |= {"states": shape.states, "actions": shape.actions, "horizon": shape.horizon}
     out |= {"statistics": [name for name in STATISTICS if name in plan.statistics]}
-    if isinstance(plan, StreamPlan):
+    if isinstance(plan, ContinualMechanism):
         stream = {"episodes": plan.episodes, "stationary": plan.stationary}
         return out | {"schedule": "continual", **stream}
     out |= {"schedule": "batch", "last_transitions": plan.last_transitions}
-    if isinstance(plan, ShuffleBatch | ClassesBatch):
+    if isinstance(plan, ShuffleBatch | HistogramBatch):
         out |= {"users": users, "honest": str(_validate.exact(plan.honest))}
     return out

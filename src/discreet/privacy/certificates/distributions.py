@@ -353,7 +353,7 @@ class ClassNoise(_OnGrid):
     """
 
     kinds: tuple[tuple[int, Fraction, int], ...]
-    name: ClassVar[str] = "classes"
+    name: ClassVar[str] = "histogram"
 
     def fields(self) -> Document:
         """Messages and probabilities, kind by kind."""

@@ -708,7 +708,7 @@ def _pure(holds: bool) -> Fraction:
 LAWS: dict[str, tuple[Callable[["Entry"], Fraction], str, str]] = {
     "binomial": (check_binomial, "trials probability", "connect-the-dots"),
     "poisson": (check_poisson, "mean", "connect-the-dots"),
-    "classes": (check_classes, "trials probability", "connect-the-dots"),
+    "histogram": (check_classes, "trials probability", "connect-the-dots"),
     "table": (check_table, "weights draws", "connect-the-dots"),
     "discrete-gaussian": (check_discrete_gaussian, "sigma", "sum convolution"),
     "piled-gaussian": (check_piled_gaussian, "sigma", "all-directions"),
@@ -1020,7 +1020,7 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
     if mechanism in known:
         return known[mechanism]
     missing = not release.get("last_transitions", True)
-    if mechanism == "classes":
+    if mechanism == "histogram":
         cells: dict[int, int] = {}
         for name, width in (("transitions", release["states"]), ("rewards", 2), ("visits", 1)):
             steps = horizon - (missing and name == "transitions")
@@ -1028,7 +1028,10 @@ def moves_of(release: dict[str, Any]) -> dict[str, Any]:
                 size = width * release["states"] + 1
                 cells[size] = cells.get(size, 0) + steps
         total = sum(cells.values())
-        return {"classes": {"times": [*cells.values()]}, "poisson": shifts((1, total), (-1, total))}
+        return {
+            "histogram": {"times": [*cells.values()]},
+            "poisson": shifts((1, total), (-1, total)),
+        }
     moved = shifts((1, units * levels))
     if release["trust"] == "central" and names == ["transitions", "rewards"] and not tree:
         steps, different = horizon - missing, horizon // 2

@@ -27,7 +27,7 @@ from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.privacy.guarantee import ASSUMPTIONS, Guarantee, rounded_down, rounded_up
 from discreet.privacy.mechanisms._laws import NoiseLaw
-from discreet.privacy.plans import Fields, StreamPlan, StreamSize, Timed
+from discreet.privacy.plans import ContinualMechanism, Fields, StreamSize, Timed
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
@@ -244,7 +244,7 @@ class _IndependentRun(NoiseRun):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveStream(StreamPlan):
+class AdditiveStream(ContinualMechanism):
     """A stream plan whose release is the true cumulative count plus `CumulativeNoise`."""
 
     noise: CumulativeNoise

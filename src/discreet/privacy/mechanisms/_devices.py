@@ -17,10 +17,10 @@ import numpy as np
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.device.base import Device, Report
-from discreet.device.classes import ClassesDevice
 from discreet.device.description import VERSION, plain_fraction
 from discreet.device.draws import WORD
 from discreet.device.errors import DeviceError
+from discreet.device.histogram import HistogramDevice
 from discreet.device.local import FlipDevice, OneStepDevice
 from discreet.device.split import SplitDevice
 from discreet.device.wire import ENVELOPE, HEADER
@@ -149,10 +149,10 @@ class DeviceEncoder(ABC, Generic[D]):
             return cls(cls.kind(data))
 
 
-class ClassesEncoder(DeviceEncoder[ClassesDevice]):
+class HistogramEncoder(DeviceEncoder[HistogramDevice]):
     """Turns one episode into messages ``(class, cell)``, ``int64[messages, 2]``."""
 
-    kind = ClassesDevice
+    kind = HistogramDevice
 
     @classmethod
     def of(
@@ -177,7 +177,7 @@ class ClassesEncoder(DeviceEncoder[ClassesDevice]):
         """
         _validate.count(users=users)
         return cls.from_dict(
-            plain_shape("classes", shape, support)
+            plain_shape("histogram", shape, support)
             | {
                 "statistics": list(statistics),
                 "last_transitions": bool(last_transitions),

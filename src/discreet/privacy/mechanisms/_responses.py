@@ -25,10 +25,10 @@ from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._cumulative import Pieces
 from discreet.privacy.plans import (
     BatchSize,
+    ContinualReportMechanism,
     DesignedBatch,
     Fields,
-    ReportPlan,
-    ReportStreamPlan,
+    ReportMechanism,
     StreamSize,
     unflatten,
 )
@@ -52,7 +52,7 @@ class Flipped(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseBatch(ReportPlan, DesignedBatch, Flipped):
+class ResponseBatch(ReportMechanism, DesignedBatch, Flipped):
     """A batch whose users report bits, of which each is false with probability ``flip``."""
 
     flip: float
@@ -64,7 +64,7 @@ class ResponseBatch(ReportPlan, DesignedBatch, Flipped):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponsePlan(ReportStreamPlan, Flipped):
+class ResponseMechanism(ContinualReportMechanism, Flipped):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.
@@ -101,9 +101,9 @@ class ResponsePlan(ReportStreamPlan, Flipped):
 class ResponseRelease(ReportRelease):
     """A running stream of randomised responses."""
 
-    plan: ResponsePlan
+    plan: ResponseMechanism
 
-    def __init__(self, plan: ResponsePlan, sampler: Sampler, width: int) -> None:
+    def __init__(self, plan: ResponseMechanism, sampler: Sampler, width: int) -> None:
         super().__init__(plan, sampler)
         self._drawn = np.zeros(plan.cells, np.int64)
         self._noise = np.zeros(plan.cells, np.int64)

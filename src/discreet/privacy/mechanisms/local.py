@@ -62,7 +62,13 @@ from discreet.privacy.mechanisms._encoders import (
 from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
 from discreet.privacy.mechanisms.one_shot import AdditiveBatch, Design
-from discreet.privacy.plans import CountsPlan, Encoder, ReportPlan, ReportStreamPlan, unflatten
+from discreet.privacy.plans import (
+    ContinualReportMechanism,
+    CountsMechanism,
+    Encoder,
+    ReportMechanism,
+    unflatten,
+)
 from discreet.privacy.releases import ReportRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form, Reach
@@ -167,7 +173,7 @@ _DESIGNS: dict[str, Callable[["PrivateTrust", Reach], Design]] = {
 }
 
 
-class CounterBatch(CountsPlan, ReportPlan):
+class CounterBatch(CountsMechanism, ReportMechanism):
     """A batch whose users report all played counters, each perturbed."""
 
     @abstractmethod
@@ -242,7 +248,7 @@ class BoundedLocalBatch(AdditiveLocalBatch):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveLocalStream(AdditiveStream, ReportStreamPlan):
+class AdditiveLocalStream(AdditiveStream, ContinualReportMechanism):
     """One report per episode, summed as they come."""
 
     noise: IndependentNoise

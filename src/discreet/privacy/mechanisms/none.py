@@ -9,7 +9,7 @@ from discreet._types import BoolArray, FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.plans import CountsPlan, Fields, StreamPlan, noisy_batch
+from discreet.privacy.plans import ContinualMechanism, CountsMechanism, Fields, noisy_batch
 from discreet.privacy.releases import StreamRelease
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExactBatch(CountsPlan):
+class ExactBatch(CountsMechanism):
     """Releases the raw counts of a batch, in the form of central releases."""
 
     @classmethod
@@ -57,7 +57,7 @@ class ExactBatch(CountsPlan):
         )
 
 
-class ExactStream(StreamPlan):
+class ExactStream(ContinualMechanism):
     """Releases the raw cumulative counts after every episode."""
 
     name: ClassVar[str] = "none"

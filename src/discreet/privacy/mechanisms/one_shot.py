@@ -44,7 +44,14 @@ from discreet.privacy.mechanisms._cumulative import (
     promise,
 )
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.plans import HALF, BatchSize, CountsPlan, DesignedBatch, Fields, noisy_batch
+from discreet.privacy.plans import (
+    HALF,
+    BatchSize,
+    CountsMechanism,
+    DesignedBatch,
+    Fields,
+    noisy_batch,
+)
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Form, Reach
 from discreet.privacy.statistics import PrivateCounts
@@ -57,7 +64,7 @@ Design = tuple[NoiseLaw, Guarantee]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveBatch(CountsPlan, DesignedBatch):
+class AdditiveBatch(CountsMechanism, DesignedBatch):
     """Noise of ``law`` on every played counter."""
 
     law: NoiseLaw

@@ -45,7 +45,7 @@ from discreet.privacy.mechanisms._devices import OneStepEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
 from discreet.privacy.mechanisms._printed import no_printed_constants
-from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
+from discreet.privacy.mechanisms._responses import ResponseBatch, ResponseMechanism, ResponseRelease
 from discreet.privacy.plans import Draw, batch_release
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
@@ -259,7 +259,7 @@ class OneStepTail(TailLaw):
         return total
 
 
-class OneStepStream(ResponsePlan):
+class OneStepStream(ResponseMechanism):
     """One step per user, estimates summed as reports come."""
 
     name: ClassVar[str] = "one-step"

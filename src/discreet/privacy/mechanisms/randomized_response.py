@@ -31,7 +31,7 @@ from discreet.privacy.mechanisms._devices import FlipEncoder
 from discreet.privacy.mechanisms._encoders import check_reports
 from discreet.privacy.mechanisms._laws import FlipTail
 from discreet.privacy.mechanisms._printed import delivered, printed_in
-from discreet.privacy.mechanisms._responses import ResponseBatch, ResponsePlan, ResponseRelease
+from discreet.privacy.mechanisms._responses import ResponseBatch, ResponseMechanism, ResponseRelease
 from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
 from discreet.privacy.plans import randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
@@ -122,7 +122,7 @@ def debias_scale(flip: float) -> float:
     return 1 / (1 - 2 * flip)
 
 
-class RandomizedResponseStream(ResponsePlan):
+class RandomizedResponseStream(ResponseMechanism):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
     name: ClassVar[str] = "randomized-response"

@@ -27,7 +27,7 @@ _FLIPS = ".randomized_response:RandomizedResponse"
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class MechanismSpec:
     """One mechanism of one trust model in one schedule.
 
     Attributes:
@@ -85,40 +85,46 @@ class Mechanism:
             return "(not available)"
 
 
-_MECHANISMS: list[Mechanism] = [
-    Mechanism("none", "batch", "none", ".none:ExactBatch"),
-    Mechanism("none", "continual", "none", ".none:ExactStream"),
-    Mechanism("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
-    Mechanism("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
-    Mechanism("central", "continual", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
-    Mechanism("central", "continual", "tree-gaussian", ".tree:GaussianTree", losses=True),
-    Mechanism("central", "continual", "tree-honaker", ".tree:HonakerTree", losses=True),
-    Mechanism("central", "continual", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True),
-    Mechanism("central", "continual", "tree-iid", ".tree:IidTree", losses=True),
-    Mechanism("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
-    Mechanism("local", "batch", "one-step", ".one_step:OneStepBatch", pure=True, randomises=True),
-    Mechanism("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
-    Mechanism("local", "batch", "gaussian", ".local:GaussianLocalBatch"),
-    Mechanism(
+_MECHANISMS: list[MechanismSpec] = [
+    MechanismSpec("none", "batch", "none", ".none:ExactBatch"),
+    MechanismSpec("none", "continual", "none", ".none:ExactStream"),
+    MechanismSpec("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
+    MechanismSpec("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
+    MechanismSpec("central", "continual", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
+    MechanismSpec("central", "continual", "tree-gaussian", ".tree:GaussianTree", losses=True),
+    MechanismSpec("central", "continual", "tree-honaker", ".tree:HonakerTree", losses=True),
+    MechanismSpec(
+        "central", "continual", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True
+    ),
+    MechanismSpec("central", "continual", "tree-iid", ".tree:IidTree", losses=True),
+    MechanismSpec("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
+    MechanismSpec(
+        "local", "batch", "one-step", ".one_step:OneStepBatch", pure=True, randomises=True
+    ),
+    MechanismSpec("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
+    MechanismSpec("local", "batch", "gaussian", ".local:GaussianLocalBatch"),
+    MechanismSpec(
         "local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True, randomises=True
     ),
-    Mechanism("local", "batch", "bounded", ".local:BoundedLocalBatch"),
-    Mechanism("local", "continual", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True),
-    Mechanism("local", "continual", "gaussian", ".local:GaussianLocalStream", losses=True),
-    Mechanism(
+    MechanismSpec("local", "batch", "bounded", ".local:BoundedLocalBatch"),
+    MechanismSpec(
+        "local", "continual", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True
+    ),
+    MechanismSpec("local", "continual", "gaussian", ".local:GaussianLocalStream", losses=True),
+    MechanismSpec(
         "local", "continual", "randomized-response", f"{_FLIPS}Stream", pure=True, randomises=True
     ),
-    Mechanism("local", "continual", "bounded", ".local:BoundedLocalStream"),
-    Mechanism(
+    MechanismSpec("local", "continual", "bounded", ".local:BoundedLocalStream"),
+    MechanismSpec(
         "local", "continual", "one-step", ".one_step:OneStepStream", pure=True, randomises=True
     ),
-    Mechanism("shuffle", "batch", "classes", ".classes:ClassesBatch"),
-    Mechanism("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
+    MechanismSpec("shuffle", "batch", "histogram", ".histogram:ClassesBatch"),
+    MechanismSpec("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
 ]
 """The first of a trust model and schedule is its default."""
 
 _ENCODERS = {
-    "classes": "._devices:ClassesEncoder",
+    "histogram": "._devices:ClassesEncoder",
     "additive": "._encoders:AdditiveEncoder",
     "one-step": "._devices:OneStepEncoder",
     "randomized-response": "._devices:FlipEncoder",
@@ -127,7 +133,7 @@ _ENCODERS = {
 }
 
 
-def mechanisms(trust: str, schedule: Schedule) -> dict[str, Mechanism]:
+def mechanisms(trust: str, schedule: Schedule) -> dict[str, MechanismSpec]:
     """All of one trust model and schedule by name, the default first.
 
     >>> list(mechanisms("central", "batch"))
@@ -136,19 +142,19 @@ def mechanisms(trust: str, schedule: Schedule) -> dict[str, Mechanism]:
     return {m.name: m for m in everything() if (m.trust, m.schedule) == (trust, schedule)}
 
 
-def everything() -> tuple[Mechanism, ...]:
+def everything() -> tuple[MechanismSpec, ...]:
     """Every mechanism of every trust model and schedule; those of other packages come last."""
     return (*_MECHANISMS, *_of_plugins())
 
 
 @functools.cache
-def _of_plugins() -> tuple[Mechanism, ...]:
+def _of_plugins() -> tuple[MechanismSpec, ...]:
     return tuple(
         _of_plugin(name, point.value) for name, point in _plugins.entry_points("mechanisms").items()
     )
 
 
-def _of_plugin(name: str, home: str) -> Mechanism:
+def _of_plugin(name: str, home: str) -> MechanismSpec:
     """What an entry point ``trust.schedule.name`` says; its class is loaded when it is used."""
     trust, _, rest = name.partition(".")
     schedule, _, own = rest.partition(".")
@@ -162,10 +168,10 @@ def _of_plugin(name: str, home: str) -> Mechanism:
             f"The entry point {name!r} of discreet.mechanisms takes the name of one that discreet "
             f"ships; rename it, or uninstall its package."
         )
-    return Mechanism(trust, cast(Schedule, schedule), own, home)
+    return MechanismSpec(trust, cast(Schedule, schedule), own, home)
 
 
-def register(mechanism: Mechanism) -> None:
+def register(mechanism: MechanismSpec) -> None:
     """Add a mechanism of your own.
 
     Raises:

@@ -40,7 +40,7 @@ from discreet.privacy.errata import PrintedShuffle, printed_shuffle
 from discreet.privacy.guarantee import Guarantee, rounded_up, shuffled
 from discreet.privacy.mechanisms._encoders import cell_mask, episode_counts, support_cells
 from discreet.privacy.mechanisms._printed import printed_in
-from discreet.privacy.plans import CountsPlan, ReportPlan, Traffic, randomised_batch
+from discreet.privacy.plans import CountsMechanism, ReportMechanism, Traffic, randomised_batch
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import (
@@ -59,7 +59,7 @@ _LARGEST_BATCH = 10**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShuffleBatch(CountsPlan, ReportPlan):
+class ShuffleBatch(CountsMechanism, ReportMechanism):
     """One message per bit and noise bit of every counter: what the papers' constants are for.
 
     Attributes:

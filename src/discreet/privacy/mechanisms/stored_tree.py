@@ -52,7 +52,7 @@ from discreet._types import IntArray, NumberArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.mechanisms._cumulative import AdditiveStream
 from discreet.privacy.mechanisms.tree import TreeNoise, prefix_levels
-from discreet.privacy.plans import StreamPlan
+from discreet.privacy.plans import ContinualMechanism
 from discreet.privacy.sampling.samplers import Sampler
 
 MECHANISMS = ("tree-gaussian", "tree-laplace")
@@ -69,7 +69,7 @@ class Seal(Protocol):
         """What was sealed; refuses what was not sealed with this key."""
 
 
-def on_disk(plan: StreamPlan) -> AdditiveStream:
+def on_disk(plan: ContinualMechanism) -> AdditiveStream:
     """The same calibration with both draws of every node: what a `StoredTree` releases."""
     if not isinstance(plan, AdditiveStream) or type(plan.noise) is not TreeNoise:
         raise UnsupportedError(
@@ -88,7 +88,9 @@ class StoredTree:
         closed: ``int64[L, cells]``, the node that closed last per level (of the top level: all).
     """
 
-    def __init__(self, plan: StreamPlan, sampler: Sampler, seal: Seal | None = None) -> None:
+    def __init__(
+        self, plan: ContinualMechanism, sampler: Sampler, seal: Seal | None = None
+    ) -> None:
         """Without a seal, as in rehearsals, open nodes are written down as they are."""
         noise = getattr(plan, "noise", None)
         if type(noise) is not TreeNoise or noise.draws != 2:

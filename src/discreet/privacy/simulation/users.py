@@ -16,7 +16,7 @@ from discreet._types import FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.plans import StreamPlan
+from discreet.privacy.plans import ContinualMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
@@ -28,7 +28,7 @@ _BLOCK_BYTES = 1 << 21
 """Noise drawn ahead per block, as much as releases draw at once; it does not change any value."""
 
 
-def no_counts(plan: StreamPlan) -> PrivateCounts:
+def no_counts(plan: ContinualMechanism) -> PrivateCounts:
     """What is known before the first user: nothing, and without noise."""
     cells = _cells(plan)
     return PrivateCounts(
@@ -51,7 +51,7 @@ class SimulatedStream:
         seeds: of the run; users draw from "environment", the release from "noise".
     """
 
-    def __init__(self, mdp: TabularMDP, plan: StreamPlan, seeds: RunSeeds) -> None:
+    def __init__(self, mdp: TabularMDP, plan: ContinualMechanism, seeds: RunSeeds) -> None:
         self.plan = plan
         self.environment = seeds.generator("environment")
         self._mdp = mdp
@@ -111,7 +111,7 @@ class SimulatedStream:
         )
 
 
-def _cells(plan: StreamPlan) -> tuple[int, int, int]:
+def _cells(plan: ContinualMechanism) -> tuple[int, int, int]:
     shape = plan.shape
     return (1 if plan.stationary else shape.horizon, shape.states, shape.actions)
 

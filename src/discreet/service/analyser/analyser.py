@@ -316,7 +316,7 @@ def check_study(charter: Charter, study: Study) -> None:
     try:
         own = charter.device(policy_of(study), study.batch_size)
         same = own.problem.pairs == theirs.problem.pairs
-        same = same and own.classes == getattr(theirs, "classes", None)
+        same = same and own.classes == getattr(theirs, "histogram", None)
     except InvalidInputError:  # a policy of another shape
         same = False
     if not same:

@@ -91,7 +91,7 @@ class Arrangement:
     @property
     def trust(self) -> Shuffle:
         """What is promised."""
-        return Shuffle(self.epsilon, self.delta, mechanism="classes")
+        return Shuffle(self.epsilon, self.delta, mechanism="histogram")
 
 
 def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Founded:

@@ -16,8 +16,8 @@ from typing import Any, Self
 from discreet._files import read_file
 from discreet._types import JsonObject
 from discreet.device import ENVELOPE, DeviceError, MessageClass
-from discreet.device.classes import ClassesDevice
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
+from discreet.device.histogram import HistogramDevice
 from discreet.errors import InvalidInputError
 from discreet.privacy.accounting.piles import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
@@ -197,7 +197,7 @@ class Charter(canonical.Document):
         mean = self.intensity(users)
         return {
             "version": 1,
-            "encoder": "classes",
+            "encoder": "histogram",
             "states": self.states,
             "actions": self.actions,
             "horizon": self.horizon,
@@ -209,10 +209,10 @@ class Charter(canonical.Document):
             "lambda": plain_fraction(mean.numerator, mean.denominator),
         }
 
-    def device(self, policy: Sequence[Sequence[int]], users: int) -> ClassesDevice:
+    def device(self, policy: Sequence[Sequence[int]], users: int) -> HistogramDevice:
         """The encoder of a batch."""
         try:
-            return ClassesDevice(self.description(policy, users))
+            return HistogramDevice(self.description(policy, users))
         except DeviceError as error:
             raise InvalidInputError(str(error)) from None
 
@@ -246,7 +246,7 @@ class Charter(canonical.Document):
         return {
             "release": {
                 "trust": "shuffle",
-                "mechanism": "classes",
+                "mechanism": "histogram",
                 "schedule": "batch",
                 "participations": 1,
                 "states": self.states,

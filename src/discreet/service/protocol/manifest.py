@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from discreet._types import JsonObject
 from discreet.device import ENVELOPE
 from discreet.device.base import LARGEST_BODY
-from discreet.device.classes import ClassesDevice
+from discreet.device.histogram import HistogramDevice
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import canonical
 from discreet.service.protocol.charter import Charter, layout_of
@@ -92,7 +92,7 @@ class Announced:
 
     signed: bytes
     manifest: Manifest
-    device: ClassesDevice
+    device: HistogramDevice
 
     @property
     def hash(self) -> bytes:
@@ -132,7 +132,7 @@ def read(signed: bytes, charter: Charter) -> Announced:
     return Announced(signed, manifest, check(manifest, charter))
 
 
-def check(manifest: Manifest, charter: Charter) -> ClassesDevice:
+def check(manifest: Manifest, charter: Charter) -> HistogramDevice:
     """The encoder that charter and manifest ask for, if the manifest keeps to the charter."""
     if manifest.study != charter.id:
         raise Refusal("badManifest", "It belongs to another study.")

@@ -29,11 +29,11 @@ from discreet.privacy.auditing.run import AuditRow, audit
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch
 from discreet.privacy.mechanisms.stored_tree import StoredTree
-from discreet.privacy.plans import BatchPlan, CountsPlan, StreamPlan, with_counts
+from discreet.privacy.plans import BatchMechanism, ContinualMechanism, CountsMechanism, with_counts
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import flatten
 
-Plan = BatchPlan | StreamPlan
+Plan = BatchMechanism | ContinualMechanism
 Progress = Callable[[str], None]
 _MOST_CELLS = 2_500
 """Counters up to which the exact audit runs at the study's own shape: half a minute, about."""
@@ -140,7 +140,7 @@ def examined(plan: Plan, trust: str, progress: Progress) -> Examined:
 def _exact(plan: Plan, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
     """What the release delivers at this shape, what is wrong with it, why it is not known."""
     cells = sum(math.prod(_size(plan, name)) for name in plan.statistics)
-    if not isinstance(plan, CountsPlan) or plan.guarantee.notion == "LDP":
+    if not isinstance(plan, CountsMechanism) or plan.guarantee.notion == "LDP":
         return None, (), "outcomes of reports and of long streams are too many to list"
     if cells > _MOST_CELLS:
         return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
@@ -183,7 +183,7 @@ def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatA
     if plan.guarantee.notion == "LDP":
         report = device(plan).encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
-    if isinstance(plan, StreamPlan):
+    if isinstance(plan, ContinualMechanism):
         tree = StoredTree(plan, sampler)
         counts = user.counts(plan.shape)
         tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
@@ -196,7 +196,7 @@ def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatA
 def _paths(plan: Plan, trust: str, progress: Progress) -> tuple[str, tuple[AuditRow, ...]]:
     """The mechanism's name, and every path of it at a small shape with this epsilon and delta."""
     guarantee = plan.guarantee
-    schedule = "continual" if isinstance(plan, StreamPlan) else "batch"
+    schedule = "continual" if isinstance(plan, ContinualMechanism) else "batch"
     epsilon, delta = guarantee.epsilon, guarantee.delta or 1e-6
     found = [
         entry
@@ -229,7 +229,7 @@ def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
         yield "one participant moves", _moves(law.moves())
         if getattr(plan, "centred", False) and law.name.startswith("discrete-"):
             yield "unit of these", "half a user: a step counts 2, a reward between -1 and 1"
-    times = [plan.episodes] if isinstance(plan, StreamPlan) else [max(sizes, default=1_000)]
+    times = [plan.episodes] if isinstance(plan, ContinualMechanism) else [max(sizes, default=1_000)]
     for users in times:
         for name, variance in plan.noise_variance(users).items():
             noise = rounded_noise(math.sqrt(variance))

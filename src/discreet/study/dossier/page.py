@@ -25,7 +25,7 @@ from discreet.privacy.guarantee import (
     rounded_down,
     rounded_up,
 )
-from discreet.privacy.plans import BatchPlan
+from discreet.privacy.plans import BatchMechanism
 from discreet.study import ledger
 from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, noise_lines, proofs
@@ -750,7 +750,7 @@ def gather(study: "Study", progress: Progress = lambda _: None) -> Material:
     if not sizes and not study.finished:
         sizes = [study.batch_size]
     plan, trust = study.plan, trust_of(study.config)
-    batches = sizes if isinstance(plan, BatchPlan) else []
+    batches = sizes if isinstance(plan, BatchMechanism) else []
     promised = plan.guarantee.notion != "none"
     return Material(
         study,

@@ -68,7 +68,7 @@ def opened(http, one):
         while answer.status_code == 425:  # full, not yet shuffled
             answer = http.get(f"/v1/batches/0/messages/{place}", headers=headers)
         assert answer.status_code == 200, answer.text
-        cells = one.device.classes[place].cells
+        cells = one.device.histogram[place].cells
         found.append(open_cells(answer.content, batch_key(0), one.hash, place, BROKEN))
         assert len(found[-1]) == 3 * size
         assert found[-1].max() <= cells  # the browser's envelopes open, every one of them

@@ -22,22 +22,22 @@ from discreet.privacy.auditing.neighbours import (
 )
 from discreet.privacy.auditing.paths.path import Kind, Path
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.mechanisms._devices import ClassesEncoder
+from discreet.privacy.mechanisms._devices import HistogramEncoder
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.plans import (
-    BatchPlan,
-    CountsPlan,
+    BatchMechanism,
+    CountsMechanism,
     Encoder,
-    ReportPlan,
+    ReportMechanism,
     with_counts,
     with_reports,
 )
 from discreet.privacy.sampling.samplers import Sampler
 
-_Way = Callable[[BatchPlan, Sequence[Episode], Sampler, BoolArray | None], FloatArray]
+_Way = Callable[[BatchMechanism, Sequence[Episode], Sampler, BoolArray | None], FloatArray]
 
 
-def batch_paths(plan: BatchPlan, users: int = 3) -> Iterator[Path]:
+def batch_paths(plan: BatchMechanism, users: int = 3) -> Iterator[Path]:
     """All ways through a batch plan, on everything that can be played and on one public policy."""
     # Local reports are private one by one, and listed one by one.
     crowd = 1 if plan.guarantee.notion == "LDP" else users
@@ -49,33 +49,33 @@ def batch_paths(plan: BatchPlan, users: int = 3) -> Iterator[Path]:
             yield policy_path(plan, name, size)
 
 
-def _has(plan: BatchPlan, name: str) -> bool:
+def _has(plan: BatchMechanism, name: str) -> bool:
     """Counts and reports are capabilities of a plan; everything can be simulated."""
-    takes = {RELEASE: isinstance(plan, CountsPlan), REPORTS: isinstance(plan, ReportPlan)}
+    takes = {RELEASE: isinstance(plan, CountsMechanism), REPORTS: isinstance(plan, ReportMechanism)}
     return takes.get(name, True)
 
 
-def batch_path(plan: BatchPlan, name: str, users: int, *, kind: Kind = "batch") -> Path:
+def batch_path(plan: BatchMechanism, name: str, users: int, *, kind: Kind = "batch") -> Path:
     """One user of ``users`` is replaced, in every respect."""
     usual, _ = opposites(plan.shape)
     return _path(plan, name, users, usual, _others(plan), support=None, kind=kind)
 
 
-def _others(plan: BatchPlan) -> dict[str, Episode]:
+def _others(plan: BatchMechanism) -> dict[str, Episode]:
     others = neighbours(plan.shape)
     if plan.centred:
         others[ALTERNATING] = alternating(plan.shape)
     return others
 
 
-def policy_path(plan: BatchPlan, name: str, users: int) -> Path:
+def policy_path(plan: BatchMechanism, name: str, users: int) -> Path:
     """The public policy is what the usual user plays; the one who replaces her leaves it."""
     usual, other = opposites(plan.shape)
     support = usual.policy(plan.shape)
     return _path(plan, name, users, usual, {OFF_POLICY: other}, support=support, kind="batch")
 
 
-def episodes_path(plan: BatchPlan, users: int) -> Path:
+def episodes_path(plan: BatchMechanism, users: int) -> Path:
     """From raw episodes to their release; the last of ``users`` is replaced."""
     usual, _ = opposites(plan.shape)
 
@@ -108,7 +108,7 @@ def _arrays(user: Episode) -> tuple[IntArray, IntArray, FloatArray]:
     return user.states, user.actions, user.rewards
 
 
-def honest_path(plan: BatchPlan, honest: int, users: int) -> Path:
+def honest_path(plan: BatchMechanism, honest: int, users: int) -> Path:
     """Encode, shuffle, analyse, when only ``honest`` of the users add their noise."""
     usual, other = opposites(plan.shape)
 
@@ -123,7 +123,7 @@ def honest_path(plan: BatchPlan, honest: int, users: int) -> Path:
 
 
 def _path(
-    plan: BatchPlan,
+    plan: BatchMechanism,
     name: str,
     users: int,
     usual: Episode,
@@ -149,7 +149,7 @@ def _path(
 
 
 def _release(
-    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
+    plan: BatchMechanism, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
 ) -> FloatArray:
     moves, rewards = _totals(tuple(users), plan.shape)
     counts = Counts(len(users), moves.copy(), rewards.copy())
@@ -163,7 +163,7 @@ def _totals(users: tuple[Episode, ...], shape: Shape) -> tuple[IntArray, IntArra
 
 
 def _simulate(
-    plan: BatchPlan, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
+    plan: BatchMechanism, users: Sequence[Episode], sampler: Sampler, support: BoolArray | None
 ) -> FloatArray:
     """`simulate` asks for fresh users: it gets these, in order."""
     waiting = list(users)
@@ -176,7 +176,7 @@ def _simulate(
 
 
 def _reports(
-    plan: BatchPlan,
+    plan: BatchMechanism,
     users: Sequence[Episode],
     sampler: Sampler,
     support: BoolArray | None,
@@ -206,7 +206,7 @@ _SILENT = PresetSampler.still()
 
 def _histogram(messages: IntArray, encoder: Encoder | None = None) -> FloatArray:
     """What is left of messages after the shuffler: how many of each kind there are."""
-    if isinstance(encoder, ClassesEncoder):
+    if isinstance(encoder, HistogramEncoder):
         classes = encoder.device.classes
         seen = np.zeros((len(classes), max(one.cells for one in classes) + 1))
         np.add.at(seen, (messages[:, 0], messages[:, 1]), 1.0)

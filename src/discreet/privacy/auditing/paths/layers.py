@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet._types import FloatArray
-from discreet.adversarial.mechanism import LayeredPlan
+from discreet.adversarial.mechanism import LayeredMechanism
 from discreet.adversarial.noise import LOSS_UNITS
 from discreet.privacy.auditing.neighbours import EVERYTHING, LAST_STEP
 from discreet.privacy.auditing.paths.path import Path
@@ -27,7 +27,7 @@ class LayeredUser:
 
 
 def layered_paths(
-    plan: LayeredPlan, watch: int = _WATCH, *, centred: bool = False
+    plan: LayeredMechanism, watch: int = _WATCH, *, centred: bool = False
 ) -> Iterator[Path]:
     """Any one of the users is replaced: in everything, in the losses only, in the last step only.
 
@@ -53,7 +53,7 @@ def layered_paths(
     yield Path(NAME, "layered", base, worlds, releases=watch, note=note, blocks=True)
 
 
-def _user(plan: LayeredPlan, moved: set[int], loss: float, *, full: bool) -> LayeredUser:
+def _user(plan: LayeredMechanism, moved: set[int], loss: float, *, full: bool) -> LayeredUser:
     """Somebody who plays the first action, and the last one in the steps ``moved``."""
     size = plan.size
     horizon, width, _ = size.padded
@@ -71,13 +71,13 @@ def _user(plan: LayeredPlan, moved: set[int], loss: float, *, full: bool) -> Lay
 
 
 def _world(
-    plan: LayeredPlan, usual: LayeredUser, other: LayeredUser, place: int, watch: int
+    plan: LayeredMechanism, usual: LayeredUser, other: LayeredUser, place: int, watch: int
 ) -> Callable[[Sampler], FloatArray]:
     users = [other if k == place else usual for k in range(watch)]
     return lambda sampler: published(plan, users, sampler)
 
 
-def published(plan: LayeredPlan, users: Sequence[LayeredUser], sampler: Sampler) -> FloatArray:
+def published(plan: LayeredMechanism, users: Sequence[LayeredUser], sampler: Sampler) -> FloatArray:
     """Counts and losses after each user; losses in units, summed in full information only."""
     noise = plan.open(sampler).block(len(users))
     counts = [np.cumsum([getattr(u, n) for u in users], axis=0) for n in ("transitions", "visits")]

@@ -20,7 +20,7 @@ from discreet.privacy.auditing.neighbours import (
 from discreet.privacy.auditing.paths.path import Kind, Path, Run
 from discreet.privacy.auditing.probes import ScriptedSampler
 from discreet.privacy.mechanisms import stored_tree
-from discreet.privacy.plans import ReportStreamPlan, StreamPlan, with_reports
+from discreet.privacy.plans import ContinualMechanism, ContinualReportMechanism, with_reports
 from discreet.privacy.releases import StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, flatten
@@ -33,21 +33,21 @@ LONG = 256
 _POSITIONS = (0, 63, 200)
 
 
-def stream_paths(plan: StreamPlan, watch: int = _SHORT) -> Iterator[Path]:
+def stream_paths(plan: ContinualMechanism, watch: int = _SHORT) -> Iterator[Path]:
     """All ways through a stream plan, its first ``watch`` releases."""
     for name in WAYS:
         if takes(plan, name):
             yield stream_path(plan, name, watch)
 
 
-def takes(plan: StreamPlan, name: str) -> bool:
+def takes(plan: ContinualMechanism, name: str) -> bool:
     """Whether a plan can be used in this way."""
     if name == DISK:
         return plan.mechanism in stored_tree.MECHANISMS
-    return name != ADD_REPORT or isinstance(plan, ReportStreamPlan)
+    return name != ADD_REPORT or isinstance(plan, ContinualReportMechanism)
 
 
-def stream_path(plan: StreamPlan, name: str, watch: int = _SHORT) -> Path:
+def stream_path(plan: ContinualMechanism, name: str, watch: int = _SHORT) -> Path:
     """Any one of the users is replaced in everything; the last one in every other respect."""
     usual, _ = opposites(plan.shape)
     randomised = plan.response != "unit"
@@ -63,7 +63,7 @@ def stream_path(plan: StreamPlan, name: str, watch: int = _SHORT) -> Path:
     return replace(path, window=window, secure=(True,))
 
 
-def long_path(plan: StreamPlan, name: str, *, secure: bool) -> Path:
+def long_path(plan: ContinualMechanism, name: str, *, secure: bool) -> Path:
     """A stream of more than 200 releases through the branch of one kind of sampler."""
     usual, other = opposites(plan.shape)
     length = min(LONG, plan.episodes)
@@ -83,7 +83,7 @@ def long_path(plan: StreamPlan, name: str, *, secure: bool) -> Path:
     )
 
 
-def _path(plan: StreamPlan, name: str, worlds: dict[str, Run], length: int) -> Path:
+def _path(plan: ContinualMechanism, name: str, worlds: dict[str, Run], length: int) -> Path:
     """The first ``length`` releases, next to those of users who are all alike."""
     usual, _ = opposites(plan.shape)
     return Path(
@@ -102,19 +102,19 @@ def _at(label: str, place: int) -> str:
     return f"{label}, user {place + 1}"
 
 
-def _kind(plan: StreamPlan) -> Kind:
+def _kind(plan: ContinualMechanism) -> Kind:
     return "stationary" if plan.stationary else "continual"
 
 
 def _world(
-    plan: StreamPlan, name: str, usual: Episode, other: Episode, place: int, watch: int
+    plan: ContinualMechanism, name: str, usual: Episode, other: Episode, place: int, watch: int
 ) -> Run:
     users = [other if k == place else usual for k in range(watch)]
     way = WAYS[name]
     return lambda sampler: way(plan, users, sampler)
 
 
-def _draws_of(plan: StreamPlan, name: str, place: int) -> tuple[int, int]:
+def _draws_of(plan: ContinualMechanism, name: str, place: int) -> tuple[int, int]:
     """Which scalar draws are those of one user, when each draws at her own time."""
     usual, _ = opposites(plan.shape)
     drawn = []
@@ -126,7 +126,7 @@ def _draws_of(plan: StreamPlan, name: str, place: int) -> tuple[int, int]:
     return drawn[0], drawn[1]
 
 
-def _add(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
+def _add(plan: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     stream = plan.open(sampler)
     known = {user: user.counts(plan.shape) for user in dict.fromkeys(users)}
     return _published([stream.add(known[user]) for user in users])
@@ -138,7 +138,7 @@ def _published(releases: Sequence[PrivateCounts]) -> FloatArray:
     return np.concatenate([*(vector(release) for release in releases), *said])
 
 
-def _add_report(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
+def _add_report(plan: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     """Reports are seen by whoever adds them up."""
     devices = with_reports(plan)
     encoder, stream = devices.encoder(), devices.open(sampler)
@@ -150,12 +150,12 @@ def _add_report(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) ->
     return np.concatenate([_published(releases), *(report.ravel() for report in reports)])
 
 
-def _block(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
+def _block(plan: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     block = plan.open(sampler).block(len(users))
     return by_the_rule(block, plan, [_counts(user, plan.shape) for user in users]).ravel()
 
 
-def _disk(plan: StreamPlan, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
+def _disk(plan: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     """A study on a disk, of which somebody has one copy, made half-way, and the key to it."""
     tree, releases = stored_tree.StoredTree(stored_tree.on_disk(plan), sampler), []
     copied = tree.open
@@ -173,7 +173,7 @@ def _counts(user: Episode, shape: Shape) -> Counts:
     return user.counts(shape)
 
 
-WAYS: dict[str, Callable[[StreamPlan, Sequence[Episode], Sampler], FloatArray]] = {
+WAYS: dict[str, Callable[[ContinualMechanism, Sequence[Episode], Sampler], FloatArray]] = {
     ADD: _add,
     ADD_REPORT: _add_report,
     BLOCK: _block,
@@ -181,7 +181,9 @@ WAYS: dict[str, Callable[[StreamPlan, Sequence[Episode], Sampler], FloatArray]] 
 }
 
 
-def by_the_rule(block: StreamBlock, plan: StreamPlan, users: Sequence[Counts]) -> FloatArray:
+def by_the_rule(
+    block: StreamBlock, plan: ContinualMechanism, users: Sequence[Counts]
+) -> FloatArray:
     """What is public after each user, ``[n, cells]``: the rule that `StreamBlock` documents.
 
     Compiled learners follow the same rule in place; tests compare them with this one, bit by bit.
@@ -196,17 +198,17 @@ def by_the_rule(block: StreamBlock, plan: StreamPlan, users: Sequence[Counts]) -
 
 
 @functools.lru_cache(maxsize=64)
-def _cumulative(plan: StreamPlan, users: tuple[Counts, ...]) -> FloatArray:
+def _cumulative(plan: ContinualMechanism, users: tuple[Counts, ...]) -> FloatArray:
     """True cumulative counters, the same in every run."""
     known = {id(counts): _units(plan, counts) for counts in users}
     return np.cumsum([known[id(counts)] for counts in users], axis=0)
 
 
-def _units(plan: StreamPlan, counts: Counts) -> FloatArray:
+def _units(plan: ContinualMechanism, counts: Counts) -> FloatArray:
     return _pooled(flatten(counts, plan.statistics, stationary=False), plan)
 
 
-def _step(block: StreamBlock, plan: StreamPlan, index: int, counts: Counts) -> FloatArray:
+def _step(block: StreamBlock, plan: ContinualMechanism, index: int, counts: Counts) -> FloatArray:
     """What one user adds to the integers."""
     if plan.response == "category":
         return _one_step(block, plan, index, counts)
@@ -214,7 +216,9 @@ def _step(block: StreamBlock, plan: StreamPlan, index: int, counts: Counts) -> F
     return _pooled(block.gains[index] * units, plan)
 
 
-def _one_step(block: StreamBlock, plan: StreamPlan, index: int, counts: Counts) -> FloatArray:
+def _one_step(
+    block: StreamBlock, plan: ContinualMechanism, index: int, counts: Counts
+) -> FloatArray:
     """The gain of the user's category, at the one step that she reports."""
     moves, rewards = np.zeros_like(counts.transitions), np.zeros_like(counts.rewards)
     step, shape = int(block.steps[index]), plan.shape
@@ -227,7 +231,7 @@ def _one_step(block: StreamBlock, plan: StreamPlan, index: int, counts: Counts) 
     return _pooled(flatten(Counts(1, moves, rewards), plan.statistics, stationary=False), plan)
 
 
-def _pooled(units: FloatArray | IntArray, plan: StreamPlan) -> FloatArray:
+def _pooled(units: FloatArray | IntArray, plan: ContinualMechanism) -> FloatArray:
     """Per-step counters, summed over steps if the plan's are."""
     if not plan.stationary:
         return units.astype(np.float64)

@@ -7,13 +7,13 @@ import numpy as np
 from discreet._types import FloatArray, IntArray
 from discreet.privacy.auditing.paths.path import Path
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.vectors import VectorPlan
+from discreet.privacy.vectors import VectorMechanism
 
 ADD, BLOCK = "VectorRelease.add", "VectorRelease.noise_block"
 _WATCH = 6
 
 
-def vector_paths(plan: VectorPlan, watch: int = _WATCH) -> Iterator[Path]:
+def vector_paths(plan: VectorMechanism, watch: int = _WATCH) -> Iterator[Path]:
     """Both ways through a plan, with any one of the users replaced by one as far as can be."""
     watch = min(watch, plan.episodes)
     usual, others = furthest(plan)
@@ -36,12 +36,12 @@ def vector_paths(plan: VectorPlan, watch: int = _WATCH) -> Iterator[Path]:
         )
 
 
-def _note(plan: VectorPlan) -> str:
+def _note(plan: VectorMechanism) -> str:
     pile = f", {plan.reach.pile} in one cell" if plan.reach.pile > 1 else ""
     return f"reach {plan.reach.units}{pile}"
 
 
-def furthest(plan: VectorPlan) -> tuple[IntArray, dict[str, IntArray]]:
+def furthest(plan: VectorMechanism) -> tuple[IntArray, dict[str, IntArray]]:
     """A user's vector, and others as far from it as the plan's reach allows, or almost as near.
 
     Where one user may fill everything the neighbours are full and empty; where the reach is half
@@ -67,17 +67,17 @@ def _filled(cells: int, pile: int, total: int) -> IntArray:
     return np.clip(total - pile * np.arange(cells), 0, pile)
 
 
-_Way = Callable[[VectorPlan, Sequence[IntArray], Sampler], FloatArray]
+_Way = Callable[[VectorMechanism, Sequence[IntArray], Sampler], FloatArray]
 
 
-def _add(plan: VectorPlan, users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
+def _add(plan: VectorMechanism, users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
     stream = plan.open(sampler)
     return np.concatenate(
         [part for user in users for part in stream.add(plan.split(user)).values()]
     )
 
 
-def _block(plan: VectorPlan, users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
+def _block(plan: VectorMechanism, users: Sequence[IntArray], sampler: Sampler) -> FloatArray:
     """As documented: the caller adds the true cumulative values."""
     noise = plan.open(sampler).noise_block(len(users))
     public: FloatArray = (noise + np.cumsum(users, axis=0)).ravel()
@@ -88,7 +88,7 @@ WAYS: dict[str, _Way] = {ADD: _add, BLOCK: _block}
 
 
 def _world(
-    plan: VectorPlan, way: _Way, usual: IntArray, other: IntArray, place: int, watch: int
+    plan: VectorMechanism, way: _Way, usual: IntArray, other: IntArray, place: int, watch: int
 ) -> Callable[[Sampler], FloatArray]:
     users = [other if k == place else usual for k in range(watch)]
     return lambda sampler: way(plan, users, sampler)

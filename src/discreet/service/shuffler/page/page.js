@@ -244,7 +244,7 @@ async function review(episode) {
 
 function showReport(episode, cells, bytes) {
   const { manifest } = episode;
-  const rows = manifest.device.classes.map((one, i) => {
+  const rows = manifest.device.histogram.map((one, i) => {
     const place = `${one.statistic}, ${page.charter.names.steps[one.step]}`;
     const texts = [place, String(cells[i].length), contents(manifest, one, cells[i])];
     const row = element("tr");

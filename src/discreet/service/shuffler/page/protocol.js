@@ -55,7 +55,7 @@ function describe(charter, policy, users) {
   const mean = charter.lambda.map(BigInt);
   return {
     version: 1,
-    encoder: "classes",
+    encoder: "histogram",
     states: charter.names.states.length,
     actions: charter.names.actions.length,
     horizon: charter.names.steps.length,
@@ -93,7 +93,7 @@ export async function readManifest(bytes, charter) {
   }
   if (fields.users < charter.least_users) throw new Error("The batch is smaller than promised.");
   const device = load(describe(charter, fields.policy, fields.users));
-  const layout = device.classes.map((one) => [one.cells, one.noise, one.weight]);
+  const layout = device.histogram.map((one) => [one.cells, one.noise, one.weight]);
   if (JSON.stringify(layout) !== JSON.stringify(fields.layout)) {
     throw new Error("The manifest asks for another noise than the charter.");
   }

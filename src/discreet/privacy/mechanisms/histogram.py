@@ -46,7 +46,7 @@ and that there are as many sealed messages as from everybody else. Both together
 is no local guarantee to fall back on. Somebody who lies moves a counter by at most 1 + K per class.
 
 `release` simulates a batch at the level of counts: the histogram of all noise messages is one
-multinomial draw, whatever n is. `ClassesEncoder`, `shuffle` and `release_reports` are the real
+multinomial draw, whatever n is. `HistogramEncoder`, `shuffle` and `release_reports` are the real
 thing.
 """
 
@@ -79,13 +79,13 @@ from discreet.privacy.accounting.histogram import (
 from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of_all
 from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
-from discreet.privacy.mechanisms._devices import ClassesEncoder
+from discreet.privacy.mechanisms._devices import HistogramEncoder
 from discreet.privacy.plans import (
     BatchSize,
-    CountsPlan,
+    CountsMechanism,
     DesignedBatch,
     Fields,
-    ReportPlan,
+    ReportMechanism,
     Traffic,
     batch_release,
 )
@@ -116,7 +116,7 @@ _LARGEST_BATCH = 10**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
+class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
     """One data cell among a few noise cells per class: kilobytes per user, exact noise.
 
     Attributes:
@@ -132,7 +132,7 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
     moves: int
     mean: Fraction
     honest: float = 1.0
-    name: ClassVar[str] = "classes"
+    name: ClassVar[str] = "histogram"
 
     @classmethod
     def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
@@ -233,10 +233,10 @@ class ClassesBatch(CountsPlan, ReportPlan, DesignedBatch):
         messages = sum(one.messages for one in self.classes(users, support))
         return Traffic(messages, ENVELOPE * messages)
 
-    def encoder(self, users: int, *, support: BoolArray | None = None) -> ClassesEncoder:
+    def encoder(self, users: int, *, support: BoolArray | None = None) -> HistogramEncoder:
         """What runs on the device of each of ``users`` users."""
         self._checked(users, support)
-        return ClassesEncoder.of(
+        return HistogramEncoder.of(
             self.shape,
             self.statistics,
             check_support(support, self.shape),

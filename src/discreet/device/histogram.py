@@ -14,8 +14,8 @@ its data cell, one number below 1 + K (the data cell is put last and changes pla
 
 The number of messages, their length and the number of random bytes are the same whatever the
 episode (rejected bytes depend on nothing but themselves). The proof that sums of such messages are
-private is in `discreet.privacy.mechanisms.classes`; it needs all messages of a class mixed over all
-users.
+private is in `discreet.privacy.mechanisms.histogram`; it needs all messages of a class mixed over
+all users.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ from discreet.device.layout import MessageClass, layout
 from discreet.device.wire import check_bytes, pack_words, unpack_words
 
 
-class ClassesDevice(Device):
+class HistogramDevice(Device):
     """A report is a list of 1 + K cells for every class.
 
     Attributes:
         classes: all classes in the order in which they are sent.
     """
 
-    name: ClassVar[str] = "classes"
+    name: ClassVar[str] = "histogram"
     kind: ClassVar[int] = 1
 
     def __init__(self, data: object) -> None:

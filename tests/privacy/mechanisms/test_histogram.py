@@ -15,7 +15,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.histogram import classes_delta
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.mechanisms.classes import ClassesBatch
+from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.mechanisms.registry import load_encoder
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.sampling.samplers import SecureSampler
@@ -23,12 +23,12 @@ from helpers.sampling import sampler
 
 BOTH = ("transitions", "rewards")
 SHAPE = Shape(states=3, actions=2, horizon=2)
-EASY = Shuffle(epsilon=6, delta=1e-2, mechanism="classes")
+EASY = Shuffle(epsilon=6, delta=1e-2, mechanism="histogram")
 """Little noise: few messages in tests."""
 ALARM = 1e-8
 
 
-def plan_of(shape=SHAPE, *, trust=EASY, statistics=BOTH, last=False) -> ClassesBatch:
+def plan_of(shape=SHAPE, *, trust=EASY, statistics=BOTH, last=False) -> HistogramBatch:
     return trust.calibrate(shape, statistics=statistics, last_transitions=last)
 
 
@@ -77,7 +77,7 @@ def sent(plan, episodes, noise, support=None):
 )
 def test_golden_numbers_of_messages(states, horizon, users, epsilon, messages):
     shape = Shape(states=states, actions=1, horizon=horizon)
-    plan = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="classes"))
+    plan = plan_of(shape, trust=Shuffle(epsilon, 1e-6, mechanism="histogram"))
     assert sum(one.messages for one in plan.classes(users)) == messages
     if states < 716:  # the encoder of a large problem holds its policy: slow to make
         traffic = plan.encoder(users).traffic
@@ -90,15 +90,15 @@ def test_device_and_analyser_have_the_same_classes(statistics, last):
     plan = plan_of(statistics=statistics, last=last)
     support = deterministic(SHAPE)
     support[0, 1:] = False
-    assert plan.encoder(90, support=support).device.classes == plan.classes(90, support)
+    assert plan.encoder(90, support=support).device.histogram == plan.classes(90, support)
     few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
-    assert few.encoder(90, support=support).device.classes == few.classes(90, support)
+    assert few.encoder(90, support=support).device.histogram == few.classes(90, support)
 
 
 def test_classes_count_what_a_user_can_move():
     """H for each statistic, without the last transitions if nobody asks for them."""
     shape = Shape(states=2, actions=2, horizon=6)
-    trust = Shuffle(1.0, 1e-6, mechanism="classes")
+    trust = Shuffle(1.0, 1e-6, mechanism="histogram")
     for statistics, last, count in [
         (BOTH, False, 11),
         (BOTH, True, 12),
@@ -198,7 +198,7 @@ def test_no_raw_counts_are_released_with_less_noise_than_calibrated(monkeypatch)
     plan, (_, counts) = plan_of(), crowd(5)
     with pytest.raises(InvalidInputError, match="nobody to be mixed with"):
         plan.release(crowd(1)[1], sampler=PresetSampler.still(secure=True))
-    monkeypatch.setattr(ClassesBatch, "intensity", lambda self, _: self.mean / 2)
+    monkeypatch.setattr(HistogramBatch, "intensity", lambda self, _: self.mean / 2)
     for secure in (False, True):
         with pytest.raises(CalibrationError, match="not those of its plan"):
             plan.release(counts, sampler=PresetSampler.still(secure=secure))
@@ -244,7 +244,7 @@ def noise_of_nobody(plan, users, repeats):
 def test_where_everybody_left_every_cell_has_its_noise_and_classes_share_none(honest):
     """Noise does not depend on who stays: each cell has the whole of it, and a draw of its own."""
     users, repeats = 30, 1500
-    plan = plan_of(trust=Shuffle(6, 1e-2, mechanism="classes", honest=honest), last=True)
+    plan = plan_of(trust=Shuffle(6, 1e-2, mechanism="histogram", honest=honest), last=True)
     noise, private = noise_of_nobody(plan, users, repeats)
     units = []
     for one, seen in zip(plan.classes(users, deterministic(SHAPE)), noise, strict=True):
@@ -325,7 +325,7 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
         pytest.importorskip("opendp")
     shape, users = Shape(states=2, actions=1, horizon=2), 400
     repeats = 300 if secure else 1500
-    plan = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="classes"))
+    plan = plan_of(shape, trust=Shuffle(2.0, 1e-4, mechanism="histogram"))
     counts = Counts(users, np.zeros(shape.transitions, np.int64), np.zeros(shape.visits, np.int64))
     noise = SecureSampler() if secure else sampler(3)
     one = plan.classes(users)[0]
@@ -341,7 +341,7 @@ def test_noise_of_a_transition_has_its_exact_law(secure):
 def test_bits_and_classes_of_equal_statistics_are_one_noise():
     """Many rare noise messages: both are nearly Poisson, of the same mean."""
     shape, users = Shape(states=2, actions=2, horizon=6), 10**6
-    classes = plan_of(shape, trust=Shuffle(1.0, 1e-6, mechanism="classes"), last=True)
+    classes = plan_of(shape, trust=Shuffle(1.0, 1e-6, mechanism="histogram"), last=True)
     bits = Shuffle(1.0, 1e-6, mechanism="bits").calibrate(shape, statistics=BOTH).bits(users)
     one = classes.classes(users)[0]
     ours = stats.binom(users * one.noise, one.weight / 2**32 / one.cells)
@@ -352,7 +352,7 @@ def test_bits_and_classes_of_equal_statistics_are_one_noise():
 
 
 def test_a_trillion_users_cost_what_a_hundred_do():
-    plan, users = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes")), 10**12
+    plan, users = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram")), 10**12
     moves = np.zeros(SHAPE.transitions, np.int64)
     moves[:, 0, 0, 0] = users
     counts = Counts(users, moves, moves.sum(axis=-1))
@@ -384,7 +384,7 @@ def test_nothing_to_release_is_refused():
 @pytest.mark.parametrize("honest", [1.0, 0.9, 0.5, 1 / 3])
 @pytest.mark.parametrize("users", [7, 100, 12_345, 10**9])
 def test_the_reliable_users_alone_add_enough(users, honest):
-    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes", honest=honest))
+    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram", honest=honest))
     parts = plan.trials(users)
     assert sum(part.times for part in parts) == 3
     for part in parts:
@@ -492,9 +492,9 @@ def test_batches_of_one_of_too_many_and_without_honest_users_are_refused():
     with pytest.raises(InvalidInputError, match=r"users <= 1e\+12"):
         plan.noise_variance(10**12 + 1)
     with pytest.raises(InvalidInputError, match="at least one honest user"):
-        plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes", honest=0.1)).encoder(9)
+        plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram", honest=0.1)).encoder(9)
     with pytest.raises(CalibrationError, match="delta"):
-        plan_of(trust=Shuffle(1.0, 0.0, mechanism="classes"))
+        plan_of(trust=Shuffle(1.0, 0.0, mechanism="histogram"))
 
 
 @pytest.mark.parametrize("users", ["5", None, 5.0, True, -1, 0])
@@ -515,7 +515,7 @@ def test_the_least_batch_has_an_honest_user(honest, least):
 
 
 def test_the_batch_is_accounted_for_and_its_limit_lies_above():
-    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="classes"))
+    plan = plan_of(trust=Shuffle(1.0, 1e-6, mechanism="histogram"))
     own, limit, renyi = plan.accountings(1000)
     assert not own.bound and limit.bound and renyi.bound
     assert own.epsilon <= limit.epsilon <= 1.0 < renyi.epsilon

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.device import ByteDraws, ClassesDevice, DeviceError, cell_from_bytes, cell_to_bytes
+from discreet.device import ByteDraws, DeviceError, HistogramDevice, cell_from_bytes, cell_to_bytes
 from discreet.device.layout import MessageClass
 from helpers.devices import FOLLOWS, LEAVES, Bytes, classes, law
 
@@ -43,31 +43,31 @@ def own_cells(device, episode):
 
 def test_classes_stand_in_public_order():
     steps = {"transitions": [0, 1], "rewards": [0, 1, 2], "visits": [0, 1, 2]}
-    device = ClassesDevice(classes(statistics=["visits", "rewards", "transitions"]))
+    device = HistogramDevice(classes(statistics=["visits", "rewards", "transitions"]))
     expected = [(name, step) for name, each in steps.items() for step in each]
     assert [(one.statistic, one.step) for one in device.classes] == expected
     assert [one.cells for one in device.classes] == [17, 17, 9, 9, 9, 5, 5, 5]
-    last = ClassesDevice(classes(last_transitions=True))
+    last = HistogramDevice(classes(last_transitions=True))
     assert [one.step for one in last.classes] == [0, 1, 2, 0, 1, 2]
 
 
 def test_one_step_has_rewards_only():
     one = {"horizon": 1, "policy": [[0, 1, 0, 1]]}
-    device = ClassesDevice(classes(**one))
+    device = HistogramDevice(classes(**one))
     assert [one.statistic for one in device.classes] == ["rewards"]
     with pytest.raises(DeviceError, match=r"badDescription.*two steps"):
-        ClassesDevice(classes(statistics=["transitions"], **one))
+        HistogramDevice(classes(statistics=["transitions"], **one))
 
 
 def test_every_class_gets_the_users_own_cell():
-    device = ClassesDevice(classes(statistics=["transitions", "rewards", "visits"]))
+    device = HistogramDevice(classes(statistics=["transitions", "rewards", "visits"]))
     # transitions: row·4 + next; rewards: 2·row + bit; visits: row
     assert own_cells(device, FOLLOWS) == [0 * 4 + 1, 1 * 4 + 2, 1, 2, 4, 0, 1, 2]
 
 
 def test_none_is_for_good():
     """From the first step off the policy on, also where later steps would follow it again."""
-    device = ClassesDevice(classes(statistics=["transitions", "rewards", "visits"]))
+    device = HistogramDevice(classes(statistics=["transitions", "rewards", "visits"]))
     assert own_cells(device, LEAVES) == [0 * 4 + 1, 16, 0, 8, 8, 0, 4, 4]
 
 
@@ -81,14 +81,14 @@ def test_rows_follow_what_is_played():
         10,
         20,
     ]  # step 0: s0a0 s1a1 s2a1; step 1: s0a0 s0a1 s1a0; step 2: s2a0
-    device = ClassesDevice(classes(policy=None, support=support, statistics=["visits"]))
+    device = HistogramDevice(classes(policy=None, support=support, statistics=["visits"]))
     assert [one.cells for one in device.classes] == [4, 4, 2]
     episode = {"states": [2, 0, 2, 0], "actions": [1, 1, 0], "rewards": [0, 0, 0]}
     assert own_cells(device, episode) == [2, 1, 0]
 
 
 def test_a_start_that_is_known_leaves_fewer_cells():
-    device = ClassesDevice(classes(start=[1, 3], statistics=["visits"]))
+    device = HistogramDevice(classes(start=[1, 3], statistics=["visits"]))
     assert [one.cells for one in device.classes] == [3, 5, 5]
     episode = {"states": [3, 0, 0, 0], "actions": [1, 1, 0], "rewards": [0, 0, 0]}
     assert own_cells(device, episode) == [1, 0, 0]
@@ -100,7 +100,7 @@ def test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independen
     users, noise
 ):
     tiny = {"states": 1, "actions": 2, "horizon": 1, "policy": [[0]], "statistics": ["rewards"]}
-    device = ClassesDevice(classes(users=users, **(tiny | {"lambda": [3, 1]})))
+    device = HistogramDevice(classes(users=users, **(tiny | {"lambda": [3, 1]})))
     (one,) = device.classes
     assert (one.cells, one.noise) == (3, noise)
     q = Fraction(one.weight, 2**32)
@@ -122,7 +122,7 @@ def test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independen
 
 
 def test_the_number_of_messages_and_of_random_bytes_does_not_depend_on_the_episode():
-    device = ClassesDevice(classes())
+    device = HistogramDevice(classes())
     asked, sizes = set(), set()
     still = {"states": [3, 3, 3, 3], "actions": [1, 1, 0], "rewards": [0, 1, 1e-300]}
     for episode in (FOLLOWS, LEAVES, still):
@@ -135,14 +135,14 @@ def test_the_number_of_messages_and_of_random_bytes_does_not_depend_on_the_episo
 
 
 def test_noise_comes_from_the_operating_system_unless_a_test_brings_its_own():
-    device = ClassesDevice(classes(users=50))
+    device = HistogramDevice(classes(users=50))
     assert device.encode(FOLLOWS) != device.encode(FOLLOWS)
     one, other = (device.encode(FOLLOWS, ByteDraws(Bytes(1))) for _ in range(2))
     assert one == other
 
 
 def test_a_report_that_is_too_large_is_refused_before_it_is_made():
-    device = ClassesDevice(classes(users=1, **{"lambda": [10**9, 1]}))
+    device = HistogramDevice(classes(users=1, **{"lambda": [10**9, 1]}))
     assert device.messages > 10**9
     with pytest.raises(DeviceError, match="tooLarge"):
         device.encode(FOLLOWS)
@@ -170,7 +170,7 @@ def test_a_report_that_is_too_large_is_refused_before_it_is_made():
 )
 def test_a_bad_description_is_refused(changes):
     with pytest.raises(DeviceError, match=r"^badDescription: Expected"):
-        ClassesDevice(classes(**changes))
+        HistogramDevice(classes(**changes))
 
 
 def test_a_cell_takes_four_bytes():
