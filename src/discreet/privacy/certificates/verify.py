@@ -899,7 +899,7 @@ KINDS = {
     "central batch": ("gaussian laplace", SIZE + " last_transitions"),
     "local batch": ("bounded gaussian laplace one-step randomized-response split",
                     SIZE + " last_transitions"),
-    "shuffle batch": ("bits classes", SIZE + " last_transitions users honest"),
+    "shuffle batch": ("bits histogram", SIZE + " last_transitions users honest"),
     "central continual": ("toeplitz tree-gaussian tree-laplace", SIZE + " episodes stationary"),
     "local continual": ("bounded gaussian laplace one-step randomized-response",
                      SIZE + " episodes stationary"),
