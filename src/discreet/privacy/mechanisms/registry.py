@@ -118,13 +118,13 @@ _MECHANISMS: list[MechanismSpec] = [
     MechanismSpec(
         "local", "continual", "one-step", ".one_step:OneStepStream", pure=True, randomises=True
     ),
-    MechanismSpec("shuffle", "batch", "histogram", ".histogram:ClassesBatch"),
+    MechanismSpec("shuffle", "batch", "histogram", ".histogram:HistogramBatch"),
     MechanismSpec("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
 ]
 """The first of a trust model and schedule is its default."""
 
 _ENCODERS = {
-    "histogram": "._devices:ClassesEncoder",
+    "histogram": "._devices:HistogramEncoder",
     "additive": "._encoders:AdditiveEncoder",
     "one-step": "._devices:OneStepEncoder",
     "randomized-response": "._devices:FlipEncoder",
