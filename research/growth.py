@@ -33,7 +33,7 @@ CASES = {
     "ldp-obi": (STREAM, LAPLACE),
     "ldp-psrl": (STREAM, LAPLACE),
     "flow-ucb": (BATCH, Shuffle(1, 1e-6)),
-    "etc": (BATCH, Shuffle(1, 1e-6)),
+    "explore-then-commit": (BATCH, Shuffle(1, 1e-6)),
     "pe": (STAGES, NoPrivacy()),
     "sdp-pe": (STAGES, Shuffle(1, 1e-6)),
     "private-uc-o-reps": (LAYERS, Central(1, 1e-6)),

@@ -95,7 +95,7 @@ def run_task(task: Task) -> list[Row]:
     if name == "uniform-etc":
         rows = []
         for length in (n for n in LENGTHS if n <= task.users):
-            found = learned(2 * length, learner="etc", exploration="uniform", length=length)
+            found = learned(2 * length, learner="explore-then-commit", exploration="uniform", length=length)
             loss = float(best - evaluate(mdp, found.policy))
             key = astuple(replace(task, users=length))
             rows.append(Row(*key, length * uniform, uniform, loss, 2))
@@ -108,7 +108,7 @@ def run_task(task: Task) -> list[Row]:
 
 
 def parsed(learner: str) -> tuple[str, dict]:
-    """Name and settings: ``etc:exploration=uniform,rounds=2``."""
+    """Name and settings: ``explore-then-commit:exploration=uniform,rounds=2``."""
     name, _, rest = learner.partition(":")
     return name, {
         key: value(text) for key, text in (one.split("=") for one in rest.split(",") if one)

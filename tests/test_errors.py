@@ -27,7 +27,7 @@ def test_every_error_can_be_caught_by_one_name():
     [
         errors.InvalidInputError("Expected users > 0, got 0."),
         MissingExtraError("ray", "ray"),
-        UnknownNameError("learner", "flow-ubc", ["flow-ucb", "etc"]),
+        UnknownNameError("learner", "flow-ubc", ["flow-ucb", "explore-then-commit"]),
         UnknownNameError("experiment", "price", ["price-of-trust"], begin=["price-of-trust"]),
     ],
 )

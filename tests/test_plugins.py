@@ -13,7 +13,7 @@ from discreet import _plugins
 from discreet.errors import InvalidInputError
 
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
-RUN = ["--learner", "explore-then-commit", "--environment", "Corridor", "--trust", "central"]
+RUN = ["--learner", "explore-once", "--environment", "Corridor", "--trust", "central"]
 SMALL = ["--epsilon", "1", "--delta", "1e-6", "--episodes", "200", "--runs", "2", "--json"]
 
 
@@ -53,7 +53,7 @@ def test_everything_is_listed(shell):
     code, out, err = shell("-m", "discreet", "list", "--json")
     assert code == 0, err
     found = {kind: [row["name"] for row in rows] for kind, rows in json.loads(out).items()}
-    assert "explore-then-commit" in found["learners"]
+    assert "explore-once" in found["learners"]
     assert "Corridor" in found["environments"]
     assert "double-laplace" in found["mechanisms"]
 
@@ -79,7 +79,7 @@ def test_the_command_line_two_processes_and_a_file(shell, tmp_path):
     code, out, err = shell("-m", "discreet", "run", *RUN, *SMALL, "--jobs", "2")
     assert code == 0, err + out
     row = json.loads(out)["results"][0]
-    assert (row["learner"], row["environment"]) == ("explore-then-commit", "Corridor")
+    assert (row["learner"], row["environment"]) == ("explore-once", "Corridor")
     code, out, err = shell(
         *("-m", "discreet", "run", str(PLUGIN / "corridor.toml"), "--jobs", "1", "--runs", "1"),
         *("--episodes", "100", "--json"),
@@ -107,7 +107,7 @@ import discreet
 mdp = discreet.make("Corridor")
 shape = mdp.shape
 study = discreet.start(
-    "study.db", learner="explore-then-commit", trust=discreet.Central(1, 1e-6),
+    "study.db", learner="explore-once", trust=discreet.Central(1, 1e-6),
     states=shape.states, actions=shape.actions, horizon=shape.horizon,
     episodes=100, sampler="simulation", seed=1,
 )
@@ -125,7 +125,7 @@ MODULE = """
 from discreet.learners import LearnerSpec, register
 from discreet.mdp.environments.registry import get_environment, register as register_environment
 from discreet_plugin.environment import Corridor
-from discreet_plugin.learner import ExploreThenCommit
+from discreet_plugin.learner import ExploreOnce
 
 def Passage(*, length: int = 2):
     "A short corridor."
@@ -133,7 +133,7 @@ def Passage(*, length: int = 2):
 
 register_environment("Passage", Passage)
 register(LearnerSpec(name="mine", summary="mine", paper="", schedule="batch", trusts=("none",),
-                     make=ExploreThenCommit))
+                     make=ExploreOnce))
 """
 
 

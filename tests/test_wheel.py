@@ -121,7 +121,7 @@ def test_it_is_the_wheel_that_is_imported(inside, installed):
 def test_the_list_knows_experiments_and_the_plug_in(inside):
     found = json.loads(inside("discreet", "list", "--json"))
     assert "price-of-trust" in [row["name"] for row in found["experiments"]]
-    assert "explore-then-commit" in [row["name"] for row in found["learners"]]
+    assert "explore-once" in [row["name"] for row in found["learners"]]
 
 
 def test_the_first_experiment_and_the_plug_in_run(inside, tmp_path):
@@ -129,7 +129,7 @@ def test_the_first_experiment_and_the_plug_in_run(inside, tmp_path):
     assert answer["failures"] == []
     assert len(answer["results"]) == 12
     assert (tmp_path / "results/price-of-trust-quick/report.html").is_file()
-    options = ("--learner", "explore-then-commit", "--environment", "Corridor", "--episodes", "99")
+    options = ("--learner", "explore-once", "--environment", "Corridor", "--episodes", "99")
     assert json.loads(inside("discreet", "run", *options, "--jobs", "1", "--json"))["results"]
 
 

@@ -57,7 +57,7 @@ def test_words_that_the_short_way_does_not_know_go_to_the_parser(discreet):
     plain = discreet("list", "learners")
     assert discreet("list", "learners", "--import", "json") == plain
     assert discreet("list", "--", "learners") == plain
-    assert discreet("list", "learners", "etc")[0] == 2
+    assert discreet("list", "learners", "explore-then-commit")[0] == 2
 
 
 def test_papers_say_what_they_deliver(discreet):

@@ -182,7 +182,7 @@ def test_a_batch_learner_that_looks_behind_the_release_is_rejected(monkeypatch, 
     assert "only private counts" not in report.passed
 
 
-@pytest.mark.parametrize("name", ["flow-ucb", "etc", "pe", "sdp-pe"])
+@pytest.mark.parametrize("name", ["flow-ucb", "explore-then-commit", "pe", "sdp-pe"])
 def test_batch_learners_of_the_roster_ask_by_what_they_are_told(name):
     assert check._only_private(registry.get_learner(name), {}) is None
 

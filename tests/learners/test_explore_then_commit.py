@@ -20,7 +20,7 @@ MDP = discreet.make("RiverSwim", states=3, horizon=4)
 def learner(episodes=20_000, trust=None, *, mdp=MDP, stationary=False, **settings):
     problem = public_facts(mdp, episodes, stationary=stationary)
     rng = np.random.default_rng(5)
-    return make_batch_learner(get_learner("etc"), problem, trust or NoPrivacy(), rng, settings)
+    return make_batch_learner(get_learner("explore-then-commit"), problem, trust or NoPrivacy(), rng, settings)
 
 
 def told(one, batch, users, mdp=MDP):
@@ -140,7 +140,7 @@ def test_it_learns(trust, stationary):
     meter = RegretMeter(MDP)
     uniform = meter.regret(uniform_policy(MDP.shape))
     result = discreet.learn(
-        MDP, learner="etc", trust=trust, episodes=300_000, stationary=stationary
+        MDP, learner="explore-then-commit", trust=trust, episodes=300_000, stationary=stationary
     )
     assert meter.regret(result.policy) < 0.02 * uniform
     assert result.final_regret < 0.2 * 300_000 * uniform
@@ -153,7 +153,7 @@ def test_a_design_finds_what_random_actions_do_not():
     meter = RegretMeter(mdp)
 
     def loss(how):
-        settings = {"learner": "etc", "exploration": how, "length": 8000, "episodes": 10_000}
+        settings = {"learner": "explore-then-commit", "exploration": how, "length": 8000, "episodes": 10_000}
         runs = [discreet.learn(mdp, run=run, **settings) for run in range(6)]
         return np.mean([meter.regret(run.policy) for run in runs])
 
@@ -161,5 +161,5 @@ def test_a_design_finds_what_random_actions_do_not():
 
 
 def test_one_user_is_enough():
-    result = discreet.learn(MDP, learner="etc", trust=Central(1, 1e-6), episodes=1)
+    result = discreet.learn(MDP, learner="explore-then-commit", trust=Central(1, 1e-6), episodes=1)
     assert result.extras["batches"] == [1]

@@ -14,7 +14,7 @@ from discreet.learners.settings import Settings, failure_probability, not_negati
 pytestmark = pytest.mark.core
 
 LEARNERS = learner_names()
-WITHOUT_THEORY = {"etc", "flow-ucb"}
+WITHOUT_THEORY = {"explore-then-commit", "flow-ucb"}
 PRINTED = [name for name in LEARNERS if name not in WITHOUT_THEORY]
 
 
@@ -101,11 +101,11 @@ def test_a_misspelt_setting_gets_a_suggestion(learner):
         ("dp-ucbvi", {"clip": "yes"}, "clip to be True or False"),
         ("dp-ucbvi", {"stationary": "yes"}, "stationary to be True or False"),
         ("flow-ucb", {"constants": "theory"}, "no bound is proven"),
-        ("etc", {"constants": "theory"}, "no printed constants"),
-        ("etc", {"rounds": 0}, "rounds"),
-        ("etc", {"length": 0}, "length"),
-        ("etc", {"length": 2.5}, "length to be an integer, got"),
-        ("etc", {"exploration": "greedy"}, "exploration"),
+        ("explore-then-commit", {"constants": "theory"}, "no printed constants"),
+        ("explore-then-commit", {"rounds": 0}, "rounds"),
+        ("explore-then-commit", {"length": 0}, "length"),
+        ("explore-then-commit", {"length": 2.5}, "length to be an integer, got"),
+        ("explore-then-commit", {"exploration": "greedy"}, "exploration"),
         ("flow-ucb", {"shrink": 1.0}, "shrink < 1"),
         ("flow-ucb", {"confidence": -1.0}, "confidence > 0"),
         ("pe", {"shares": [1.0, 1.0]}, "shares to have 3 values"),

@@ -150,7 +150,7 @@ def test_version_000_has_bounds_of_its_own():
 
 
 WITHOUT = {
-    "etc": {"shuffle", "central", "local", "none"},
+    "explore-then-commit": {"shuffle", "central", "local", "none"},
     "flow-ucb": {"shuffle", "central", "local", "none"},
     "ldp-psrl": {"none", "central", "local"},
     "ldp-obi": {"central"},

@@ -170,7 +170,7 @@ def test_what_cannot_be_issued_again(tmp_path):
     assert (study.head, stream.batches) == (head, 0)
 
 
-@pytest.mark.parametrize("learner", ["etc", "flow-ucb"])
+@pytest.mark.parametrize("learner", ["explore-then-commit", "flow-ucb"])
 def test_a_shuffle_study_goes_on_without_those_who_do_not_come(tmp_path, learner):
     # Nobody is ever left alone in a batch: a report hides among others.
     study = begin(tmp_path / "study.db", SHUFFLE, learner=learner, episodes=60)

@@ -15,7 +15,7 @@ USERS = 70_000
 
 def test_the_last_of_many_users_are_remembered(tmp_path):
     """In memory and in the file, where they are sorted by their digests."""
-    options = {"learner": "etc", "exploration": "uniform", "length": USERS}
+    options = {"learner": "explore-then-commit", "exploration": "uniform", "length": USERS}
     study = begin(tmp_path / "many", discreet.Central(8, 1e-2), episodes=2 * USERS, **options)
     assert study.batch_size == USERS
     people = names(study)

@@ -1,4 +1,4 @@
-"""etc: explore with designed coverage, then commit. The baseline that every learner should beat.
+"""Explore with designed coverage, then commit: the baseline that every learner should beat.
 
 **Privacy** is proven: every user is in exactly one batch, each batch is released once (parallel
 composition), and all else is post-processing of releases. **No regret bound is claimed** (with a
@@ -192,8 +192,8 @@ def _markov(occupancy: FloatArray) -> StochasticPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EtcSettings(OwnSettings):
-    """What may be chosen of etc.
+class ExploreSettings(OwnSettings):
+    """What may be chosen of explore-then-commit.
 
     Attributes:
         exploration: ``"designed"`` for coverage, ``"uniform"`` for random actions.
@@ -213,12 +213,12 @@ class EtcSettings(OwnSettings):
             _validate.count(length=self.length)
 
 
-class ExploreThenCommit(FlowLearner[EtcSettings]):
+class ExploreThenCommit(FlowLearner[ExploreSettings]):
     """Explore, then commit: see the module."""
 
-    name = "etc"
+    name = "explore-then-commit"
     summary = "explore with designed coverage, then commit: the baseline"
-    settings_type = EtcSettings
+    settings_type = ExploreSettings
 
     def begin(self) -> None:
         """Decide when exploration ends, from public facts."""

@@ -1,4 +1,4 @@
-"""The roster of learners.
+"""The registry of learners.
 
 A new learner of ours is one file and one line in ``_SHIPPED``; one of yours is registered with
 `register`, or is an entry point ``discreet.learners`` of a package.
@@ -20,7 +20,8 @@ from discreet.papers.bounds import RegretBound, bounds_of
 
 STREAM = ("none", "central", "local")
 """What stream learners can use, unless they say otherwise."""
-_BATCH = ("none", "shuffle", "central", "local")
+BATCH = ("shuffle", "central", "local", "none")
+_PRINTED_BATCH = ("none", "shuffle", "central", "local")
 _ADVERSARIAL = ("central", "local", "none")
 
 
@@ -32,52 +33,42 @@ class Listing(NamedTuple):
     summary: str
 
 
-class _Shipped(NamedTuple):
-    """Where a learner of ours is, the module below this package with it in its ``SPECS``."""
-
-    module: str
-    listing: Listing
-
-
-_SHIPPED: dict[str, _Shipped] = {
-    "dp-ucbvi": _Shipped(
-        "ucbvi",
+_SHIPPED: dict[str, tuple[str, Listing]] = {
+    "dp-ucbvi": (
+        "learners.ucbvi",
         Listing(
             "continual",
             STREAM,
             "UCBVI with private Bernstein bonuses, four terms, each with a switch",
         ),
     ),
-    "etc": _Shipped(
-        "explore_then_commit",
+    "explore-then-commit": (
+        "learners.explore_then_commit",
+        Listing("batch", BATCH, "explore with designed coverage, then commit: the baseline"),
+    ),
+    "flow-ucb": (
+        "learners.flow_ucb.learner",
         Listing(
-            "batch",
-            ("shuffle", "central", "local", "none"),
-            "explore with designed coverage, then commit: the baseline",
+            "batch", BATCH, "optimism on flow-consistent batches: the practical private learner"
         ),
     ),
-    "flow-ucb": _Shipped(
-        "flow_ucb.learner",
-        Listing(
-            "batch",
-            ("shuffle", "central", "local", "none"),
-            "optimism on flow-consistent batches: the practical private learner",
-        ),
-    ),
-    "ldp-obi": _Shipped(
-        "ldp_obi",
+    "ldp-obi": (
+        "learners.ldp_obi",
         Listing(
             "continual", STREAM, "optimism on signed estimates from local reports, four randomisers"
         ),
     ),
-    "ldp-psrl": _Shipped(
-        "psrl", Listing("continual", STREAM, "posterior sampling on locally private counts")
+    "ldp-psrl": (
+        "learners.psrl",
+        Listing("continual", STREAM, "posterior sampling on locally private counts"),
     ),
-    "pe": _Shipped(
-        "elimination.learner",
-        Listing("batch", _BATCH, "policy elimination in stages, the non-private twin of sdp-pe"),
+    "pe": (
+        "learners.elimination.learner",
+        Listing(
+            "batch", _PRINTED_BATCH, "policy elimination in stages, the non-private twin of sdp-pe"
+        ),
     ),
-    "private-uc-o-reps": _Shipped(
+    "private-uc-o-reps": (
         "adversarial.uc_o_reps",
         Listing(
             "adversarial",
@@ -85,15 +76,15 @@ _SHIPPED: dict[str, _Shipped] = {
             "adversarial losses, full information: entropy FTRL over confidence boxes",
         ),
     ),
-    "private-ucb-po": _Shipped(
-        "private_ucb",
+    "private-ucb-po": (
+        "learners.private_ucb",
         Listing("continual", STREAM, "private policy optimisation by mirror ascent"),
     ),
-    "private-ucb-vi": _Shipped(
-        "private_ucb",
+    "private-ucb-vi": (
+        "learners.private_ucb",
         Listing("continual", STREAM, "value iteration with private Hoeffding bonuses"),
     ),
-    "private-uob-lbps": _Shipped(
+    "private-uob-lbps": (
         "adversarial.uob_lbps",
         Listing(
             "adversarial",
@@ -101,18 +92,24 @@ _SHIPPED: dict[str, _Shipped] = {
             "adversarial losses, bandit feedback: log-barrier mirror descent over boxes",
         ),
     ),
-    "psrl": _Shipped("psrl", Listing("continual", ("none",), "posterior sampling, no privacy")),
-    "pucb": _Shipped(
-        "private_ucb", Listing("continual", ("none", "central"), "UBEV on private counts")
+    "psrl": (
+        "learners.psrl",
+        Listing("continual", ("none",), "posterior sampling, no privacy"),
     ),
-    "sdp-pe": _Shipped(
-        "elimination.learner",
+    "pucb": (
+        "learners.private_ucb",
+        Listing("continual", ("none", "central"), "UBEV on private counts"),
+    ),
+    "sdp-pe": (
+        "learners.elimination.learner",
         Listing(
-            "batch", _BATCH, "policy elimination on shuffle-private counts, in polynomial time"
+            "batch",
+            _PRINTED_BATCH,
+            "policy elimination on shuffle-private counts, in polynomial time",
         ),
     ),
-    "ucbvi": _Shipped(
-        "ucbvi",
+    "ucbvi": (
+        "learners.ucbvi",
         Listing(
             "continual",
             ("none",),
@@ -120,19 +117,19 @@ _SHIPPED: dict[str, _Shipped] = {
         ),
     ),
 }
-"""The learners of discreet. A listing says the same as the learner's own specification, without
-loading it: a test keeps them equal."""
+"""Where each learner of discreet is (the module with it in its ``SPECS``), and what its own
+specification says, known without loading it: a test keeps them equal."""
 
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """One line of the roster.
+    """One learner of the registry.
 
     Attributes:
         name: what ``learner=`` takes.
         summary: one line for `discreet list`.
         paper: where it comes from, or "ours".
-        schedule: ``"batch"``, ``"stream"`` or ``"adversarial"``.
+        schedule: ``"batch"``, ``"continual"`` or ``"adversarial"``.
         trusts: names of the trust models it can use.
         own_bounds: trust model -> what is proven about its regret, for a learner of yours; those of
             the papers are in `discreet.papers.bounds`.
@@ -178,7 +175,7 @@ class LearnerSpec:
         make: "type[FlowLearner[Settings]]",
         *,
         paper: str,
-        trusts: tuple[str, ...] = ("shuffle", "central", "local", "none"),
+        trusts: tuple[str, ...] = BATCH,
     ) -> Self:
         """The line of a batch learner, whose class knows its name and its summary."""
         return cls(make.name, make.summary, paper, "batch", trusts, make=make)
@@ -210,7 +207,7 @@ _REGISTERED: dict[str, LearnerSpec] = {}
 
 
 def register(spec: LearnerSpec) -> None:
-    """Add a learner of your own to the roster of this process."""
+    """Add a learner of your own, in this process."""
     if spec.name in _SHIPPED:
         raise InvalidInputError(
             f"Expected a new learner name, got {spec.name!r}, which discreet ships; choose another."
@@ -226,7 +223,7 @@ def learner_names() -> list[str]:
 def listing(name: str) -> Listing:
     """What `discreet list` says of a learner; one of ours is not loaded for it."""
     if name in _SHIPPED:
-        return _SHIPPED[name].listing
+        return _SHIPPED[name][1]
     try:
         spec = get_learner(name)
     except InvalidInputError:  # one broken plug-in does not hide all others
@@ -240,7 +237,7 @@ def get_learner(name: str) -> LearnerSpec:
         return _REGISTERED[name]
     if name not in _SHIPPED:
         return _of_plugin(name)
-    module = importlib.import_module(f"{__package__}.{_SHIPPED[name].module}")
+    module = importlib.import_module(f"discreet.{_SHIPPED[name][0]}")
     specs: dict[str, LearnerSpec] = module.SPECS
     return specs[name]
 

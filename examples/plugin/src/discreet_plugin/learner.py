@@ -6,7 +6,7 @@ from discreet.learners import Batch, BatchLearner, LearnerSpec
 from discreet.mdp import DeterministicPolicy, StochasticPolicy
 
 
-class ExploreThenCommit(BatchLearner):
+class ExploreOnce(BatchLearner):
     """Explore with random actions, then play greedily in the estimated model."""
 
     statistics = ("transitions", "rewards")
@@ -54,10 +54,10 @@ class ExploreThenCommit(BatchLearner):
 
 
 SPEC = LearnerSpec(
-    name="explore-then-commit",
+    name="explore-once",
     summary="random actions first, the greedy policy after",
     paper="folklore",
     schedule="batch",
     trusts=("none", "central", "shuffle", "local"),
-    make=ExploreThenCommit,
+    make=ExploreOnce,
 )
