@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from discreet._settings import to_toml as dumps
 from discreet.lab.results import Series
-from discreet.lab.spec import dumps, parse_experiment
+from discreet.lab.spec import parse_experiment
 
 ENVIRONMENT = {"name": "RandomMDP", "parameters": {"states": 2, "actions": 2, "horizon": 2}}
 NONE = {"model": "none"}

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
+from discreet._settings import to_toml as dumps
 from discreet.errors import DiscreetError, UnknownNameError
-from discreet.lab.spec import dumps
 from discreet.learners.registry import get_learner, learner_names
 from discreet.learners.settings import Settings, failure_probability, not_negative
 

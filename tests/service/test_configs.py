@@ -47,11 +47,11 @@ def test_an_address_is_no_path(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("port = 9", "prot = 9", r"role\.toml': 'prot'; did you mean 'port'"),
-        ("port = 9", 'port = "9"', "Expected port of type int in"),
-        ("port = 9", "port = true", "Expected port of type"),
+        ("port = 9", "prot = 9", r"role\.toml' 'prot'; did you mean 'port'"),
+        ("port = 9", 'port = "9"', "Expected port to be an integer, got port='9'"),
+        ("port = 9", "port = true", "Expected port to be an integer"),
         ('store = "s.db"', "store =", "Cannot read"),
-        ('charter = "../charter.json"', "", "Expected charter in"),
+        ('charter = "../charter.json"', "", "Expected the key 'charter' in"),
     ],
 )
 def test_a_slip_is_named(tmp_path, old, new, sentence):

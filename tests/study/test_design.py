@@ -72,7 +72,7 @@ def test_what_is_no_design(tmp_path):
         design_of({"trusts": {}})
     with pytest.raises(InvalidInputError, match=r"a table \[settings\]"):
         design_of({"settings": 3})
-    for content, said in ((b"\xff", "Expected TOML"), (b"a = ", "Expected TOML")):
+    for content, said in ((b"\xff", "it is not UTF-8"), (b"a = ", "it is no TOML")):
         (tmp_path / "d.toml").write_bytes(content)
         with pytest.raises(InvalidInputError, match=said):
             read_design(tmp_path / "d.toml")

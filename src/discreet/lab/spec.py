@@ -1,104 +1,23 @@
-"""A small TOML writer for plain values (the standard library only reads)."""
+"""Experiment files: TOML in, frozen dataclasses behind, TOML out.
 
-import json
+An experiment is environments x learners x trust models x epsilons x episodes, each repeated
+``runs`` times on common random numbers. An unknown key is an error with a suggestion, never ignored.
+"""
+
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from discreet import _validate
+from discreet import _settings, _validate
 from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.papers.presets import get_preset
 from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
 
-
-def dumps(table: Mapping[str, Plain]) -> str:
-    """Write nested dictionaries, lists and scalars as TOML.
-
-    >>> print(dumps({"name": "x", "runs": 3, "learners": [{"name": "pe", "settings": {"b": 2}}]}))
-    name = "x"
-    runs = 3
-    <BLANKLINE>
-    [[learners]]
-    name = "pe"
-    settings = {b = 2}
-    <BLANKLINE>
-    """
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in table.items() if not _tables(value)]
-    for key, value in table.items():
-        for item in _tables(value):
-            lines += ["", f"[[{_key(key)}]]"]
-            lines += [f"{_key(name)} = {_value(inner)}" for name, inner in item.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _tables(value: Plain) -> list[Mapping[str, Plain]]:
-    """The tables of a list of nothing but tables; none if it is anything else."""
-    if not isinstance(value, list):
-        return []
-    tables = [item for item in value if isinstance(item, Mapping)]
-    return tables if len(tables) == len(value) else []
-
-
-def _key(name: str) -> str:
-    """Bare where TOML allows it: a dot in a bare key would open a table."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    """A JSON string is a TOML string, but for one character that JSON leaves as it is."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Plain) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, Mapping):
-        return (
-            "{" + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + "}"
-        )
-    if value is None:
-        raise InvalidInputError("Expected a value that TOML can say, got None; leave the key out.")
-    return "[" + ", ".join(_value(item) for item in value) + "]"
-
-
-# The experiments that come with discreet, as text: names and titles without reading them whole.
-
-
-def experiment_names() -> list[str]:
-    """The shipped experiments."""
-    folder = resources.files("discreet.lab") / "experiments"
-    if not folder.is_dir():
-        return []
-    return sorted(
-        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
-    )
-
-
-def text(name: str) -> str:
-    """The file of a shipped experiment."""
-    return (resources.files("discreet.lab") / "experiments" / f"{name}.toml").read_text("utf-8")
-
-
-def titles() -> dict[str, str]:
-    return {name: str(tomllib.loads(text(name))["title"]) for name in experiment_names()}
-
-
-# Experiment files: TOML in, frozen dataclasses behind, TOML out.
-#
-# An experiment is environments x learners x trust models x epsilons x episodes, each repeated
-# `runs`
-# times on common random numbers. An unknown key is an error with a suggestion, never ignored.
-
-
+_SHIPPED = resources.files("discreet.lab") / "experiments"
 _VARIANT_KEYS = ("runs", "episodes")
 _MOST_RUNS = 100_000
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # never a path
@@ -147,6 +66,8 @@ class TrustRow:
     def __post_init__(self) -> None:
         if self.model not in TRUST_MODELS:
             raise UnknownNameError("trust model", self.model, TRUST_MODELS)
+        for epsilon in self.epsilon:
+            _validate.positive(epsilon=epsilon)
         if self.model != "none" and not self.epsilon:
             raise InvalidInputError(
                 f"Expected at least one epsilon for trust model {self.model!r}, got none; "
@@ -279,16 +200,27 @@ class Experiment:
             )
         if name not in self.variants:
             raise UnknownNameError(f"variant of experiment {self.name!r}", name, self.variants)
-        changes = self.variants[name]
-        return replace(
-            self,
-            runs=cast(int, changes.get("runs", self.runs)),  # checked like any other
-            episodes=_integers(changes.get("episodes", self.episodes), "episodes"),
-        )
+        changes: dict[str, Any] = _listed(dict(self.variants[name]), "episodes")
+        return replace(self, **{**changes, "episodes": changes.get("episodes", self.episodes)})
 
     def to_toml(self) -> str:
         """The resolved experiment as TOML; reading it back gives an equal experiment."""
-        return dumps(_plain(self))
+        return _settings.to_toml(_settings.to_plain(self))
+
+
+def experiment_names() -> list[str]:
+    """The shipped experiments."""
+    files = _SHIPPED.iterdir() if _SHIPPED.is_dir() else ()
+    return sorted(path.name.removesuffix(".toml") for path in files if path.name.endswith(".toml"))
+
+
+def titles() -> dict[str, str]:
+    """What the shipped experiments are called, by name; for lists, they are not checked."""
+    return {name: str(_shipped(name)["title"]) for name in experiment_names()}
+
+
+def _shipped(name: str) -> dict[str, Any]:
+    return _settings.parse_toml((_SHIPPED / f"{name}.toml").read_bytes())
 
 
 def load_experiment(source: str | Path) -> Experiment:
@@ -298,33 +230,19 @@ def load_experiment(source: str | Path) -> Experiment:
         UnknownNameError: neither a file nor a shipped name.
         InvalidInputError: the file is not valid TOML, or a key or type is wrong.
     """
-    path = Path(source)
+    path, name = Path(source), str(source)
     if path.suffix == ".toml":
-        if not path.is_file():
-            raise InvalidInputError(
-                f"Expected an experiment file, got {str(path)!r}: no such file."
-            )
-        return parse_experiment(_text(path), origin=str(path))
-    if str(source) not in experiment_names() and path.suffix:
+        return make_experiment(_settings.read_toml(path), place=name)
+    if name in experiment_names():
+        return make_experiment(_shipped(name), place=f"{name}.toml")
+    if path.suffix:
         raise InvalidInputError(
-            f"Expected a shipped experiment or a file that ends in .toml, got {str(path)!r}."
+            f"Expected a shipped experiment or a file that ends in .toml, got {name!r}."
         )
-    if str(source) not in experiment_names():
-        raise UnknownNameError("experiment", str(source), experiment_names())
-    return parse_experiment(text(str(source)), origin=f"{source}.toml")
+    raise UnknownNameError("experiment", name, experiment_names())
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidInputError(
-            f"Expected an experiment file that can be read, got {str(path)!r}: {reason}."
-        ) from None
-
-
-def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
+def parse_experiment(text: str, place: str = "experiment") -> Experiment:
     r"""Build an experiment from TOML text.
 
     >>> parse_experiment('name = "x"\ntitle = "X"\nrun = 3')
@@ -333,118 +251,47 @@ def parse_experiment(text: str, origin: str = "experiment") -> Experiment:
     discreet.errors.UnknownNameError: Unknown key of an experiment 'run'; did you mean 'runs'?
     """
     try:
-        raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInputError(f"{origin} is not valid TOML: {error}.") from None
-    kinds = {"environments": EnvironmentRow, "learners": LearnerRow, "trusts": TrustRow}
-    parts: dict[str, object] = {
-        key: tuple(
-            _build(kind, _with_preset(table, origin), origin)
-            for table in _spec_tables(raw, key, origin)
-        )
-        for key, kind in kinds.items()
-    }
-    variants = raw.pop("variants", {})
-    if not isinstance(variants, dict) or not all(isinstance(v, dict) for v in variants.values()):
-        raise InvalidInputError(f"{origin}: expected variants to be tables [variants.name].")
-    for table in variants.values():
-        for key in table:
-            if key not in _VARIANT_KEYS:
-                raise UnknownNameError("key of a variant", key, _VARIANT_KEYS)
-    experiment: Experiment = _build(Experiment, raw, origin, variants=variants, **parts)
-    return experiment
+        return make_experiment(_settings.parse_toml(text.encode()), place)
+    except InvalidInputError:
+        raise
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot read {place}: {error}.") from None
 
 
-def _spec_tables(raw: dict[str, Any], key: str, origin: str) -> list[dict[str, Plain]]:
-    """The tables ``[[key]]``, taken out of ``raw``."""
-    tables = raw.pop(key, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInputError(f"{origin}: expected {key} to be tables [[{key}]], got {tables!r}.")
-    return tables
+def make_experiment(table: dict[str, Any], place: str = "experiment") -> Experiment:
+    """Build an experiment from a table as TOML has it."""
+    table = _listed(table, "episodes")
+    for key in ("learners", "trusts"):
+        rows = table.get(key, ())
+        if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+            table[key] = [_with_preset(_listed(row, "epsilon")) for row in rows]
+    made = _settings.make(Experiment, table, called="an experiment", place=place)
+    for changes in made.variants.values():
+        _settings.check_names("key of a variant", changes, _VARIANT_KEYS)
+    return made
 
 
-def _with_preset(table: dict[str, Any], origin: str) -> dict[str, Any]:
+def _listed(table: dict[str, Any], key: str) -> dict[str, Any]:
+    """The table with a list under ``key``, also of a single number; 1e6 is a whole number."""
+    if key not in table:
+        return table
+    listed = table[key] if isinstance(table[key], list | tuple) else [table[key]]
+    if key == "episodes":
+        listed = [int(v) if isinstance(v, float) and v.is_integer() else v for v in listed]
+    return {**table, key: tuple(listed)}
+
+
+def _with_preset(table: dict[str, Any]) -> dict[str, Any]:
     """A learner that is given as a paper has the preset's name, settings and label."""
     if not table.get("paper"):
         return table
     preset = get_preset(table["paper"])
-    own = table.get("settings", {})
-    if not isinstance(own, dict):
-        raise InvalidInputError(f"{origin}: expected settings to be a table, got {own!r}.")
     if table.get("name", preset.learner) != preset.learner:
         raise InvalidInputError(
-            f"{origin}: expected paper = {preset.name!r} without a name, since it runs "
+            f"Expected paper = {preset.name!r} without a name, since it runs "
             f"{preset.learner!r}, got name = {table['name']!r}; leave one of the two out."
         )
     usual = {"name": preset.learner, "label": preset.title(table.get("calibration"))}
-    return {**usual, **table, "settings": {**preset.settings, **own}}
-
-
-_KINDS: dict[str, tuple[str, ...]] = {
-    "number": ("delta",),
-    "integer": ("seed", "runs", "max_episodes"),
-    "true or false": ("relabel",),
-    "a table": ("parameters", "settings"),
-    "a list of words": ("plots", "trusts", "environments", "imports"),
-}
-
-
-_CALLED: dict[type[Any], str] = {
-    EnvironmentRow: "[[environments]]",
-    LearnerRow: "[[learners]]",
-    TrustRow: "[[trusts]]",
-}
-
-
-def _build(cls: type[Any], table: Mapping[str, Plain], origin: str, **known: object) -> Any:
-    names = {f.name for f in fields(cls)}
-    kind = _CALLED.get(cls, "an experiment")
-    for key in table:
-        if key not in names or key in known:
-            raise UnknownNameError(f"key of {kind}", key, names)
-    values = {key: _convert(key, value, origin) for key, value in table.items()}
-    for required in ("name", "model", "title"):
-        if required in names and required not in values:
-            raise InvalidInputError(f"{origin}: {kind} needs the key {required!r}.")
-    return cls(**values, **known)
-
-
-def _convert(key: str, value: Plain, origin: str) -> object:
-    if key == "episodes":
-        return _integers(value, key)
-    if key == "epsilon":
-        listed = value if isinstance(value, list) else [value]
-        for item in listed:
-            _validate.positive(epsilon=item)
-        return tuple(map(float, listed))
-    kind = next((k for k, keys in _KINDS.items() if key in keys), "text")
-    good = {
-        "number": isinstance(value, int | float) and not isinstance(value, bool),
-        "integer": isinstance(value, int) and not isinstance(value, bool),
-        "true or false": isinstance(value, bool),
-        "a table": isinstance(value, dict),
-        "a list of words": isinstance(value, list) and all(isinstance(v, str) for v in value),
-        "text": isinstance(value, str),
-    }[kind]
-    if not good:
-        raise InvalidInputError(f"{origin}: expected {key} to be {kind}, got {value!r}.")
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _integers(value: object, key: str) -> tuple[int, ...]:
-    listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    # 1e6 is how people write a million
-    whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in listed]
-    for item in whole:
-        _validate.count(**{key: item})
-    return tuple(map(int, whole))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+    own = table.get("settings", {})
+    settings = {**preset.settings, **own} if isinstance(own, dict) else own
+    return {**usual, **table, "settings": settings}

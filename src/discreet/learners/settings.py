@@ -11,14 +11,13 @@ truth value, `Literal` words, a tuple of these, or None besides) is checked by `
 beyond it in `Settings.check`.
 """
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
-from discreet import _validate
+from discreet import _settings, _validate
 from discreet._types import Plain
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError
 
 ConstantSet = Literal["theory", "practical"]
 
@@ -39,7 +38,7 @@ class Settings:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for item in fields(self):
-            _check_kind(item.name, getattr(self, item.name), hints[item.name])
+            _settings.checked(item.name, getattr(self, item.name), hints[item.name])
         self.check()
 
     def check(self) -> None:
@@ -63,11 +62,8 @@ class Settings:
             given: setting -> value; lists stand for tuples.
             learner: its name, for the message.
         """
-        known = [item.name for item in fields(cls)]
-        for name in given:
-            if name not in known:
-                owner = f" of {learner!r}" if learner else ""
-                raise UnknownNameError(f"setting{owner}", name, known)
+        owner = f" of {learner!r}" if learner else ""
+        _settings.check_names(f"setting{owner}", given, [item.name for item in fields(cls)])
         constants = given.get("constants", "practical")
         _validate.choice(get_args(ConstantSet), constants=constants)
         usual = cls.PRACTICAL if constants == "practical" else {}
@@ -103,36 +99,6 @@ class OwnSettings(Settings):
     def to_dict(self) -> dict[str, Plain]:
         """Every setting but the set of constants, which needs no name."""
         return {name: value for name, value in super().to_dict().items() if name != "constants"}
-
-
-def _check_kind(name: str, value: object, kind: Any) -> None:
-    """The value is of the annotated kind."""
-    origin = get_origin(kind)
-    if origin in (Union, types.UnionType):  # a kind, or None
-        if value is not None:
-            _check_kind(name, value, next(k for k in get_args(kind) if k is not types.NoneType))
-    elif origin is Literal:
-        _validate.choice(get_args(kind), **{name: value})
-    elif origin is tuple:
-        _check_tuple(name, value, get_args(kind))
-    elif kind is bool:
-        if not isinstance(value, bool):
-            raise InvalidInputError(f"Expected {name} to be True or False, got {name}={value!r}.")
-    elif kind is int:
-        _validate.integer(**{name: value})  # from which number on is for `check` to say
-        _validate.count(0, **{name: value})
-    elif kind is float:
-        _validate.real(**{name: value})
-
-
-def _check_tuple(name: str, value: object, kinds: tuple[Any, ...]) -> None:
-    if not isinstance(value, tuple):
-        raise InvalidInputError(f"Expected {name} to be a list of values, got {name}={value!r}.")
-    any_length = len(kinds) == 2 and kinds[1] is Ellipsis
-    if not any_length and len(value) != len(kinds):
-        raise InvalidInputError(f"Expected {name} to have {len(kinds)} values, got {name}={value}.")
-    for item in value:
-        _check_kind(name, item, kinds[0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,18 +1,17 @@
 """What every role does as a process: says what happens, and ends when it is told to."""
 
-import dataclasses
 import logging
 import re
 import signal
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from discreet._files import read_parsed
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet._settings import make, read_toml
+from discreet.errors import InvalidInputError
 
 
 def set_up_logging() -> None:
@@ -73,22 +72,11 @@ class Config:
     @classmethod
     def read(cls, path: Path) -> Self:
         """From a file; every key must be known and of its kind."""
-        values = read_parsed(path, lambda data: tomllib.loads(data.decode("utf-8")))
-        fields = {field.name: field for field in dataclasses.fields(cls) if field.name != "folder"}
-        for name, value in values.items():
-            if name not in fields:
-                raise UnknownNameError(f"setting in {str(path)!r}:", name, fields)
-            if not _fits(value, fields[name].type):
-                kind = getattr(fields[name].type, "__name__", "")
-                raise InvalidInputError(
-                    f"Expected {name} of type {kind} in {str(path)!r}, got {value!r}."
-                )
-        missing = [n for n, f in fields.items() if n not in values and _required(f)]
-        if missing:
-            raise InvalidInputError(f"Expected {missing[0]} in {str(path)!r}, which lacks it.")
+        values, folder = read_toml(path), path.resolve().parent
+        made = make(cls, values, called=repr(path.name), place=str(path), folder=folder)
         if "url" in values:
             check_url(values["url"])
-        return cls(folder=path.resolve().parent, **values)
+        return made
 
     def path(self, name: str) -> Path:
         """A path of the file, which is relative to it."""
@@ -226,13 +214,3 @@ def check_url(url: str) -> None:
             f"Expected https://, got url={url!r}: tickets and the analyser's token would travel "
             f"for everybody to read. Only to this machine (127.0.0.1) http:// will do."
         )
-
-
-def _required(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING
-
-
-def _fits(value: object, kind: object) -> bool:
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    return type(value) is kind

@@ -26,17 +26,16 @@ With ``[[table.cuts]]`` the states are those of the cut points, and ``states`` l
 `discreet.fit` reads the same file: names, trust, start states and the table.
 """
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from discreet import _settings
 from discreet._spelling import quoted
 from discreet._types import JsonObject
 from discreet.data.table_format import TableFormat
 from discreet.data.vocabulary import Vocabulary
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError
 from discreet.privacy.trust import TrustModel, make_trust
 
 _LEARNER = "flow-ucb"
@@ -153,23 +152,9 @@ class Design:
 
 def read_design(path: str | Path) -> Design:
     """The design in a TOML file; an unknown key is refused with a suggestion."""
-    where = Path(path)
-    try:
-        plain = tomllib.loads(where.read_text("utf-8-sig"))
-    except OSError as error:
-        raise InvalidInputError(f"Cannot read {str(where)!r}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidInputError(f"Expected TOML in {str(where)!r}, got: {error}.") from None
-    return design_of(plain)
+    return design_of(_settings.read_toml(Path(path)))
 
 
 def design_of(plain: JsonObject) -> Design:
     """The design that plain values describe."""
-    known = [item.name for item in fields(Design)]
-    for key in plain:
-        if key not in known:
-            raise UnknownNameError("key of a design", str(key), known)
-    for key in ("trust", "settings", "table"):
-        if not isinstance(plain.get(key, {}), Mapping):
-            raise InvalidInputError(f"Expected a table [{key}], got {quoted(plain[key])}.")
-    return Design(**plain)
+    return _settings.make(Design, plain, called="a design")

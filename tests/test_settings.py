@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
+from discreet._settings import to_toml as dumps
 from discreet.errors import InvalidInputError
-from discreet.lab.spec import dumps
 from helpers.properties import given, st
 
 # TOML's basic strings cannot hold lone surrogates; 63-bit integers are what it promises.
