@@ -86,8 +86,10 @@ def check_names(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def checked(name: str, value: Any, kind: Any) -> Any:
-    """The value of a setting, if it is of its annotated kind: text, a number (no integer is
-    negative), a truth value, `Literal` words, a tuple, a table, a dataclass, or None besides.
+    """The value of a setting, if it is of its annotated kind.
+
+    That is text, a number (no integer is negative), a truth value, `Literal` words, a tuple, a
+    table, a dataclass, or None besides.
     """
     origin, parts = get_origin(kind) or kind, get_args(kind)
     given = {name: value}

@@ -1,7 +1,7 @@
 """Experiment files: TOML in, frozen dataclasses behind, TOML out.
 
 An experiment is environments x learners x trust models x epsilons x episodes, each repeated
-``runs`` times on common random numbers. An unknown key is an error with a suggestion, never ignored.
+``runs`` times on common random numbers. An unknown key is an error with a suggestion.
 """
 
 import re
