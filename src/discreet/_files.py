@@ -8,11 +8,13 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from discreet._spelling import guarded
-from discreet._types import Plain
 from discreet.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from discreet._types import Plain
 
 T = TypeVar("T")
 
@@ -150,12 +152,12 @@ def _flush_folder(folder: Path) -> None:
 # Files for people and programs: policies as JSON or CSV, every row with its promise; text.
 
 
-Row = Mapping[str, Plain]
+Row: TypeAlias = "Mapping[str, Plain]"
 TABLES = (".json", ".csv")
 """Endings of the files that `write_rows` writes."""
 
 
-def write_rows(path: str | Path, rows: Sequence[Row], about: Mapping[str, Plain]) -> None:
+def write_rows(path: str | Path, rows: Sequence[Row], about: Row) -> None:
     """Write rows, whole or not at all; the ending of ``path`` says how.
 
     Args:
@@ -215,11 +217,11 @@ def check_ending(path: Path, *endings: str) -> None:
         )
 
 
-def _as_json(rows: Sequence[Row], about: Mapping[str, Plain]) -> str:
+def _as_json(rows: Sequence[Row], about: Row) -> str:
     return json.dumps({**about, "policy": list(rows)}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _as_csv(rows: Sequence[Row], about: Mapping[str, Plain]) -> str:
+def _as_csv(rows: Sequence[Row], about: Row) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, [*rows[0], "guarantee"], lineterminator="\n")
     writer.writeheader()

@@ -12,12 +12,14 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from discreet import _validate
 from discreet._files import read_parsed
-from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from discreet._types import Plain
 
 T = TypeVar("T")
 
@@ -143,7 +145,7 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def to_toml(table: Mapping[str, Plain]) -> str:
+def to_toml(table: "Mapping[str, Plain]") -> str:
     """Write nested dictionaries, lists and scalars as TOML (the standard library only reads).
 
     >>> print(to_toml({"name": "x", "runs": 3, "learners": [{"name": "pe", "settings": {"b": 2}}]}))
@@ -171,7 +173,7 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
 
 
-def _value(value: Plain) -> str:
+def _value(value: "Plain") -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):  # a JSON string is a TOML string, but for one character

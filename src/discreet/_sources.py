@@ -11,8 +11,10 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from discreet._types import Plain
+if TYPE_CHECKING:
+    from discreet._types import Plain
 
 _PACKAGE = Path(__file__).parent
 _LOGIC = ("device", "learners", "mdp", "papers", "privacy", "_jit.py", "_seeds.py", "_validate.py")
@@ -30,7 +32,7 @@ def first_line(module: str, name: str) -> str:
     return found[1].strip() if found else ""
 
 
-def defaults(module: str, name: str) -> dict[str, Plain]:
+def defaults(module: str, name: str) -> "dict[str, Plain]":
     """The keyword arguments of a function in a module of discreet, with their defaults.
 
     >>> defaults("discreet.mdp.environments.chains", "RiverSwim")

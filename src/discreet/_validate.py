@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from numbers import Integral, Rational, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from discreet._types import Plain
 
 
 def _fail(name: str, value: object, rule: str, remedy: str = "") -> InvalidInputError:
@@ -105,7 +106,7 @@ def truth(**values: object) -> None:
             raise _fail(name, value, f"{name} to be True or False")
 
 
-def description(data: object) -> Mapping[str, Plain]:
+def description(data: object) -> "Mapping[str, Plain]":
     """The public description of an encoder: a dictionary.
 
     >>> description(None)

@@ -1,10 +1,17 @@
-"""`discreet check`: what holds, what does not, and what is refused."""
+"""`discreet check` and `discreet audit`: what holds, what does not, and what is refused."""
 
 import functools
 import json
 
 import numpy as np
 import pytest
+import typer
+
+import discreet as library
+from discreet.cli import check
+from discreet.privacy.auditing.run import AuditRow
+from discreet.study import check as study_check
+from helpers.audits import audit_row as row
 
 
 @pytest.mark.core
@@ -209,3 +216,155 @@ def test_scripts_are_told_nothing_but_json(discreet):
     _, out, err = discreet("check", "mechanism", "central/laplace", "--json")
     assert err == ""
     json.loads(out)
+
+
+def test_a_study_is_checked_by_its_file_and_only_read(discreet, tmp_path):
+    path = tmp_path / "study.json"
+    library.start(
+        path,
+        learner="flow-ucb",
+        trust=library.Central(1, 1e-6),
+        states=2,
+        actions=2,
+        horizon=2,
+        episodes=200,
+        sampler="simulation",
+        seed=0,
+    )
+    before = path.read_bytes()
+    code, out, err = discreet("check", "study", str(path), "--json")
+    assert code == 0
+    assert "Error" not in err
+    found = json.loads(out)
+    assert (found["name"], found["problems"]) == (str(path), [])
+    assert found["promise"].startswith("SIMULATED, protects nobody: (1, ")
+    assert path.read_bytes() == before
+
+
+def test_no_problems_of_a_rehearsal_still_protect_nobody(discreet, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_check, "_CHECKS", ())
+    path = tmp_path / "study.db"
+    size = {"states": 2, "actions": 2, "horizon": 2, "episodes": 200}
+    trust = library.Central(1, 1e-6)
+    library.start(path, learner="flow-ucb", trust=trust, sampler="simulation", seed=0, **size)
+    code, out, _ = discreet("check", "study", str(path))
+    assert code == 0
+    assert "SIMULATED, protects nobody" in " ".join(out.split())
+
+
+def test_problems_exit_with_one(discreet, monkeypatch):
+    monkeypatch.setattr(
+        study_check,
+        "check_study",
+        lambda name, head, progress: study_check.StudyReport(name, ("Raw counts on the disk.",)),
+    )
+    code, out, _ = discreet("check", "study", "flow-ucb")
+    assert code == 1
+    assert "Raw counts on the disk." in out
+    code, out, _ = discreet("check", "study", "flow-ucb", "--json")
+    assert code == 1
+    assert json.loads(out)["problems"] == ["Raw counts on the disk."]
+
+
+def test_an_unknown_learner_of_a_study_gets_a_suggestion(discreet):
+    code, _, err = discreet("check", "study", "flow-ucbb")
+    assert code == 2
+    assert "did you mean 'flow-ucb'?" in err
+
+
+def test_a_missing_file_is_not_taken_for_a_learner(discreet, tmp_path):
+    for name in (str(tmp_path / "missing.json"), str(tmp_path / "missing"), "missing.json"):
+        code, _, err = discreet("check", "study", name)
+        assert code == 2
+        assert f"There is no study at {name!r}" in err
+        assert "learner" not in err
+
+
+def test_an_older_copy_is_recognised_by_the_head(discreet, tmp_path, monkeypatch):
+    monkeypatch.setattr(study_check, "_CHECKS", ())
+    path = tmp_path / "study.json"
+    size = {"states": 2, "actions": 2, "horizon": 2, "episodes": 200}
+    trust = library.NoPrivacy()
+    study = library.start(
+        path, learner="flow-ucb", trust=trust, sampler="simulation", seed=0, **size
+    )
+    assert discreet("check", "study", str(path), "--head", study.head)[0] == 0
+    code, _, err = discreet("check", "study", str(path), "--head", "0" * 64)
+    assert code == 2
+    assert "is an older copy or another study" in err
+    code, _, err = discreet("check", "study", "flow-ucb", "--head", study.head)
+    assert code == 2
+    assert "only a study that was begun has a head" in err
+
+
+def test_json_for_scripts(capsys):
+    check.audit(["tree-laplace"], quick=True, json=True)
+    results = json.loads(capsys.readouterr().out)["results"]
+    exact = [row for row in results if row["calibration"] == "exact"]
+    assert all(row["holds"] and row["claimed"] == {"epsilon": 1, "delta": 0} for row in exact)
+    assert {row["kind"] for row in exact} == {"continual", "stationary", "vector", "layered"}
+    assert {"add", "block", "add (256 releases, secure)"} <= {row["path"] for row in exact}
+    [paper] = [row for row in results if row["calibration"] == "paper"]
+    assert not paper["holds"] and paper["exact_epsilon"] == pytest.approx(2)
+
+
+def test_a_broken_exact_promise_is_an_error(monkeypatch, capsys):
+    row = AuditRow("central/broken", "exact", 1.0, 0.0, 2.0, 0.1, 0.0, "JDP")
+    monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: [row])
+    with pytest.raises(typer.Exit) as stop:
+        check.audit()
+    assert stop.value.exit_code == 1
+    shown = capsys.readouterr()
+    assert "central/broken" in shown.out and "do not hold" in shown.err
+
+
+def test_check_mechanism(capsys):
+    check.check_mechanism("central/laplace", json=True)
+    assert json.loads(capsys.readouterr().out) == {"name": "central/laplace", "problems": []}
+
+
+def shown(monkeypatch, capsys, *rows):
+    """What the table says of these rows, and the exit code."""
+    monkeypatch.setattr("discreet.privacy.auditing.run.audit", lambda *_, **__: list(rows))
+    code = 0
+    try:
+        check.audit()
+    except typer.Exit as stop:
+        code = stop.exit_code
+    return code, capsys.readouterr()
+
+
+def test_promises_that_hold_are_a_table_and_no_error(monkeypatch, capsys):
+    code, text = shown(monkeypatch, capsys, row(), row(mechanism="local/one-step", notion="LDP"))
+    assert code == 0
+    assert text.err == ""
+    assert "local/one-step" in text.out
+    assert "yes" in text.out
+    assert "NO" not in text.out
+
+
+def test_a_broken_printed_promise_is_told_and_no_error(monkeypatch, capsys):
+    """That printed constants fail is what the audit is there to say."""
+    code, text = shown(monkeypatch, capsys, row(calibration="paper", exact_epsilon=2.0))
+    assert code == 0
+    assert "(printed)" in text.out
+    assert "promises 1 and delivers 2" in " ".join(text.out.split())
+
+
+def test_no_epsilon_at_all_is_said_in_words(monkeypatch, capsys):
+    code, text = shown(monkeypatch, capsys, row(exact_epsilon=float("inf")))
+    assert code == 1
+    assert "no epsilon at all" in " ".join(text.out.split())
+    assert "central/laplace" in text.err
+
+
+def test_an_attack_is_shown_as_a_lower_bound(monkeypatch, capsys):
+    _, text = shown(monkeypatch, capsys, row(empirical_epsilon_low=0.4567))
+    assert ">= 0.45" in text.out
+
+
+def test_unknown_mechanisms_get_a_suggestion(discreet):
+    code, out, err = discreet("audit", "central/laplase")
+    assert (code, out) == (2, "")
+    assert "central/laplace" in err
+    assert err.count("\n") == 1

@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
-from discreet.cli import _roster
-from discreet.cli._roster import _text
+from discreet.cli import list_
+from discreet.learners.registry import learner_names
+from discreet.privacy.mechanisms.registry import everything
 
 
 def test_list_names_everything(discreet):
@@ -22,7 +21,7 @@ def test_list_names_everything(discreet):
 
 
 def test_list_skips_empty_sections(discreet, monkeypatch):
-    monkeypatch.setattr(_roster, "_experiments", list)
+    monkeypatch.setattr(list_, "_experiments", list)
     _, out, _ = discreet("list")
     assert "Experiments" not in out
 
@@ -37,12 +36,10 @@ def test_one_section_of_the_list(discreet):
     assert "did you mean 'learners'" in err
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [({"a": 1, "b": None}, "a=1, b=None"), (["x", "y"], "x, y"), ("z", "z"), (3, "3"), ([], "")],
-)
-def test_cells_are_words(value, text):
-    assert _text(value) == text
+def test_values_are_words(discreet):
+    _, out, _ = discreet("list", "environments")
+    assert "states=4, horizon=6, relabel=None" in " ".join(out.split())
+    assert "batch, continual" in discreet("list", "mechanisms")[1]
 
 
 def test_every_mechanism_is_listed_once_per_trust_model(discreet):
@@ -53,11 +50,21 @@ def test_every_mechanism_is_listed_once_per_trust_model(discreet):
     assert ["batch", "continual"] in [entry["schedules"] for entry in entries]
 
 
-def test_words_that_the_short_way_does_not_know_go_to_the_parser(discreet):
-    plain = discreet("list", "learners")
-    assert discreet("list", "learners", "--import", "json") == plain
-    assert discreet("list", "--", "learners") == plain
-    assert discreet("list", "learners", "explore-then-commit")[0] == 2
+def test_a_mechanism_has_all_its_schedules(discreet):
+    entries = json.loads(discreet("list", "mechanisms", "--json")[1])["mechanisms"]
+    found = {(e["trust"], e["name"], s) for e in entries for s in e["schedules"]}
+    assert found == {(m.trust, m.name, m.schedule) for m in everything() if m.trust != "none"}
+
+
+def test_every_learner_says_what_it_takes(discreet):
+    found = json.loads(discreet("list", "learners", "--json")[1])["learners"]
+    assert [one["name"] for one in found] == learner_names()
+    assert all(one["trust"] and one["summary"] and one["schedule"] for one in found)
+
+
+def test_there_is_one_section_at_most(discreet):
+    assert discreet("list", "learners", "--import", "json") == discreet("list", "learners")
+    assert discreet("list", "learners", "flow-ucb")[0] == 2
 
 
 def test_papers_say_what_they_deliver(discreet):

@@ -1,4 +1,4 @@
-"""Options in groups, as Typer sees them."""
+"""Options: in groups, as name=value, of a promise and a release, and names that are completed."""
 
 import inspect
 from dataclasses import dataclass
@@ -8,7 +8,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from discreet.cli._options import grouped
+from discreet.cli import _options
+from discreet.cli._options import (
+    Promise,
+    Release,
+    grouped,
+    parse_settings,
+    parse_value,
+    streams_only,
+)
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.mdp.shape import Shape
+from helpers.properties import given, st
 
 
 @dataclass(frozen=True)
@@ -71,3 +82,126 @@ def test_the_order_is_that_of_the_parameters():
         "city",
         "file",
     ]
+
+
+@pytest.mark.parametrize("trust", ["central", "local", "shuffle"])
+def test_a_promise_becomes_a_trust_model(trust):
+    model = Promise(epsilon=0.5, delta=1e-7, honest=0.25).model(trust)
+    assert (model.name, model.epsilon, model.delta) == (trust, 0.5, 1e-7)
+    assert model.mechanism == "auto"
+    assert model.calibration == "exact"
+    if trust == "shuffle":
+        assert model.honest == 0.25
+
+
+def test_the_printed_constants_are_asked_for_by_name():
+    assert Promise().model("shuffle", "paper").calibration == "paper"
+    assert Promise(mechanism="gaussian").model("central").mechanism == "gaussian"
+
+
+@pytest.mark.parametrize("trust", ["central", "local", "none"])
+def test_honest_users_belong_to_shuffle(trust):
+    with pytest.raises(DiscreetError, match=f"--honest belongs to --trust shuffle.*{trust}"):
+        Promise(trust=trust, honest=0.5).model(trust)
+
+
+def test_a_trust_model_that_does_not_exist_is_refused():
+    with pytest.raises(DiscreetError, match="Unknown trust model 'nobody'"):
+        Promise().model("nobody")
+
+
+def test_a_release_knows_its_size_and_its_counters():
+    release = Release(states=3, actions=4, horizon=5, statistics=" visits, rewards")
+    assert release.shape == Shape(states=3, actions=4, horizon=5)
+    assert release.counters == ("visits", "rewards")
+    assert Release().counters is None
+    with pytest.raises(DiscreetError, match="states"):
+        _ = Release(states=0).shape
+
+
+@pytest.mark.parametrize(
+    ("trust", "mechanism", "alone"),
+    [
+        ("central", "tree-laplace", True),
+        ("central", "toeplitz", True),
+        ("central", "gaussian", False),
+        ("central", "auto", False),
+        ("local", "laplace", False),
+        ("shuffle", "tree-laplace", False),
+    ],
+)
+def test_some_mechanisms_exist_for_streams_alone(trust, mechanism, alone):
+    assert streams_only(trust, mechanism) is alone
+
+
+@pytest.mark.parametrize(
+    ("complete", "begun", "found"),
+    [
+        (_options.learners, "flow", ["flow-ucb"]),
+        (_options.learners, "PRIVATE-ucb-p", ["private-ucb-po"]),
+        (_options.environments, "river", ["RiverSwim"]),
+        (_options.environments, "icu", ["ICU-Sepsis"]),
+        (_options.experiments, "shuffle-r", ["shuffle-riverswim"]),
+        (_options.trusts, "", ["none", "central", "local", "shuffle"]),
+        (_options.trusts, "Sh", ["shuffle"]),
+        (_options.trusts, "huffle", []),
+    ],
+)
+def test_what_begins_so_is_offered(complete, begun, found):
+    assert complete(begun) == found
+
+
+def test_everything_that_is_offered_can_be_asked_for():
+    from discreet.learners.registry import get_learner
+
+    names = _options.learners("")
+    assert len(names) > 10
+    assert [get_learner(name).name for name in names] == names
+
+
+def test_settings_read_as_literals():
+    assert parse_settings(["a=1", "b = 0.5", "c=S|G", "d=(1, 2)", "e=None"]) == {
+        "a": 1,
+        "b": 0.5,
+        "c": "S|G",
+        "d": (1, 2),
+        "e": None,
+    }
+    assert parse_value("1.5e1") == 15
+    with pytest.raises(InvalidInputError, match="name=value"):
+        parse_settings(["=3"])
+
+
+@given(st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_are_read_back(number):
+    assert parse_value(repr(number)) == number
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_some_setting(text):
+    value = parse_value(text)
+    assert value is None or isinstance(value, bool | int | float | str | list | tuple | dict)
+
+
+@pytest.mark.parametrize("text", ["1j", "b'x'", "{1, 2}", "(" * 5000, "1 +", "S..G", "a b"])
+def test_what_nobody_can_mean_is_text(text):
+    assert parse_value(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("TRUE", True), ("False", False), ("none", None), ("1e400", float("inf")), ("2.5e0", 2.5)],
+)
+def test_words_and_powers_of_ten(text, value):
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
+
+
+def test_the_last_of_two_equal_names_counts():
+    assert parse_settings(["a=1", "a=2", "b=x=y"]) == {"a": 2, "b": "x=y"}
+
+
+@pytest.mark.parametrize("text", ["a", "=1", " =1", ""])
+def test_a_setting_needs_a_name_and_a_value(text):
+    with pytest.raises(InvalidInputError, match="name=value, got --set"):
+        parse_settings([text])

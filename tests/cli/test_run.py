@@ -360,3 +360,28 @@ def test_a_paper_has_its_own_learner_and_trust(discreet, here, arguments, words)
     code, _, err = discreet("run", *arguments)
     assert code == 2
     assert words in err
+
+
+def test_figures_as_svg_and_png(discreet, finished):
+    figures = json.loads(discreet("plot", str(finished), "--json")[1])["figures"]
+    assert [name.rpartition(".")[2] for name in figures] == ["svg", "png"]
+    assert discreet("plot", str(finished))[:2] == (0, "\n".join(figures) + "\n")
+
+
+def test_a_folder_without_results_is_one_sentence(discreet, tmp_path):
+    code, out, err = discreet("plot", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "no results.parquet" in err
+    assert err.count("\n") == 1
+
+
+def test_the_page_is_written_and_named(discreet, finished):
+    assert discreet("report", str(finished))[:2] == (0, f"{finished}/report.html\n")
+    page = (finished / "report.html").read_bytes()
+    answer = json.loads(discreet("report", str(finished), "--json")[1])
+    assert answer == {"report": f"{finished}/report.html"}
+    assert (finished / "report.html").read_bytes() == page
+
+
+def test_no_page_without_results(discreet, tmp_path):
+    assert discreet("report", str(tmp_path))[0] == 2

@@ -20,7 +20,9 @@ MDP = discreet.make("RiverSwim", states=3, horizon=4)
 def learner(episodes=20_000, trust=None, *, mdp=MDP, stationary=False, **settings):
     problem = public_facts(mdp, episodes, stationary=stationary)
     rng = np.random.default_rng(5)
-    return make_batch_learner(get_learner("explore-then-commit"), problem, trust or NoPrivacy(), rng, settings)
+    return make_batch_learner(
+        get_learner("explore-then-commit"), problem, trust or NoPrivacy(), rng, settings
+    )
 
 
 def told(one, batch, users, mdp=MDP):
@@ -153,7 +155,12 @@ def test_a_design_finds_what_random_actions_do_not():
     meter = RegretMeter(mdp)
 
     def loss(how):
-        settings = {"learner": "explore-then-commit", "exploration": how, "length": 8000, "episodes": 10_000}
+        settings = {
+            "learner": "explore-then-commit",
+            "exploration": how,
+            "length": 8000,
+            "episodes": 10_000,
+        }
         runs = [discreet.learn(mdp, run=run, **settings) for run in range(6)]
         return np.mean([meter.regret(run.policy) for run in runs])
 

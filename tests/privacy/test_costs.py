@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet import Central, Local, NoPrivacy, Shuffle
-from discreet.cli._commands import app
+from discreet.cli.app import make_app
 from discreet.errors import CalibrationError, InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
@@ -227,7 +227,7 @@ GOLDEN = [  # H, eps, shuffle, central Gaussian, Laplace, printed shuffle (n <= 
 @pytest.fixture(scope="module")
 def run():
     runner = CliRunner(env={"DISCREET_CACHE": "off"})
-    return lambda *words: runner.invoke(app, ["calibrate", *map(str, words)])
+    return lambda *words: runner.invoke(make_app(), ["calibrate", *map(str, words)])
 
 
 @pytest.mark.parametrize(("horizon", "epsilon", "shuffle", "gaussian", "laplace", "paper"), GOLDEN)

@@ -28,7 +28,7 @@ def test_every_promise_is_listed_with_its_tests():
 
 
 def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch):
-    from discreet.cli._commands import app
+    from discreet.cli.app import make_app
 
     text = (ROOT / "docs" / "service.md").read_text("utf-8")
     block = re.search(r"```\n( +discreet service init .*?)```", text, re.DOTALL)[1]
@@ -36,7 +36,7 @@ def test_a_service_is_founded_with_the_words_of_the_guide(tmp_path, monkeypatch)
     assert [shlex.split(line)[2] for line in commands] == ["init", "tickets"]
     monkeypatch.chdir(tmp_path)
     for line in commands:
-        done = CliRunner().invoke(app, shlex.split(line)[1:])
+        done = CliRunner().invoke(make_app(), shlex.split(line)[1:])
         assert done.exit_code == 0, done.output
     folder = tmp_path / "hospital"
     of = Charter.from_bytes((folder / "charter.json").read_bytes())

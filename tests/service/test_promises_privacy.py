@@ -18,7 +18,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import discreet
-from discreet.cli._commands import app
+from discreet.cli.app import make_app
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
@@ -426,7 +426,7 @@ def sent_anyhow(client, body):
 
 def said(*words):
     """What a command prints."""
-    done = CliRunner().invoke(app, ["service", *map(str, words)])
+    done = CliRunner().invoke(make_app(), ["service", *map(str, words)])
     assert done.exit_code == 0, done.output
     return done.stdout
 

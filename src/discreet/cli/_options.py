@@ -1,21 +1,27 @@
-"""Options that commands share, and groups: a dataclass in place of a dozen parameters."""
+"""Options that commands share, alone and in groups: a dataclass in place of a dozen parameters."""
 
+import ast
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from inspect import Parameter
-from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from discreet.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from discreet._types import Plain
+    from discreet.mdp.shape import Shape
+    from discreet.privacy.trust import TrustModel
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts.")]
 Head = Annotated[
     str | None,
     typer.Option(help="The study's head that you noted last: an older copy is refused."),
 ]
-ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
 
 
 def whole(text: str | int, option: str) -> int:
@@ -24,8 +30,6 @@ def whole(text: str | int, option: str) -> int:
     >>> whole("2e5", "--users"), whole("20_000", "--users")
     (200000, 20000)
     """
-    from discreet.errors import InvalidInputError
-
     try:
         number = float(str(text).replace("_", ""))
     except ValueError:
@@ -109,3 +113,165 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 def _parameter(field: "Field[object]", annotation: object) -> Parameter:
     default = Parameter.empty if field.default is MISSING else field.default
     return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Options on what is promised, and to whom."""
+
+    epsilon: Annotated[float, typer.Option(help="Wanted epsilon.")] = 1.0
+    delta: Annotated[float, typer.Option(help="Wanted delta; 0 asks for a pure epsilon.")] = 1e-6
+    trust: Annotated[
+        str, typer.Option(help="central, local, shuffle or none; all of them if left out.")
+    ] = ""
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="Mechanism. Left out: central takes the least noise; local takes split for "
+            "batches and laplace for streams, as in the papers (one-step has less noise)."
+        ),
+    ] = "auto"
+    honest: Annotated[
+        float, typer.Option(help="Shuffle: fraction of users whose noise can be relied on.")
+    ] = 1.0
+
+    def model(self, trust: str, calibration: str = "exact") -> "TrustModel":
+        """The trust model of a name with this promise."""
+        from discreet.privacy.trust import make_trust
+
+        if self.trust not in ("", "shuffle") and self.honest != 1:
+            raise InvalidInputError(
+                f"--honest belongs to --trust shuffle, got --trust {self.trust}; leave it out."
+            )
+        if trust == "none":
+            return make_trust(trust)
+        return make_trust(
+            trust,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            mechanism=self.mechanism,
+            calibration=calibration,
+            **({"honest": self.honest} if trust == "shuffle" else {}),
+        )
+
+
+@dataclass(frozen=True)
+class Release:
+    """Options on what is released: the problem's size, its users, the counters."""
+
+    states: Annotated[int, typer.Option(help="States.")] = 4
+    actions: Annotated[int, typer.Option(help="Actions.")] = 2
+    horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
+    users: Annotated[int, users_option("Users of a batch, or episodes of a stream.")] = 20_000
+    statistics: Annotated[
+        str,
+        typer.Option(
+            help="Counters to release, separated by commas. Left out: transitions,visits,rewards; "
+            "of shuffle by classes transitions,rewards, which tell visits as well."
+        ),
+    ] = ""
+    stationary: Annotated[
+        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
+    ] = False
+
+    @property
+    def shape(self) -> "Shape":
+        """The problem's size."""
+        from discreet.mdp.shape import Shape
+
+        return Shape(states=self.states, actions=self.actions, horizon=self.horizon)
+
+    @property
+    def counters(self) -> tuple[str, ...] | None:
+        """The statistics by name; None if the choice is left open."""
+        if not self.statistics:
+            return None
+        return tuple(name.strip() for name in self.statistics.split(","))
+
+
+def streams_only(trust: str, mechanism: str) -> bool:
+    """Does this mechanism exist for streams, and not for batches?"""
+    from discreet.privacy.mechanisms.registry import mechanisms
+
+    return mechanism in mechanisms(trust, "continual") and mechanism not in mechanisms(
+        trust, "batch"
+    )
+
+
+# Settings given as name=value.
+
+
+def parse_value(text: str) -> "Plain":
+    """A Python literal if it reads as one, else the text itself; ``2e5`` is the integer 200000.
+
+    >>> [parse_value(t) for t in ("4", "2e5", "0.5", "true", "S..G")]
+    [4, 200000, 0.5, True, 'S..G']
+    """
+    words: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two: absurd nesting
+        return text
+    if not isinstance(value, int | float | str | list | tuple | dict):
+        return text  # bytes, sets and complex numbers are nobody's settings
+    if isinstance(value, float) and "e" in text.lower() and value.is_integer():
+        return int(value)
+    return value
+
+
+def parse_settings(texts: Iterable[str]) -> "dict[str, Plain]":
+    """``["states=4", "slip=0.1"]`` as a dictionary."""
+    settings: dict[str, Plain] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise InvalidInputError(f"Expected --set name=value, got --set {text!r}.")
+        settings[name.strip()] = parse_value(value.strip())
+    return settings
+
+
+# Names that a shell completes.
+
+
+Names = Callable[[str], list[str]]
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Shipped experiments that begin so."""
+    from discreet.lab.spec import experiment_names
+
+    return _beginning(incomplete, experiment_names())
+
+
+def learners(incomplete: str) -> list[str]:
+    """Learners that begin so."""
+    from discreet.learners.registry import learner_names
+
+    return _beginning(incomplete, learner_names())
+
+
+def environments(incomplete: str) -> list[str]:
+    """Environments that begin so."""
+    from discreet.mdp.environments.registry import environment_names
+
+    return _beginning(incomplete, environment_names(optional=True))
+
+
+def trusts(incomplete: str) -> list[str]:
+    """Trust models that begin so."""
+    from discreet.privacy.trust import TRUST_MODELS
+
+    return _beginning(incomplete, list(TRUST_MODELS))
+
+
+def papers(incomplete: str) -> list[str]:
+    """Presets of papers that begin so."""
+    from discreet.papers.presets import preset_names
+
+    return _beginning(incomplete, preset_names())
+
+
+def _beginning(incomplete: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.lower().startswith(incomplete.lower())]

@@ -1,19 +1,46 @@
-"""The `discreet` command, from its words to its exit code; the commands are in `_commands`.
+"""The `discreet` command, from its words to its exit code.
 
-Light on purpose: Typer alone takes longer to import than `discreet list` to answer.
+A command is a function of a module of this package and a line in `COMMANDS`; a group of commands is
+a ``typer.Typer`` in a module, with its commands on it. Modules are imported when they are called,
+not when they are listed. ``--import`` and ``-h`` come by themselves.
 """
 
+import contextlib
+import functools
+import hashlib
+import importlib
 import os
+import shutil
 import sys
 import warnings
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
 
-from discreet.cli import _answers
-from discreet.cli._console import echo_json, noted, warn
+from discreet.cli._output import echo_json, noted, say, warn
 from discreet.errors import DiscreetError
 
-_KEPT = ("calibrate", "--help", "-h")
-"""What answers to the same words with the same text (see `_answers`)."""
+if TYPE_CHECKING:
+    import typer
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "list": (
+        "list_:command",
+        "List environments, learners, mechanisms, experiments and papers.",
+    ),
+    "run": ("run:command", "Run an experiment (resumable): table, report page and pictures."),
+    "plot": ("run:plot", "Draw the figures of a finished experiment as SVG and PNG."),
+    "report": ("run:report", "Write the report page of a finished experiment."),
+    "audit": ("check:audit", "Exact and empirical privacy of every mechanism."),
+    "calibrate": ("calibrate:command", "What a guarantee costs: noise, messages and bytes."),
+    "certify": ("certify:command", "Prove a guarantee by rigorous arithmetic, or check a proof."),
+    "study": ("study:app", "A study with real people, over weeks: start, ask, tell, close."),
+    "fit": ("fit:command", "Learn a policy from logged episodes, under a guarantee."),
+    "check": ("check:app", "Conformance checks of environments, learners, mechanisms, studies."),
+    "bench": ("bench:command", "Measure speed against peers (from a clone)."),
+    "service": ("service:app", "Private learning from real devices: one command per role."),
+}
+"""Command name -> module and function (or group) in this package, and what the help says of it."""
 
 
 def main() -> NoReturn:
@@ -41,36 +68,6 @@ def main() -> NoReturn:
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
-def _answered(words: list[str]) -> object:
-    """Do what was asked for; an answer that does not change is said again."""
-    if _is_plain_list(words):
-        _plain_list(words[1:])
-        return 0
-    if not words or words[0] not in _KEPT:
-        return _called()
-    with _answers.kept(words) as known:
-        return 0 if known else _called()
-
-
-def _called() -> object:
-    from discreet.cli import _commands
-
-    return _commands.call()
-
-
-def _is_plain_list(words: list[str]) -> bool:
-    """`discreet list`, perhaps one section, perhaps as JSON: no parser is needed."""
-    rest = [word for word in words[1:] if word != "--json"]
-    return words[:1] == ["list"] and len(rest) <= 1 and not any(w.startswith("-") for w in rest)
-
-
-def _plain_list(words: list[str]) -> None:
-    from discreet.cli import _roster
-
-    section = "".join(word for word in words if word != "--json")
-    _roster.show(section, as_json="--json" in words)
-
-
 def _fail(sentence: str) -> NoReturn:
     """One sentence; a script that asked for JSON gets it as JSON where it reads its answers."""
     if sentence.startswith("Usage:"):  # no arguments at all: the help
@@ -80,3 +77,158 @@ def _fail(sentence: str) -> NoReturn:
     else:
         warn(f"Error: {sentence}")
     raise SystemExit(2) from None
+
+
+def _answered(words: Sequence[str]) -> object:
+    """Do what was asked for; what costs a guarantee has is computed once (see `_kept`)."""
+    if words[:1] != ["calibrate"]:
+        return call()
+    with _kept(words) as known:
+        return 0 if known else call()
+
+
+def call() -> object:
+    """What was asked for, by the words of the command line.
+
+    Raises:
+        DiscreetError: words that no command understands.
+        KeyboardInterrupt: the person gave up at a question.
+    """
+    import typer
+
+    # Typer carries its own copy of click's exceptions; this is their common base, whichever copy.
+    usage_error: type[Exception] = typer.BadParameter.__mro__[2]
+    try:
+        return make_app()(standalone_mode=False)
+    except usage_error as error:
+        raise DiscreetError(error.format_message()) from None  # type: ignore[attr-defined]
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+
+
+def make_app() -> "typer.Typer":
+    """All commands, as Typer sees them."""
+    import typer
+    from typer.core import TyperGroup
+
+    class Commands(TyperGroup):
+        """Commands that are imported when they are called, not when they are listed."""
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return list(COMMANDS)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return _load(cmd_name) if cmd_name in COMMANDS else None
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
+
+    def show_version(wanted: bool) -> None:
+        if wanted:
+            import discreet
+
+            say(f"discreet {discreet.__version__}")
+            raise typer.Exit
+
+    version = typer.Option("--version", help="Show the version.", is_eager=True)
+    version.callback = show_version
+
+    def options(version: Annotated[bool, version] = False) -> None:
+        """Reinforcement learning from people's data, without collecting it."""
+
+    app = typer.Typer(
+        cls=Commands,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    return app
+
+
+@functools.cache
+def _load(name: str) -> Any:
+    """The command of a name, ready to be called."""
+    import typer
+
+    from discreet.cli._options import importing
+
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    made = getattr(importlib.import_module(f"discreet.cli.{module}"), attribute)
+    if not isinstance(made, typer.Typer):
+        function, made = made, typer.Typer()
+        made.command(name)(function)
+    for info in made.registered_commands:
+        if info.callback is not None:
+            info.callback = importing(info.callback)
+    made.rich_markup_mode, made._add_completion = None, False  # plain help, in any width
+    return typer.main.get_command(made)
+
+
+_PACKAGE = Path(__file__).parents[1]
+_MOST = 200  # answers that are kept
+
+
+@contextlib.contextmanager
+def _kept(words: Sequence[str]) -> Iterator[bool]:
+    """True inside if the answer was known, and has been printed; else what is printed is kept.
+
+    For a command that is a function of its words and of the code alone: the key has the words, the
+    width of the terminal, the version and every source file's size and time, so an edited file asks
+    again. What failed, or said something on standard error, is not kept. ``DISCREET_CACHE`` names
+    another folder, or is ``off``.
+    """
+    place = os.environ.get("DISCREET_CACHE", "")
+    if place == "off" or "--import" in words:
+        yield False
+        return
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "discreet"
+    path = (Path(place) if place else usual) / f"{_key(words)}.txt"
+    if path.is_file():
+        sys.stdout.write(path.read_text("utf-8"))
+        yield True
+        return
+    out, err = _Tee(sys.stdout), _Tee(sys.stderr)
+    with (
+        contextlib.redirect_stdout(cast(TextIO, out)),
+        contextlib.redirect_stderr(cast(TextIO, err)),
+    ):
+        yield False
+    if out.text and not err.text:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            old = sorted(path.parent.glob("*.txt"), key=lambda p: p.stat().st_mtime)
+            for each in old[: max(0, len(old) - _MOST + 1)]:
+                each.unlink()
+            path.write_text(out.text, "utf-8")
+
+
+class _Tee:
+    """A stream that remembers what goes through it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+def _key(words: Sequence[str]) -> str:
+    import discreet
+
+    files = sorted(_PACKAGE.rglob("*.py"))
+    stamps = [(str(f), (found := f.stat()).st_size, found.st_mtime_ns) for f in files]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    content = repr([list(words), width, discreet.__version__, stamps])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, print_table
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, print_table
 from discreet.errors import UnsupportedError
 
 

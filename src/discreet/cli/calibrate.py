@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli._console import echo_json, print_table, say, warn_of_promise
-from discreet.cli._groups import Promise, Release, streams_only
-from discreet.cli._options import Json, grouped
+from discreet.cli._options import Json, Promise, Release, grouped, streams_only
+from discreet.cli._output import echo_json, print_table, say, warn_of_promise
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
 if TYPE_CHECKING:

@@ -10,10 +10,8 @@ import typer
 
 from discreet._files import check_output
 from discreet._types import Plain
-from discreet.cli._console import Progress, echo_json, print_table, say, warn
-from discreet.cli._groups import Promise, Release, streams_only
-from discreet.cli._options import Json, grouped, users_option
-from discreet.cli._tables import FACTS
+from discreet.cli._options import Json, Promise, Release, grouped, streams_only, users_option
+from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn
 from discreet.privacy.guarantee import rounded_up
 
 if TYPE_CHECKING:

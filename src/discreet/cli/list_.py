@@ -1,11 +1,19 @@
-"""`discreet list`: everything that has a name."""
+"""`discreet list`: everything that has a name; nothing that is listed is loaded for it."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli import _roster
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, print_table
+from discreet.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from discreet._types import Plain
+    from discreet.papers.presets import Preset
+
+    Section = list[dict[str, Plain]]
 
 
 def command(
@@ -18,4 +26,106 @@ def command(
     json: Json = False,
 ) -> None:
     """List environments, learners, mechanisms, experiments and papers, each with one line."""
-    _roster.show(section, as_json=json)
+    sections: dict[str, Callable[[], Section]] = {
+        "environments": _environments,
+        "learners": _learners,
+        "mechanisms": _mechanisms,
+        "experiments": _experiments,
+        "papers": _papers,
+    }
+    if section and section not in sections:
+        raise UnknownNameError("section", section, sections)
+    found = {title: sections[title]() for title in ([section] if section else sections)}
+    if json:
+        echo_json(found)
+        return
+    if "papers" in found:
+        found["papers"] = _paper_lines()
+    for title, entries in found.items():
+        if entries:
+            columns = list(entries[0])
+            rows = [[_text(entry[column]) for column in columns] for entry in entries]
+            print_table(title.capitalize(), columns, rows)
+
+
+def _text(value: "Plain") -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={default}" for name, default in value.items())
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _environments() -> "Section":
+    from discreet.mdp.environments.registry import environment_names, listing
+
+    found = [(name, *listing(name)) for name in environment_names(optional=True)]
+    return [{"name": name, "summary": text, "parameters": p} for name, text, p in found]
+
+
+def _learners() -> "Section":
+    from discreet.learners.registry import learner_names, listing
+
+    found = {name: listing(name) for name in learner_names()}
+    return [
+        {"name": name, "summary": one.summary, "schedule": one.schedule, "trust": list(one.trusts)}
+        for name, one in found.items()
+    ]
+
+
+def _mechanisms() -> "Section":
+    from discreet.privacy.mechanisms.registry import everything
+
+    entries: dict[tuple[str, str], dict[str, Plain]] = {}
+    schedules: dict[tuple[str, str], list[str]] = {}
+    for mechanism in everything():
+        key = (mechanism.trust, mechanism.name)
+        if mechanism.trust == "none":
+            continue
+        schedules.setdefault(key, []).append(mechanism.schedule)
+        if key not in entries:
+            entries[key] = {"trust": key[0], "name": key[1], "schedules": schedules[key]}
+            entries[key]["summary"] = mechanism.summary.replace("``", "")
+    return list(entries.values())
+
+
+def _experiments() -> "Section":
+    from discreet.lab.spec import titles
+
+    return [{"name": name, "summary": title} for name, title in titles().items()]
+
+
+def _papers() -> "Section":
+    from discreet.papers.presets import PRESETS
+
+    return [preset.to_dict() for preset in PRESETS.values()]
+
+
+def _paper_lines() -> "Section":
+    """One line each, for people; `--json` says everything."""
+    from discreet.papers.presets import PRESETS
+
+    return [
+        {
+            "name": preset.name,
+            "algorithm": preset.algorithm,
+            "trust": preset.trust,
+            "mechanism": preset.mechanism,
+            "claims": _pair(preset.reference.epsilon, preset.reference.delta),
+            "delivers": _delivers(preset),
+            "deviations": len(preset.deviations),
+        }
+        for preset in PRESETS.values()
+    ]
+
+
+def _delivers(preset: "Preset") -> str:
+    """An epsilon and a delta; --json says for which batches a claim is refuted."""
+    delivers = preset.delivers
+    if delivers.epsilon is None:
+        return "nothing proven"
+    return _pair(delivers.epsilon, delivers.delta)
+
+
+def _pair(epsilon: float, delta: float) -> str:
+    from discreet.privacy.guarantee import rounded_up
+
+    return f"{rounded_up(epsilon)}, {rounded_up(delta, 3)}"

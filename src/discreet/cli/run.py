@@ -1,4 +1,4 @@
-"""`discreet run`: an experiment file, a shipped experiment, or one learner."""
+"""`discreet run`: an experiment file, a shipped experiment, or one learner; `plot`, `report`."""
 
 import os
 import re
@@ -11,9 +11,19 @@ import typer
 from typer.models import OptionInfo
 
 from discreet._plugins import imported
-from discreet.cli._console import compact, echo_json, print_table, say, warn, warn_of_promise
-from discreet.cli._names import Names, environments, experiments, learners, papers, trusts
-from discreet.cli._options import Json, grouped, whole
+from discreet.cli._options import (
+    Json,
+    Names,
+    environments,
+    experiments,
+    grouped,
+    learners,
+    papers,
+    parse_settings,
+    trusts,
+    whole,
+)
+from discreet.cli._output import compact, echo_json, print_table, say, warn, warn_of_promise
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -141,6 +151,32 @@ def run(
 
 
 command = grouped(run)
+ResultFolder = Annotated[Path, typer.Argument(help="A result folder of `discreet run`.")]
+
+
+def plot(folder: ResultFolder, json: Json = False) -> None:
+    """Draw the figures of a finished experiment as SVG and PNG."""
+    from discreet.lab.report import write_figures
+    from discreet.lab.results import load
+
+    figures = [str(path) for path in write_figures(load(folder))]
+    if json:
+        echo_json({"figures": figures})
+        return
+    for path in figures:
+        say(path)
+
+
+def report(folder: ResultFolder, json: Json = False) -> None:
+    """Write the report page of a finished experiment."""
+    from discreet.lab.report import write_report
+    from discreet.lab.results import load
+
+    page = str(write_report(load(folder)))
+    if json:
+        echo_json({"report": page})
+    else:
+        say(page)
 
 
 def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment":
@@ -429,8 +465,6 @@ def _printed(one: OneLearner) -> "Experiment":
 
 def _typed(one: OneLearner) -> "tuple[dict[str, Plain], dict[str, Plain]]":
     """Settings of the learner, and parameters of the environment (``env.name=value``)."""
-    from discreet.cli._settings import parse_settings
-
     values = parse_settings(one.settings or [])
     parameters = {k.removeprefix("env."): v for k, v in values.items() if k.startswith("env.")}
     return {k: v for k, v in values.items() if not k.startswith("env.")}, parameters

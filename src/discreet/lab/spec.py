@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet import _settings, _validate
-from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.papers.presets import get_preset
-from discreet.privacy.trust import TRUST_MODELS, TrustModel, make_trust
+
+if TYPE_CHECKING:
+    from discreet.privacy.trust import TrustModel
 
 _SHIPPED = resources.files("discreet.lab") / "experiments"
 _VARIANT_KEYS = ("runs", "episodes")
@@ -47,7 +47,7 @@ class EnvironmentRow(Titled):
     """
 
     name: str
-    parameters: Mapping[str, Plain] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     relabel: bool = True
     vary: str = ""
     label: str = ""
@@ -64,6 +64,8 @@ class TrustRow:
     calibration: str = "exact"
 
     def __post_init__(self) -> None:
+        from discreet.privacy.trust import TRUST_MODELS
+
         if self.model not in TRUST_MODELS:
             raise UnknownNameError("trust model", self.model, TRUST_MODELS)
         for epsilon in self.epsilon:
@@ -85,8 +87,10 @@ class TrustRow:
                     f"{item.name}={value!r}; leave it out, or choose central, local or shuffle."
                 )
 
-    def models(self) -> Iterator[TrustModel]:
+    def models(self) -> "Iterator[TrustModel]":
         """One configured trust model per epsilon."""
+        from discreet.privacy.trust import make_trust
+
         if self.model == "none":
             yield make_trust(self.model)
         for epsilon in self.epsilon:
@@ -120,7 +124,7 @@ class LearnerRow(Titled):
     """
 
     name: str
-    settings: Mapping[str, Plain] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     trusts: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     max_episodes: int = 0
@@ -143,6 +147,8 @@ class LearnerRow(Titled):
         """The experiment's trust models, or the one of the preset."""
         if not self.paper:
             return trusts
+        from discreet.papers.presets import get_preset
+
         preset = get_preset(self.paper)
         row = TrustRow(
             model=preset.trust,
@@ -170,7 +176,7 @@ class Experiment:
     environments: tuple[EnvironmentRow, ...] = ()
     learners: tuple[LearnerRow, ...] = ()
     trusts: tuple[TrustRow, ...] = ()
-    variants: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
     """Modules to import first, for the learners, environments and mechanisms they register."""
 
@@ -285,6 +291,8 @@ def _with_preset(table: dict[str, Any]) -> dict[str, Any]:
     """A learner that is given as a paper has the preset's name, settings and label."""
     if not table.get("paper"):
         return table
+    from discreet.papers.presets import get_preset
+
     preset = get_preset(table["paper"])
     if table.get("name", preset.learner) != preset.learner:
         raise InvalidInputError(

@@ -12,11 +12,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Literal
 
 from discreet import _validate
-from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from discreet._types import Plain
 
 Notion = Literal["JDP", "LDP", "SDP", "none"]
 
@@ -156,7 +157,7 @@ class Guarantee:
         text = f"({pair})-{self.notion}, {self.unit}, {self.neighbours}"
         return f"{text} [claimed {self.claimed}]" if self.claimed else text
 
-    def to_dict(self) -> dict[str, Plain]:
+    def to_dict(self) -> "dict[str, Plain]":
         """Plain values for JSON; an infinite epsilon becomes None."""
         epsilon = self.epsilon if math.isfinite(self.epsilon) else None
         return asdict(self) | {"epsilon": epsilon, "assumptions": list(self.assumptions)}

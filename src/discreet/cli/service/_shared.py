@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet._types import Plain
-from discreet.cli._console import print_table
+from discreet.cli._output import print_table
 
 if TYPE_CHECKING:
     from discreet.service.protocol.charter import Charter

@@ -1,7 +1,6 @@
 """`discreet service analyser`: the worker that learns."""
 
-from discreet.cli._console import say
-from discreet.cli._extras import need_extra
+from discreet.cli._output import need_extra, say
 from discreet.cli.service._shared import PACKAGES, ConfigFile, Rehearsal
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, print_table, say, warn
-from discreet.cli._extras import need_extra
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, need_extra, print_table, say, warn
 from discreet.cli.service._shared import PACKAGES
 from discreet.errors import DiscreetError, InvalidInputError
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet._files import read_parsed
-from discreet.cli._console import echo_json
-from discreet.cli._extras import need_extra
+from discreet.cli._output import echo_json, need_extra
 from discreet.cli.service._shared import PACKAGES, ConfigFile, Rehearsal
 from discreet.errors import InvalidInputError
 

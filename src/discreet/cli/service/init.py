@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, say, warn, warn_of_promise
-from discreet.cli._extras import need_extra
 from discreet.cli._options import Json, grouped
+from discreet.cli._output import echo_json, need_extra, say, warn, warn_of_promise
 from discreet.cli.service._shared import PACKAGES, Rehearsal, said, show_charter
 
 

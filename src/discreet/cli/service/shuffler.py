@@ -1,6 +1,6 @@
 """`discreet service shuffler`: the only server."""
 
-from discreet.cli._extras import need_extra
+from discreet.cli._output import need_extra
 from discreet.cli.service._shared import PACKAGES, ConfigFile, Rehearsal
 
 

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, print_table
-from discreet.cli._extras import need_extra
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, need_extra, print_table
 from discreet.cli.service._shared import PACKAGES, said, show_charter
 
 

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, say
-from discreet.cli._extras import need_extra
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, need_extra, say
 from discreet.cli.service._shared import PACKAGES
 
 Folder = Annotated[

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet._types import Plain
-from discreet.cli._console import echo_json, print_table
-from discreet.cli._extras import need_extra
 from discreet.cli._options import Json
+from discreet.cli._output import echo_json, need_extra, print_table
 from discreet.cli.service._shared import PACKAGES, said, show_charter
 from discreet.errors import InvalidInputError
 

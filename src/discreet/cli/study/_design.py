@@ -91,7 +91,7 @@ class Rehearsal:
 
 def _names(text: str | None) -> Any:
     """A number, or names."""
-    from discreet.cli._settings import parse_value
+    from discreet.cli._options import parse_value
 
     if text is None:
         return None

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import echo_json, print_table
-from discreet.cli._tables import FACTS
+from discreet.cli._output import FACTS, echo_json, print_table
 
 if TYPE_CHECKING:
     from discreet.privacy.guarantee import Guarantee

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import echo_json, say, warn
 from discreet.cli._options import Head, Json
+from discreet.cli._output import echo_json, say, warn
 from discreet.cli.study._shared import StudyFile, counted, opened, policy_table, promise_of
 
 if TYPE_CHECKING:

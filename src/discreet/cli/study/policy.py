@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli._console import echo_json, say
 from discreet.cli._options import Head, Json
+from discreet.cli._output import echo_json, say
 from discreet.cli.study._shared import StudyFile, opened, policy_table, promise_of
 
 

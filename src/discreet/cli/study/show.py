@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from discreet._types import JsonObject
-from discreet.cli._console import print_table
 from discreet.cli._options import Head, Json
+from discreet.cli._output import print_table
 from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, key_rows, opened, worth
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import Progress, say, warn_of_promise
 from discreet.cli._options import Json, grouped
+from discreet.cli._output import Progress, say, warn_of_promise
 from discreet.cli.study._design import DesignOptions, Rehearsal
 from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, key_rows
 
@@ -28,7 +28,7 @@ class Course:
 
     def given(self) -> dict[str, Any]:
         """What somebody typed, as a design says it."""
-        from discreet.cli._settings import parse_settings, parse_value
+        from discreet.cli._options import parse_settings, parse_value
 
         found: dict[str, Any] = {} if self.learner is None else {"learner": self.learner}
         if self.episodes is not None:

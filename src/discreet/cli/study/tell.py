@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli._console import Progress, say, warn
 from discreet.cli._options import Head, Json
+from discreet.cli._output import Progress, say, warn
 from discreet.cli.study._shared import StudyFile, answer, counted, facts_of, opened, worth
 from discreet.errors import StudyError
 

@@ -1,7 +1,7 @@
 """`discreet study verify`: the whole file against its chain of hashes."""
 
-from discreet.cli._console import Progress
 from discreet.cli._options import Head, Json
+from discreet.cli._output import Progress
 from discreet.cli.study._shared import StudyFile, answer, key_of, key_rows, opened, promise_of
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet import _plugins, _sources
-from discreet._types import Plain
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from discreet._types import Plain
     from discreet.mdp.tabular import TabularMDP
 
 MODULES: dict[str, str] = {
@@ -53,7 +53,7 @@ class EnvironmentSpec:
     build: "Callable[..., TabularMDP]"
 
     @property
-    def parameters(self) -> dict[str, Plain]:
+    def parameters(self) -> "dict[str, Plain]":
         """Parameter names and their defaults; actions can be renamed (``relabel``) in all."""
         found = self._signature.items()
         own = {name: p.default for name, p in found if p.kind is not p.VAR_KEYWORD}
@@ -102,7 +102,7 @@ def environment_names(*, optional: bool = False) -> list[str]:
     return sorted([*MODULES, *others, *(OPTIONAL if optional else ())])
 
 
-def listing(name: str) -> tuple[str, dict[str, Plain]]:
+def listing(name: str) -> "tuple[str, dict[str, Plain]]":
     """Summary and parameters of an environment; one of ours is not loaded for it."""
     module = {**MODULES, **OPTIONAL}.get(name)
     if module is None:

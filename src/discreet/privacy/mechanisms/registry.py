@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from discreet import _plugins, _sources, _validate
-from discreet._types import JsonObject
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from discreet._types import JsonObject
     from discreet.privacy.plans import Encoder
 
 Schedule = Literal["batch", "continual"]
@@ -185,7 +185,7 @@ def register(mechanism: MechanismSpec) -> None:
     _MECHANISMS.append(mechanism)
 
 
-def load_encoder(data: JsonObject) -> "Encoder":
+def load_encoder(data: "JsonObject") -> "Encoder":
     """The encoder that `Encoder.to_dict` described: all that a device has to call."""
     kind = str(_validate.description(data).get("encoder"))
     if kind not in _ENCODERS:

@@ -1,5 +1,6 @@
 """How the command line speaks: tables to standard output, notes and errors to standard error."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -8,15 +9,19 @@ import textwrap
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
-from discreet.cli import _tables
-from discreet.errors import DiscreetWarning
+from discreet.errors import DiscreetWarning, MissingExtraError
 
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+    from rich.table import Table
+
+FACTS = ("what", "value")
+"""The columns of a table that says something about one thing."""
 _LARGE_DELTA = 1e-3
-_BOLD, _ITALIC, _PLAIN = "\x1b[1m", "\x1b[3m", "\x1b[0m"
+_SHORT = 18  # a cell as short as a guarantee stays on one line
 
 
 def echo_json(value: object) -> None:
@@ -139,31 +144,70 @@ def print_table(
 
     Where it would not fit without cutting numbers off, each row is a few lines, one per column.
     """
-    least = _tables.least_width(columns, rows)
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.text import Text
+
+    plain = "NO_COLOR" in os.environ
+    console = Console(file=sys.stdout, highlight=False, color_system=None if plain else "auto")
+    table = _table(columns, rows, right, fold=False)
+    size = Measurement.get(console, console.options.update(width=10**6), table)
     # Redirected output has no width of its own; 120 columns keep most rows on one line.
     terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else max(120, least)
-    head: list[str] = []
-    if least > width:
-        body = _tables.as_lines(columns, rows, width)
+    width = shutil.get_terminal_size().columns if terminal else max(120, size.minimum)
+    if size.maximum > width:  # headings are the first to wrap
+        table = _table(columns, rows, right, fold=True)
+        size = Measurement.get(console, console.options.update(width=10**6), table)
+    console.width = width
+    with console.capture() as got:
+        console.print(Text(_fitted(title, sys.stdout), "bold"), soft_wrap=True)
+        console.print()
+        if size.minimum <= width:
+            console.print(table)
+        else:
+            console.print(
+                "\n\n".join(_paragraph(columns, row, width) for row in rows), markup=False
+            )
+        console.print(Text(_fitted(caption or "", sys.stdout), "italic"), soft_wrap=True)
+    sys.stdout.write("\n".join(line.rstrip() for line in got.get().splitlines()) + "\n")
+
+
+def _table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], *, fold: bool
+) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, collapse_padding=True)
+    for index, name in enumerate(columns):
+        cells = [row[index] for row in rows]
+        longest = max((len(line) for cell in cells for line in cell.split("\n")), default=0)
+        whole = longest <= _SHORT or not any(" " in cell for cell in cells)
+        if whole and fold:
+            name = textwrap.fill(name, max(longest, *map(len, name.split()), 1))  # noqa: PLW2901
+        side: JustifyMethod = "right" if index in right else "left"
+        table.add_column(Text(name), justify=side, no_wrap=whole, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _paragraph(columns: Sequence[str], row: Sequence[str], width: int) -> str:
+    """A row as lines, one per column. Facts are called by what they are."""
+    if tuple(columns) == FACTS:
+        lines = [": ".join(part for part in row if part)]
     else:
-        head, body = _tables.table(columns, rows, right, width)
-    lines = [_styled(_fitted(title, sys.stdout), _BOLD), "", *(_styled(x, _BOLD) for x in head)]
-    lines += [*body, _styled(_fitted(caption, sys.stdout), _ITALIC) if caption else ""]
-    sys.stdout.write("\n".join(lines) + "\n")
+        lines = [f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell]
+    return "\n".join(textwrap.fill(line, width, break_long_words=False) for line in lines)
 
 
-def _styled(text: str, style: str) -> str:
-    plain = not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ
-    return text if plain else f"{style}{text}{_PLAIN}"
+def need_extra(packages: Iterable[str], extra: str) -> None:
+    """Refuse a command whose packages are not there, before its first long step.
 
-
-def show_files(name: str, written: Path | list[Path], *, as_json: bool) -> None:
-    """Where a command wrote: a line per file, or JSON under a name."""
-    files = written if isinstance(written, list) else [written]
-    texts = [str(path) for path in files]
-    if as_json:
-        echo_json({name: texts if isinstance(written, list) else texts[0]})
-        return
-    for text in texts:
-        say(text)
+    Raises:
+        MissingExtraError: one of them is missing; ``extra`` brings them.
+    """
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, extra)

@@ -3,12 +3,22 @@
 import io
 import re
 import sys
+import time
 
 import pytest
 
-from discreet.cli._console import Progress, compact, echo_json, noted, print_table, say, warn
-from discreet.cli._tables import FACTS
-from discreet.errors import DiscreetWarning
+from discreet.cli._output import (
+    FACTS,
+    Progress,
+    compact,
+    echo_json,
+    need_extra,
+    noted,
+    print_table,
+    say,
+    warn,
+)
+from discreet.errors import DiscreetWarning, MissingExtraError
 
 
 class Terminal(io.StringIO):
@@ -54,7 +64,7 @@ def test_a_table_fits_and_no_number_is_broken(terminal, width):
     assert "…" not in text
 
 
-@pytest.mark.parametrize("width", [30, 44, 58])
+@pytest.mark.parametrize("width", [30, 44, 50])
 def test_where_a_table_does_not_fit_its_rows_are_lines_and_nothing_is_cut_off(terminal, width):
     lines = terminal(width)
     print_table("Title", COLUMNS, ROWS, right=(2, 3), caption="A caption.")
@@ -85,13 +95,29 @@ def test_a_wide_table_keeps_rows_and_headings_on_one_line(terminal):
 
 
 def test_titles_and_headings_are_bold_where_a_terminal_can(terminal, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
     terminal(80)
     print_table("Title", ["a"], [["x"]])
-    assert sys.stdout.getvalue() == "\x1b[1mTitle\x1b[0m\n\n\x1b[1m a\x1b[0m\n ─\n x\n\n"
+    assert sys.stdout.getvalue().startswith("\x1b[1mTitle\x1b[0m\n\n\x1b[1m")
+    assert sys.stdout.getvalue().endswith("\n x\n\n")
     monkeypatch.setenv("NO_COLOR", "1")
     terminal(80)
     print_table("Title", ["a"], [["x"]])
-    assert "\x1b" not in sys.stdout.getvalue()
+    assert sys.stdout.getvalue() == "Title\n\n a\n───\n x\n\n"
+
+
+def test_numbers_stand_on_the_right_and_a_line_break_stays_one(capsys):
+    print_table("T", ["name", "users"], [["a", "12,345"], ["one\ntwo", "7"]], right=[1])
+    *_, first, second, third, _ = capsys.readouterr().out.split("\n")[:-1]
+    assert (first, second, third) == (" a     12,345", " one        7", " two")
+
+
+def test_a_name_stays_whole_while_sentences_wrap(terminal):
+    lines = terminal(50)
+    rows = [["a-name-of-more-than-twenty-letters", "words that may be wrapped between them"]]
+    print_table("T", ["name", "what"], rows)
+    assert "a-name-of-more-than-twenty-letters" in "\n".join(lines())
+    assert max(map(len, lines())) <= 50
 
 
 def test_markup_in_a_cell_is_text(capsys):
@@ -146,9 +172,11 @@ def test_quick_steps_are_not_worth_a_line_and_slow_ones_are(capsys, patience, sa
 def test_a_long_step_is_named_while_it_runs(capsys):
     with Progress(patience=0.01) as progress:
         progress("one")
-        if progress._timer is not None:
-            progress._timer.join()
-        assert capsys.readouterr().err == "checking one ...\n"
+        deadline, said = time.monotonic() + 10, ""
+        while not said and time.monotonic() < deadline:
+            said = capsys.readouterr().err
+            time.sleep(0.01)
+        assert said == "checking one ...\n"
 
 
 def test_scripts_want_no_progress(capsys):
@@ -157,12 +185,14 @@ def test_scripts_want_no_progress(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_column_with_a_long_word_is_not_cut_off(terminal):
+def test_a_word_that_is_longer_than_its_column_is_folded_and_not_cut_off(terminal):
     rows = [["GridWorld", "words that wrap, and wrap", "layout=S...|.#..|..O.|...G, relabel=None"]]
     lines = terminal(60)
     print_table("Environments", ["name", "summary", "parameters"], rows)
     assert max(map(len, lines())) <= 60
-    assert "layout=S...|.#..|..O.|...G," in "\n".join(lines())
+    last = lines()[2].index("parameters")
+    folded = "".join(line[last:].strip() for line in lines())
+    assert "layout=S...|.#..|..O.|...G," in folded
     assert "relabel=None" in "\n".join(lines())
 
 
@@ -212,3 +242,10 @@ def test_warnings_of_the_library_are_notes_and_are_said_once(capsys):
     assert capsys.readouterr().err == "Note: look-alikes\n"
     with pytest.warns(UserWarning, match="elsewhere"):
         noted()(UserWarning("elsewhere"), UserWarning, "file.py", 1)
+
+
+@pytest.mark.core
+def test_what_is_missing_is_named():
+    need_extra(("json", "sqlite3"), "service")
+    with pytest.raises(MissingExtraError, match="no_such_package"):
+        need_extra(("json", "no_such_package"), "service")
