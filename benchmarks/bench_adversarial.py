@@ -24,7 +24,7 @@ def run(quick: bool) -> list[dict]:
 
 def random_layered(width: int, horizon: int, actions: int):
     """A layered MDP with Dirichlet(0.3) transitions."""
-    from discreet.adversarial.layered import LayeredMDP
+    from discreet.mdp.layered import LayeredMDP
 
     rng = np.random.default_rng(0)
     widths = [1, *[width] * (horizon - 1), 1]
@@ -37,7 +37,7 @@ def random_layered(width: int, horizon: int, actions: int):
 
 def _solver_row(name: str, quick: bool) -> dict:
     """Cold solves of different costs, in turns with Clarabel's."""
-    from discreet.adversarial.loop import entropy_ftrl
+    from discreet.adversarial.entropy import entropy_ftrl
 
     rounds, repeats = (5, 20) if quick else (15, 40)
     costs, boxes = _instances(*SIZES[name], rounds * repeats)
@@ -54,7 +54,7 @@ def _solver_row(name: str, quick: bool) -> dict:
 
 def _instances(width: int, horizon: int, actions: int, count: int):
     """Boxes after about a thousand visits per pair, and costs that move as private losses do."""
-    from discreet.adversarial.loop import confidence_boxes
+    from discreet.adversarial.occupancy import confidence_boxes
 
     rng = np.random.default_rng(1)
     mdp = random_layered(width, horizon, actions)

@@ -24,8 +24,8 @@ import numpy as np
 
 import discreet
 from discreet import Central, NoPrivacy
-from discreet.adversarial.layered import LayeredMDP
 from discreet.adversarial.losses import drifting_losses, stochastic_losses, switching_losses
+from discreet.mdp.layered import LayeredMDP
 
 SEEDS = (71, 72)
 FULL, BANDIT = "private-uc-o-reps", "private-uob-lbps"

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from discreet.adversarial.entropy import entropy_state, row_major, solve_entropy
-from discreet.adversarial.loop import confidence_boxes, entropy_ftrl
+from discreet.adversarial.entropy import entropy_ftrl, entropy_state, row_major, solve_entropy
+from discreet.adversarial.occupancy import confidence_boxes
 
 WIDTHS = (1, 3, 4, 2, 1)
 ACTIONS = 3

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.occupancy import open_boxes, state_action_occupancy
-from discreet.adversarial.users import LayeredCounters
-from discreet.adversarial.world import expected_loss, least_loss, update_boxes
+from discreet.adversarial.world import LayeredCounters, expected_loss, least_loss
 from helpers.layers import all_policies, random_layered
 
 WIDTHS = (1, 3, 2, 1)

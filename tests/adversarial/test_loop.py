@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from discreet._seeds import RunSeeds
-from discreet.adversarial.loop import AdversarialLearner, run_adversarial, run_blocks
+from discreet.adversarial.learner import AdversarialLearner, run_adversarial
 from discreet.adversarial.losses import stochastic_losses
-from discreet.adversarial.world import AdversarialSettings, expected_loss, make_world
+from discreet.adversarial.world import AdversarialSettings, expected_loss, least_loss, make_world
 from discreet.errors import SolverError
 from discreet.mdp import RiverSwim
 from discreet.privacy.trust import NoPrivacy
@@ -53,8 +53,6 @@ def test_the_regret_of_a_fixed_policy_is_its_loss_minus_the_best():
         losses=losses,
     )  # fmt: skip
     policy, total = Still(world, AdversarialSettings()).policy, losses.total()
-    from discreet.adversarial.world import least_loss
-
     paid = expected_loss(MDP.transitions, MDP.widths, policy, total)
     best = least_loss(MDP.transitions, MDP.widths, total)
     assert result.final_regret == pytest.approx(paid - best)
@@ -95,7 +93,7 @@ def test_blocks_go_on_where_the_last_one_ended(monkeypatch):
         losses="stochastic",
     )  # fmt: skip
     learner = Still(world, AdversarialSettings())
-    cut = run_blocks(learner)
+    cut = learner.run()
     assert learner.firsts == list(range(0, EPISODES, 16))
     monkeypatch.undo()
     whole = run_adversarial(Still, MDP, NoPrivacy(), EPISODES, RunSeeds(0))

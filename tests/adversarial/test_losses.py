@@ -6,17 +6,14 @@ import pickle
 import numpy as np
 import pytest
 
-from discreet.errors import InvalidInputError
-from discreet.mdp import (
-    LayeredMDP,
+from discreet.adversarial import (
     RecordedLosses,
-    RiverSwim,
-    best_response,
     drifting_losses,
     stochastic_losses,
     switching_losses,
-    tabular_losses,
 )
+from discreet.errors import InvalidInputError
+from discreet.mdp import LayeredMDP, RiverSwim, best_response, tabular_losses
 
 RIVER = LayeredMDP.from_tabular(RiverSwim(states=4, horizon=6))
 MAKERS = {"stochastic": stochastic_losses, "switching": switching_losses, "drift": drifting_losses}

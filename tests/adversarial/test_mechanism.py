@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.adversarial.layered import LayeredMDP
 from discreet.adversarial.mechanism import (
     LayeredSize,
     calibrate_layered,
@@ -19,6 +18,7 @@ from discreet.adversarial.mechanism import (
 from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.errors import DiscreetWarning, InvalidInputError, UnsupportedError
 from discreet.mdp import RiverSwim
+from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.losses import grid_delta
 from discreet.privacy.mechanisms._cumulative import IndependentNoise

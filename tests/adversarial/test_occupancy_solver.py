@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from discreet.adversarial.barrier import barrier_state, barrier_step
+from discreet.adversarial.barrier import barrier_state, barrier_step, barrier_update
 from discreet.adversarial.entropy import (
     box_scale,
+    entropy_ftrl,
     entropy_state,
     marginal_entry,
     row_major,
     solve_entropy,
 )
-from discreet.adversarial.loop import (
-    barrier_update,
+from discreet.adversarial.occupancy import (
     check_gap,
     confidence_boxes,
-    entropy_ftrl,
+    sort_descending,
     upper_occupancy_bounds,
 )
-from discreet.adversarial.occupancy import sort_descending
 from discreet.errors import InvalidInputError, SolverError
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from discreet.adversarial.loop import entropy_ftrl
+from discreet.adversarial.entropy import entropy_ftrl
+from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.occupancy import open_boxes
 from discreet.adversarial.uc_o_reps import UcOReps, UcORepsSettings, run_block
-from discreet.adversarial.users import add_layered_user
-from discreet.adversarial.world import expected_loss, update_boxes
+from discreet.adversarial.world import add_layered_user, expected_loss
 from discreet.privacy.trust import Central, NoPrivacy
 from helpers.layers import one_block
 

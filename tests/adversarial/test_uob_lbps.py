@@ -50,16 +50,16 @@ def test_the_centred_rate_keeps_every_step_positive():
 
 def test_noise_on_the_losses_slows_the_centred_learner():
     made, chosen = world(Central(0.5, 1e-6))
-    assert made.plan.loss_std > 1.0
+    assert made.mechanism.loss_std > 1.0
     slow = learning_rate(made, chosen, 1e-9)
-    assert slow == pytest.approx(math.sqrt(6 / EPISODES) / made.plan.loss_std)
+    assert slow == pytest.approx(math.sqrt(6 / EPISODES) / made.mechanism.loss_std)
 
 
 @pytest.mark.core
 def test_settings_say_how_losses_are_released():
-    assert UobLbpsSettings().centred
-    assert not UobLbpsSettings(loss_estimator="paper").centred
-    assert UobLbpsSettings(loss_share=0.6).budget_of_losses == 0.6
+    assert UobLbpsSettings().release()["centred_losses"]
+    assert not UobLbpsSettings(loss_estimator="paper").release()["centred_losses"]
+    assert UobLbpsSettings(loss_share=0.6).release()["loss_share"] == 0.6
     practical = UobLbpsSettings.practical()
     assert (practical.limit, practical.loss_share, practical.rate) == (0.5, 0.8, 3.0)
     with pytest.raises(InvalidInputError, match=r"loss_share < 1, got 1\.5"):
@@ -69,15 +69,15 @@ def test_settings_say_how_losses_are_released():
 def test_more_budget_for_the_losses_is_less_noise_on_them():
     little, _ = world(Central(1.0, 1e-6), loss_share=0.2)
     much, _ = world(Central(1.0, 1e-6), loss_share=0.8)
-    assert much.plan.loss_std < little.plan.loss_std
+    assert much.mechanism.loss_std < little.mechanism.loss_std
 
 
 def test_a_learner_starts_uniform_and_clips_where_noise_hardly_reaches():
     made, chosen = world(Central(1.0, 1e-6), limit=2.0)
     learner = UobLbps(made, chosen)
     assert (learner.policy == 0.5).all()
-    failure = made.failure / (made.plan.size.pairs * EPISODES)
-    assert learner.limit == pytest.approx(2.0 * made.plan.loss_bound(failure))
+    failure = made.failure / (made.mechanism.size.pairs * EPISODES)
+    assert learner.limit == pytest.approx(2.0 * made.mechanism.loss_bound(failure))
     shown = learner.shown_settings()
     assert shown["loss_limit"] == learner.limit
     assert shown["learning_rate"] == learner.rate

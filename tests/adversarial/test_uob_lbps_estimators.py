@@ -7,14 +7,22 @@ import pytest
 
 from discreet._seeds import RunSeeds
 from discreet.adversarial import uc_o_reps, uob_lbps
-from discreet.adversarial.layered import LayeredMDP
-from discreet.adversarial.loop import confidence_boxes, upper_occupancy_bounds
 from discreet.adversarial.losses import stochastic_losses
-from discreet.adversarial.occupancy import state_action_occupancy
+from discreet.adversarial.occupancy import (
+    confidence_boxes,
+    state_action_occupancy,
+    upper_occupancy_bounds,
+)
 from discreet.adversarial.uob_lbps import estimate_losses
-from discreet.adversarial.users import LayeredCounters, no_layered_counts
-from discreet.adversarial.world import Block, World, expected_loss, make_world
+from discreet.adversarial.world import (
+    LayeredCounters,
+    World,
+    expected_loss,
+    make_world,
+    no_layered_counts,
+)
 from discreet.errors import InvalidInputError
+from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.trust import Central, Local, NoPrivacy
 from helpers.layers import random_layered
 
@@ -126,9 +134,9 @@ def reversed_labels(values, widths, first_axis, next_states=False):
     return out
 
 
-def reversed_block(block, model, raw):
+def reversed_block(episodes, model, raw):
     """The same episodes with all labels reversed, in ``model``: draws u become 1 - u."""
-    users, widths = block.users, model.widths
+    users, widths = episodes.users, model.widths
     noise = LayeredCounters(
         reversed_labels(users.noise.transitions, widths, 1, next_states=True),
         reversed_labels(users.noise.visits, widths, 1),
@@ -141,11 +149,11 @@ def reversed_block(block, model, raw):
         noise=noise,
         raw=raw,
     )
-    return Block(
-        block.first, reversed_labels(block.losses, widths, 1), reversed_users, block.errors
-    )
+    losses = reversed_labels(episodes.losses, widths, 1)
+    return episodes._replace(losses=losses, users=reversed_users)
 
 
+LEARNERS = {"full": uc_o_reps.UcOReps, "bandit": uob_lbps.UobLbps}
 KINDS = {"full": uc_o_reps.UcORepsSettings, "bandit": uob_lbps.UobLbpsSettings}
 
 
@@ -160,14 +168,14 @@ def test_reversed_labels_give_exactly_the_reversed_policy(monkeypatch, module, t
     )
     feedback = "full" if module is uc_o_reps else "bandit"
     losses = stochastic_losses(mdp, episodes, seed=1)
-    world = make_world(
-        mdp, trust, episodes, RunSeeds(0), KINDS[feedback].theory(), feedback=feedback,
-        losses=losses,
-    )  # fmt: skip
-    blocks, raw = list(world.blocks()), no_layered_counts(mdp.shape.transitions)
+    chosen = KINDS[feedback].theory(confidence=0.05)
+    world = make_world(mdp, trust, episodes, RunSeeds(0), chosen, feedback=feedback, losses=losses)
+    learner = LEARNERS[feedback](world, chosen)
+    blocks, raw = list(world.blocks(chosen, learner.rate)), no_layered_counts(mdp.shape.transitions)
+    mirrored = [(first, reversed_block(block, other, raw)) for first, block in blocks]
     results = []
-    for model, support in ((mdp, blocks), (other, [reversed_block(b, other, raw) for b in blocks])):
-        monkeypatch.setattr(World, "blocks", lambda self, support=support: iter(support))
+    for model, played in ((mdp, blocks), (other, mirrored)):
+        monkeypatch.setattr(World, "blocks", lambda *_, played=played: iter(played))
         results.append(
             module.run(
                 model,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.adversarial.barrier import barrier_state, barrier_step
+from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.occupancy import open_boxes, upper_occupancy
 from discreet.adversarial.uob_lbps import (
     LEAST_BOUND,
@@ -12,8 +13,7 @@ from discreet.adversarial.uob_lbps import (
     estimate_losses,
     run_block,
 )
-from discreet.adversarial.users import add_layered_user
-from discreet.adversarial.world import expected_loss, update_boxes
+from discreet.adversarial.world import add_layered_user, expected_loss
 from discreet.privacy.trust import Central, NoPrivacy
 from helpers.layers import one_block
 
@@ -59,7 +59,7 @@ def fresh(trust=None, **settings):
 @pytest.mark.parametrize("trust", [NoPrivacy(), Central(20.0, 1e-6)])
 def test_a_block_is_pay_play_bound_estimate_boxes_step(trust, estimator):
     learner, episodes = fresh(trust, loss_estimator=estimator)
-    centred = learner.settings.centred
+    centred = estimator == "centred"
     run_block(episodes, learner.limit, centred, learner.boxes, learner.state)
     again, plain = fresh(trust, loss_estimator=estimator)
     mdp, users = again.world.mdp, plain.users

@@ -5,30 +5,33 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet._seeds import RunSeeds
-from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.losses import stochastic_losses
 from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
 from discreet.adversarial.noise import LOSS_UNITS
-from discreet.adversarial.users import SimulatedLayers, add_layered_user
+from discreet.adversarial.world import AdversarialSettings, World, add_layered_user
 from discreet.mdp import RiverSwim
+from discreet.mdp.layered import LayeredMDP
 
 MDP = LayeredMDP.from_tabular(RiverSwim(states=3, horizon=3))
-LOSSES = np.random.default_rng(1).random((20, *MDP.shape.visits))
+RECORD = stochastic_losses(MDP, 20, seed=1, noisy=False)
+LOSSES = RECORD.block(0, 20)
 UNIFORM = np.full(MDP.shape.visits, 1 / MDP.shape.actions)
 
 
-def support(trust, feedback, centred=False):
-    plan = calibrate_layered(
+def played(trust, feedback, centred=False):
+    mechanism = calibrate_layered(
         trust, LayeredSize.of(MDP), 20, feedback=feedback, centred_losses=centred
     )
-    users = SimulatedLayers(MDP, plan, RunSeeds(4), centred=centred).users(LOSSES)
+    world = World(MDP, RECORD, mechanism, RunSeeds(4))
+    [(_, episodes)] = world.blocks(AdversarialSettings(), 1.0)
     for k in range(20):
-        add_layered_user(users, k, UNIFORM)
-    return users
+        add_layered_user(episodes.users, k, UNIFORM)
+    return episodes.users
 
 
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_public_is_raw_plus_noise(feedback):
-    users = support(Central(1, 1e-6), feedback)
+    users = played(Central(1, 1e-6), feedback)
     for name in ("transitions", "visits"):
         raw, noise = getattr(users.raw, name), getattr(users.noise, name)[-1]
         assert np.array_equal(getattr(users.public, name), raw + noise)
@@ -37,14 +40,14 @@ def test_public_is_raw_plus_noise(feedback):
 
 
 def test_without_privacy_the_counts_are_public():
-    users = support(NoPrivacy(), "full")
+    users = played(NoPrivacy(), "full")
     assert np.array_equal(users.public.visits, users.raw.visits)
     np.testing.assert_allclose(users.public.losses, LOSSES.sum(axis=0))
 
 
 @pytest.mark.parametrize(("centred", "shift"), [(False, 0.0), (True, 0.5)])
 def test_bandit_users_report_the_losses_of_their_path(centred, shift):
-    users = support(NoPrivacy(), "bandit", centred)
+    users = played(NoPrivacy(), "bandit", centred)
     expected = np.zeros(MDP.shape.visits)
     for h, (x, a) in enumerate(users.path):
         expected[h, x, a] = LOSSES[-1, h, x, a] - shift
@@ -53,13 +56,13 @@ def test_bandit_users_report_the_losses_of_their_path(centred, shift):
 
 
 def test_private_losses_are_rounded_to_units_and_others_are_not():
-    assert np.array_equal(support(NoPrivacy(), "full").reported, LOSSES)
-    reported = support(Central(1, 1e-6), "full").reported
+    assert np.array_equal(played(NoPrivacy(), "full").reported, LOSSES)
+    reported = played(Central(1, 1e-6), "full").reported
     assert np.array_equal(reported * LOSS_UNITS, np.rint(reported * LOSS_UNITS))
     assert np.abs(reported - LOSSES).max() <= 0.5 / LOSS_UNITS
 
 
 def test_padding_stays_empty():
-    users = support(Central(1, 1e-6), "full")
+    users = played(Central(1, 1e-6), "full")
     absent = ~np.asarray(MDP.present)
     assert not users.public.visits[absent].any()

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from discreet.adversarial import users as world_users
-from discreet.adversarial.users import (
+from discreet.adversarial import world as world_users
+from discreet.adversarial.world import (
     LayeredCounters,
     LayeredUsers,
     no_layered_counts,

@@ -6,21 +6,21 @@ import pytest
 import discreet
 from discreet._seeds import RunSeeds
 from discreet.adversarial import uc_o_reps, uob_lbps
-from discreet.adversarial.layered import LayeredMDP
+from discreet.adversarial.learner import update_boxes
 from discreet.adversarial.losses import LossSequence, stochastic_losses, switching_losses
 from discreet.adversarial.occupancy import Boxes
 from discreet.adversarial.uob_lbps import estimate_losses
-from discreet.adversarial.users import add_layered_user, no_layered_counts
 from discreet.adversarial.world import (
     AdversarialSettings,
-    checked_losses,
+    add_layered_user,
     expected_loss,
     least_loss,
     make_world,
-    update_boxes,
+    no_layered_counts,
 )
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp import RiverSwim
+from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 from helpers.layers import all_policies, random_layered
 
@@ -132,22 +132,22 @@ def test_true_transitions_stay_inside_the_boxes():
     boxes = Boxes(
         mdp.widths.copy(), np.zeros(mdp.shape.transitions), np.ones(mdp.shape.transitions)
     )
-    for block in world.blocks():
-        for k in range(len(block.losses)):
-            add_layered_user(block.users, k, uniform)
-            update_boxes(block.users.public, block.errors[k], world.log_iota, 1.0, boxes)
+    for _, episodes in world.blocks(AdversarialSettings(), 1.0):
+        for k in range(len(episodes.losses)):
+            add_layered_user(episodes.users, k, uniform)
+            update_boxes(episodes.users.public, episodes.errors[k], world.log_iota, 1.0, boxes)
             inside = (boxes.lower <= mdp.transitions + 1e-12) & (
                 mdp.transitions <= boxes.upper + 1e-12
             )
             assert inside[mdp.transitions > 0].all()
 
 
-class TooLarge(LossSequence):
-    def __init__(self, mdp, episodes):
-        self.mdp, self.episodes = mdp, episodes
+class Constant(LossSequence):
+    def __init__(self, mdp, episodes, loss):
+        self.mdp, self.episodes, self.loss = mdp, episodes, loss
 
     def _losses(self, first, last):
-        return np.full((last - first, *self.mdp.shape.visits), 1.5)
+        return np.full((last - first, *self.mdp.shape.visits), self.loss)
 
 
 @pytest.mark.core
@@ -157,7 +157,9 @@ def test_bad_input_gets_one_clear_sentence(name):
     with pytest.raises(InvalidInputError, match="more episodes than pairs"):
         run(mdp, NoPrivacy(), 14, RunSeeds(0))
     with pytest.raises(InvalidInputError, match=r"losses in \[0, 1\], got 1\.5 in episode 0"):
-        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=TooLarge(mdp, 100))
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=Constant(mdp, 100, 1.5))
+    with pytest.raises(InvalidInputError, match=r"losses in \[0, 1\], got nan in episode 0"):
+        run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=Constant(mdp, 100, np.nan))
     with pytest.raises(InvalidInputError, match="a sequence of 50"):
         run(mdp, NoPrivacy(), 100, RunSeeds(0), losses=stochastic_losses(mdp, 50))
     other = random_layered(0, widths=(1, 2, 3, 1))
@@ -182,12 +184,6 @@ def test_layers_with_loops_are_refused():
     moves[1, 0, 0] = 1
     with pytest.raises(InvalidInputError, match="from each layer to the next"):
         LayeredMDP.from_states(transitions=moves, layers=[0, 1, 2])
-
-
-@pytest.mark.core
-def test_losses_not_a_number_are_refused():
-    with pytest.raises(InvalidInputError, match="in episode 7"):
-        checked_losses(np.full((1, 1, 1, 1), np.nan), 7)
 
 
 def test_public_losses_carry_no_loss_noise():

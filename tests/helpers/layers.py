@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 from discreet._seeds import RunSeeds
-from discreet.adversarial.layered import LayeredMDP
 from discreet.adversarial.occupancy import Boxes
 from discreet.adversarial.world import make_world
+from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.trust import NoPrivacy
 
 
@@ -21,20 +21,20 @@ def random_layered(seed, widths=(1, 3, 3, 1), actions=2):
     return LayeredMDP(transitions=moves, widths=widths)
 
 
-def one_block(kind, chosen, episodes, trust=None, seed=0):
+def one_block(kind, chosen, count, trust=None, seed=0):
     """A learner of stochastic losses on a small problem, and its only block of episodes."""
     world = make_world(
         random_layered(seed, (1, 3, 2, 1)),
         trust or NoPrivacy(),
-        episodes,
+        count,
         RunSeeds(seed),
         chosen,
         feedback=kind.feedback,
         losses="stochastic",
     )
     learner = kind(world, chosen)
-    [block] = world.blocks()
-    return learner, learner.episodes(block)
+    [(_, episodes)] = world.blocks(chosen, learner.rate)
+    return learner, episodes
 
 
 def all_policies(mdp):

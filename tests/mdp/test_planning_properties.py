@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.adversarial.layered import LayeredMDP, effective_support, tabular_losses
 from discreet.mdp import DeterministicPolicy, MixturePolicy, StochasticPolicy, TabularMDP
+from discreet.mdp.layered import LayeredMDP, effective_support, tabular_losses
 from discreet.mdp.planning import best_response, evaluate, occupancy, plan
 
 pytest.importorskip("hypothesis")

@@ -867,10 +867,10 @@ _FRESH = (
     Mutant(
         "losses-share-the-noise-of-visits",
         "losses of a layered stream carry the noise of its visits",
-        '        if self.plan.loss_law is not None:\n            drawn["losses"]',
+        '        if self.mechanism.loss_law is not None:\n            drawn["losses"]',
         '        if "losses" in drawn and "visits" in drawn:\n'
         '            drawn["losses"] = drawn["visits"]\n'
-        '        if self.plan.loss_law is not None:\n            drawn["losses"]',
+        '        if self.mechanism.loss_law is not None:\n            drawn["losses"]',
         ("test_secure_noise_of_vectors_and_layers_is_fresh",),
     ),
     Mutant(

@@ -9,7 +9,6 @@ import pytest
 
 import discreet
 from discreet._seeds import RunSeeds
-from discreet.adversarial.layered import LayeredMDP
 from discreet.adversarial.mechanism import LOSS_UNITS, LayeredSize, calibrate_layered
 from discreet.adversarial.uc_o_reps import UcORepsSettings
 from discreet.adversarial.uc_o_reps import learning_rate as full_rate
@@ -27,6 +26,7 @@ from discreet.learners.learn import stream_kind
 from discreet.learners.registry import get_learner
 from discreet.learners.ucbvi import Column
 from discreet.mdp import RandomMDP, RiverSwim, sample_counts, uniform_policy
+from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.shape import Shape
 from discreet.papers.presets import PRESETS, get_preset, preset_names
 from discreet.privacy.errata import integer_messages_delta
@@ -207,17 +207,17 @@ def test_private_uc_o_reps_as_printed(name):
     """004: Theorem 3.3, after (3.1), Sections 5.1 (1), (2) and 5.2 (1), (2)."""
     preset = get_preset(name)
     made, settings = world(preset)
-    pairs = made.plan.size.pairs
+    pairs = made.mechanism.size.pairs
     assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert full_rate(made) == pytest.approx(math.sqrt(math.log(pairs / H) / K))
     assert (settings.rate, settings.confidence, settings.error) == (1.0, 1.0, 1.0)
     central = name.endswith("jdp")
     scale = 3 * H * (math.log2(K) if central else 1.0)
-    counts, losses = made.plan.streams()
+    counts, losses = made.mechanism.streams()
     assert counts.noise.law == LaplaceLaw(scale)
     failure = made.failure / (pairs * (X + 1) * K)
-    quantiles = made.plan.error_bounds(failure, np.arange(1, 4))
+    quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
     assert next(made.blocks()).errors[:3] == pytest.approx(4 * quantiles)  # raw noise within E/4
     assert losses.noise.law.scale == pytest.approx(scale * LOSS_UNITS)
     if central:
@@ -230,14 +230,14 @@ def test_private_uob_lbps_as_printed(name):
     """004: Theorem 4.2, (4.1), Section 5.1 (1), (3) and Section 5.2 (3)."""
     preset = get_preset(name)
     made, settings = world(preset)
-    states, pairs = sum(made.plan.size.widths[:-1]), made.plan.size.pairs
+    states, pairs = sum(made.mechanism.size.widths[:-1]), made.mechanism.size.pairs
     assert made.failure == pytest.approx(pairs / K)  # delta = XA/K
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert settings.loss_estimator == "paper"
     assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
-    assert made.plan.loss_law == LaplaceLaw(3 * H).scaled(LOSS_UNITS)
+    assert made.mechanism.loss_law == LaplaceLaw(3 * H).scaled(LOSS_UNITS)
     scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
-    assert made.plan.noise.law == LaplaceLaw(scale)
+    assert made.mechanism.noise.law == LaplaceLaw(scale)
     learner = UobLbps(made, settings)
     failure = made.failure / (pairs * K)
     printed = 3 * H * math.log(1 / failure)  # E' = 3H/eps·log(iota)

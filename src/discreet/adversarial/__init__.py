@@ -1,1 +1,23 @@
-"""Adversarial losses: two learners, the world they run in and the solvers of their updates."""
+"""Adversarial losses (paper 004): losses, their private release, solvers, both learners."""
+
+from discreet.adversarial.losses import (
+    BlendedLosses,
+    LossSequence,
+    RecordedLosses,
+    drifting_losses,
+    stochastic_losses,
+    switching_losses,
+)
+from discreet.adversarial.mechanism import LayeredMechanism, LayeredSize, calibrate_layered
+
+__all__ = [
+    "BlendedLosses",
+    "LayeredMechanism",
+    "LayeredSize",
+    "LossSequence",
+    "RecordedLosses",
+    "calibrate_layered",
+    "drifting_losses",
+    "stochastic_losses",
+    "switching_losses",
+]

@@ -17,18 +17,23 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet._jit import kernel
 from discreet._types import Floats, Ints
 from discreet.adversarial.occupancy import (
     Boxes,
+    OccupancySolution,
     Tridiagonal,
+    checked_costs,
+    checked_solution,
     copy_table,
     empty_tridiagonal,
     rows,
     solve_tridiagonal,
     state_action_occupancy,
 )
+from discreet.errors import InvalidInputError
 
 GOOD_GAP = 1e-8
 """Stop here, once the last Newton step was short too: mirror descent adds up tiny moves, and the
@@ -396,3 +401,26 @@ def barrier_step(
                 for j in range(widths[h + 1]):
                     q[row, j] = max(reached[h, x, a] * p[row, j], FLOOR)
     return gap, steps
+
+
+def barrier_update(
+    losses: ArrayLike, rate: float, occupancy: ArrayLike, boxes: Boxes
+) -> OccupancySolution:
+    """Minimise rate·<losses, q> + D(q || occupancy), D the Bregman divergence of -sum ln q.
+
+    Args:
+        losses: ``(H, X, A)``; rate·losses + 1/occupancy must be positive.
+        rate: the learning rate eta.
+        occupancy: ``(H, X, A, X)``, the current iterate, positive.
+        boxes: where the transitions of the result must lie.
+    """
+    given = checked_costs(losses, boxes)
+    state = barrier_state(boxes.widths, given.shape[2])
+    state.occupancy[:] = occupancy
+    price = rate * given[..., None] + 1 / state.occupancy
+    if not (price > 0).all():
+        raise InvalidInputError(
+            "Expected rate·losses + 1/occupancy > 0; use a smaller rate or clip negative losses."
+        )
+    gap, steps = barrier_step(given, float(rate), boxes, state, np.zeros_like(boxes.lower))
+    return checked_solution(state.policy, state.transitions, boxes, gap, steps)

@@ -1,25 +1,40 @@
-"""The inner problem of entropy FTRL: transitions in their boxes, all blocks of a layer at once.
+"""Entropy FTRL over confidence boxes: the reduced dual by semi-smooth Newton.
 
-For potentials nu of the next layer, every block (x, a) looks for
+Minimise <c, q> + sum q ln q over the occupancy measures whose transitions lie in the boxes, with
+c = eta·L (equation (3.2) of the paper). Write q(x,a,x') = w(x,a)·p(x'|x,a). For fixed multipliers
+nu of the flow constraints the blocks separate, and the multipliers of the boxes disappear into
 
     gain(x,a) = max over p in the box-simplex of  sum p(x')·(nu(x') - ln p(x')),
 
-attained by p = clip(t·e^nu, lower, upper) with the scalar t that makes it sum to one. A block is a
-*column* here: arrays are ``[H, X', X·A]``, block (x, a) is column x·A + a. Loops over columns carry
-nothing from one to the next, so the compiler treats eight of them at a time without reordering a
-single sum: results do not depend on the machine's vector width.
+attained by p = clip(t·e^nu, lower, upper) with the scalar t that makes it sum to one
+(`solve_layer`). What remains is
+
+    F(nu) = sum over h of  ln sum over (x,a) of exp(-c(x,a) - nu(x) + gain(x,a)),
+
+convex and unconstrained, one number per interior state, with a block-tridiagonal (generalised)
+Hessian. The dual value is -F. The policy pi(a|x) ~ exp(-c + gain) is defined at unreachable states
+too, and rolling (pi, p) forward gives an exactly feasible q: primal(q) + F(nu) >= 0 is the
+certificate, and the stopping rule.
+
+A block (x, a) is *column* x·A + a of arrays ``[H, X', X·A]``. Loops over columns carry nothing from
+one to the next, so the compiler treats eight of them at a time without reordering a single sum:
+results do not depend on the machine's vector width.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet._jit import kernel
 from discreet._types import Floats, Ints
 from discreet.adversarial.occupancy import (
     Boxes,
+    OccupancySolution,
     Tridiagonal,
+    checked_costs,
+    checked_solution,
     copy_table,
     empty_tridiagonal,
     largest,
@@ -32,6 +47,14 @@ LINEAR_RANGE = 600.0
 """Differences of log weights up to this size are safe in plain floating point (e^600 < 1e261)."""
 PASSES = 8
 """Newton steps for all blocks at once; blocks that need more (few) are finished one by one."""
+GOOD_GAP = 1e-9
+"""Stop here."""
+WEAK_GAP = 1e-7
+"""Above this, start again from another point."""
+STEEP = math.sqrt(10 * GOOD_GAP)
+"""Where a partial derivative of F exceeds this, the gap exceeds `GOOD_GAP`: no need to compute it.
+The Hessian is at most 5 (each nu enters two layers; the covariance of vectors (-e_x, p) is at most
+2, the mean of dp/dnu at most 1), so gap >= F - min F >= derivative²/10."""
 
 
 class Columns(NamedTuple):
@@ -57,13 +80,7 @@ class Columns(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What the inner problem has found, for all layers.
-
-    Attributes:
-        scales: ``[H, X·A]``, the t of every block.
-        transitions: ``[H, X', X·A]``, the p of every block.
-        gains: ``[H, X·A]``.
-    """
+    """What the inner problem has found in all layers: the t, p and gain of every block."""
 
     scales: Floats
     transitions: Floats
@@ -305,34 +322,6 @@ def marginal_entry(h: int, order: Ints, lower: Floats, upper: Floats, column: in
     return int(order[n - 1])
 
 
-# Entropy FTRL over confidence boxes: the reduced dual by semi-smooth Newton.
-#
-# Minimise <c, q> + sum q ln q over the occupancy measures whose transitions lie in the boxes, with
-# c = eta·L (equation (3.2) of the paper). Write q(x,a,x') = w(x,a)·p(x'|x,a). For fixed multipliers
-# nu of the flow constraints the blocks separate, and the multipliers of the boxes disappear into
-#
-#     gain(x,a) = max over p in the box-simplex of  sum p(x')·(nu(x') - ln p(x')),
-#
-# solved by `box_kernels`. What remains is
-#
-#     F(nu) = sum over h of  ln sum over (x,a) of exp(-c(x,a) - nu(x) + gain(x,a)),
-#
-# convex and unconstrained, one number per interior state, with a block-tridiagonal (generalised)
-# Hessian. The dual value is -F. The policy pi(a|x) ~ exp(-c + gain) is defined at unreachable
-# states too, and rolling (pi, p) forward gives an exactly feasible q: primal(q) + F(nu) >= 0 is the
-# certificate, and the stopping rule.
-
-
-GOOD_GAP = 1e-9
-"""Stop here."""
-WEAK_GAP = 1e-7
-"""Above this, start again from another point."""
-STEEP = math.sqrt(10 * GOOD_GAP)
-"""Where a partial derivative of F exceeds this, the gap exceeds `GOOD_GAP`: no need to compute it.
-The Hessian is at most 5 (each nu enters two layers; the covariance of vectors (-e_x, p) is at most
-2, the mean of dp/dnu at most 1), so gap >= F - min F >= derivative²/10."""
-
-
 class EntropyState(NamedTuple):
     """Solution and workspace of one problem size; reused from solve to solve (warm start).
 
@@ -340,7 +329,7 @@ class EntropyState(NamedTuple):
         policy: ``[H, X, A]``, the solution.
         transitions: ``[H, X', X·A]``, the solution (see `row_major`).
         potentials: ``[H + 1, X]``, nu.
-        scales: ``[H, X·A]``, the t of every block (see `box_kernels`).
+        scales: ``[H, X·A]``, the t of every block.
         gains: ``[H, X·A]``.
         weights: ``[H, X·A]``, w normalised over each layer.
         mass: ``[H + 1, X]``, w summed over actions: what leaves a state.
@@ -717,3 +706,18 @@ def centre_costs(costs: Floats, widths: Ints) -> None:
         for x in range(widths[h]):
             for a in range(actions):
                 costs[h, x, a] -= least
+
+
+def entropy_ftrl(costs: ArrayLike, boxes: Boxes) -> OccupancySolution:
+    """Minimise <costs, q> + sum q ln q: follow the regularised leader, costs = eta·losses.
+
+    >>> from discreet.adversarial.occupancy import confidence_boxes
+    >>> boxes = confidence_boxes([1, 2, 1], np.zeros((2, 2, 2, 2)), np.ones((2, 2, 2, 2)))
+    >>> free = entropy_ftrl(np.zeros((2, 2, 2)), boxes)
+    >>> free.policy[0, 0].tolist(), free.occupancy[0, 0, 0].tolist()
+    ([0.5, 0.5], [0.25, 0.25])
+    """
+    given = checked_costs(costs, boxes)
+    state = entropy_state(boxes.widths, given.shape[2])
+    gap, steps = solve_entropy(given, boxes, state, False)
+    return checked_solution(state.policy, row_major(state), boxes, gap, steps)

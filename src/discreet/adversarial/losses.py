@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.adversarial.layered import LayeredMDP
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import frozen_copy, unit_interval
+from discreet.mdp.layered import LayeredMDP
 
 _CHUNK = 512
 """Episodes drawn from one random stream; block boundaries inside it do not change the values."""

@@ -47,9 +47,9 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, NumberArray
-from discreet.adversarial.layered import LayeredMDP
 from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, together
 from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 from discreet.privacy.mechanisms._cumulative import (
     CumulativeNoise,
@@ -73,7 +73,7 @@ _LEAST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class LayeredSize:
-    """What a plan needs to know of a layered MDP.
+    """What a release needs to know of a layered MDP.
 
     >>> LayeredSize(widths=(1, 4, 4, 1), actions=2).pairs
     18
@@ -172,6 +172,7 @@ class LayeredMechanism:
         loss_law: one-shot noise on one observed loss (in loss units), None where there is none.
         streamed_losses: losses are part of the stream (full information).
         public_losses: losses carry no noise.
+        centred_losses: bandit users report l - 1/2.
         padded_losses: streamed losses carry the padded tree of 004, counts the plain one.
     """
 
@@ -184,6 +185,7 @@ class LayeredMechanism:
     loss_law: NoiseLaw | None = None
     streamed_losses: bool = False
     public_losses: bool = False
+    centred_losses: bool = False
     padded_losses: bool = False
 
     @property
@@ -239,7 +241,7 @@ class LayeredMechanism:
         """The streams behind it: counts, and streamed losses in units of their own."""
         if self.noise is None:
             return []
-        plan = partial(
+        stream = partial(
             VectorMechanism,
             episodes=self.episodes,
             mechanism=self.mechanism,
@@ -247,12 +249,12 @@ class LayeredMechanism:
         )
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
         reach = Reach(units=4 * self.size.horizon)
-        streams = [plan(sizes=counts, noise=self.noise, reach=reach)]
+        streams = [stream(sizes=counts, noise=self.noise, reach=reach)]
         if self.loss_stream is not None:
             reach = Reach(units=self.size.pairs * LOSS_UNITS, pile=LOSS_UNITS)
             losses = {"losses": self.size.pairs}
             noise = in_loss_units(self.loss_stream)
-            streams.append(plan(sizes=losses, noise=noise, reach=reach))
+            streams.append(stream(sizes=losses, noise=noise, reach=reach))
         return streams
 
     def open(self, sampler: Sampler) -> "LayeredNoise":
@@ -263,10 +265,10 @@ class LayeredMechanism:
 class LayeredNoise:
     """The noise of one running stream, in blocks padded like the learner's arrays."""
 
-    def __init__(self, plan: LayeredMechanism, sampler: Sampler) -> None:
-        self.plan, self._sampler = plan, sampler
-        self._releases = [stream.open(sampler) for stream in plan.streams()]
-        self._pairs, self._triples = plan.size.real_pairs, plan.size.real_triples
+    def __init__(self, mechanism: LayeredMechanism, sampler: Sampler) -> None:
+        self.mechanism, self._sampler = mechanism, sampler
+        self._releases = [stream.open(sampler) for stream in mechanism.streams()]
+        self._pairs, self._triples = mechanism.size.real_pairs, mechanism.size.real_triples
 
     def block(self, episodes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Noise of the next episodes on transitions, visits and losses, ``[episodes, ...]``.
@@ -276,9 +278,9 @@ class LayeredNoise:
         drawn: dict[str, NumberArray] = {}
         for release in self._releases:
             drawn |= release.plan.split(release.noise_block(episodes))
-        if self.plan.loss_law is not None:
-            drawn["losses"] = self.plan.loss_law.draw(
-                self._sampler, (episodes, self.plan.size.pairs)
+        if self.mechanism.loss_law is not None:
+            drawn["losses"] = self.mechanism.loss_law.draw(
+                self._sampler, (episodes, self.mechanism.size.pairs)
             )
         return (
             _padded(drawn.get("transitions"), self._triples, episodes),
@@ -324,9 +326,15 @@ def calibrate_layered(
     _validate.count(2, episodes=episodes)
     _check_share(loss_share)
     check_trust_model(trust)
-    plan = LayeredMechanism(size=size, feedback=feedback, episodes=episodes, guarantee=NO_GUARANTEE)
+    silent = LayeredMechanism(
+        size=size,
+        feedback=feedback,
+        episodes=episodes,
+        guarantee=NO_GUARANTEE,
+        centred_losses=centred_losses,
+    )
     if not isinstance(trust, PrivateTrust):
-        return plan
+        return silent
     name = _additive_name(trust)
     losses = loss_reach(size, feedback, public=public_losses, centred=centred_losses)
     moved = _Moved(size, losses, streamed=losses > 0 and feedback == "full")
@@ -338,8 +346,8 @@ def calibrate_layered(
         noise, loss_law, guarantee = _exact(trust, moved, episodes, loss_share)
     if loss_law is not None:
         check_exact(loss_law.variance)
-    plan = replace(
-        plan,
+    mechanism = replace(
+        silent,
         guarantee=_noted(guarantee) if public_losses else guarantee,
         noise=noise,
         loss_law=loss_law,
@@ -348,8 +356,8 @@ def calibrate_layered(
         mechanism=name,
         padded_losses=padded_losses,
     )
-    plan.streams()  # refuses, before anything is drawn, what does not fit
-    return plan
+    mechanism.streams()  # refuses, before anything is drawn, what does not fit
+    return mechanism
 
 
 def _check_share(loss_share: float) -> None:

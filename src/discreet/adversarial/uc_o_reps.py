@@ -9,7 +9,7 @@ Deviations from the paper, all stated in docs/learners/adversarial.md:
 * the noise is calibrated to the true sensitivity of a dense loss vector (`adversarial.mechanism`);
   ``Central(..., calibration="paper")`` gives the printed constants and says what they deliver;
 * the error E is four times the exact noise quantile *at that episode*, not a worst case over K;
-* the update is solved by a reduced dual Newton method (`entropy_kernels`) with a certificate on
+* the update is solved by a reduced dual Newton method (`entropy`) with a certificate on
   every solve, not through the printed dual (C.3).
 
 Settings. ``constants="theory"``: every multiplier one, as in Theorem 3.3, whose printed bound
@@ -21,27 +21,33 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet._jit import kernel
-from discreet.adversarial.entropy import EntropyState, scale_losses, solve_entropy
-from discreet.adversarial.loop import AdversarialLearner, adversarial_spec, run_adversarial
+from discreet.adversarial.entropy import (
+    EntropyState,
+    entropy_state,
+    scale_losses,
+    solve_entropy,
+)
+from discreet.adversarial.learner import (
+    AdversarialLearner,
+    adversarial_spec,
+    run_adversarial,
+    update_boxes,
+)
 from discreet.adversarial.mechanism import Feedback
 from discreet.adversarial.occupancy import Boxes
-from discreet.adversarial.users import add_layered_user
 from discreet.adversarial.world import (
     AdversarialSettings,
     Episodes,
     World,
+    add_layered_user,
     expected_loss,
-    update_boxes,
 )
 from discreet.learners.registry import by_name
-
-if TYPE_CHECKING:
-    from discreet.adversarial.world import Episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +67,8 @@ class UcORepsSettings(AdversarialSettings):
 
     padded_losses: bool = False
 
-    @property
-    def padded(self) -> bool:
-        return self.padded_losses
+    def release(self) -> dict[str, Any]:
+        return super().release() | {"padded_losses": self.padded_losses}
 
 
 class UcOReps(AdversarialLearner):
@@ -75,8 +80,6 @@ class UcOReps(AdversarialLearner):
     settings_type = UcORepsSettings
 
     def __init__(self, world: World, settings: AdversarialSettings) -> None:
-        from discreet.adversarial.entropy import entropy_state
-
         super().__init__(world, settings)
         actions = world.mdp.shape.actions
         self.state = entropy_state(world.mdp.widths, actions)
@@ -84,22 +87,20 @@ class UcOReps(AdversarialLearner):
         self.policy[:] = 1.0 / actions  # q_1 is uniform
         self.rate = settings.rate * learning_rate(world)
 
-    def play_block(self, episodes: "Episodes", first: int) -> int:
+    def play_block(self, episodes: Episodes, first: int) -> int:
         """The solver starts warm, except for the first episode of all."""
         return run_block(episodes, self.boxes, self.state, first > 0)
 
 
 def learning_rate(world: World) -> float:
     """Eta = sqrt(ln(XA/H)/K) of Theorem 3.3."""
-    per_layer = world.plan.size.pairs / world.plan.size.horizon
+    size = world.mechanism.size
+    per_layer = size.pairs / size.horizon
     return math.sqrt(max(math.log(per_layer), 1e-3) / world.episodes)
 
 
 run = partial(run_adversarial, UcOReps)
 SPECS = by_name(adversarial_spec(UcOReps, paper="Bai et al., Algorithm 1 (004)"))
-
-
-# The compiled episode loop of Private-UC-O-REPS (paper 004, Algorithm 1).
 
 
 @kernel

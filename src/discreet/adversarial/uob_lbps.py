@@ -23,30 +23,31 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from discreet import _validate
 from discreet._jit import kernel
 from discreet._types import Floats, Ints, Plain
-from discreet.adversarial.barrier import BarrierState, barrier_step
-from discreet.adversarial.loop import AdversarialLearner, adversarial_spec, run_adversarial
+from discreet.adversarial.barrier import BarrierState, barrier_state, barrier_step
+from discreet.adversarial.learner import (
+    AdversarialLearner,
+    adversarial_spec,
+    run_adversarial,
+    update_boxes,
+)
 from discreet.adversarial.mechanism import Feedback
 from discreet.adversarial.occupancy import Boxes, upper_occupancy
-from discreet.adversarial.users import add_layered_user
 from discreet.adversarial.world import (
     AdversarialSettings,
     Episodes,
     World,
+    add_layered_user,
     expected_loss,
-    update_boxes,
 )
 from discreet.errors import InvalidInputError
 from discreet.learners.registry import by_name
-
-if TYPE_CHECKING:
-    from discreet.adversarial.world import Episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,29 +76,24 @@ class UobLbpsSettings(AdversarialSettings):
     limit: float = 1.0
 
     def check(self) -> None:
-        """A share is a part of the budget."""
         super().check()
         _validate.positive(limit=self.limit, loss_share=self.loss_share)
         if self.loss_share >= 1:
             raise InvalidInputError(f"Expected loss_share < 1, got {self.loss_share}.")
 
-    @property
-    def budget_of_losses(self) -> float:
-        return self.loss_share
-
-    @property
-    def centred(self) -> bool:
-        return self.loss_estimator == "centred"
+    def release(self) -> dict[str, Any]:
+        centred = self.loss_estimator == "centred"
+        return super().release() | {"loss_share": self.loss_share, "centred_losses": centred}
 
 
 def learning_rate(world: World, settings: UobLbpsSettings, limit: float) -> float:
     """Eta = sqrt(X/K) (Theorem 4.2), or the centred rate of the module's docstring."""
-    size = world.plan.size
+    size = world.mechanism.size
     base = settings.rate * math.sqrt(sum(size.widths[:-1]) / world.episodes)
     if settings.loss_estimator == "paper":
         return base
     safe = 1 / (2 * limit + 1)
-    return min(safe, base / max(world.plan.loss_std, 1.0))
+    return min(safe, base / max(world.mechanism.loss_std, 1.0))
 
 
 def noise_limit(world: World, settings: UobLbpsSettings) -> float:
@@ -105,10 +101,10 @@ def noise_limit(world: World, settings: UobLbpsSettings) -> float:
 
     Printed for Laplace noise of scale b (Lemma 5.1): b·ln(iota), its exact tail.
     """
-    failure = world.failure / (world.plan.size.pairs * world.episodes)
+    failure = world.failure / (world.mechanism.size.pairs * world.episodes)
     if settings.loss_estimator == "paper":
-        return world.plan.loss_tail(failure)
-    return world.plan.loss_bound(failure)
+        return world.mechanism.loss_tail(failure)
+    return world.mechanism.loss_bound(failure)
 
 
 class UobLbps(AdversarialLearner):
@@ -120,17 +116,16 @@ class UobLbps(AdversarialLearner):
     settings_type = UobLbpsSettings
 
     def __init__(self, world: World, settings: UobLbpsSettings) -> None:
-        from discreet.adversarial.barrier import barrier_state
-
         super().__init__(world, settings)
         self.state = barrier_state(world.mdp.widths, world.mdp.shape.actions)
         self.policy = self.state.policy
         self.limit = settings.limit * noise_limit(world, settings)
         self.rate = learning_rate(world, settings, self.limit)
 
-    def play_block(self, episodes: "Episodes", first: int) -> int:
+    def play_block(self, episodes: Episodes, first: int) -> int:
         """Mirror descent has no cold start: the iterate is the state."""
-        return run_block(episodes, self.limit, self.settings.centred, self.boxes, self.state)
+        centred = self.world.mechanism.centred_losses
+        return run_block(episodes, self.limit, centred, self.boxes, self.state)
 
     def shown_settings(self) -> dict[str, Plain]:
         return super().shown_settings() | {"loss_limit": self.limit}
@@ -140,9 +135,6 @@ run = partial(run_adversarial, UobLbps)
 SPECS = by_name(
     adversarial_spec(UobLbps, paper="Bai et al., Algorithm 3 (004); centred loss estimator: ours")
 )
-
-
-# The compiled episode loop of Private-UOB-LBPS (paper 004, Algorithm 3).
 
 
 LEAST_BOUND = 1e-12

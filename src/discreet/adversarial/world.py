@@ -1,17 +1,21 @@
-"""Compiled pieces shared by the adversarial learners: confidence boxes, losses, comparators."""
+"""The world that adversarial learners run in: users, their losses and release, exact regret.
 
-import math
+A run alternates between blocks of loss vectors, noise and uniform numbers (drawn by NumPy, from
+named seeds) and a compiled loop over the episodes of the block. The regret after k episodes is
+sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on those same k
+losses (equation (2.2)), both computed exactly in the true model.
+"""
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet import _validate
 from discreet._jit import kernel
 from discreet._seeds import RunSeeds
-from discreet._types import FloatArray, Floats, Ints
-from discreet.adversarial.layered import LayeredMDP, tabular_losses
+from discreet._types import FloatArray, Floats, IntArray, Ints
 from discreet.adversarial.losses import (
     LossSequence,
     drifting_losses,
@@ -24,17 +28,142 @@ from discreet.adversarial.mechanism import (
     LayeredSize,
     calibrate_layered,
 )
-from discreet.adversarial.occupancy import Boxes
-from discreet.adversarial.users import LayeredCounters, LayeredUsers, SimulatedLayers
+from discreet.adversarial.noise import LOSS_UNITS
 from discreet.errors import InvalidInputError
 from discreet.learners.result import RegretCurve, RegretRecorder
 from discreet.learners.settings import Settings
+from discreet.mdp.layered import LayeredMDP, tabular_losses
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.projection.valid_counts import valid_row
+from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import TrustModel
 
-if TYPE_CHECKING:
-    from discreet.adversarial.users import LayeredUsers
+LOSS_KINDS: dict[str, Callable[..., LossSequence]] = {
+    "stochastic": stochastic_losses,
+    "switching": switching_losses,
+    "drifting": drifting_losses,
+}
+_BLOCK_VALUES = 1 << 18
+"""Noise values per block: a few megabytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversarialSettings(Settings):
+    """Multipliers on the paper's quantities, all one in theory.
+
+    Attributes:
+        constants: "practical" (unless asked otherwise) or "theory".
+        confidence: on the width beta of the confidence boxes.
+        error: on the error bound E of the counts.
+        rate: on the learning rate eta.
+        public_losses: the losses are not personal data.
+    """
+
+    confidence: float = 1.0
+    error: float = 1.0
+    rate: float = 1.0
+    public_losses: bool = False
+
+    def check(self) -> None:
+        _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
+
+    def release(self) -> dict[str, Any]:
+        """How losses are released: keywords of `calibrate_layered`."""
+        return {"public_losses": self.public_losses}
+
+
+class LayeredCounters(NamedTuple):
+    """Cumulative counts ``[H, W, A, W]`` and ``[H, W, A]``, and losses ``[H, W, A]``.
+
+    Losses are cumulative with full information, those of one episode with bandit feedback.
+    """
+
+    transitions: FloatArray
+    visits: FloatArray
+    losses: FloatArray
+
+
+class LayeredUsers(NamedTuple):
+    """Some consecutive users.
+
+    Attributes:
+        transitions: ``[H, W, A, W]``, of the true model.
+        widths: ``[H + 1]``, of its layers.
+        reported: ``[n, H, W, A]``, the losses as users report them.
+        uniforms: ``[n, H, 2]``, draws for actions and next states.
+        noise: of the release after each of them, ``[n, ...]``.
+        raw: what was counted so far: for the release alone.
+        public: what is released.
+        path: ``[H, 2]``, the last user's (x, a) per step: for the release alone.
+        full: everybody reports the losses of all pairs; otherwise of the visited ones.
+        shift: what users subtract from a loss before they report it.
+    """
+
+    transitions: FloatArray
+    widths: IntArray
+    reported: FloatArray
+    uniforms: FloatArray
+    noise: LayeredCounters
+    raw: LayeredCounters
+    public: LayeredCounters
+    path: IntArray
+    full: bool
+    shift: float
+
+
+@kernel
+def add_layered_user(users: LayeredUsers, k: int, policy: FloatArray) -> None:
+    """User k of the block plays ``policy[H, W, A]``; then ``users.public`` is the next release."""
+    _play(users, k, policy)
+    raw, noise, public = users.raw, users.noise, users.public
+    horizon, width, actions, successors = raw.transitions.shape
+    for h in range(horizon):
+        for x in range(width):
+            for a in range(actions):
+                public.visits[h, x, a] = raw.visits[h, x, a] + noise.visits[k, h, x, a]
+                for y in range(successors):
+                    public.transitions[h, x, a, y] = (
+                        raw.transitions[h, x, a, y] + noise.transitions[k, h, x, a, y]
+                    )
+                public.losses[h, x, a] = noise.losses[k, h, x, a]
+                if users.full:
+                    raw.losses[h, x, a] += users.reported[k, h, x, a]
+                    public.losses[h, x, a] += raw.losses[h, x, a]
+    if not users.full:
+        for h in range(users.path.shape[0]):
+            x, a = users.path[h, 0], users.path[h, 1]
+            public.losses[h, x, a] += users.reported[k, h, x, a] - users.shift
+
+
+@kernel
+def _play(users: LayeredUsers, k: int, policy: FloatArray) -> None:
+    """One episode, added to the raw counts."""
+    horizon, _, actions = policy.shape
+    x = 0
+    for h in range(horizon):
+        a = _draw(policy[h, x], actions, users.uniforms[k, h, 0])
+        y = _draw(users.transitions[h, x, a], users.widths[h + 1], users.uniforms[k, h, 1])
+        users.raw.visits[h, x, a] += 1.0
+        users.raw.transitions[h, x, a, y] += 1.0
+        users.path[h, 0], users.path[h, 1] = x, a
+        x = y
+
+
+@kernel
+def _draw(probabilities: FloatArray, n: int, uniform: float) -> int:
+    """Index i with probability ``probabilities[i]``; rounding falls on the last possible one."""
+    total, last = 0.0, 0
+    for i in range(n):
+        if probabilities[i] > 0.0:
+            total += probabilities[i]
+            last = i
+            if uniform < total:
+                return i
+    return last
+
+
+def no_layered_counts(shape: tuple[int, ...]) -> LayeredCounters:
+    """Before the first user; ``shape`` is (H, W, A, W)."""
+    return LayeredCounters(np.zeros(shape), np.zeros(shape[:3]), np.zeros(shape[:3]))
 
 
 class Episodes(NamedTuple):
@@ -59,45 +188,6 @@ class Episodes(NamedTuple):
     rate: float
     paid: Floats
     gaps: Floats
-
-
-@kernel
-def update_boxes(
-    public: LayeredCounters, error: float, log_iota: float, confidence: float, boxes: Boxes
-) -> None:
-    """Confidence boxes (3.1) from the released counts of all pairs.
-
-    Released counts are made consistent as in (5.1) and (5.2): a valid distribution with a total
-    within E/4 of the noisy visits, then E/2 in all on top; E = ``error`` (zero without privacy).
-    The width is confidence·(sqrt(2·P(1-P)·ln iota/N) + (4E + 7·ln iota)/N): the root covers the
-    first term only, as in the paper's proof (the printed (3.1) extends it over both).
-    """
-    horizon, width, actions, _ = public.transitions.shape
-    valid = np.empty(width)
-    for h in range(horizon):
-        n = boxes.widths[h + 1]
-        for x in range(boxes.widths[h]):
-            for a in range(actions):
-                visits, row = public.visits[h, x, a], public.transitions[h, x, a, :n]
-                if error > 0.0:
-                    valid_row(row, visits - error / 4, visits + error / 4, valid[:n])
-                    visits = 0.0
-                    for y in range(n):
-                        valid[y] += error / (2 * n)
-                        visits += valid[y]
-                else:
-                    for y in range(n):
-                        valid[y] = row[y]
-                for y in range(n):
-                    centre, radius = 1.0 / n, 1.0
-                    if visits > 0.0:
-                        centre = valid[y] / visits
-                        radius = confidence * (
-                            math.sqrt(2.0 * centre * (1.0 - min(centre, 1.0)) * log_iota / visits)
-                            + (4.0 * error + 7.0 * log_iota) / visits
-                        )
-                    boxes.lower[h, x, a, y] = max(centre - radius, 0.0)
-                    boxes.upper[h, x, a, y] = min(centre + radius, 1.0)
 
 
 @kernel
@@ -139,121 +229,73 @@ def least_loss(transitions: Floats, widths: Ints, losses: Floats) -> float:
     return float(ahead[0])
 
 
-# The world that adversarial learners run in, and the exact regret.
-#
-# A run alternates between blocks of loss vectors, noise and uniform numbers (drawn by NumPy, from
-# named seeds) and a compiled loop over the episodes of the block. The regret after k episodes is
-# sum over i <= k of V(pi_i, l_i) minus the least total loss of a fixed policy on those same k
-# losses (equation (2.2)), both computed exactly in the true model.
-
-
-LOSS_KINDS: dict[str, Callable[..., LossSequence]] = {
-    "stochastic": stochastic_losses,
-    "switching": switching_losses,
-    "drifting": drifting_losses,
-}
-_BLOCK_VALUES = 1 << 18
-"""Noise values per block: a few megabytes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdversarialSettings(Settings):
-    """Multipliers on the paper's quantities, all one in theory.
-
-    Attributes:
-        constants: "practical" (unless asked otherwise) or "theory".
-        confidence: on the width beta of the confidence boxes.
-        error: on the error bound E of the counts.
-        rate: on the learning rate eta.
-        public_losses: the losses are not personal data.
-    """
-
-    confidence: float = 1.0
-    error: float = 1.0
-    rate: float = 1.0
-    public_losses: bool = False
-
-    def check(self) -> None:
-        _validate.positive(confidence=self.confidence, error=self.error, rate=self.rate)
-
-    @property
-    def budget_of_losses(self) -> float:
-        """The share of the privacy budget that the losses get; the counts get the rest."""
-        return 1 / 3
-
-    @property
-    def centred(self) -> bool:
-        """Bandit users report l - 1/2."""
-        return False
-
-    @property
-    def padded(self) -> bool:
-        """Streamed losses carry the padded tree of 004."""
-        return False
-
-
-class Block(NamedTuple):
-    """Some consecutive episodes, one row each.
-
-    Attributes:
-        first: number of episodes before.
-        losses: ``[n, H, W, A]``, what the regret is measured on.
-        users: who plays them, seen through their release.
-        errors: ``[n]``, E of the release after each episode.
-    """
-
-    first: int
-    losses: FloatArray
-    users: "LayeredUsers"
-    errors: FloatArray
-
-
 @dataclass(frozen=True, eq=False)
 class World:
-    """The true model, the adversary and the release of one run.
-
-    Attributes:
-        mdp: the layered model.
-        losses: what the adversary chose.
-        plan: the calibrated release.
-        seeds: of this run.
-        error_scale: multiplier on E = 4 x noise quantile.
-        centred: bandit users report l - 1/2.
-    """
+    """The true model, the losses that the adversary chose and the calibrated release of one run."""
 
     mdp: LayeredMDP
     losses: LossSequence
-    plan: LayeredMechanism
+    mechanism: LayeredMechanism
     seeds: RunSeeds
-    error_scale: float = 1.0
-    centred: bool = False
 
     @property
     def episodes(self) -> int:
-        return self.plan.episodes
+        return self.mechanism.episodes
 
     @property
     def failure(self) -> float:
         """Delta = XA/K, the failure probability of Theorems 3.3 and 4.2."""
-        return self.plan.size.pairs / self.episodes
+        return self.mechanism.size.pairs / self.episodes
 
     @property
     def log_iota(self) -> float:
         """Ln iota, iota = XAK/delta."""
-        return float(np.log(self.plan.size.pairs * self.episodes / self.failure))
+        return float(np.log(self.mechanism.size.pairs * self.episodes / self.failure))
 
-    def blocks(self) -> Iterator[Block]:
-        """All episodes, in blocks of a fixed size (the size does not change the losses)."""
-        horizon, width, actions = self.mdp.shape.visits
+    def blocks(self, settings: AdversarialSettings, rate: float) -> Iterator[tuple[int, Episodes]]:
+        """All episodes in blocks of a fixed size, which changes nothing; each with its first.
+
+        Users draw from the seeds "environment" and "policy", the release from "noise".
+        """
+        mdp, mechanism = self.mdp, self.mechanism
+        horizon, width, actions = mdp.shape.visits
         size = max(16, _BLOCK_VALUES // (horizon * width * actions * (width + 2)))
-        stream = SimulatedLayers(self.mdp, self.plan, self.seeds, centred=self.centred)
-        cells = self.plan.size.pairs * (width + 1)
-        failure = self.failure / (cells * self.episodes)
+        failure = self.failure / (mechanism.size.pairs * (width + 1) * self.episodes)
+        environment, policy = self.seeds.generator("environment"), self.seeds.generator("policy")
+        noise = mechanism.open(SimulationSampler(self.seeds.generator("noise")))
+        raw, public = (no_layered_counts(mdp.shape.transitions) for _ in range(2))
         for first in range(0, self.episodes, size):
             last = min(first + size, self.episodes)
-            losses = checked_losses(self.losses.block(first, last), first)
-            bounds = self.plan.error_bounds(failure, np.arange(first + 1, last + 1))
-            yield Block(first, losses, stream.users(losses), 4 * self.error_scale * bounds)
+            count = last - first
+            losses = _checked_losses(self.losses.block(first, last), first)
+            rounded = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
+            draws = policy.random((count, horizon)), environment.random((count, horizon))
+            users = LayeredUsers(
+                transitions=mdp.transitions,
+                widths=mdp.widths,
+                reported=rounded if mechanism.rounds_losses else losses,
+                uniforms=np.stack(draws, axis=-1),
+                noise=LayeredCounters(*noise.block(count)),
+                raw=raw,
+                public=public,
+                path=np.zeros((horizon, 2), np.int64),
+                full=mechanism.feedback == "full",
+                shift=0.5 if mechanism.centred_losses else 0.0,
+            )
+            bounds = mechanism.error_bounds(failure, np.arange(first + 1, last + 1))
+            yield (
+                first,
+                Episodes(
+                    losses=losses,
+                    users=users,
+                    errors=4 * settings.error * bounds,
+                    confidence=settings.confidence,
+                    log_iota=self.log_iota,
+                    rate=rate,
+                    paid=np.empty(count),
+                    gaps=np.empty(count),
+                ),
+            )
 
 
 def make_world(
@@ -276,17 +318,9 @@ def make_world(
             f"must be below one), got episodes={episodes}; run longer."
         )
     sequence = _sequence(mdp, layered, losses, episodes, seeds)
-    plan = calibrate_layered(
-        trust,
-        size,
-        episodes,
-        feedback=feedback,
-        public_losses=settings.public_losses,
-        loss_share=settings.budget_of_losses,
-        centred_losses=settings.centred,
-        padded_losses=settings.padded,
-    )
-    return World(layered, sequence, plan, seeds, settings.error, settings.centred)
+    release = settings.release()
+    mechanism = calibrate_layered(trust, size, episodes, feedback=feedback, **release)
+    return World(layered, sequence, mechanism, seeds)
 
 
 def _sequence(
@@ -314,10 +348,10 @@ def _sequence(
     return losses
 
 
-def checked_losses(block: FloatArray, first: int) -> FloatArray:
-    """Losses of a block, refused outside [0, 1]."""
-    if not ((block >= 0) & (block <= 1)).all():
-        wrong = np.argwhere(~((block >= 0) & (block <= 1)))[0]
+def _checked_losses(block: FloatArray, first: int) -> FloatArray:
+    inside = (block >= 0) & (block <= 1)
+    if not inside.all():
+        wrong = np.argwhere(~inside)[0]
         raise InvalidInputError(
             f"Expected losses in [0, 1], got {block[tuple(wrong)]} in episode "
             f"{first + int(wrong[0])}; rescale them."

@@ -12,7 +12,7 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray
-from discreet.adversarial.layered import LayeredMDP
+from discreet.mdp.layered import LayeredMDP
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner

@@ -1,13 +1,7 @@
-from discreet.adversarial.layered import EffectiveSupport as EffectiveSupport
-from discreet.adversarial.layered import LayeredMDP as LayeredMDP
-from discreet.adversarial.layered import effective_support as effective_support
-from discreet.adversarial.layered import tabular_losses as tabular_losses
-from discreet.adversarial.losses import BlendedLosses as BlendedLosses
-from discreet.adversarial.losses import LossSequence as LossSequence
-from discreet.adversarial.losses import RecordedLosses as RecordedLosses
-from discreet.adversarial.losses import drifting_losses as drifting_losses
-from discreet.adversarial.losses import stochastic_losses as stochastic_losses
-from discreet.adversarial.losses import switching_losses as switching_losses
+from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
+from discreet.mdp.layered import LayeredMDP as LayeredMDP
+from discreet.mdp.layered import effective_support as effective_support
+from discreet.mdp.layered import tabular_losses as tabular_losses
 from discreet.data.discretizer import Cuts as Cuts
 from discreet.data.discretizer import Discretizer as Discretizer
 from discreet.data.layout import Padding as Padding

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from discreet._types import BoolArray, Checked
-from discreet.adversarial.layered import LayeredMDP, effective_support
+from discreet.mdp.layered import LayeredMDP, effective_support
 from discreet.errors import InvalidInputError
 from discreet.mdp.planning import evaluate, plan
 from discreet.mdp.policies import uniform_policy

@@ -1,6 +1,3 @@
-from discreet.adversarial.mechanism import LayeredMechanism as LayeredMechanism
-from discreet.adversarial.mechanism import LayeredSize as LayeredSize
-from discreet.adversarial.mechanism import calibrate_layered as calibrate_layered
 from discreet.privacy import accounting as accounting
 from discreet.privacy import auditing as auditing
 from discreet.privacy import certificates as certificates

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from discreet.adversarial.layered import LayeredMDP, effective_support, tabular_losses
 from discreet.errors import InvalidInputError
 from discreet.mdp import RiverSwim, TabularMDP, uniform_policy
+from discreet.mdp.layered import LayeredMDP, effective_support, tabular_losses
 from discreet.mdp.planning import best_response, evaluate, occupancy, plan
 
 
