@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from discreet.errors import InvalidInputError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # presets load without NumPy
     from fractions import Fraction
 
     from discreet._types import Plain

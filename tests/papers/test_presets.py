@@ -218,7 +218,8 @@ def test_private_uc_o_reps_as_printed(name):
     assert counts.noise.law == LaplaceLaw(scale)
     failure = made.failure / (pairs * (X + 1) * K)
     quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
-    assert next(made.blocks()).errors[:3] == pytest.approx(4 * quantiles)  # raw noise within E/4
+    _, episodes = next(made.blocks(settings, 1.0))
+    assert episodes.errors[:3] == pytest.approx(4 * quantiles)  # raw noise within E/4
     assert losses.noise.law.scale == pytest.approx(scale * LOSS_UNITS)
     if central:
         assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise

@@ -137,53 +137,31 @@ def test_constants_are_those_of_the_paper(name):
 
 
 FULL, BANDIT = "004-full-jdp 004-full-ldp", "004-bandit-jdp 004-bandit-ldp"
-HERE, LEARNERS = "papers/test_presets.py", "learners"
-_PE = f"{HERE}::test_policy_elimination_as_printed"
-_OBI = f"{HERE}::test_ldp_obi_as_printed"
-_VALID = "privacy/postprocess/test_valid_counts.py::test_totals_are_matched_within_a_quarter"
-_BOXES = f"{LEARNERS}/adversarial/test_world.py::test_confidence_boxes_by_hand"
-_REPS, _LBPS = f"{HERE}::test_private_uc_o_reps_as_printed", f"{HERE}::test_private_uob_lbps"
+_PE, _OBI = "test_policy_elimination_as_printed", "test_ldp_obi_as_printed"
+_UCBVI = "test_dp_ucbvi_as_printed"
+_REPS, _LBPS = "test_private_uc_o_reps_as_printed", "test_private_uob_lbps"
 COMPUTED = [
     (SHUFFLE, ("epsilon'", "tau", "noise, n <= tau", "noise, n > tau", "beta'"), _PE),
     (SHUFFLE, ("iota", "C_1", "infrequent", "L_b", "width", "episodes of a stage"), _PE),
-    ("001", ("fine exploration",), f"{LEARNERS}/elimination/test_coverage.py::test_certificate"),
-    (f"{SHUFFLE} {BERNSTEIN}", ("post-processing",), _VALID),
+    ("001", ("fine exploration",), "test_certificate"),
+    (f"{SHUFFLE} {BERNSTEIN}", ("post-processing",), "test_totals_are_matched_within_a_quarter"),
     (OBI, ("alpha", "estimates", "beta^r", "beta^p", "failure of c_1 to c_4"), _OBI),
-    (
-        OBI,
-        ("bonus", "cap"),
-        f"{LEARNERS}/test_ldp_obi_kernels.py::test_values_and_actions_are_those_of",
-    ),
-    (f"{OBI} 002-psrl", ("noise", "delta_0"), f"{HERE}::test_local_randomisers_of_002"),
-    (
-        "002-psrl",
-        ("posterior",),
-        f"{LEARNERS}/test_psrl.py::test_printed_ldp_psrl_takes_counts_at_face_value",
-    ),
-    (BERNSTEIN, ("noise", "iota", "bonus 1", "bonus 2"), f"{HERE}::test_dp_ucbvi_as_printed"),
-    (BERNSTEIN, ("bonus 3", "bonus 4", "clip"), f"{HERE}::test_dp_ucbvi_as_printed"),
-    (ADVERSARIAL, ("beta_k", "post-processing"), _BOXES),
+    (OBI, ("bonus", "cap"), "test_values_and_actions_are_those_of"),
+    (f"{OBI} 002-psrl", ("noise", "delta_0"), "test_local_randomisers_of_002"),
+    ("002-psrl", ("posterior",), "test_printed_ldp_psrl_takes_counts_at_face_value"),
+    (BERNSTEIN, ("noise", "iota", "bonus 1", "bonus 2", "bonus 3", "bonus 4", "clip"), _UCBVI),
+    (ADVERSARIAL, ("beta_k", "post-processing"), "test_confidence_boxes_by_hand"),
     (FULL, ("iota", "delta", "eta", "noise on counts", "noise on losses"), _REPS),
     (BANDIT, ("iota", "delta", "eta", "E'", "noise on counts", "noise on losses"), _LBPS),
-    (
-        BANDIT,
-        ("loss estimate",),
-        f"{LEARNERS}/adversarial/test_uob_lbps_estimators.py::test_the_printed_estimate_adds",
-    ),
+    (BANDIT, ("loss estimate",), "test_the_printed_estimate_adds"),
 ]
 """Presets, their constants, and the test (or how its name begins) that computes them."""
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_constant_is_computed_by_a_test(name):
-    tests = Path(__file__).parents[1]
-    computed = {
-        constant: test
-        for presets, constants, test in COMPUTED
-        if name in presets.split()
-        for constant in constants
-    }
-    assert set(PRESETS[name].constants) <= set(computed)
-    for test in computed.values():
-        path, _, function = test.partition("::")
-        assert f"\ndef {function}" in (tests / path).read_text(encoding="utf-8")
+def test_every_constant_is_computed_by_a_test():
+    sources = Path(__file__).parents[1].rglob("test_*.py")
+    tests = "".join(path.read_text(encoding="utf-8") for path in sources)
+    assert [test for *_, test in COMPUTED if f"\ndef {test}" not in tests] == []
+    for name, preset in PRESETS.items():
+        listed = [constants for presets, constants, _ in COMPUTED if name in presets.split()]
+        assert set(preset.constants) <= {one for constants in listed for one in constants}

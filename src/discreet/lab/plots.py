@@ -441,8 +441,8 @@ def _number_short_axes(axes: "Axes") -> None:
 
 def _place_of(results: Results, environment: str) -> Place | None:
     """The size of an environment of the experiment; None if it is none of them."""
-    from discreet.mdp.layered import LayeredMDP
     from discreet.lab.tasks import build_environment
+    from discreet.mdp.layered import LayeredMDP
 
     rows = [row for row in results.experiment.environments if row.title == environment]
     if not rows:

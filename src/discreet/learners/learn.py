@@ -12,12 +12,12 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray
-from discreet.mdp.layered import LayeredMDP
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import RegretCurve, RegretRecorder, Result, noise_deviations
 from discreet.mdp.counts import Counts
+from discreet.mdp.layered import LayeredMDP
 from discreet.mdp.planning import RegretMeter
 from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts

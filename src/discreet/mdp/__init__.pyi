@@ -1,7 +1,3 @@
-from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
-from discreet.mdp.layered import LayeredMDP as LayeredMDP
-from discreet.mdp.layered import effective_support as effective_support
-from discreet.mdp.layered import tabular_losses as tabular_losses
 from discreet.data.discretizer import Cuts as Cuts
 from discreet.data.discretizer import Discretizer as Discretizer
 from discreet.data.layout import Padding as Padding
@@ -25,6 +21,10 @@ from discreet.mdp.environments.icu_sepsis import admissible_actions as admissibl
 from discreet.mdp.environments.registry import make as make
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
+from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
+from discreet.mdp.layered import LayeredMDP as LayeredMDP
+from discreet.mdp.layered import effective_support as effective_support
+from discreet.mdp.layered import tabular_losses as tabular_losses
 from discreet.mdp.planning import RegretMeter as RegretMeter
 from discreet.mdp.planning import Solution as Solution
 from discreet.mdp.planning import best_response as best_response

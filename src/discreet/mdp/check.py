@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from discreet._types import BoolArray, Checked
-from discreet.mdp.layered import LayeredMDP, effective_support
 from discreet.errors import InvalidInputError
+from discreet.mdp.layered import LayeredMDP, effective_support
 from discreet.mdp.planning import evaluate, plan
 from discreet.mdp.policies import uniform_policy
 from discreet.mdp.tabular import TabularMDP
