@@ -95,7 +95,9 @@ def run_task(task: Task) -> list[Row]:
     if name == "uniform-etc":
         rows = []
         for length in (n for n in LENGTHS if n <= task.users):
-            found = learned(2 * length, learner="explore-then-commit", exploration="uniform", length=length)
+            found = learned(
+                2 * length, learner="explore-then-commit", exploration="uniform", length=length
+            )
             loss = float(best - evaluate(mdp, found.policy))
             key = astuple(replace(task, users=length))
             rows.append(Row(*key, length * uniform, uniform, loss, 2))

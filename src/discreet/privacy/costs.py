@@ -54,7 +54,7 @@ class CalibrationReport:
             travelled together, with the bits of this plan.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
-        derived: statistics that are not released for themselves: another look at the others.
+        derived: statistics that are not released for themselves: another measurement of the others.
         noise_cells: shuffle by classes only: lambda, and per kind of class its cells, the noise
             cells of each user and the probability that one is not blank.
         parties: shuffle by classes only: what each party sees, and both together.

@@ -32,7 +32,7 @@ class PrivateCounts:
         row_transitions: ``[R, S]`` or None; dense, ``transitions`` is ``[H, S, A, S]``. With
             stationary counts the first axis has length 1.
         row_visits: ``[R]`` or None; dense, ``visits`` is ``[H, S, A]``. A statistic of its own, or
-            another look at what the mechanism releases of the rewards.
+            another measurement of what the mechanism releases of the rewards.
         row_rewards: ``[R]`` or None; dense, ``rewards`` is ``[H, S, A]``: sums of rewards r, or of
             r - 1/2 where ``centred``.
         noise_variance: statistic -> variance of the noise on one of its released counters.
@@ -40,7 +40,7 @@ class PrivateCounts:
             are exactly zero and carry no noise.
         guarantee: what has been promised for this release.
         centred: ``row_rewards`` estimates sums of r - 1/2, which move less than sums of r when a
-            user is replaced; R = C + N/2 with any look N at the visits.
+            user is replaced; R = C + N/2 with any measurement N of the visits.
         last_transitions: False if the rows of the last step hold no transitions (zeros without
             noise): their sums are no visits.
         left: statistic -> ``[steps]``, the estimated number of users who had left the policy by
@@ -102,8 +102,8 @@ class PrivateCounts:
     def plain(self) -> "PrivateCounts":
         """The same with sums of r where there are sums of r - 1/2, and the noise that these have.
 
-        R = C + N/2 with the look N at the visits, or else with the sums of the transitions. Free:
-        post-processing of what is released.
+        R = C + N/2 with the measurement N of the visits, or else with the sums of the transitions.
+        Free: post-processing of what is released.
         """
         if not self.centred or self.row_rewards is None:
             return self

@@ -12,7 +12,7 @@ from discreet.learners.flow_ucb.visit_noise import (
 from discreet.learners.learn import public_facts
 from discreet.mdp import make
 from discreet.privacy.projection.flow import consistent_flow
-from discreet.privacy.projection.measurements import Looks
+from discreet.privacy.projection.measurements import Measurements
 
 
 def test_visit_noise_factors_match_the_projection():
@@ -24,9 +24,9 @@ def test_visit_noise_factors_match_the_projection():
     for _ in range(4000):
         noisy = rng.normal(0, 1, (4, 3, 1, 3)) * support[..., None]
         flow = consistent_flow(noisy, users=1000, support=support, start=start, signed=True)
-        ending = Looks(last_transitions=False)
+        ending = Measurements(last_transitions=False)
         short = consistent_flow(
-            noisy, users=1000, support=support, start=start, signed=True, looks=ending
+            noisy, users=1000, support=support, start=start, signed=True, measurements=ending
         )
         visits.append([flow.visits[..., 0], short.visits[..., 0]])
     whole, short = np.var(visits, axis=0)
@@ -42,13 +42,13 @@ def test_visit_noise_factors_match_the_projection():
 @pytest.mark.parametrize("starts", [1, 2, 3])
 def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
     # The projection is linear: its variance is the sum over counters of how far each moves it.
-    start, ending = np.arange(3) < starts, Looks(last_transitions=False)
+    start, ending = np.arange(3) < starts, Measurements(last_transitions=False)
     support = np.ones((2, 3, 1), bool)
     support[0, ~start] = False
 
     def visits(noisy):
         flow = consistent_flow(
-            noisy, users=1000, support=support, start=start, signed=True, looks=ending
+            noisy, users=1000, support=support, start=start, signed=True, measurements=ending
         )
         return flow.visits[-1, :, 0]
 
@@ -60,9 +60,9 @@ def test_after_two_steps_visits_are_what_came_in_from_the_starts(starts):
 
 def test_a_second_look_lowers_the_doubt_by_its_precision():
     # 3 states, 2 of 3 parts free: outflow and inflow have the variance 3 each, the look 2.
-    plain, looked = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
-    assert looked[0] == plain[0] == 0
-    assert looked[2] == pytest.approx((2 / 3) / (1 / 3 + 1 / 3 + 1 / 2))
+    plain, measured_twice = visit_noise_factors(3, 4, 1), visit_noise_factors(3, 4, 1, look=0.5)
+    assert measured_twice[0] == plain[0] == 0
+    assert measured_twice[2] == pytest.approx((2 / 3) / (1 / 3 + 1 / 3 + 1 / 2))
     alone = visit_noise_factors(3, 1, 3, look=0.5, last_transitions=True)
     assert alone.tolist() == pytest.approx([(2 / 3) / (1 / 3 + 1 / 2)])
 
@@ -80,8 +80,8 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
     assert factors(central, statistics=both) == visit_noise_factors(4, 6, 1).tolist()
     short = factors(central, statistics=both, last_transitions=False)
     assert short == visit_noise_factors(4, 6, 1, last_transitions=False).tolist()
-    looked = factors(central, statistics=(*both, "visits"))
-    assert looked[2] < factors(central, statistics=both)[2]
+    measured_twice = factors(central, statistics=(*both, "visits"))
+    assert measured_twice[2] < factors(central, statistics=both)[2]
 
 
 def test_visits_that_show_a_reward_by_hand():

@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.privacy.projection import flow, network
 from discreet.privacy.projection.flow import consistent_flow
-from discreet.privacy.projection.measurements import Looks
+from discreet.privacy.projection.measurements import Measurements
 
 
 class Batch:
@@ -34,24 +34,24 @@ class Batch:
         self.gone = self.left + rng.normal(scale=deviation, size=horizon)
         self.variance = deviation**2
 
-    def looks(self, *, visits, left, last):
+    def measurements(self, *, visits, left, last):
         steps = self.horizon if last or visits else self.horizon - 1
         counted = self.gone[:steps] if left else None
         spread = np.full(steps, self.variance) if left else None
-        return Looks(self.look if visits else None, 2 * self.variance, counted, spread, last)
+        return Measurements(self.look if visits else None, 2 * self.variance, counted, spread, last)
 
-    def project(self, looks):
+    def project(self, measurements):
         return consistent_flow(
             self.noisy,
             users=self.users,
             support=self.support,
             start=self.start,
             variance=self.variance,
-            looks=looks,
+            measurements=measurements,
         )
 
 
-def quadratic_program(batch, looks, free):
+def quadratic_program(batch, measurements, free):
     """The same program by Clarabel, from the constraints as written (scaled to order one)."""
     import clarabel
     from scipy import sparse
@@ -60,10 +60,10 @@ def quadratic_program(batch, looks, free):
     cells = batch.support.copy()
     cells[0] &= batch.start[:, None]
     rows = list(zip(*np.nonzero(cells), strict=True))
-    moving = horizon if looks.last_transitions else horizon - 1
+    moving = horizon if measurements.last_transitions else horizon - 1
     names = [("x", *r, j) for r in rows if r[0] < moving for j in range(states)]
     names += [("v", *r) for r in rows]
-    counted = 0 if looks.left is None else len(looks.left)
+    counted = 0 if measurements.left is None else len(measurements.left)
     names += [("leave", h, s) for h in range(counted) for s in (range(states) if h else [0])]
     names += [("left", h) for h in range(counted)]
     at = {name: i for i, name in enumerate(names)}
@@ -94,10 +94,10 @@ def quadratic_program(batch, looks, free):
         match name:
             case ("x", h, s, a, j):
                 weight[i], goal[i] = 1 / batch.variance, batch.noisy[h, s, a, j]
-            case ("v", h, s, a) if looks.visits is not None:
-                weight[i], goal[i] = 1 / looks.visit_variance, looks.visits[h, s, a]
+            case ("v", h, s, a) if measurements.visits is not None:
+                weight[i], goal[i] = 1 / measurements.visit_variance, measurements.visits[h, s, a]
             case ("left", h):
-                weight[i], goal[i] = 1 / looks.left_variance[h], looks.left[h]
+                weight[i], goal[i] = 1 / measurements.left_variance[h], measurements.left[h]
             case ("leave", h, s):
                 weight[i], goal[i] = 1 / (free[1] * batch.variance), free[0].get((h, s), 0.0)
     settings = clarabel.DefaultSettings()
@@ -114,14 +114,18 @@ def quadratic_program(batch, looks, free):
     return {name: solution[i] for name, i in at.items()}
 
 
-def suggested(batch, looks):
+def suggested(batch, measurements):
     """Inflow minus outflow of every state, as far as they are measured, if positive."""
     cells = batch.support.copy()
     cells[0] &= batch.start[:, None]
     noisy = np.where(cells[..., None], batch.noisy, 0.0)
-    if not looks.last_transitions:
+    if not measurements.last_transitions:
         noisy[-1] = 0.0
-    out = noisy.sum(axis=-1) if looks.visits is None else np.where(cells, looks.visits, 0.0)
+    out = (
+        noisy.sum(axis=-1)
+        if measurements.visits is None
+        else np.where(cells, measurements.visits, 0.0)
+    )
     gap = noisy.sum(axis=(1, 2))[:-1] - out.sum(axis=2)[1:]
     return {(h + 1, s): max(0.0, gap[h, s]) for h in range(len(gap)) for s in range(gap.shape[1])}
 
@@ -133,12 +137,12 @@ def test_equals_a_general_qp_solver(seed):
     horizon = int(rng.integers(1 if visits else 2, 6))
     batch = Batch(rng, int(rng.integers(2, 5)), int(rng.integers(1, 3)), horizon,
                   float(rng.choice([300, 3000])), leaving=0.4 * left)  # fmt: skip
-    looks = batch.looks(visits=visits, left=left, last=last)
+    measurements = batch.measurements(visits=visits, left=left, last=last)
     if left:  # whatever noise explains
-        looks = looks._replace(left=looks.left + 200.0)
-    found = batch.project(looks)
+        measurements = measurements._replace(left=measurements.left + 200.0)
+    found = batch.project(measurements)
     assert found.imbalance < 1e-4
-    oracle = quadratic_program(batch, looks, (suggested(batch, looks), network.FREE))
+    oracle = quadratic_program(batch, measurements, (suggested(batch, measurements), network.FREE))
     for name, value in oracle.items():
         match name:
             case ("x", *place):
@@ -153,11 +157,11 @@ def test_equals_a_general_qp_solver(seed):
 def test_the_large_solver_finds_the_same(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     batch = Batch(rng, 8, 2, 6, 2000.0, leaving=0.3 * (seed % 2))
-    looks = batch.looks(visits=True, left=bool(seed % 2), last=bool(seed & 2))
-    direct = batch.project(looks)
+    measurements = batch.measurements(visits=True, left=bool(seed % 2), last=bool(seed & 2))
+    direct = batch.project(measurements)
     monkeypatch.setattr(network, "DIRECT_NODES", 0)
     monkeypatch.setattr(network, "_SMALL", 0)
-    large = batch.project(looks)
+    large = batch.project(measurements)
     np.testing.assert_allclose(large.transitions, direct.transitions, atol=1e-2)
     np.testing.assert_allclose(large.visits, direct.visits, atol=1e-2)
     assert direct.iterations >= 1
@@ -177,31 +181,34 @@ def root_mean_square(errors):
 
 
 def test_counting_those_who_left_costs_little_where_nobody_leaves():
-    plain = visits_error(lambda b: b.looks(visits=False, left=False, last=True), 0.0)
-    counted = visits_error(lambda b: b.looks(visits=False, left=True, last=True), 0.0)
+    plain = visits_error(lambda b: b.measurements(visits=False, left=False, last=True), 0.0)
+    counted = visits_error(lambda b: b.measurements(visits=False, left=True, last=True), 0.0)
     assert root_mean_square(counted) <= 1.02 * root_mean_square(plain)
     assert abs(counted.mean()) < 1.0
 
 
 @pytest.mark.parametrize("visits", [False, True])
 def test_visits_stay_right_where_a_fifth_leaves_in_one_state(visits):
-    def looks(batch):
-        return batch.looks(visits=visits, left=True, last=not visits)
+    def measurements(batch):
+        return batch.measurements(visits=visits, left=True, last=not visits)
 
-    errors = visits_error(looks, 0.2)
-    nobody = visits_error(looks, 0.0)
+    errors = visits_error(measurements, 0.2)
+    nobody = visits_error(measurements, 0.0)
     assert root_mean_square(errors) < 1.35 * root_mean_square(nobody)
     assert abs(errors.mean()) < 2.0
     # Without the count, hundreds of users are where they are not.
-    blind = visits_error(lambda b: looks(b)._replace(left=None, left_variance=None), 0.2, runs=5)
+    blind = visits_error(
+        lambda b: measurements(b)._replace(left=None, left_variance=None), 0.2, runs=5
+    )
     assert root_mean_square(blind) > 300
 
 
 def test_a_second_look_is_used_by_its_variance():
-    alone = visits_error(lambda b: b.looks(visits=False, left=False, last=True), 0.0)
-    both = visits_error(lambda b: b.looks(visits=True, left=False, last=True), 0.0)
+    alone = visits_error(lambda b: b.measurements(visits=False, left=False, last=True), 0.0)
+    both = visits_error(lambda b: b.measurements(visits=True, left=False, last=True), 0.0)
     vague = visits_error(
-        lambda b: b.looks(visits=True, left=False, last=True)._replace(visit_variance=1e9), 0.0
+        lambda b: b.measurements(visits=True, left=False, last=True)._replace(visit_variance=1e9),
+        0.0,
     )
     assert root_mean_square(both) < 0.8 * root_mean_square(alone)
     np.testing.assert_allclose(vague, alone, atol=0.05)
@@ -209,7 +216,7 @@ def test_a_second_look_is_used_by_its_variance():
 
 def test_the_last_step_is_visited_by_who_arrives():
     batch = Batch(np.random.default_rng(3), 3, 2, 4, 1e6)
-    found = batch.project(batch.looks(visits=False, left=False, last=False))
+    found = batch.project(batch.measurements(visits=False, left=False, last=False))
     assert not found.transitions[-1].any()
     arrived = found.transitions[-2].sum(axis=(0, 1))
     np.testing.assert_allclose(found.visits[-1].sum(axis=1), arrived)
@@ -221,25 +228,27 @@ def test_the_last_step_is_visited_by_who_arrives():
 
 def test_a_single_step_needs_a_look_at_its_visits():
     batch = Batch(np.random.default_rng(0), 3, 2, 1, 1000.0)
-    found = batch.project(batch.looks(visits=True, left=False, last=False))
+    found = batch.project(batch.measurements(visits=True, left=False, last=False))
     assert found.visits.sum() == pytest.approx(1000.0)
-    with pytest.raises(InvalidInputError, match="some look at the visits"):
-        batch.project(batch.looks(visits=False, left=False, last=False))
+    with pytest.raises(InvalidInputError, match="some measurement of the visits"):
+        batch.project(batch.measurements(visits=False, left=False, last=False))
 
 
 def test_bad_looks():
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
-    looks = batch.looks(visits=True, left=False, last=True)
+    measurements = batch.measurements(visits=True, left=False, last=True)
     with pytest.raises(InvalidInputError, match="played rows"):
-        batch.project(looks._replace(visits=looks.visits[0, 0]))
+        batch.project(measurements._replace(visits=measurements.visits[0, 0]))
     with pytest.raises(InvalidInputError, match="visit_variance"):
-        batch.project(looks._replace(visit_variance=0.0))
+        batch.project(measurements._replace(visit_variance=0.0))
     with pytest.raises(InvalidInputError, match="signed"):
-        consistent_flow(batch.noisy, users=1000, support=batch.support, signed=True, looks=looks)
+        consistent_flow(
+            batch.noisy, users=1000, support=batch.support, signed=True, measurements=measurements
+        )
 
 
 def test_a_missed_certificate_is_an_error(monkeypatch):
     monkeypatch.setattr(network, "_MOST_ITERATIONS", 0)
     batch = Batch(np.random.default_rng(0), 3, 2, 3, 1000.0)
     with pytest.raises(flow.SolverError, match="imbalance"):
-        batch.project(batch.looks(visits=True, left=False, last=True))
+        batch.project(batch.measurements(visits=True, left=False, last=True))

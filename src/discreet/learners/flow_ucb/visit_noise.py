@@ -37,7 +37,7 @@ def visit_noise_factors(
     The visits of a layer sum to the users, which leaves 1 - 1/k of the variance with k states. They
     are measured by the ``states`` counters going out (not at the last step without its
     transitions), from step 1 on by the counters coming in, one per state of the layer before, and
-    by a second look, if there is one: with one start, step 0 is exact and step 1 almost.
+    by a second measurement, if there is one: with one start, step 0 is exact and step 1 almost.
 
     >>> visit_noise_factors(states=4, horizon=3, starts=1).tolist()
     [0.0, 0.6, 1.5]
@@ -47,7 +47,7 @@ def visit_noise_factors(
         horizon: H.
         starts: the states an episode can begin in.
         last_transitions: whether the transitions of the last step are released.
-        look: variance of a transition counter over that of a second look at the visits.
+        look: variance of a transition counter over that of a second measurement at the visits.
     """
     inside = 1 - 1 / states
     factors = np.full(horizon, inside * states / 2)

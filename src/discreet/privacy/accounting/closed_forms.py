@@ -114,8 +114,8 @@ def in_doubles(value: Decimal) -> float:
 # Noise levels and guarantees that have a formula.
 #
 # The analytic Gaussian mechanism is Theorem 8 of Balle and Wang (2018): Gaussian noise of standard
-# deviation sigma on statistics of L2 sensitivity D is (epsilon, delta)-DP exactly when
-# Phi(D/(2 sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·sigma/D) <= delta.
+# deviation sigma on statistics of L2 sensitivity D is (epsilon, delta)-DP exactly when Phi(D/(2
+# sigma) - epsilon·sigma/D) - e^epsilon · Phi(-D/(2 sigma) - epsilon·sigma/D) <= delta.
 #
 # Parameters of pure mechanisms are doubles that keep the promise as exact rational numbers, not up
 # to a safety factor: `laplace_scale` and `flip_probability`.

@@ -104,16 +104,15 @@ def coins_curve(ratios: FloatArray, first: int, masses: FloatArray) -> FloatArra
 #
 # **The pair.** In one class the analyser sees a histogram over D cells and ``blank``: the users'
 # data cells and T noise messages of honest users, each of which falls into a given cell with
-# probability p
-# (and dishonest users' messages, a fixed histogram that is subtracted). Replacing a user moves one
-# unit from cell a to cell b. The multinomial law of the noise gives P(y)/Q(y) = y_a/y_b, so (y_a,
-# y_b) tells everything, and with Y trinomial(T + 1, p, p) or, in the limit of many rare messages of
-# mean T·p, with independent Poisson Y of mean m, and x = e^epsilon,
+# probability p (and dishonest users' messages, a fixed histogram that is subtracted). Replacing a
+# user moves one unit from cell a to cell b. The multinomial law of the noise gives P(y)/Q(y) =
+# y_a/y_b, so (y_a, y_b) tells everything, and with Y trinomial(T + 1, p, p) or, in the limit of
+# many rare messages of mean T·p, with independent Poisson Y of mean m, and x = e^epsilon,
 #
 #     delta(epsilon) = E (Y_a - x·Y_b)+ / E Y_a.                                              (1)
 #
-# Proof: P(y) = P(N = y - e_a) and y_a·P(Y = y) = (T + 1)·p·P(N = y - e_a), the same for b; so
-# P - x·Q = (y_a - x·y_b)·P(Y = y)/E Y_a. The limit is the same computation with Poisson weights. []
+# Proof: P(y) = P(N = y - e_a) and y_a·P(Y = y) = (T + 1)·p·P(N = y - e_a), the same for b; so P -
+# x·Q = (y_a - x·y_b)·P(Y = y)/E Y_a. The limit is the same computation with Poisson weights. []
 #
 # **Coins.** M = N_a + N_b has the same law in both worlds and is visible; given M, N_a counts heads
 # among M fair coins. So delta = E f(M), where f(m) is the delta of 1 + heads against heads among m
@@ -126,16 +125,15 @@ def coins_curve(ratios: FloatArray, first: int, masses: FloatArray) -> FloatArra
 #
 # **Finite batches.** M is binomial(T, 2p) in a batch and Poisson(2Tp) in the limit: equal in mean,
 # and the binomial is smaller in the convex order. Were f convex, the limit would dominate every
-# batch
-# by Jensen's inequality. It is not quite: f(1) = f(2) > f(3) = f(4) at x = 1, and (2) ripples like
-# this at every x, because heads are whole. So nothing is claimed for all T at once. One mean is
-# calibrated in the limit, and `check_batch` verifies for the T and p of a batch that its curve lies
-# below the limit's at every point of the grid on which the limit was calibrated. That suffices: the
-# composition uses nothing but the curve, joined by straight lines in x between the points of the
-# grid, and delta is convex in x, hence below its own chords and so below the limit's; a pair whose
-# curve lies below another's is a post-processing of it (Blackwell), in compositions too. (In every
-# case that was tried, from 10 messages to 1e15, the batch is below the limit, by about p/m
-# relatively and more.)
+# batch by Jensen's inequality. It is not quite: f(1) = f(2) > f(3) = f(4) at x = 1, and (2) ripples
+# like this at every x, because heads are whole. So nothing is claimed for all T at once. One mean
+# is calibrated in the limit, and `check_batch` verifies for the T and p of a batch that its curve
+# lies below the limit's at every point of the grid on which the limit was calibrated. That
+# suffices: the composition uses nothing but the curve, joined by straight lines in x between the
+# points of the grid, and delta is convex in x, hence below its own chords and so below the limit's;
+# a pair whose curve lies below another's is a post-processing of it (Blackwell), in compositions
+# too. (In every case that was tried, from 10 messages to 1e15, the batch is below the limit, by
+# about p/m relatively and more.)
 #
 # **Composition.** Classes are independent. Delta at the points x_i = e^(i·step) gives the masses
 # of a privacy loss on the grid: P-mass x_i·(change of slope at x_i), which is connect-the-dots. By

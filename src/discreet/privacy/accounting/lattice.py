@@ -170,9 +170,9 @@ def _power(pmf: FloatArray, times: int) -> FloatArray:
 # **Proof.** *Coarse.* Moving n counters by one each has the loss (n - 2T)/(2·sigma²), T the sum of
 # n draws (see `lattice`). Moving fewer counters is post-processing of that.
 #
-# *Fine.* A draw X of parameter s and a normal Y of the same parameter satisfy P(X + 1 <= y) <=
-# P(Y <= y) for all y: the density of Y rises up to zero and falls after it, so each p(T) lies below
-# the integral over [T, T + 1] for T < 0 and above it for T >= 0 (the normalisers differ by
+# *Fine.* A draw X of parameter s and a normal Y of the same parameter satisfy P(X + 1 <= y) <= P(Y
+# <= y) for all y: the density of Y rises up to zero and falls after it, so each p(T) lies below the
+# integral over [T, T + 1] for T < 0 and above it for T >= 0 (the normalisers differ by
 # 2·exp(-2·pi²·s²), nothing for s >= 8). The loss (v² - 2vX)/(2s²) of a shift v > 0 falls with X, so
 # it is stochastically at most that of the normal, plus v/s². Summed over independent counters, the
 # fine loss is at most N(mu²/2, mu²) + slack with mu² = sum of v²/s² and slack = sum of v/s². Both

@@ -277,13 +277,11 @@ def _connect_the_dots(
 #
 # The analytic calibration holds for continuous noise, and for continuous noise rounded to a grid.
 # Discrete Gaussian noise of s grid steps is within 1/(8s²) in total variation of rounded noise
-# (proof
-# in `mechanisms.toeplitz`), and replacing a mechanism by one within total variation tau costs
-# (1 + e^epsilon)·tau of delta. At very large epsilon no grid is fine enough. There discrete
-# Gaussian
-# noise is taken as it is: it satisfies rho-zCDP with the same rho = l2²/(2·sigma²) as continuous
-# noise (Canonne, Kamath and Steinke 2020, Theorem 4), and rho-zCDP implies
-# (rho + 2·sqrt(rho·ln(1/delta)), delta)-DP (Bun and Steinke 2016).
+# (proof in `mechanisms.toeplitz`), and replacing a mechanism by one within total variation tau
+# costs (1 + e^epsilon)·tau of delta. At very large epsilon no grid is fine enough. There discrete
+# Gaussian noise is taken as it is: it satisfies rho-zCDP with the same rho = l2²/(2·sigma²) as
+# continuous noise (Canonne, Kamath and Steinke 2020, Theorem 4), and rho-zCDP implies (rho +
+# 2·sqrt(rho·ln(1/delta)), delta)-DP (Bun and Steinke 2016).
 
 
 _ROUNDED_UP = 1 + 1e-12

@@ -59,10 +59,9 @@ def mean_of_all(mean: Fraction, honest: float | Fraction, users: int) -> Fractio
 #
 # Pooled over steps, one user moves some counters by up to ``pile`` units, n = cells·pile units in
 # all. Under continuous Gaussian noise only the length of the move v counts, so full piles
-# (``cells``
-# counters by ``pile`` each) are the worst. Noise on integers also feels the arithmetic of v, so
-# that
-# has to be proved. A pile of one is clear: fewer moved counters are a part of the view of more.
+# (``cells`` counters by ``pile`` each) are the worst. Noise on integers also feels the arithmetic
+# of v, so that has to be proved. A pile of one is clear: fewer moved counters are a part of the
+# view of more.
 #
 # **A pile of two** is clear as well: a move by 2 of one counter covers moves by 1 of two counters.
 # Add fresh noise to the one: it has the law of the sum of the two, and the sum is sufficient for a
@@ -76,10 +75,10 @@ def mean_of_all(mean: Fraction, honest: float | Fraction, users: int) -> Fractio
 #
 #     delta(v) <= Theta·max(D(N) + s/(2·sigma·sqrt(0.8·N))·top(N), D(F) + top(F)/sigma)
 #
-# where top(y) = phi(max(x0, 0))·min(1, r/(e·x0) if x0 > 0) for r = sqrt(y)/sigma and
-# x0 = epsilon/r - r/2, phi is the normal density, and, if b = log(2n) + 1 is at most 2·pi²·sigma²,
-# Theta = 1 + exp(-(2·pi²·sigma² - b)/(2s²))·sqrt(b·N/pi)·exp(2.2·n·e^-b).
-# (Entries 0 or ±s only: a part of the view of full piles.)
+# where top(y) = phi(max(x0, 0))·min(1, r/(e·x0) if x0 > 0) for r = sqrt(y)/sigma and x0 = epsilon/r
+# - r/2, phi is the normal density, and, if b = log(2n) + 1 is at most 2·pi²·sigma², Theta = 1 +
+# exp(-(2·pi²·sigma² - b)/(2s²))·sqrt(b·N/pi)·exp(2.2·n·e^-b). (Entries 0 or ±s only: a part of the
+# view of full piles.)
 #
 # *Proof.* (1) |v|² = s·sum|v_i| - sum|v_i|(s - |v_i|). An entry strictly between 0 and s costs at
 # least s - 1. If sum|v_i| = n there are two of them. If it is below n by less than s, there is one,
@@ -94,23 +93,22 @@ def mean_of_all(mean: Fraction, honest: float | Fraction, users: int) -> Fractio
 #     Theta_w = sum over the projections y of exp(-2·pi²·sigma²·|y|²).
 #
 # (3) Let y = u - q·w != 0 be the projection of an integer point u. Then u is no multiple of w:
-# u_i·w_j != u_j·w_i for some i, j, so 1 <= |y_i·w_j - y_j·w_i| <= |y|·sqrt(w_i² + w_j²), and
-# |y|² >= 1/(2s²). Hence Theta_w - 1 <= exp(-(2·pi²·sigma² - b)/(2s²))·(sum of exp(-b·|y|²)). The
-# last sum is sqrt(b·m/pi) times the integral over 0 <= q <= 1 of the product over i of
-# sum_k exp(-b(k - q·w_i)²), and each factor is at most 1 + 2.2·e^-b. At most n entries are not
-# zero, and m <= N: Theta_w <= Theta.
+# u_i·w_j != u_j·w_i for some i, j, so 1 <= |y_i·w_j - y_j·w_i| <= |y|·sqrt(w_i² + w_j²), and |y|²
+# >= 1/(2s²). Hence Theta_w - 1 <= exp(-(2·pi²·sigma² - b)/(2s²))·(sum of exp(-b·|y|²)). The last
+# sum is sqrt(b·m/pi) times the integral over 0 <= q <= 1 of the product over i of sum_k exp(-b(k -
+# q·w_i)²), and each factor is at most 1 + 2.2·e^-b. At most n entries are not zero, and m <= N:
+# Theta_w <= Theta.
 #
 # (4) With x = -T/(sigma·sqrt(m)) the privacy loss is R²/2 + R·x for R = |v|/sigma, so delta(v) is
-# at
-# most Theta times the sum of h·f(x) over a grid of step h = g/(sigma·|v|) = 1/(sigma·sqrt(m)), for
-# f(x) = phi(x)·max(0, 1 - exp(epsilon - R²/2 - R·x)). f rises and then falls: where it is positive,
-# the sign of f' is plus for x <= 0, and for x > 0 that of (x + R)/x - exp(R²/2 + R·x - epsilon),
-# which falls. So the sum is at most the integral D(|v|²) plus h times the largest value, which is
-# at most top(|v|²); both D and f at each x grow with |v|.
+# at most Theta times the sum of h·f(x) over a grid of step h = g/(sigma·|v|) = 1/(sigma·sqrt(m)),
+# for f(x) = phi(x)·max(0, 1 - exp(epsilon - R²/2 - R·x)). f rises and then falls: where it is
+# positive, the sign of f' is plus for x <= 0, and for x > 0 that of (x + R)/x - exp(R²/2 + R·x -
+# epsilon), which falls. So the sum is at most the integral D(|v|²) plus h times the largest value,
+# which is at most top(|v|²); both D and f at each x grow with |v|.
 #
 # (5) If |v|² >= 0.8·N and some entry is ±s, then g divides s and a smaller entry, so g <= s/2: the
-# first term. If no entry is ±s, |v|² <= (s - 1)·n = cells·s·(s - 1); so in all other cases
-# |v|² <= F, and h <= 1/sigma because m >= 1: the second term. qed
+# first term. If no entry is ±s, |v|² <= (s - 1)·n = cells·s·(s - 1); so in all other cases |v|² <=
+# F, and h <= 1/sigma because m >= 1: the second term. qed
 #
 # Where epsilon is large and sigma small, Theta is useless; then concentrated differential privacy
 # (Canonne, Kamath and Steinke 2020: rho = |v|²/(2·sigma²), Proposition 12) covers the other moves,

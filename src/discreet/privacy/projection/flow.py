@@ -16,7 +16,7 @@ from discreet._jit import kernel
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import InvalidInputError, SolverError
 from discreet.mdp.counts import dense_of, rows_of
-from discreet.privacy.projection.measurements import Looks, inflow_visits, known
+from discreet.privacy.projection.measurements import Measurements, inflow_visits, known
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -308,29 +308,28 @@ def _line_search(
 # Flow-consistent counts: what a batch of people must satisfy, used against the noise.
 #
 # In a batch of n users that run a public policy, every user is in exactly one state at each step:
-# the
-# first layer sums to n and lies in the start states, what flows into (h, s) flows out of it, and no
-# count is negative. The noisy transition counts y satisfy none of this. The nearest counts that do,
+# the first layer sums to n and lies in the start states, what flows into (h, s) flows out of it,
+# and no count is negative. The noisy transition counts y satisfy none of this. The nearest counts
+# that do,
 #
 #     minimise  sum (x - y)^2 / variance   subject to
 #     x >= 0,   sum of x at step 0 = n,   inflow(h, s) = outflow(h, s)  for h = 1..H-1,
 #
 # are computed over the cells that the policy can play; all others are exactly zero. Visits follow
 # from the flow, so they need not be released. Post-processing: it costs no privacy. What a release
-# holds besides (another look at the visits, users who left the policy) joins in: `batch_network`.
-# Without transitions of the last step, its visits are what flows in.
+# holds besides (another measurement of the visits, users who left the policy) joins in:
+# `network`. Without transitions of the last step, its visits are what flows in.
 #
-# With one potential u_h(s) per constraint (u_H = 0) the minimiser is
-# x(h,s,a,s') = max(0, y + variance·(u_h(s) - u_{h+1}(s'))), and the potentials maximise a concave,
-# piecewise quadratic dual whose gradient is inflow minus outflow and whose Hessian is a
-# block-tridiagonal graph Laplacian. Newton's method with a line search takes 1 to 25 iterations of
-# O(H·S^3) (direct), or, with many states, of a time that grows with the cells that carry flow
-# (`sparse_flow`). Because x has the form above by
-# construction, it satisfies every optimality condition except the flow equations; so their residual
-# is a complete certificate, and it is checked in every call.
+# With one potential u_h(s) per constraint (u_H = 0) the minimiser is x(h,s,a,s') = max(0, y +
+# variance·(u_h(s) - u_{h+1}(s'))), and the potentials maximise a concave, piecewise quadratic dual
+# whose gradient is inflow minus outflow and whose Hessian is a block-tridiagonal graph Laplacian.
+# Newton's method with a line search takes 1 to 25 iterations of O(H·S^3) (direct), or, with many
+# states, of a time that grows with the cells that carry flow (`sparse_flow`). Because x has the
+# form above by construction, it satisfies every optimality condition except the flow equations; so
+# their residual is a complete certificate, and it is checked in every call.
 
 
-NOTHING_ELSE = Looks()
+NOTHING_ELSE = Measurements()
 DIRECT_STATES = 64
 """Up to this many states the Newton systems are factorised; beyond, only cells that carry flow are
 worked on, by conjugate gradients."""
@@ -363,7 +362,7 @@ def consistent_flow(
     start: BoolArray | None = None,
     variance: ArrayLike = 1.0,
     signed: bool = False,
-    looks: Looks = NOTHING_ELSE,
+    measurements: Measurements = NOTHING_ELSE,
 ) -> Flow:
     """Project noisy counts of one batch (or of a sum of batches) onto consistent flows.
 
@@ -374,9 +373,9 @@ def consistent_flow(
         start: ``bool[S]``, the states an episode can begin in (all by default).
         variance: noise variance per counter, a number or ``[H, S, A]``; only ratios matter.
         signed: leave out x >= 0. The result is then linear in the data: unbiased, and safe to add
-            up over batches. It takes transitions of all steps, and no other look.
-        looks: what else was released: another look at the visits (in the form of the
-            transitions), users who left, or no transitions of the last step (`looks`).
+            up over batches. It takes transitions of all steps, and no other measurement.
+        measurements: what else was released: another measurement of the visits (in the form of the
+            transitions), users who left, or no transitions of the last step (`measurements`).
 
     Raises:
         SolverError: the certificate was missed (nothing is returned).
@@ -400,7 +399,7 @@ def consistent_flow(
     given = y if inside.all() else y[inside]
     if not np.isfinite(given).all():
         raise InvalidInputError("Expected finite counts, got NaN or infinity.")
-    other = _other_looks(looks, kept, inside)
+    other = _other_measurements(measurements, kept, inside)
     found = _projected(_Rows(given, spread, np.nonzero(cells), kept.shape[0]), users, signed, other)
     if not inside.all():
         found = found._replace(
@@ -446,7 +445,7 @@ def _made_consistent(counts: PrivateCounts, start: BoolArray) -> tuple[FloatArra
             support=counts.support,
             start=start,
             variance=counts.noise_variance["transitions"],
-            looks=Looks.of(counts),
+            measurements=Measurements.of(counts),
         )
         return found.transitions, found.visits
     if counts.last_transitions:
@@ -463,46 +462,50 @@ class _Rows(NamedTuple):
     horizon: int
 
 
-def _other_looks(looks: Looks, kept: BoolArray, inside: BoolArray) -> Looks:
-    if looks.visits is not None:
-        visits = np.asarray(looks.visits, np.float64)
+def _other_measurements(
+    measurements: Measurements, kept: BoolArray, inside: BoolArray
+) -> Measurements:
+    if measurements.visits is not None:
+        visits = np.asarray(measurements.visits, np.float64)
         visits = visits[kept] if visits.ndim == 3 else visits
         if visits.shape != inside.shape or not np.isfinite(visits).all():
             raise InvalidInputError(
                 f"Expected the visits of {inside.size} played rows, all finite, got shape "
                 f"{visits.shape}."
             )
-        _validate.positive(visit_variance=looks.visit_variance)
-        looks = looks._replace(visits=visits)
-    return known(looks, inside)
+        _validate.positive(visit_variance=measurements.visit_variance)
+        measurements = measurements._replace(visits=visits)
+    return known(measurements, inside)
 
 
-def _projected(rows: _Rows, users: float, signed: bool, looks: Looks) -> Flow:
-    """The projection of what can carry flow, by the solver that its looks need."""
-    if looks.visits is None and looks.left is None:
-        return _transitions_only(rows, users, signed, looks)
+def _projected(rows: _Rows, users: float, signed: bool, measurements: Measurements) -> Flow:
+    """The projection of what can carry flow, by the solver that its measurements need."""
+    if measurements.visits is None and measurements.left is None:
+        return _transitions_only(rows, users, signed, measurements)
     if signed:
         raise InvalidInputError(
             "Expected transitions alone for a signed flow, got visits or users who left; drop "
-            "those looks, or signed=True."
+            "those measurements, or signed=True."
         )
-    from discreet.privacy.projection.network import project_looks
+    from discreet.privacy.projection.network import project_measurements
 
-    found = project_looks(rows.counts, rows.variance, rows.where, users, rows.horizon, looks)
+    found = project_measurements(
+        rows.counts, rows.variance, rows.where, users, rows.horizon, measurements
+    )
     _certify(found.imbalance, _tolerance(rows.variance, users), found.iterations)
     return Flow(found.transitions, found.visits, found.imbalance, found.iterations, found.left)
 
 
-def _transitions_only(rows: _Rows, users: float, signed: bool, looks: Looks) -> Flow:
+def _transitions_only(rows: _Rows, users: float, signed: bool, measurements: Measurements) -> Flow:
     """Without transitions of the last step, the flow of the steps before it ends there."""
-    if looks.last_transitions:
+    if measurements.last_transitions:
         moved, imbalance, iterations = project(*rows[:3], users, signed)
         return Flow(moved, moved.sum(axis=-1), imbalance, iterations)
     steps = rows.where[0]
     before = steps < rows.horizon - 1
     if not before.any():
         raise InvalidInputError(
-            "Expected some look at the visits of a single step: its transitions, or visits."
+            "Expected some measurement of the visits of a single step: its transitions, or visits."
         )
     earlier = tuple(axis[before] for axis in rows.where)
     solved, imbalance, iterations = project(

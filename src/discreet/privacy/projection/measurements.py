@@ -1,6 +1,6 @@
 """What a release of a batch holds besides transitions: visits counted once more, and who left.
 
-How they enter the flow projection is in `batch_network`.
+How they enter the flow projection is in `network`.
 """
 
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.privacy.statistics import PrivateCounts
 
 _SURE = 3.0
-"""Standard deviations of `Looks.left` that noise is not taken to explain."""
+"""Standard deviations of `Measurements.left` that noise is not taken to explain."""
 
 
-class Looks(NamedTuple):
+class Measurements(NamedTuple):
     """What a release holds besides transitions; the default is nothing.
 
     Attributes:
-        visits: ``[R]``, the second look at the visits of every row, or None.
+        visits: ``[R]``, the second measurement at the visits of every row, or None.
         visit_variance: noise variance of one of them.
         left: ``[steps]``, users who have left the policy by that step, or None.
         left_variance: ``[steps]``, the noise variance of each.
@@ -32,7 +32,7 @@ class Looks(NamedTuple):
     last_transitions: bool = True
 
     @classmethod
-    def of(cls, counts: PrivateCounts) -> "Looks":
+    def of(cls, counts: PrivateCounts) -> "Measurements":
         variance = counts.noise_variance
         left, spread = _left(counts)
         return cls(
@@ -60,12 +60,12 @@ def _left(counts: PrivateCounts) -> tuple[FloatArray | None, FloatArray | None]:
     if not counts.left:
         return None, None
     steps = max(len(numbers) for numbers in counts.left.values())
-    total, looks, spread = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    total, measurements, spread = np.zeros(steps), np.zeros(steps), np.zeros(steps)
     for name, numbers in counts.left.items():
         total[: len(numbers)] += numbers
-        looks[: len(numbers)] += 1
+        measurements[: len(numbers)] += 1
         spread[: len(numbers)] += _cell_variance(counts, name)
-    return total / looks, spread / looks**2
+    return total / measurements, spread / measurements**2
 
 
 def _cell_variance(counts: PrivateCounts, name: str) -> float:
@@ -85,8 +85,10 @@ def inflow_visits(transitions: FloatArray, rows: tuple[IntArray, ...], horizon: 
     return visits
 
 
-def known(looks: Looks, inside: BoolArray) -> Looks:
-    """The looks at the rows that can carry flow; users who left only where there are any."""
-    visits = None if looks.visits is None else np.asarray(looks.visits, np.float64)[inside]
-    kept = looks._replace(visits=visits)
-    return kept if looks.somebody_left else kept._replace(left=None, left_variance=None)
+def known(measurements: Measurements, inside: BoolArray) -> Measurements:
+    """The measurements of the rows that can carry flow; users who left only where there are any."""
+    visits = (
+        None if measurements.visits is None else np.asarray(measurements.visits, np.float64)[inside]
+    )
+    kept = measurements._replace(visits=visits)
+    return kept if measurements.somebody_left else kept._replace(left=None, left_variance=None)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet._jit import kernel
 from discreet._types import FloatArray, Int32Array, IntArray
 from discreet.privacy.projection.flow import next_length
-from discreet.privacy.projection.measurements import Looks, inflow_visits
+from discreet.privacy.projection.measurements import Measurements, inflow_visits
 
 
 class Edges(NamedTuple):
@@ -158,19 +158,16 @@ def above(edges: Edges, cells: int, u: FloatArray, margin: float) -> IntArray:
     return found[:count].copy()
 
 
-# Least squares on a flow network: the solver behind consistent flows of many states or looks.
+# Least squares on a flow network: the solver of consistent flows of many states or measurements.
 #
 #     minimise  sum (x - y)^2 / variance   subject to   x >= 0 and, at every node but the ground,
 #     inflow = outflow, where all users enter at node 0.
 #
-# With one potential u per node (0 at the ground) the minimiser is
-# x = max(0, y + variance·(u(tail) - u(head))); the potentials maximise a concave, piecewise
-# quadratic
-# dual whose gradient is inflow minus outflow and whose Hessian is the Laplacian of the edges that
-# carry flow. Newton's method with a line search: the systems of small networks are factorised,
-# those
-# of large ones solved by conjugate gradients. The residual of the flow equations is a complete
-# certificate, as in `flow`.
+# With one potential u per node (0 at the ground) the minimiser is x = max(0, y + variance·(u(tail)
+# - u(head))); the potentials maximise a concave, piecewise quadratic dual whose gradient is inflow
+# minus outflow and whose Hessian is the Laplacian of the edges that carry flow. Newton's method
+# with a line search: the systems of small networks are factorised, those of large ones solved by
+# conjugate gradients. The residual of the flow equations is a complete certificate, as in `flow`.
 #
 # Large networks work where there is flow: around the present potentials the dual is built from the
 # edges above minus ``margin`` only. As long as no edge outside has risen by the margin, it is the
@@ -363,22 +360,19 @@ def _factorised(edges: Edges, g: FloatArray, ridge: FloatArray) -> FloatArray:
     return np.append(np.linalg.solve(matrix, g[:-1]), 0.0)
 
 
-# More than one look at a batch: visits that were counted beside transitions, and who left.
+# More than one measurement of a batch: visits that were counted beside transitions, and who left.
 #
-# A release can hold, besides noisy transitions y, a second look w at the visits of every row (s, a)
-# of a step, and the noisy number of users who have left the policy by each step. Together:
+# A release can hold, besides noisy transitions y, a second measurement w of the visits of every row
+# (s, a) of a step, and the noisy number of users who have left the policy by each step. Together:
 #
 #     minimise  sum (x - y)²/variance + sum (v - w)²/(visit variance) + sum (L - l)²/(left variance)
 #
 # over transitions x, visits v and users L who have left, all nonnegative, where the inflow of (h,
-# s)
-# is the sum of v over its rows plus the users who leave there, v is the sum of x over its row, L_h
-# is
-# L_{h-1} plus all who leave at step h, and everybody is somewhere: all n users enter at step 0. In
-# the network of `network` a row is a node between its state and the next states, and ``left`` is
-# one
-# more node per step. How many leave in each state is not measured: those edges have a variance of
-# `FREE` times that of a counter, around what inflow and outflow suggest by themselves.
+# s) is the sum of v over its rows plus the users who leave there, v is the sum of x over its row,
+# L_h is L_{h-1} plus all who leave at step h, and everybody is somewhere: all n users enter at step
+# 0. In the network of `network` a row is a node between its state and the next states, and ``left``
+# is one more node per step. How many leave in each state is not measured: those edges have a
+# variance of `FREE` times that of a counter, around what inflow and outflow suggest by themselves.
 #
 # Without last transitions the rows of the last step lead to the ground, measured by w; without w
 # either, the visits there are the inflow of their state, in equal parts if it has several rows.
@@ -400,28 +394,28 @@ class Projected(NamedTuple):
     iterations: int
 
 
-def project_looks(
+def project_measurements(
     y: FloatArray,
     variance: FloatArray,
     rows: tuple[IntArray, ...],
     users: float,
     horizon: int,
-    looks: Looks,
+    measurements: Measurements,
 ) -> Projected:
     """The projection of rows ``y[R, S]`` of the played (h, s, a) in ``rows``, sorted by step."""
-    plan = _Plan(y, variance, rows, horizon, looks)
-    network, place = plan.network()
+    layout = _Layout(y, variance, rows, horizon, measurements)
+    network, place = layout.network()
     deviation = float(np.sqrt(variance.max()))
     tolerance = max(1e-6 * deviation, 1e-12 * users)
     large = y.shape[1] > _SMALL
-    start = plan.start(users) if large else np.zeros(plan.nodes + 1)
+    start = layout.start(users) if large else np.zeros(layout.nodes + 1)
     solved = solve(network, users, tolerance, deviation if large else np.inf, start)
     transitions, visits, left = place(solved.flow)
     return Projected(transitions, visits, left, solved.imbalance, solved.iterations)
 
 
-class _Plan:
-    """Numbers of the nodes: the start, then by step the rows (with a second look) and states."""
+class _Layout:
+    """Numbers of the nodes: the start, then by step rows (with a second measurement) and states."""
 
     def __init__(
         self,
@@ -429,12 +423,17 @@ class _Plan:
         variance: FloatArray,
         rows: tuple[IntArray, ...],
         horizon: int,
-        looks: Looks,
+        measurements: Measurements,
     ) -> None:
-        self.y, self.scale, self.looks, self.horizon = y, float(variance.max()), looks, horizon
+        self.y, self.scale, self.measurements, self.horizon = (
+            y,
+            float(variance.max()),
+            measurements,
+            horizon,
+        )
         self.relative = variance / self.scale
         self.steps, self.states, _ = rows
-        self.moving = horizon if looks.last_transitions else horizon - 1
+        self.moving = horizon if measurements.last_transitions else horizon - 1
         self.first = np.searchsorted(self.steps, np.arange(horizon + 1))
         self.row_node = np.zeros(len(self.steps), np.int64)
         self.state_node = np.full((horizon + 1, y.shape[1]), -1, np.int64)
@@ -444,17 +443,17 @@ class _Plan:
 
     def _number(self) -> int:
         """Number all nodes; -1 stands for the ground. Returns how many there are without it."""
-        looked, count, size = self.looks.visits is not None, 1, self.y.shape[1]
+        measured_twice, count, size = self.measurements.visits is not None, 1, self.y.shape[1]
         tails = (0, 1)
         for h in range(self.moving):
             here = slice(self.first[h], self.first[h + 1])
-            if looked:
+            if measured_twice:
                 self.row_node[here] = count + np.arange(self.first[h + 1] - self.first[h])
                 tails = (count, count + int(self.first[h + 1] - self.first[h]))
                 count = tails[1]
             else:
                 self.row_node[here] = self.state_node[h, self.states[here]]
-            if h + 1 < self.moving or (looked and h + 1 < self.horizon):
+            if h + 1 < self.moving or (measured_twice and h + 1 < self.horizon):
                 self.state_node[h + 1] = count + np.arange(size)
                 self.groups.append((*tails, count, count + size))
                 tails = (count, count + size)
@@ -462,7 +461,7 @@ class _Plan:
             else:
                 self.groups.append((*tails, -1, -1))
         self.left_first = count
-        gone = self.looks.left
+        gone = self.measurements.left
         return count if gone is None else count + len(gone)
 
     def start(self, users: float) -> FloatArray:
@@ -482,8 +481,8 @@ class _Plan:
             u[self.state_node[h]] = layers[h, 0]
             u[self.row_node[self.first[h] : self.first[h + 1]]] = layers[h, 0]
         u[-1] = 0.0
-        if self.looks.left is not None:
-            steps = np.minimum(np.arange(len(self.looks.left)), self.moving)
+        if self.measurements.left is not None:
+            steps = np.minimum(np.arange(len(self.measurements.left)), self.moving)
             u[self.left_first : -1] = layers[steps, 0]
         return u
 
@@ -523,19 +522,24 @@ class _Plan:
         )
 
     def _visits(self) -> "_Part":
-        if self.looks.visits is None:
+        if self.measurements.visits is None:
             return _NOTHING
         tail = self.state_node[self.steps, self.states]
         head = np.where(self.steps < self.moving, self.row_node, -1)
-        return tail, head, self.looks.visits, self._relative(self.looks.visit_variance, tail.size)
+        return (
+            tail,
+            head,
+            self.measurements.visits,
+            self._relative(self.measurements.visit_variance, tail.size),
+        )
 
     def _leaving(self) -> "_Part":
         """From every state to ``left``, around the difference of its inflow and its outflow."""
-        if self.looks.left is None:
+        if self.measurements.left is None:
             return _NOTHING
         tails: list[IntArray] = []
         heads: list[IntArray] = []
-        for h in range(len(self.looks.left)):
+        for h in range(len(self.measurements.left)):
             nodes = np.unique(self.state_node[h])
             nodes = nodes[nodes >= 0]
             tails.append(nodes)
@@ -548,18 +552,18 @@ class _Plan:
         balance = np.zeros(self.nodes + 1)
         rows, moved = self._cells()
         np.add.at(balance, self.state_node[self.steps[rows] + 1], moved)
-        looked = self.looks.visits
-        out = self.y.sum(axis=1) if looked is None else looked
+        measured_twice = self.measurements.visits
+        out = self.y.sum(axis=1) if measured_twice is None else measured_twice
         np.subtract.at(balance, self.state_node[self.steps, self.states], out)
         balance[0] = 0.0  # who does not even begin is in the first count of those who left
         return np.maximum(balance[nodes], 0.0)
 
     def _left(self) -> "_Part":
-        if self.looks.left is None or self.looks.left_variance is None:
+        if self.measurements.left is None or self.measurements.left_variance is None:
             return _NOTHING
-        tail = self.left_first + np.arange(len(self.looks.left))
+        tail = self.left_first + np.arange(len(self.measurements.left))
         head = np.where(tail + 1 < self.nodes, tail + 1, -1)
-        return tail, head, self.looks.left, self.looks.left_variance / self.scale
+        return tail, head, self.measurements.left, self.measurements.left_variance / self.scale
 
     def _relative(self, variance: float, size: int) -> FloatArray:
         return np.full(size, variance / self.scale)
@@ -572,19 +576,21 @@ _NOTHING: _Part = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np
 class _Place:
     """Reads transitions, visits and users who left off the flow of all edges."""
 
-    def __init__(self, plan: _Plan, ends: IntArray) -> None:
-        self.plan, self.ends = plan, ends
+    def __init__(self, layout: _Layout, ends: IntArray) -> None:
+        self.layout, self.ends = layout, ends
 
     def __call__(self, flow: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        plan, ends = self.plan, self.ends
-        transitions = np.zeros_like(plan.y)
-        rows, moved = plan._cells()
+        layout, ends = self.layout, self.ends
+        transitions = np.zeros_like(layout.y)
+        rows, moved = layout._cells()
         transitions[rows] = flow[: ends[1]].reshape(moved.shape)
-        if plan.looks.visits is not None:
+        if layout.measurements.visits is not None:
             visits = flow[ends[1] : ends[2]]
-        elif plan.looks.last_transitions:
+        elif layout.measurements.last_transitions:
             visits = transitions.sum(axis=1)
         else:
-            visits = inflow_visits(transitions, (plan.steps, plan.states, plan.steps), plan.horizon)
-        left = None if plan.looks.left is None else flow[ends[3] :]
+            visits = inflow_visits(
+                transitions, (layout.steps, layout.states, layout.steps), layout.horizon
+            )
+        left = None if layout.measurements.left is None else flow[ends[3] :]
         return transitions, visits, left

@@ -92,10 +92,10 @@ def _f(x: float) -> float:
 # and such a y is never drawn.
 #
 # **Exactness.** Probabilities are computed to sixty decimal digits and rounded to multiples of
-# 2^-64, with sum one; the tables hold these multiples exactly. Rounding moves less than
-# 1024·2^-65 = 2^-55 of mass per digit, the cut tail less than 2^-64. So the law of a draw is within
-# (d + 1)·2^-55 of the stated one in total variation, whatever the scale (d = 1 up to 11,264, and 5
-# at the largest scale allowed, 1e15).
+# 2^-64, with sum one; the tables hold these multiples exactly. Rounding moves less than 1024·2^-65
+# = 2^-55 of mass per digit, the cut tail less than 2^-64. So the law of a draw is within (d +
+# 1)·2^-55 of the stated one in total variation, whatever the scale (d = 1 up to 11,264, and 5 at
+# the largest scale allowed, 1e15).
 
 
 DIGIT_BITS = 10
