@@ -83,7 +83,7 @@ export function run(device, work) {
       return toHex(loaded.batch) === toHex(device.load(description).batch);
     }),
     twice: [0, 1].map(() => toHex(device.systemBytes(16))),
-    classes: work.layouts.map((description) => device.load(description).classes),
+    groups: work.layouts.map((description) => device.load(description).groups),
     digest: toHex(device.sha256(new TextEncoder().encode("a".repeat(1000)))),
     cell: toHex(device.cellToBytes(work.cell)),
   };

@@ -1,13 +1,34 @@
-"""Descriptions: what is played, exact fractions, and every bad one refused by name."""
+"""Descriptions and episodes: read as they are or refused by name, in both languages alike."""
 
 import hashlib
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from discreet import device
 from discreet.device import DeviceError, load
-from discreet.device.description import LARGEST, digest, fraction, plain_fraction, problem
-from helpers.devices import ALL, BAD_DESCRIPTIONS, BAD_FLIPS, classes, local
+from discreet.device.description import (
+    CODES,
+    DROPPED_OUT,
+    LARGEST,
+    digest,
+    fraction,
+    plain_fraction,
+    problem,
+    read_episode,
+)
+from helpers.devices import (
+    ALL,
+    BAD_DESCRIPTIONS,
+    BAD_EPISODES,
+    BAD_FLIPS,
+    FOLLOWS,
+    LEAVES,
+    histogram,
+    local,
+)
 
 pytestmark = pytest.mark.core
 
@@ -21,10 +42,12 @@ def code(description):
 
 def test_a_policy_and_its_rows_are_the_same_problem():
     rows = [
-        (h * 4 + s) * 2 + a for h, row in enumerate(classes()["policy"]) for s, a in enumerate(row)
+        (h * 4 + s) * 2 + a
+        for h, row in enumerate(histogram()["policy"])
+        for s, a in enumerate(row)
     ]
-    assert problem(classes()) == problem(classes(policy=None, support=rows))
-    known = problem(classes(start=[2]))
+    assert problem(histogram()) == problem(histogram(policy=None, support=rows))
+    known = problem(histogram(start=[2]))
     assert known.rows == [1, 4, 4] and known.pairs[0] == (4,)
 
 
@@ -45,10 +68,10 @@ def test_large_integers_travel_as_text():
     assert plain_fraction(LARGEST, LARGEST + 1) == [LARGEST, str(LARGEST + 1)]
     assert fraction(["9" * 400, 1], "x") == (int("9" * 400), 1)
     small, large = (
-        load(classes(**{"lambda": [f"{k}00", 100]})) for k in (39371, "39371" + "0" * 30)
+        load(histogram(**{"lambda": [f"{k}00", 100]})) for k in (39371, "39371" + "0" * 30)
     )
-    assert small.classes == load(classes(**{"lambda": [39371, 1]})).classes
-    assert large.classes[0].noise > 10**30
+    assert small.groups == load(histogram(**{"lambda": [39371, 1]})).groups
+    assert large.groups[0].noise > 10**30
 
 
 @pytest.mark.parametrize(
@@ -71,3 +94,56 @@ def test_what_is_no_dictionary_is_no_description(data):
 def test_a_flip_is_a_fraction_below_one_with_a_power_of_two(flip):
     assert code(local("one-step", flip=flip)) == "badDescription"
     assert code(local("randomized-response", flip=flip)) == "badDescription"
+
+
+def test_rows_number_the_support():
+    sizes = problem(histogram())
+    assert read_episode(FOLLOWS, sizes).rows(sizes) == [0, 1, 2]
+    assert read_episode(LEAVES, sizes).rows(sizes) == [0, DROPPED_OUT, DROPPED_OUT]
+
+
+def test_an_unplayed_pair_beyond_the_last_row_has_left():
+    sizes = problem(histogram(policy=None, support=[0, 8, 16]))
+    last = {"states": [3, 0, 0, 0], "actions": [1, 0, 0], "rewards": [0, 0, 0]}
+    assert read_episode(last, sizes).rows(sizes) == [DROPPED_OUT] * 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *BAD_EPISODES,
+        {"rewards": [0, 0, float("nan")]},
+        {"rewards": [0, 0, float("inf")]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ALL)
+def test_a_bad_episode_is_refused_by_name(name, changes):
+    def source(length):
+        raise AssertionError("nothing is drawn for an episode that is refused")
+
+    with pytest.raises(DeviceError) as caught:
+        load(ALL[name]).encode(FOLLOWS | changes, source)
+    assert caught.value.code == "badEpisode"
+
+
+@pytest.mark.parametrize("data", [None, [], 3, {"states": [0] * 4}])
+def test_what_is_no_episode_is_refused(data):
+    with pytest.raises(DeviceError, match="badEpisode"):
+        load(histogram()).encode(data)
+
+
+HERE = Path(device.__file__).parent
+
+
+def test_an_error_carries_its_name_and_one_sentence():
+    error = DeviceError("wrongLength", "Expected 4 bytes.")
+    assert isinstance(error, ValueError)
+    assert (error.code, str(error)) == ("wrongLength", "wrongLength: Expected 4 bytes.")
+
+
+@pytest.mark.parametrize("files", ["*.py", "web/*.js"])
+def test_both_languages_refuse_by_the_same_names(files):
+    text = "".join(path.read_text("utf-8") for path in HERE.glob(files))
+    used = set(re.findall(r'DeviceError\(\s*"(\w+)"', text))
+    assert used == set(CODES)

@@ -41,7 +41,7 @@ def test_a_bound_that_divides_rejects_nothing():
     assert ByteDraws(Given(9)).below(1, 1) == [0]
 
 
-def test_coins_come_before_places_and_places_are_drawn_for_blanks_too():
+def test_coins_come_before_places_and_places_are_drawn_for_dummies_too():
     source = Given(99, 100, 0, 11, 12, 13)
     assert ByteDraws(source).noise(5, 100, 3) == [1, 5, 3]
     assert source.left == b""
@@ -108,7 +108,7 @@ def test_uniform_draws_are_uniform(bound):
     assert abs(deviations) < 4
 
 
-def test_noise_is_uniform_where_it_is_not_blank():
+def test_noise_is_uniform_where_it_is_no_dummy():
     weight, runs = 3 * 2**30, 40_000
     drawn = ByteDraws(Bytes(3)).noise(4, weight, runs)
     expected = [runs * 3 / 16] * 4 + [runs / 4]

@@ -26,14 +26,14 @@ from helpers.devices import (
     BAD_FLIPS,
     FOLLOWS,
     Bytes,
-    classes,
+    histogram,
     local,
     vector,
 )
 
 MODULE = Path(device.__file__).parent / "web" / "device.js"
 HARNESS = Path(__file__).parent / "harness.js"
-GOLDEN = json.loads((Path(__file__).parent / "golden-version-1.json").read_text("ascii"))
+GOLDEN = json.loads((Path(__file__).parent / "golden-reports.json").read_text("ascii"))
 DRAWS = {
     "bounds": [2, 7, 97],
     "count": 40_000,
@@ -66,7 +66,7 @@ def random_description(rng):
     if name == "histogram":
         scale = rng.choice([1, 7, 2**53 - 1, 2**70 + 3])
         mean = [str(rng.randint(1, 40) * scale), str(scale)]
-        return classes(
+        return histogram(
             **problem,
             statistics=some,
             last_transitions=last,
@@ -139,17 +139,17 @@ def refusals():
     for bytes_, code in (("0000000a", "cellOutOfRange"), ("000007", "wrongLength")):
         found.append(({"kind": "cell", "cells": 9, "bytes": bytes_}, code))
     for path in (["policy", 0, 1], ["policy", 0], ["statistics", 0], ["lambda", 0]):
-        found.append(({"kind": "hole", "description": classes(), "path": path}, "badDescription"))
-    description = classes(policy=None, support=[0, 3, 5])
+        found.append(({"kind": "hole", "description": histogram(), "path": path}, "badDescription"))
+    description = histogram(policy=None, support=[0, 3, 5])
     attempt = {"kind": "hole", "description": description, "path": ["support", 1]}
     found.append((attempt, "badDescription"))
-    report = load(classes()).encode(FOLLOWS)
+    report = load(histogram()).encode(FOLLOWS)
     for path in ([0], [0, 0]):
-        attempt = {"kind": "holes", "description": classes(), "report": report, "path": path}
+        attempt = {"kind": "holes", "description": histogram(), "report": report, "path": path}
         found.append((attempt, "badReport"))
     for data in (-1, 2**32, 0.5, "7", None):
         found.append(({"kind": "seal", "data": data}, "cellOutOfRange"))
-    large = classes(users=1, **{"lambda": [10**9, 1]})
+    large = histogram(users=1, **{"lambda": [10**9, 1]})
     found.append(({"kind": "encode", "description": large, "episode": FOLLOWS}, "tooLarge"))
     return found
 
@@ -173,9 +173,9 @@ def python_code(description, attempt):
 
 
 LAYOUTS = [
-    classes(),
-    classes(users=10**12, **{"lambda": [str(10**30 + 1), str(10**24)]}),
-    classes(statistics=["visits", "transitions"], users=1, **{"lambda": [1, "9" * 300]}),
+    histogram(),
+    histogram(users=10**12, **{"lambda": [str(10**30 + 1), str(10**24)]}),
+    histogram(statistics=["visits", "transitions"], users=1, **{"lambda": [1, "9" * 300]}),
 ]
 
 
@@ -318,9 +318,9 @@ def test_draws_from_the_engines_own_randomness_are_uniform(said):
     assert said["twice"][0] != said["twice"][1]
 
 
-def test_classes_are_computed_alike(said):
-    for description, found in zip(LAYOUTS, said["histogram"], strict=True):
-        expected = [one._asdict() for one in load(description).classes]
+def test_groups_are_computed_alike(said):
+    for description, found in zip(LAYOUTS, said["groups"], strict=True):
+        expected = [one._asdict() for one in load(description).groups]
         noise = [one.pop("noise") for one in expected]
         assert [one.pop("noise") for one in found] == pytest.approx(noise, rel=1e-15)
         assert found == expected

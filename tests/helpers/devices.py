@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.device import ByteDraws, load
 
 
-def classes(**changes):
+def histogram(**changes):
     """Four states, two actions, three steps; rewards are paid for the right action."""
     plain = {
         "version": 1,
@@ -43,7 +43,7 @@ class Bytes:
 
 def local(encoder, **changes):
     """The same problem for one-step, split reports or randomised response."""
-    plain = classes(encoder=encoder, flip=[3, 16])
+    plain = histogram(encoder=encoder, flip=[3, 16])
     for key in ("users", "lambda"):
         del plain[key]
     if encoder != "split":
@@ -54,7 +54,7 @@ def local(encoder, **changes):
 
 
 ALL = {
-    "histogram": classes(),
+    "histogram": histogram(),
     "one-step": local("one-step"),
     "randomized-response": local("randomized-response"),
     "split": local("split"),

@@ -33,7 +33,7 @@ SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 TOKEN = "the analyser's"
 WORLD = make("RiverSwim", states=2, horizon=2, relabel=1)
 CERTIFICATE = json.loads((GOLDEN / "certificate.json").read_text())
-"""For S=2, A=2, H=2 at (4, 1e-4): three classes."""
+"""For S=2, A=2, H=2 at (4, 1e-4): three groups."""
 NOW = 1_000_000_000.0
 
 
@@ -66,7 +66,7 @@ def batch_key(number):
 def manifest(of, number=0, *, before=None, batch=None, users=3, **changes):
     """A manifest that follows ``before``."""
     policy = changes.pop("policy", [[0, 1], [1, 0]])
-    layout = layout_of(of.device(policy, users).classes)
+    layout = layout_of(of.device(policy, users).groups)
     fields = {
         "study": of.id,
         "number": number,
@@ -146,7 +146,7 @@ def content(path):
 
 
 def messages(store, number, sizes):
-    """All classes of a sealed batch."""
+    """All groups of a sealed batch."""
     return [
         b"".join(store.bucket(number, place, one) for one in store.buckets(number, place))
         for place in range(len(sizes))

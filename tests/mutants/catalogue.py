@@ -416,8 +416,8 @@ _LOCAL = (
     Mutant(
         "split-left-is-told",
         "a user who has left the policy sends no false bits either",
-        "row = episode.rows(self.problem)[step]\n        if row != LEFT:\n            moved",
-        "row = episode.rows(self.problem)[step]\n        if row == LEFT:\n            "
+        "row = episode.rows(self.problem)[step]\n        if row != DROPPED_OUT:\n            moved",
+        "row = episode.rows(self.problem)[step]\n        if row == DROPPED_OUT:\n            "
         "bits = [0] * len(bits)\n        else:\n            moved",
         ("test_no_report_tells_more_than_its_proof_says",),
     ),
@@ -520,10 +520,10 @@ _DEVICE = (
     Mutant(
         "one-noise-cell-less",
         "a device sends K - 1 noise cells",
-        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]\n"
-        "    place = draws.below(one.messages, 1)[0]",
-        "cells = [*draws.noise(one.cells, one.weight, one.noise - 1), cell]\n"
-        "    place = draws.below(one.noise, 1)[0]",
+        "cells = [*draws.noise(group.cells, group.weight, group.noise), cell]\n"
+        "    place = draws.below(group.messages, 1)[0]",
+        "cells = [*draws.noise(group.cells, group.weight, group.noise - 1), cell]\n"
+        "    place = draws.below(group.noise, 1)[0]",
         ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
     ),
     Mutant(
@@ -538,7 +538,7 @@ _DEVICE = (
         "there is no cell for users who left: totals of a class reveal sums exactly",
         "cells = rows[step] * width[name] + 1",
         "cells = max(1, rows[step] * width[name])",
-        ("test_classes_stand_in_public_order", "test_none_is_for_good"),
+        ("test_groups_stand_in_public_order", "test_dropping_out_is_for_good"),
     ),
     Mutant(
         "q-rounded-down",
@@ -552,34 +552,34 @@ _DEVICE = (
         "half of the noise cells that should count are blank",
         "[p if c < weight else cells for",
         "[p if c < weight // 2 else cells for",
-        ("test_noise_is_uniform_where_it_is_not_blank",),
+        ("test_noise_is_uniform_where_it_is_no_dummy",),
     ),
     Mutant(
         "shared-noise-cells",
         "all noise cells of a class are one draw",
         "places = self.below(cells, count)",
         "places = self.below(cells, 1) * count",
-        ("test_coins_come_before_places_and_places_are_drawn_for_blanks_too",),
+        ("test_coins_come_before_places_and_places_are_drawn_for_dummies_too",),
     ),
     Mutant(
         "shared-noise-in-a-class",
         "one noise cell is sent K times",
-        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]",
-        "cells = [*draws.noise(one.cells, one.weight, 1) * one.noise, cell]",
+        "cells = [*draws.noise(group.cells, group.weight, group.noise), cell]",
+        "cells = [*draws.noise(group.cells, group.weight, 1) * group.noise, cell]",
         ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
     ),
     Mutant(
         "noise-follows-data",
         "who left the policy sends one noise cell more",
-        "cells = [*draws.noise(one.cells, one.weight, one.noise), cell]",
-        "cells = [*draws.noise(one.cells, one.weight, one.noise + (cell == one.none)), cell]",
+        "cells = [*draws.noise(group.cells, group.weight, group.noise), cell]",
+        "cells = [*draws.noise(group.cells, group.weight, group.noise + (cell == group.cells - 1)), cell]",
         ("test_the_number_of_messages_and_of_random_bytes_does_not_depend_on_the_episode",),
     ),
     Mutant(
         "data-cell-first",
         "the data cell is always the first of its class",
-        "place = draws.below(one.messages, 1)[0]",
-        "place = 0 * draws.below(one.messages, 1)[0]",
+        "place = draws.below(group.messages, 1)[0]",
+        "place = 0 * draws.below(group.messages, 1)[0]",
         ("test_the_law_of_a_report_is_one_data_cell_at_a_random_place_among_independent_noise",),
     ),
     Mutant(
@@ -587,7 +587,7 @@ _DEVICE = (
         "a user who left the policy counts again when she is back",
         "inside = inside and row < len(pairs)",
         "inside = row < len(pairs)",
-        ("test_none_is_for_good", "test_rows_number_what_is_played"),
+        ("test_dropping_out_is_for_good", "test_rows_number_the_support"),
     ),
     Mutant(
         "bytes-follow-rewards",
@@ -614,8 +614,8 @@ _DEVICE = (
     Mutant(
         "other-batch-accepted",
         "a report made with another batch's noise is taken",
-        "if report[5:HEADER] != bytes([kind]) + batch:",
-        "if report[5:6] != bytes([kind]):",
+        "if sent[5:HEADER] != bytes([self.kind]) + self.batch:",
+        "if sent[5:6] != bytes([self.kind]):",
         ("test_noise_of_another_batch_is_refused",),
     ),
     Mutant(
@@ -668,7 +668,7 @@ _WEB = (
         "in JavaScript K is rounded down",
         "const noise = (above + below - 1n) / below;",
         "const noise = above / below || 1n;",
-        ("test_classes_are_computed_alike",),
+        ("test_groups_are_computed_alike",),
     ),
     Mutant(
         "page-none-not-absorbing",
@@ -1834,8 +1834,8 @@ _SERVICE = (
     Mutant(
         "service-less-noise-published",
         "a manifest may state less noise than the charter asks for",
-        "if layout_of(device.classes) != manifest.layout:",
-        "if len(device.classes) != len(manifest.layout):",
+        "if layout_of(device.groups) != manifest.layout:",
+        "if len(device.groups) != len(manifest.layout):",
         ("test_p12_a_manifest_that_states_other_noise_is_refused_by_everybody",),
     ),
     Mutant(
@@ -1902,14 +1902,14 @@ _SERVICE = (
         "an envelope can be moved to another class",
         "return _DOMAIN + bytes([VERSION]) + manifest + place.to_bytes(4)",
         "return _DOMAIN + bytes([VERSION]) + manifest + bytes(4)",
-        ("test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank",),
+        ("test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy",),
     ),
     Mutant(
         "service-envelopes-of-any-batch",
         "an envelope can be moved to another batch",
         "return _DOMAIN + bytes([VERSION]) + manifest + place.to_bytes(4)",
         "return _DOMAIN + bytes([VERSION]) + bytes(32) + place.to_bytes(4)",
-        ("test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank",),
+        ("test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy",),
     ),
     Mutant(
         "service-copies-counted",
@@ -2083,7 +2083,7 @@ _SERVICE = (
     Mutant(
         "service-finite-noise-unchecked",
         "the shuffler opens a batch whose finite noise nobody has compared with the limit",
-        "            noise.check(self.charter, manifest.users, announced.device.histogram)\n"
+        "            noise.check(self.charter, manifest.users, announced.device.groups)\n"
         "        except InvalidInputError",
         "            pass\n        except InvalidInputError",
         ("test_a_batch_whose_noise_is_not_covered_is_not_opened",),
@@ -2141,9 +2141,10 @@ _SERVICE = (
     Mutant(
         "service-accidents-in-words",
         "the log holds the words of an exception, and with them what somebody sent",
-        '            log.error("an endpoint failed: %s", type(error).__name__)\n'
+        '            web_log.error("an endpoint failed: %s", type(error).__name__)\n'
         '            return problem("broken")',
-        '            log.error("an endpoint failed: %s", error)\n            return problem("broken")',
+        '            web_log.error("an endpoint failed: %s", error)\n'
+        '            return problem("broken")',
         ("test_of_an_accident_only_its_kind_is_noted",),
     ),
 )

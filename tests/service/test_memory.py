@@ -12,16 +12,16 @@ from discreet.service.analyser.analyser import BatchKeys
 from discreet.service.client import Client, UnreachableError
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
-from discreet.service.setup import Terms, found, make_tickets
+from discreet.service.setup import Terms, make_tickets, setup_service
 from helpers.memory import held_by
 from helpers.service_analysers import send_users
 from helpers.services import kept_port, study_arguments
 
 PYTHON = [sys.executable, "-X", "importtime"]  # writes down every module that is ever loaded
 NOT_LOADED = {
-    "shuffler": ("analyser", "participant", "client", "founding", "verification", "demo"),
-    "analyser": ("shuffler", "participant", "founding", "verification", "demo"),
-    "device": ("shuffler", "analyser", "founding", "verification", "demo"),
+    "shuffler": ("analyser", "participant", "client", "setup", "verification", "demo"),
+    "analyser": ("shuffler", "participant", "setup", "verification", "demo"),
+    "device": ("shuffler", "analyser", "setup", "verification", "demo"),
 }
 
 
@@ -35,7 +35,7 @@ def counted(tmp_path_factory):
 def _counted(folder, port):
     url = f"http://127.0.0.1:{port}"
     terms, trust = Terms(min_users=2, rehearsal=True), discreet.Shuffle(4, 1e-4)
-    one = found(folder, terms, trust=trust, url=url, **study_arguments())
+    one = setup_service(folder, terms, trust=trust, url=url, **study_arguments())
     passes = ticket.read(make_tickets(folder, 40)[0])
     processes = {}
     for role in ("shuffler", "analyser"):
@@ -88,7 +88,8 @@ def foreign(modules, role):
 def test_p07_a_running_role_has_loaded_nothing_of_another(counted, role):
     folder, *_ = counted
     modules = loaded((folder / f"{role}.imports").read_text())
-    assert f"discreet.service.{role}.process" in modules  # the list is of the process that served
+    served = {"shuffler": "shuffler.server", "analyser": "analyser.process"}[role]
+    assert f"discreet.service.{served}" in modules  # the list is of the process that served
     assert "discreet.service.protocol.noise" in modules
     assert not foreign(modules, role)
 

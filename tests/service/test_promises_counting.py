@@ -234,17 +234,17 @@ def test_p06_a_report_for_another_manifest_is_not_counted(place):
     store.close()
 
 
-def test_p06_an_envelope_moved_to_another_batch_or_class_is_a_blank():
+def test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy():
     """Were the shuffler to move it, it would not open."""
     one = services.announced(OF)
     two = services.announced(OF, 1, before=one.manifest, key=one.manifest.key)
     cell = envelope.seal(2, services.batch_key(0).public_key(), one.hash, 1)
-    blank = 7
+    dummy = 7
     opened = [
-        open_cells(cell, services.batch_key(number), of.hash, place, blank)[0]
+        open_cells(cell, services.batch_key(number), of.hash, place, dummy)[0]
         for number, of, place in ((0, one, 1), (0, one, 0), (0, two, 1), (1, one, 1))
     ]
-    assert opened == [2, blank, blank, blank]
+    assert opened == [2, dummy, dummy, dummy]
 
 
 def test_p06_a_class_of_another_size_is_an_attack_and_nothing_is_counted(tmp_path):
@@ -264,14 +264,14 @@ def test_p06_a_class_of_another_size_is_an_attack_and_nothing_is_counted(tmp_pat
 
 
 def test_p06_a_copied_envelope_counts_once_and_stops_nobody(tmp_path, caplog):
-    """Two tickets with one envelope between them: the batch is counted, the copy is a blank."""
+    """Two tickets with one envelope between them: the batch is counted, the copy is a dummy."""
     told = []
     with running_study(tmp_path) as running:
         client, analyser = running.client, running.analyser()
         assert analyser.step() == "waiting"
         one = manifests.read(client.manifest(), running.of)
         passes = iter(running.passes)
-        cells = [(0,) * c.messages for c in one.device.histogram]  # every envelope holds cell 0
+        cells = [(0,) * c.messages for c in one.device.groups]  # every envelope holds cell 0
         first, second = (seal(cells, one, next(passes)) for _ in range(2))
         for whole in (first, second[:-52] + first[-52:]):
             client.send(whole)
@@ -283,9 +283,9 @@ def test_p06_a_copied_envelope_counts_once_and_stops_nobody(tmp_path, caplog):
         analyser.close()
     assert "1 envelopes were copies" in caplog.text
     last = len(one.sizes) - 1
-    blank = one.device.histogram[last].cells
+    dummy = one.device.groups[last].cells
     tally = {cell: times for place, cell, times in told[0].tolist() if place == last}
-    assert tally[blank] == 1 and sum(tally.values()) == one.manifest.users * one.sizes[last]
+    assert tally[dummy] == 1 and sum(tally.values()) == one.manifest.users * one.sizes[last]
 
 
 def test_p06_the_shuffler_refuses_copies_inside_a_report():

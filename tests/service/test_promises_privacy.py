@@ -31,7 +31,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import noise, report, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
-from discreet.service.setup import Terms, found
+from discreet.service.setup import Terms, setup_service
 from discreet.service.shuffler.stores import base
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
@@ -158,8 +158,8 @@ def test_p12_devices_add_the_noise_that_the_plan_accounts_for(honest, users):
     policy = DeterministicPolicy(rng.integers(0, 2, (4, 3)))
     support = policy.support(shape, np.array([True, False, True]))
     device = of.device(policy.actions.tolist(), users)
-    assert device.classes == plan.classes(users, support)
-    noise.check(of, users, device.classes)
+    assert device.classes == plan.groups(users, support)
+    noise.check(of, users, device.groups)
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])
@@ -176,12 +176,12 @@ def test_p12_a_manifest_that_states_other_noise_is_refused_by_everybody(tmp_path
 
 
 def test_p12_a_shuffler_checks_what_a_batch_really_adds():
-    """Too little noise in the classes themselves would be found, too."""
+    """Too little noise in the groups themselves would be found, too."""
     one = announced(OF)
-    noise.check(OF, 3, one.device.histogram)
+    noise.check(OF, 3, one.device.groups)
     for weak in (
-        [c._replace(noise=max(1, c.noise // 2)) for c in one.device.histogram],
-        [c._replace(weight=c.weight * 9 // 10) for c in one.device.histogram],
+        [c._replace(noise=max(1, c.noise // 2)) for c in one.device.groups],
+        [c._replace(weight=c.weight * 9 // 10) for c in one.device.groups],
     ):
         with pytest.raises(InvalidInputError, match="Expected noise of mean"):
             noise.check(OF, 3, weak)
@@ -236,7 +236,7 @@ def test_p12_a_study_with_other_noise_than_its_charter_cannot_be_analysed(tmp_pa
         dataclasses.replace(of, honest=Fraction(1, 2)),
         dataclasses.replace(of, rehearsal=True),
     ):
-        with pytest.raises(DiscreetError, match=r"same classes|says it is a rehearsal"):
+        with pytest.raises(DiscreetError, match=r"same groups|says it is a rehearsal"):
             check_study(other, study)
 
 
@@ -245,7 +245,9 @@ def test_p13_noise_comes_from_the_operating_system_and_cannot_be_seeded(tmp_path
     with pytest.raises(InvalidInputError, match="draws from the operating system"):
         Participant(chain, None, bytes(32), MemoryOutbox(), draws=object())
     with pytest.raises(InvalidInputError, match="cannot be seeded"):
-        found(tmp_path / "x", Terms(), trust=discreet.Shuffle(4, 1e-4), seed=1, **study_arguments())
+        setup_service(
+            tmp_path / "x", Terms(), trust=discreet.Shuffle(4, 1e-4), seed=1, **study_arguments()
+        )
     one = announced(OF)
     assert real_report(one, bytes(32)) != real_report(one, bytes(32))
     cells = {str(one.device.encode(LIVES[0])) for _ in range(20)}

@@ -11,29 +11,29 @@ from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.participant import fetch_charter
 from discreet.service.protocol import ticket
-from discreet.service.setup import Terms, found, make_tickets
+from discreet.service.setup import Terms, make_tickets, setup_service
 from discreet.service.shuffler.server import make_shuffler
 from helpers.service_analysers import send_users
 from helpers.services import serving, study_arguments
 
 
 @pytest.fixture(scope="module")
-def founded(tmp_path_factory):
+def service(tmp_path_factory):
     """A rehearsal with forty users and their tickets."""
     folder = tmp_path_factory.mktemp("service") / "all"
     terms = Terms(rehearsal=True, min_users=2)
-    one = found(folder, terms, trust=discreet.Shuffle(4, 1e-4), seed=3, **study_arguments())
+    one = setup_service(folder, terms, trust=discreet.Shuffle(4, 1e-4), seed=3, **study_arguments())
     make_tickets(folder, 40)
     return one
 
 
-def test_a_whole_study_through_all_roles(founded):
-    shuffler = make_shuffler(ShufflerConfig.read(founded.config("shuffler")), rehearsal=True)
+def test_a_whole_study_through_all_roles(service):
+    shuffler = make_shuffler(ShufflerConfig.read(service.config("shuffler")), rehearsal=True)
     ended = threading.Event()
     with serving(shuffler) as url:
-        text = founded.config("analyser").read_text().replace("http://127.0.0.1:8700", url)
-        founded.config("analyser").write_text(text)
-        analyser = make_analyser(AnalyserConfig.read(founded.config("analyser")), rehearsal=True)
+        text = service.config("analyser").read_text().replace("http://127.0.0.1:8700", url)
+        service.config("analyser").write_text(text)
+        analyser = make_analyser(AnalyserConfig.read(service.config("analyser")), rehearsal=True)
 
         def work():
             try:
@@ -44,8 +44,8 @@ def test_a_whole_study_through_all_roles(founded):
         thread = threading.Thread(target=work)
         thread.start()
         client = Client(url)
-        of = fetch_charter(client, founded.charter.id, rehearsal=True)
-        passes = iter(ticket.read(founded.folder / "enroller" / "tickets.txt"))
+        of = fetch_charter(client, service.charter.id, rehearsal=True)
+        passes = iter(ticket.read(service.folder / "enroller" / "tickets.txt"))
         while not ended.wait(0.01):
             send_users(of, client, passes)
         thread.join()
@@ -53,9 +53,9 @@ def test_a_whole_study_through_all_roles(founded):
         client.close()
         analyser.close()
     assert totals["tickets_spent"] == 40 and totals["batches_done"] == analyser.study.batches > 1
-    study = discreet.resume(founded.folder / "analyser" / "study.db")
+    study = discreet.resume(service.folder / "analyser" / "study.db")
     assert study.finished and study.users == 40
-    signed = verification.read_manifests(founded.folder / "analyser" / "manifests")
-    known = verification.check_chain(founded.charter, signed)
+    signed = verification.read_manifests(service.folder / "analyser" / "manifests")
+    known = verification.check_chain(service.charter, signed)
     assert verification.check_ledger(study, known) == study.batches
-    assert not list((founded.folder / "analyser" / "keys").iterdir())
+    assert not list((service.folder / "analyser" / "keys").iterdir())

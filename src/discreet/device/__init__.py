@@ -4,27 +4,26 @@
 its JavaScript twin is in ``web/device.js`` and makes the same bytes from the same randomness.
 """
 
-from collections.abc import Callable
-
-from discreet.device.base import Device, Report
-from discreet.device.description import bad
+from discreet.device.base import ENVELOPE, Device, Report
+from discreet.device.description import DeviceError, bad
 from discreet.device.draws import ByteDraws, Draws
-from discreet.device.errors import DeviceError
-from discreet.device.histogram import HistogramDevice, cell_from_bytes, cell_to_bytes
-from discreet.device.layout import MessageClass
-from discreet.device.local import FlipDevice, OneStepDevice
-from discreet.device.split import SplitDevice
-from discreet.device.wire import ENVELOPE
+from discreet.device.histogram import (
+    HistogramDevice,
+    MessageGroup,
+    cell_from_bytes,
+    cell_to_bytes,
+)
+from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
 
 __all__ = [
     "ENVELOPE",
     "ByteDraws",
-    "ClassesDevice",
     "Device",
     "DeviceError",
     "Draws",
     "FlipDevice",
-    "MessageClass",
+    "HistogramDevice",
+    "MessageGroup",
     "OneStepDevice",
     "Report",
     "SplitDevice",
@@ -33,7 +32,7 @@ __all__ = [
     "load",
 ]
 
-_ENCODERS: dict[str, Callable[[object], Device]] = {
+_ENCODERS: dict[str, type[Device]] = {
     device.name: device for device in (HistogramDevice, OneStepDevice, FlipDevice, SplitDevice)
 }
 
@@ -41,7 +40,7 @@ _ENCODERS: dict[str, Callable[[object], Device]] = {
 def load(description: object) -> Device:
     """The encoder that a public description asks for.
 
-    >>> batch = {"version": 1, "encoder": "classes", "states": 1, "actions": 1, "horizon": 1,
+    >>> batch = {"version": 1, "encoder": "histogram", "states": 1, "actions": 1, "horizon": 1,
     ...          "policy": [[0]], "statistics": ["rewards"], "last_transitions": False,
     ...          "users": 100, "lambda": [50, 1]}
     >>> report = load(batch).encode({"states": [0, 0], "actions": [0], "rewards": [0.5]})

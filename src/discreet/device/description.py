@@ -1,7 +1,7 @@
-"""The public description that a device is given: a plain dictionary, the same in both languages.
+"""What a device is given, in both languages alike: a public description, and one user's episode.
 
-Keys of every description: ``version`` (1), ``encoder``, ``states``, ``actions``, ``horizon`` and
-what the batch's public policy can play, either as
+A description is a plain dictionary. Keys of every one: ``version`` (1), ``encoder``, ``states``,
+``actions``, ``horizon`` and what the batch's public policy can play, either as
 
 - ``policy``: H lists of S actions, with ``start`` (the states a user can start in) where known, or
 - ``support``: ascending numbers (h·S + s)·A + a.
@@ -13,26 +13,54 @@ numbers in a description.
 
 import hashlib
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from discreet.device.errors import DeviceError
-
 VERSION = 1
 STATISTICS = ("transitions", "rewards", "visits")
-"""In the order of their classes."""
+"""In the order of their groups."""
 LARGEST = (1 << 53) - 1
 """The largest integer that JavaScript's numbers hold exactly."""
 LONGEST = 1 << 16
 """Steps."""
+DROPPED_OUT = -1
+"""The row of a step at which the user had left the policy."""
+CODES = (
+    "unknownVersion",  # of a description or of bytes
+    "unknownEncoder",
+    "badDescription",
+    "badEpisode",
+    "badReport",  # messages that no encoder made
+    "notBytes",
+    "wrongLength",
+    "otherBatch",  # bytes made for another description: another K, policy or mechanism
+    "cellOutOfRange",
+    "badPadding",
+    "badRandomness",  # the source of bytes gave another number of them
+    "tooLarge",  # a report of more than 16 MB
+)
+"""Reasons for a refusal, the same in Python and in JavaScript."""
 _DIGITS = 400
 _COMMON = {"version", "encoder", "states", "actions", "horizon", "policy", "support", "start"}
 
 Plain: TypeAlias = bool | int | str | Sequence["Plain"]
 """What a description may say."""
 Description: TypeAlias = Mapping[str, Plain]
+
+
+class DeviceError(ValueError):
+    """Something was refused; nothing was encoded, sent or counted.
+
+    Attributes:
+        code: the reason, one of `CODES`.
+    """
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(f"{code}: {sentence}")
+        self.code = code
 
 
 def bad(sentence: str) -> DeviceError:
@@ -78,7 +106,7 @@ class Problem:
         states: S.
         actions: A.
         horizon: H.
-        pairs: for every step the played s·A + a, ascending.
+        pairs: for every step the support s·A + a, ascending.
     """
 
     states: int
@@ -88,7 +116,7 @@ class Problem:
 
     @property
     def rows(self) -> list[int]:
-        """Played pairs per step."""
+        """Pairs of the support, per step."""
         return [len(step) for step in self.pairs]
 
 
@@ -106,13 +134,13 @@ def check(data: object, encoder: str, more: set[str]) -> Description:
 
 
 def problem(data: Description) -> Problem:
-    """Sizes and played pairs of a description."""
+    """Sizes and support of a description."""
     states = integer(data.get("states"), "states")
     actions = integer(data.get("actions"), "actions")
     horizon = integer(data.get("horizon"), "horizon", 1, LONGEST)
     integer(states * actions * horizon, "states·actions·horizon")
     if ("policy" in data) == ("support" in data):
-        raise bad("Expected either policy or played.")
+        raise bad("Expected either policy or support.")
     if "policy" in data:
         pairs = _pairs_of_policy(data, states, actions, horizon)
     else:
@@ -131,7 +159,7 @@ def _ascending(value: object, name: str, size: int) -> list[int]:
 
 def _pairs_of_rows(data: Description, width: int, horizon: int) -> tuple[tuple[int, ...], ...]:
     if "start" in data:
-        raise bad("Expected start with a policy only; played says it already.")
+        raise bad("Expected start with a policy only; support says it already.")
     steps: list[list[int]] = [[] for _ in range(horizon)]
     for number in _ascending(data["support"], "support", horizon * width):
         steps[number // width].append(number % width)
@@ -141,23 +169,19 @@ def _pairs_of_rows(data: Description, width: int, horizon: int) -> tuple[tuple[i
 def _pairs_of_policy(
     data: Description, states: int, actions: int, horizon: int
 ) -> tuple[tuple[int, ...], ...]:
-    policy = _lists(data["policy"], horizon, states)
+    policy = data["policy"]
+    if (
+        not isinstance(policy, list | tuple)
+        or len(policy) != horizon
+        or any(not isinstance(row, list | tuple) or len(row) != states for row in policy)
+    ):
+        raise bad("Expected policy as H lists of S actions.")
     start = _ascending(data.get("start", list(range(states))), "start", states)
     steps = []
     for h, row in enumerate(policy):
         chosen = [integer(action, "an action of the policy", 0, actions - 1) for action in row]
         steps.append(tuple(s * actions + chosen[s] for s in (range(states) if h else start)))
     return tuple(steps)
-
-
-def _lists(value: object, horizon: int, states: int) -> Sequence[Sequence[object]]:
-    if (
-        not isinstance(value, list | tuple)
-        or len(value) != horizon
-        or any(not isinstance(row, list | tuple) or len(row) != states for row in value)
-    ):
-        raise bad("Expected policy as H lists of S actions.")
-    return value
 
 
 def read_statistics(value: object) -> list[str]:
@@ -167,6 +191,12 @@ def read_statistics(value: object) -> list[str]:
     if len(set(value)) != len(value):
         raise bad("Expected every statistic once.")
     return list(value)
+
+
+def read_truth(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise bad(f"Expected {name} to be true or false.")
+    return value
 
 
 def plain_copy(data: Description) -> dict[str, Plain]:
@@ -182,3 +212,62 @@ def digest(data: Description) -> bytes:
     """SHA-256 of the description as JSON in ASCII, keys sorted, no spaces: names a batch."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).digest()
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What a user did: H + 1 states, H actions, H rewards from 0 to 1. Never leaves the device."""
+
+    states: list[int]
+    actions: list[int]
+    rewards: list[float]
+
+    def rows(self, problem: Problem) -> list[int]:
+        """For every step its row in the support, `DROPPED_OUT` from the first step outside on.
+
+        >>> still = Problem(states=1, actions=2, horizon=3, pairs=((0,), (0,), (0, 1)))
+        >>> Episode([0] * 4, [0, 1, 1], [0.0] * 3).rows(still)
+        [0, -1, -1]
+        """
+        rows, inside = [], True
+        for h, pairs in enumerate(problem.pairs):
+            pair = self.states[h] * problem.actions + self.actions[h]
+            row = bisect_left(pairs, pair)
+            inside = inside and row < len(pairs) and pairs[row] == pair
+            rows.append(row if inside else DROPPED_OUT)
+        return rows
+
+
+def read_episode(data: object, problem: Problem) -> Episode:
+    """The episode, if it fits the problem. One that leaves the policy does."""
+    if not isinstance(data, Mapping) or set(data) != {"states", "actions", "rewards"}:
+        raise DeviceError("badEpisode", "Expected a dictionary of states, actions and rewards.")
+    return Episode(
+        _integers(data["states"], "states", problem.horizon + 1, problem.states),
+        _integers(data["actions"], "actions", problem.horizon, problem.actions),
+        _rewards(data["rewards"], problem.horizon),
+    )
+
+
+def _list(value: object, name: str, length: int) -> list[object]:
+    if not isinstance(value, list | tuple) or len(value) != length:
+        raise DeviceError("badEpisode", f"Expected {length} {name}.")
+    return list(value)
+
+
+def _integers(value: object, name: str, length: int, size: int) -> list[int]:
+    numbers = []
+    for number in _list(value, name, length):
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < size:
+            raise DeviceError("badEpisode", f"Expected {name} from 0 to {size - 1}.")
+        numbers.append(number)
+    return numbers
+
+
+def _rewards(value: object, length: int) -> list[float]:
+    numbers = []
+    for number in _list(value, "rewards", length):
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1:
+            raise DeviceError("badEpisode", "Expected rewards in [0, 1].")
+        numbers.append(float(number))
+    return numbers

@@ -10,7 +10,7 @@ numbers and on earlier random bytes, never on an episode:
   multiple of ``bound``.
 - *noise(cells, weight, count)*: a block of ``count`` words (the coins), then ``below(cells,
   count)``. Noise cell i is the i-th of these if its coin is below ``weight`` (probability
-  weight/2^32) and ``cells``, which means blank, otherwise.
+  weight/2^32) and ``cells``, which means dummy, otherwise.
 - *rewards*: a block of 7 bytes for each step, whatever its reward. The leading 53 of the 56 bits
   are an integer u; the bit is one if u < reward·2^53. That product is exact (a power of two moves
   only the exponent) and so is the comparison, in Python as in JavaScript. The bit is one with
@@ -28,7 +28,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from discreet.device.errors import DeviceError
+from discreet.device.description import DeviceError
 
 ByteSource = Callable[[int], bytes]
 """``source(n)`` gives n random bytes."""
@@ -43,7 +43,7 @@ class Draws(Protocol):
         """Uniform integers from 0 to ``bound - 1``."""
 
     def noise(self, cells: int, weight: int, count: int) -> list[int]:
-        """Cells, uniform with probability ``weight``/2^32, and ``cells`` (blank) otherwise."""
+        """Cells, uniform with probability ``weight``/2^32, and ``cells`` (dummy) otherwise."""
 
     def rewards(self, rewards: Sequence[float]) -> list[int]:
         """Every reward rounded to a bit."""
@@ -73,7 +73,6 @@ class ByteDraws:
         return struct.unpack(f">{count}I", self._block(4 * count))
 
     def below(self, bound: int, count: int) -> list[int]:
-        """Uniform integers by rejection."""
         limit = WORD - WORD % bound
         kept: list[int] = []
         while len(kept) < count:
@@ -81,19 +80,16 @@ class ByteDraws:
         return kept
 
     def noise(self, cells: int, weight: int, count: int) -> list[int]:
-        """Coins first, then as many uniform cells, whether the coins need them or not."""
         coins = self._words(count)
         places = self.below(cells, count)
         return [p if c < weight else cells for c, p in zip(coins, places, strict=True)]
 
     def rewards(self, rewards: Sequence[float]) -> list[int]:
-        """A 53-bit integer against each reward."""
         block = self._block(7 * len(rewards))
         coins = [int.from_bytes(block[i : i + 7]) >> 3 for i in range(0, len(block), 7)]
         return [int(u < reward * 2.0**53) for u, reward in zip(coins, rewards, strict=True)]
 
     def bits(self, numerator: int, denominator: int, count: int) -> list[int]:
-        """All bits at once, digit by digit."""
         bits = [0] * count
         undecided: Sequence[int] = range(count)
         while undecided and numerator:

@@ -23,7 +23,7 @@ One folder per role, and none of them imports another; what they say to each oth
 
 Beside them: `client` (analyser and devices speak to the shuffler through it), `configs` (the files
 of the roles), `running` (what every process does), `clock` (where time comes from: nowhere else),
-`hooks`; `founding` writes all files, `verification` checks what is public, `demo/` plays all roles
+`hooks`; `setup` writes all files, `verification` checks what is public, `demo/` plays all roles
 on one machine.
 
 Wherever something is committed a role calls ``at("name.before")`` and ``at("name.after")``, a

@@ -60,7 +60,7 @@ class Client:
         self._ask("PUT", f"/v1/batches/{number}", signed)
 
     def messages(self, number: int, place: int, take: Callable[[bytes], object]) -> None:
-        """All envelopes of a class, in whatever pieces they come."""
+        """All envelopes of a group, in whatever pieces they come."""
         with self._answer("GET", f"/v1/batches/{number}/messages/{place}") as answer:
             for part in answer.iter_bytes(_PIECE):
                 take(part)

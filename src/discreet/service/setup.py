@@ -1,4 +1,4 @@
-"""Found a service: the study, its charter with certificate, and a folder with a file per role.
+"""Set up a service: the study, its charter with certificate, and a folder with a file per role.
 
 ``charter.json`` is public; each of ``shuffler/``, ``analyser/``, ``enroller/`` and ``device/``
 belongs to one organisation, and whoever holds two of them holds what their separation protects.
@@ -46,7 +46,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Founded:
+class Service:
     """A new service.
 
     Attributes:
@@ -62,7 +62,7 @@ class Founded:
         return self.folder / role / f"{role}.toml"
 
 
-def found(
+def setup_service(
     folder: Path,
     terms: Terms,
     *,
@@ -71,7 +71,7 @@ def found(
     store: str = "shuffler.db",
     seed: int | None = None,
     **study: Any,
-) -> Founded:
+) -> Service:
     """Begin a study and write the files of all roles; what is refused leaves no folder behind.
 
     Args:
@@ -91,13 +91,13 @@ def found(
     if study.get("learner") == "flow-ucb":
         study.setdefault("mixing", False)  # a manifest has one action per state and step
     try:
-        return _founded(folder, terms, trust, (url, store), seed=seed, **study)
+        return _made(folder, terms, trust, (url, store), seed=seed, **study)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _founded(
+def _made(
     folder: Path,
     terms: Terms,
     trust: Shuffle,
@@ -105,7 +105,7 @@ def _founded(
     *,
     seed: int | None,
     **study: Any,
-) -> Founded:
+) -> Service:
     """All files, in a new folder."""
     for name in ("", "analyser", "shuffler", "enroller", "device"):
         (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
@@ -122,7 +122,7 @@ def _founded(
     charter.verify()
     write_atomically(folder / "charter.json", charter.data)
     _write_configs(folder, charter, *addresses)
-    return Founded(folder, charter)
+    return Service(folder, charter)
 
 
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
@@ -130,8 +130,8 @@ def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -
     plan = study.plan
     if not isinstance(plan, HistogramBatch):
         raise UnsupportedError(
-            "A service needs shuffle by classes in batches: Shuffle(..., mechanism='classes') and "
-            "a learner such as 'flow-ucb'."
+            "A service needs Shuffle(..., mechanism='histogram') and a learner in batches, such as "
+            "'flow-ucb'."
         )
     names, problem = study.names, study.problem
     least = terms.min_users or max(2, study.batch_size // 4)
@@ -175,7 +175,7 @@ def make_tickets(folder: Path, count: int) -> tuple[Path, Path]:
     """More tickets for the enroller to hand out, and their digests for the shuffler.
 
     Args:
-        folder: what `found` made, or what the enroller was given of it.
+        folder: what `setup_service` made, or what the enroller was given of it.
         count: how many more.
 
     Returns:

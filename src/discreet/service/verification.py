@@ -30,7 +30,7 @@ def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:
     for data in signed:
         announced = manifests.read(data, charter)
         manifests.check_follows(announced.manifest, before)
-        noise.check(charter, announced.manifest.users, announced.device.classes)
+        noise.check(charter, announced.manifest.users, announced.device.groups)
         before = announced.manifest
         found.append(announced)
     return found

@@ -1,4 +1,4 @@
-"""A service that was just founded, on the command line."""
+"""A service that was just service, on the command line."""
 
 import importlib.util
 

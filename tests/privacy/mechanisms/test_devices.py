@@ -217,9 +217,9 @@ def test_traffic_is_true_to_the_byte():
 @pytest.mark.core
 def test_messages_of_classes_come_with_the_number_of_their_class():
     rows = LIBRARY["histogram"].encode(*USERS["first action"], ROUGH)
-    sizes = [one.messages for one in LIBRARY["histogram"].device.histogram]
+    sizes = [one.messages for one in LIBRARY["histogram"].device.groups]
     assert np.bincount(rows[:, 0]).tolist() == sizes
-    cells = [one.cells for one in LIBRARY["histogram"].device.histogram]
+    cells = [one.cells for one in LIBRARY["histogram"].device.groups]
     assert (rows[:, 1] <= np.array(cells)[rows[:, 0]]).all() and (rows[:, 1] >= 0).all()
 
 

@@ -90,9 +90,9 @@ def test_device_and_analyser_have_the_same_classes(statistics, last):
     plan = plan_of(statistics=statistics, last=last)
     support = deterministic(SHAPE)
     support[0, 1:] = False
-    assert plan.encoder(90, support=support).device.histogram == plan.classes(90, support)
+    assert plan.encoder(90, support=support).device.groups == plan.classes(90, support)
     few = plan_of(trust=Shuffle(6, 1e-2, honest=0.5), statistics=statistics, last=last)
-    assert few.encoder(90, support=support).device.histogram == few.classes(90, support)
+    assert few.encoder(90, support=support).device.groups == few.classes(90, support)
 
 
 def test_classes_count_what_a_user_can_move():
@@ -147,7 +147,7 @@ def test_who_leaves_the_policy_is_none_from_then_on():
     messages = sent(plan, episodes, still, support)
     classes = plan.classes(3, support)
     cells = {
-        (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.none]
+        (one.statistic, one.step): np.bincount(messages[messages[:, 0] == i, 1])[one.dropped_out]
         for i, one in enumerate(classes)
     }
     assert cells == {

@@ -63,7 +63,7 @@ def usual(regret, finals):
 def test_the_page_has_a_link_for_every_spare_ticket(ended):
     show = ended[0]
     (link,) = show.links()
-    assert link.startswith(f"{show.url}/#study={show.founded.charter.id.hex()}&ticket=")
+    assert link.startswith(f"{show.url}/#study={show.service.charter.id.hex()}&ticket=")
 
 
 @pytest.mark.parametrize(
@@ -78,22 +78,22 @@ def test_the_page_has_a_link_for_every_spare_ticket(ended):
 def test_what_does_not_fit_is_found(ended, change, name):
     show, _, _, totals = ended
     mdp, outcome = ARRANGEMENT.home.mdp, Journey(silent=3)
-    assert getattr(examine(show.founded, mdp, totals, outcome), name)
-    assert not getattr(examine(show.founded, mdp, totals | change, outcome), name)
+    assert getattr(examine(show.service, mdp, totals, outcome), name)
+    assert not getattr(examine(show.service, mdp, totals | change, outcome), name)
 
 
 def test_a_key_that_was_left_is_found(ended):
     show, _, _, totals = ended
-    left = show.founded.folder / "analyser" / "keys" / "000000.key"
+    left = show.service.folder / "analyser" / "keys" / "000000.key"
     left.write_text("00")
     try:
-        assert not examine(show.founded, ARRANGEMENT.home.mdp, totals, Journey(silent=3)).forgotten
+        assert not examine(show.service, ARRANGEMENT.home.mdp, totals, Journey(silent=3)).forgotten
     finally:
         left.unlink()
 
 
 def test_a_role_that_cannot_start_is_named(tmp_path):
     show = Demo(tmp_path / "all", replace(ARRANGEMENT, spare=0))
-    show.founded.config("shuffler").write_text("port = 'none'\n")
+    show.service.config("shuffler").write_text("port = 'none'\n")
     with pytest.raises(DiscreetError, match="The shuffler ended with code"):
         show.run()

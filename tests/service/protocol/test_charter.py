@@ -87,8 +87,8 @@ def test_more_users_share_the_noise_and_dishonest_ones_raise_it():
 def test_devices_of_both_languages_take_the_description():
     policy = [[0, 1], [1, 0]]
     description = OF.description(policy, 100)
-    assert load(description).classes == OF.device(policy, 100).classes
-    assert layout_of(OF.device(policy, 100).classes)[0][0] == 3
+    assert load(description).groups == OF.device(policy, 100).groups
+    assert layout_of(OF.device(policy, 100).groups)[0][0] == 3
 
 
 def test_the_certificate_proves_the_charter():

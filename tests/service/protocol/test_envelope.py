@@ -94,13 +94,13 @@ def test_our_envelopes_are_those_of_the_rfc_in_both_directions():
 
 
 @pytest.mark.parametrize("at", [0, 31, 32, 51])
-def test_a_changed_bit_is_a_blank(at):
+def test_a_changed_bit_is_a_dummy(at):
     data = bytearray(envelope.seal(1, batch_key(0).public_key(), bytes(32), 0))
     data[at] ^= 0x80
     assert open_cells(bytes(data), batch_key(0), bytes(32), 0, 9).tolist() == [9]
 
 
-def test_cells_out_of_range_zero_keys_and_rubbish_are_blanks():
+def test_cells_out_of_range_zero_keys_and_rubbish_are_dummies():
     good = envelope.seal(4, batch_key(0).public_key(), bytes(32), 0)
     far = envelope.seal(2**32 - 1, batch_key(0).public_key(), bytes(32), 0)
     found = open_cells(good + far + bytes(52) + b"x" * 52, batch_key(0), bytes(32), 0, 9)

@@ -38,8 +38,8 @@ def test_cells_open_in_the_order_of_their_classes():
     at = 0
     for place, one in enumerate(cells):
         part = body[at : at + 52 * len(one)]
-        blank = ONE.device.histogram[place].cells
-        assert open_cells(part, batch_key(0), ONE.hash, place, blank).tolist() == list(one)
+        dummy = ONE.device.groups[place].cells
+        assert open_cells(part, batch_key(0), ONE.hash, place, dummy).tolist() == list(one)
         at += len(part)
     assert at == len(body)
 

@@ -50,7 +50,7 @@ def command(
     folder = output or Path(tempfile.mkdtemp(prefix="discreet-demo-")) / "service"
     began = time.monotonic()
     progress = Line(quiet=json)
-    progress("founding: the study, its certificate, keys, tickets")
+    progress("setting up: the study, its certificate, keys, tickets")
     show = Demo(folder, arrangement, leave=1 if play else 0, port=port)
     if play:
         _invite(show)
@@ -85,7 +85,7 @@ class Line:
 
 def _invite(show: "Demo") -> None:
     links = show.links()
-    path = show.founded.folder / "enroller" / "links.txt"
+    path = show.service.folder / "enroller" / "links.txt"
     path.write_text("\n".join(links) + "\n", "utf-8")
     warn(f"Take part at {links[0]}")
     warn(f"One place of every batch waits for you; {len(links)} such links are in {path}.")

@@ -55,7 +55,7 @@ def command(
     need_extra(PACKAGES, "service")
     from discreet.privacy.trust import Shuffle
     from discreet.service.configs import check_url
-    from discreet.service.setup import Terms, found
+    from discreet.service.setup import Terms, setup_service
 
     terms = Terms(
         purpose=promised.purpose,
@@ -67,7 +67,7 @@ def command(
     warn_of_promise(promised.epsilon, promised.delta)
     if not json and not folder.exists():
         warn("Calibrating the noise and proving the promise; some seconds ...")
-    founded = found(
+    service = setup_service(
         folder,
         terms,
         trust=Shuffle(promised.epsilon, promised.delta, honest=promised.honest),
@@ -81,9 +81,9 @@ def command(
         episodes=studied.episodes,
     )
     if json:
-        echo_json(said(founded.charter) | {"folder": str(folder)})
+        echo_json(said(service.charter) | {"folder": str(folder)})
         return
-    show_charter(founded.charter)
+    show_charter(service.charter)
     say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
 
 

@@ -19,7 +19,7 @@ export const LARGEST_BODY = 2 ** 24;
 
 const WORD = 2 ** 32;
 const BIG_WORD = 1n << 32n;
-const LEFT = -1;
+const DROPPED_OUT = -1;
 const MAGIC = [0x64, 0x73, 0x63, 0x72]; // "dscr"
 const COMMON = ["version", "encoder", "states", "actions", "horizon", "policy", "support", "start"];
 
@@ -78,7 +78,7 @@ export class ByteDraws {
     return kept;
   }
 
-  /** Cells, uniform with probability weight/2^32, and `cells` (blank) otherwise. */
+  /** Cells, uniform with probability weight/2^32, and `cells` (dummy) otherwise. */
   noise(cells, weight, count) {
     const coins = this.words(count);
     const places = this.below(cells, count);
@@ -227,7 +227,7 @@ function canonical(value) {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(",")}}`;
 }
 
-// ---------------------------------------------------------------- episodes (device/episode.py)
+// ---------------------------------------------------------------- episodes (device/description.py)
 
 function readEpisode(data, problem) {
   const keys = isPlainObject(data) ? Object.keys(data).sort().join() : "";
@@ -255,17 +255,17 @@ function readEpisode(data, problem) {
   };
 }
 
-/** For every step which support pair it is, LEFT from the first step outside the policy on. */
+/** For every step its place in the support, DROPPED_OUT from the first step outside the policy on. */
 function rowsOf(episode, problem) {
   let inside = true;
   return problem.pairs.map((pairs, h) => {
     const row = pairs.indexOf(episode.states[h] * problem.actions + episode.actions[h]);
     inside = inside && row >= 0;
-    return inside ? row : LEFT;
+    return inside ? row : DROPPED_OUT;
   });
 }
 
-// ------------------------------------------------------------------- bytes (device/wire.py)
+// ------------------------------------------------------------------- bytes (device/base.py)
 
 function packWords(numbers) {
   const bytes = new Uint8Array(4 * numbers.length);
@@ -374,9 +374,9 @@ class Device {
   }
 }
 
-// ----------------------------------------------------------- classes (device/classes.py, layout.py)
+// ------------------------------------------------------ histograms (device/histogram.py)
 
-/** All classes of a batch in the order in which they are sent; `mean` is lambda as two BigInts. */
+/** All groups of a batch in the order in which they are sent; `mean` is lambda as two BigInts. */
 export function layout(rows, states, statistics, { lastTransitions, users, mean }) {
   const width = { transitions: states, rewards: 2, visits: 1 };
   const found = [];
@@ -410,21 +410,21 @@ export class HistogramDevice extends Device {
     if (typeof data.last_transitions !== "boolean") {
       throw bad("Expected last_transitions to be true or false.");
     }
-    this.classes = layout(this.problem.rows, this.problem.states, statistics, {
+    this.groups = layout(this.problem.rows, this.problem.states, statistics, {
       lastTransitions: data.last_transitions,
       users: integer(data.users, "users"),
       mean: fraction(data.lambda, "lambda"),
     });
-    if (this.classes.length === 0) {
-      throw bad("Expected a statistic that has a class; transitions need two steps.");
+    if (this.groups.length === 0) {
+      throw bad("Expected a statistic that has a group; transitions need two steps.");
     }
-    if (this.classes.some((one) => one.cells >= WORD)) {
-      throw bad("Expected fewer than 2^32 cells in a class.");
+    if (this.groups.some((group) => group.cells >= WORD)) {
+      throw bad("Expected fewer than 2^32 cells in a group.");
     }
   }
 
   get messages() {
-    return this.classes.reduce((sum, one) => sum + 1 + one.noise, 0);
+    return this.groups.reduce((sum, group) => sum + 1 + group.noise, 0);
   }
 
   get body() {
@@ -434,25 +434,25 @@ export class HistogramDevice extends Device {
   encodeEpisode(episode, draws) {
     const bits = draws.rewards(episode.rewards);
     const own = this.dataCells(episode, bits);
-    return this.classes.map((one, i) => {
-      const cells = [...draws.noise(one.cells, one.weight, one.noise), own[i]];
-      const place = draws.below(1 + one.noise, 1)[0];
-      [cells[place], cells[one.noise]] = [cells[one.noise], cells[place]];
+    return this.groups.map((group, i) => {
+      const cells = [...draws.noise(group.cells, group.weight, group.noise), own[i]];
+      const place = draws.below(1 + group.noise, 1)[0];
+      [cells[place], cells[group.noise]] = [cells[group.noise], cells[place]];
       return cells;
     });
   }
 
-  /** The user's own cell in every class: what must never be sent alone. */
+  /** The user's own cell in every group: what must never be sent alone. */
   dataCells(episode, bits) {
     const rows = rowsOf(episode, this.problem);
-    return this.classes.map(({ statistic, step, cells }) => {
+    return this.groups.map(({ statistic, step, cells }) => {
       const row = rows[step];
       const inside = {
         transitions: row * this.problem.states + episode.states[step + 1],
         rewards: 2 * row + bits[step],
         visits: row,
       };
-      return row === LEFT ? cells - 1 : inside[statistic];
+      return row === DROPPED_OUT ? cells - 1 : inside[statistic];
     });
   }
 
@@ -463,14 +463,14 @@ export class HistogramDevice extends Device {
   unpack(body) {
     const cells = unpackWords(body);
     let first = 0;
-    return this.classes.map((one) => cells.slice(first, (first += 1 + one.noise)));
+    return this.groups.map((group) => cells.slice(first, (first += 1 + group.noise)));
   }
 
   check(report) {
-    checkLists(report, this.classes.map((one) => 1 + one.noise));
-    this.classes.forEach((one, i) => {
-      if (report[i].some((cell) => cell < 0 || cell > one.cells)) {
-        throw new DeviceError("cellOutOfRange", `Expected cells from 0 to ${one.cells}.`);
+    checkLists(report, this.groups.map((group) => 1 + group.noise));
+    this.groups.forEach((group, i) => {
+      if (report[i].some((cell) => cell < 0 || cell > group.cells)) {
+        throw new DeviceError("cellOutOfRange", `Expected cells from 0 to ${group.cells}.`);
       }
     });
   }
@@ -484,15 +484,15 @@ export function cellToBytes(cell) {
   return packWords([cell]);
 }
 
-/** What an analyser finds in one envelope of a class. */
-export function cellFromBytes(data, one) {
+/** What an analyser finds in one envelope of a group. */
+export function cellFromBytes(data, group) {
   const payload = checkBytes(data);
   if (payload.length !== 4) {
     throw new DeviceError("wrongLength", `Expected a cell of 4 bytes, got ${payload.length}.`);
   }
   const cell = unpackWords(payload)[0];
-  if (cell > one.cells) {
-    throw new DeviceError("cellOutOfRange", `Expected a cell from 0 to ${one.cells}, got ${cell}.`);
+  if (cell > group.cells) {
+    throw new DeviceError("cellOutOfRange", `Expected a cell from 0 to ${group.cells}, got ${cell}.`);
   }
   return cell;
 }
@@ -533,7 +533,7 @@ export class OneStepDevice extends Device {
     const bits = draws.bits(...this.flip, this.categories(step));
     const kept = draws.bits(1n, 2n, 1)[0];
     const row = rowsOf(episode, this.problem)[step];
-    if (row !== LEFT) {
+    if (row !== DROPPED_OUT) {
       const move = row * this.problem.states + episode.states[step + 1];
       bits[2 * move + rewards[step]] = kept;
     }
@@ -591,7 +591,7 @@ export class FlipDevice extends Device {
     let first = 0;
     for (const name of this.statistics) {
       rows.forEach((row, h) => {
-        if (row !== LEFT && (name !== "rewards" || rewards[h])) {
+        if (row !== DROPPED_OUT && (name !== "rewards" || rewards[h])) {
           const next = name === "transitions" ? episode.states[h + 1] : 0;
           ones.push(first + row * this.width(name) + next);
         }
@@ -615,7 +615,7 @@ export class FlipDevice extends Device {
   }
 }
 
-// ------------------------------------------------------------- split reports (device/split.py)
+// ------------------------------------------------------------- split reports (device/local.py)
 
 /** How often a user reports each statistic, out of the sum of those that are asked for. */
 const WEIGHTS = { transitions: 2, rewards: 1 };
@@ -674,7 +674,7 @@ export class SplitDevice extends Device {
     const kept = draws.bits(1n, 2n, 1)[0];
     const { part, step } = this.place(slot);
     const row = rowsOf(episode, this.problem)[step];
-    if (row !== LEFT) {
+    if (row !== DROPPED_OUT) {
       const moved = part.statistic === "transitions";
       bits[row * part.width + (moved ? episode.states[step + 1] : rewards[step])] = kept;
     }

@@ -12,7 +12,7 @@ from discreet import _validate
 from discreet._jit import inlined, kernel
 from discreet._types import FloatArray
 from discreet.device.draws import WORD
-from discreet.device.layout import MessageClass
+from discreet.device.histogram import MessageGroup
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.accounting.closed_forms import (
     NOT_SHUFFLED,
@@ -175,7 +175,7 @@ class Trials:
 
 
 @functools.lru_cache(maxsize=256)
-def batch_trials(classes: tuple[MessageClass, ...], reliable: int) -> tuple[Trials, ...]:
+def batch_trials(classes: tuple[MessageGroup, ...], reliable: int) -> tuple[Trials, ...]:
     """The noise that ``reliable`` users add, class by class, equal classes together."""
     times: dict[tuple[int, Fraction], int] = {}
     for one in classes:

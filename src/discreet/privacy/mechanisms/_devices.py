@@ -16,14 +16,11 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
-from discreet.device.base import Device, Report
-from discreet.device.description import VERSION, plain_fraction
+from discreet.device.base import ENVELOPE, HEADER, Device, Report
+from discreet.device.description import VERSION, DeviceError, plain_fraction
 from discreet.device.draws import WORD
-from discreet.device.errors import DeviceError
 from discreet.device.histogram import HistogramDevice
-from discreet.device.local import FlipDevice, OneStepDevice
-from discreet.device.split import SplitDevice
-from discreet.device.wire import ENVELOPE, HEADER
+from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.plans import Traffic
@@ -208,7 +205,7 @@ class LocalEncoder(DeviceEncoder[L]):
 
     @property
     def traffic(self) -> Traffic:
-        """One report, with its header (`discreet.device.wire`)."""
+        """One report, with its header (`discreet.device.base`)."""
         return Traffic(1, self.length)
 
 
@@ -253,7 +250,7 @@ class FlipEncoder(LocalEncoder[FlipDevice]):
 class SplitEncoder(LocalEncoder[SplitDevice]):
     """A report is ``(slot, bits of all cells)``, ``int64[1, 1 + S·A·max(S, 2)]``.
 
-    Slots are a device's (`discreet.device.split`); cells of unplayed actions and those that a slot
+    Slots are a device's (`discreet.device.local`); cells of unplayed actions and those that a slot
     does not have are always zero, and are not sent.
     """
 

@@ -5,7 +5,7 @@ public policy can touch there, and ``none``, which stands for a user who has lef
 this step or before. For every class each of n users sends one data cell and K noise cells; a noise
 cell is uniform over the D cells with probability q and ``blank`` otherwise. With lambda, the wanted
 mean of all noise on one cell, K = ceil(D·lambda/n) and q = Q/2^32 for the least integer Q that
-reaches it (`discreet.device.layout`). A message is the number of a cell inside its class. The
+reaches it (`discreet.device.histogram`). A message is the number of a cell inside its class. The
 shuffler permutes all messages of a class together, over all users. Cells of rewards are (s, a, 1)
 and (s, a, 0): half their difference is the sum of r - 1/2, with noise of variance lambda/2, and
 their sum is another look at the visits, of variance 2·lambda. The two are uncorrelated.
@@ -60,9 +60,9 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.device.base import ENVELOPE
 from discreet.device.draws import WORD
-from discreet.device.layout import MessageClass, layout
-from discreet.device.wire import ENVELOPE
+from discreet.device.histogram import MessageGroup, layout
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
@@ -173,7 +173,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
         _validate.at_most(_LARGEST_BATCH, "use smaller batches", users=users)
         return mean_of_all(self.mean, self.honest, users)
 
-    def classes(self, users: int, support: BoolArray | None = None) -> tuple[MessageClass, ...]:
+    def classes(self, users: int, support: BoolArray | None = None) -> tuple[MessageGroup, ...]:
         """All classes of a batch, in the order in which devices send them."""
         mask, mean = check_support(support, self.shape), self.intensity(users)
         return _layout(
@@ -267,7 +267,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
 
     def _checked(
         self, users: int, support: BoolArray | None, *, real: bool = True
-    ) -> tuple[MessageClass, ...]:
+    ) -> tuple[MessageGroup, ...]:
         """The classes, if the proof covers them; a crowd and curves are for ``real`` people."""
         _validate.count(users=users)
         if real and users < 2:
@@ -292,7 +292,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
 
     def _published(
         self,
-        classes: Sequence[MessageClass],
+        classes: Sequence[MessageGroup],
         histograms: Sequence[IntArray],
         users: int,
         steps: "_Steps",
@@ -310,7 +310,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
             noise_variance=self._variances(classes, users),
         )
 
-    def _variances(self, classes: Sequence[MessageClass], users: int) -> dict[str, float]:
+    def _variances(self, classes: Sequence[MessageGroup], users: int) -> dict[str, float]:
         """Of the noise that these classes carry: T·p·(1 - p), and for both cells of a reward.
 
         Transitions of a single step may have no class: then what one would carry.
@@ -329,7 +329,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
 
     def _counters(
         self,
-        classes: Sequence[MessageClass],
+        classes: Sequence[MessageGroup],
         histograms: Sequence[IntArray],
         steps: "_Steps",
     ) -> dict[str, IntArray]:
@@ -338,7 +338,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
         if "rewards" in found:
             found.setdefault("visits", steps.zeros("visits"))
         for one, seen in zip(classes, histograms, strict=True):
-            rows, cells = steps.rows(one.step), seen[: one.none]
+            rows, cells = steps.rows(one.step), seen[: one.dropped_out]
             if one.statistic != "rewards":
                 found[one.statistic][rows] = cells.reshape(found[one.statistic][rows].shape)
                 continue
@@ -347,7 +347,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
                 found["visits"][rows] = cells[1::2] + cells[::2]
         return found
 
-    def _debias(self, classes: Sequence[MessageClass], users: int, steps: "_Steps") -> Debias:
+    def _debias(self, classes: Sequence[MessageGroup], users: int, steps: "_Steps") -> Debias:
         """The mean of the noise in every cell; it cancels in rewards, which come in halves."""
         moves, visits = (np.zeros(steps.ends[-1]) for _ in range(2))
         for one in classes:
@@ -383,7 +383,7 @@ class _Steps:
         shape = (self.ends[-1], states) if name == "transitions" else (self.ends[-1],)
         return np.zeros(shape, np.int64)
 
-    def histogram(self, one: MessageClass, counts: Counts) -> IntArray:
+    def histogram(self, one: MessageGroup, counts: Counts) -> IntArray:
         """The data cells of all users in one class; who is in no row is in ``none``."""
         rows = self.rows(one.step)
         cells = np.zeros(one.cells, np.int64)
@@ -403,29 +403,29 @@ def deterministic(shape: Shape) -> BoolArray:
     return support
 
 
-def _noise_mean(one: MessageClass, users: int) -> float:
+def _noise_mean(one: MessageGroup, users: int) -> float:
     """n·K·q/D."""
     return float(Fraction(users * one.noise * one.weight, WORD * one.cells))
 
 
 def _left(
-    classes: Sequence[MessageClass], histograms: Sequence[IntArray], users: int
+    classes: Sequence[MessageGroup], histograms: Sequence[IntArray], users: int
 ) -> dict[str, FloatArray]:
     """Users who had left the policy, by statistic and step."""
     left: dict[str, list[float]] = {}
     for one, seen in zip(classes, histograms, strict=True):
-        estimate = debias(seen[one.none :], 1.0, _noise_mean(one, users))
+        estimate = debias(seen[one.dropped_out :], 1.0, _noise_mean(one, users))
         left.setdefault(one.statistic, []).append(float(estimate[0]))
     return {name: np.array(values) for name, values in left.items()}
 
 
-def _check_messages(messages: IntArray, classes: Sequence[MessageClass], users: int) -> None:
+def _check_messages(messages: IntArray, classes: Sequence[MessageGroup], users: int) -> None:
     """Refuse messages that the devices of these users cannot have sent; nothing is counted."""
     for reason in _refused(messages, classes, users):
         raise InvalidInputError(f"{reason} Nothing was released.")
 
 
-def _refused(messages: IntArray, classes: Sequence[MessageClass], users: int) -> Iterator[str]:
+def _refused(messages: IntArray, classes: Sequence[MessageGroup], users: int) -> Iterator[str]:
     if messages.ndim != 2 or messages.shape[1] not in (2, 3) or messages.dtype.kind not in "iu":
         yield "badReport: Expected integers [(class, cell), ...], or [(class, cell, times), ...]."
         return

@@ -34,7 +34,7 @@ import numpy as np
 
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.device.split import WEIGHTS, Part, parts
+from discreet.device.local import WEIGHTS, Part, parts
 from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape

@@ -6,8 +6,8 @@ shuffler's answers.
 
 1. A manifest whose batch is counted: destroy its key, acknowledge it.
 2. No manifest for the pending batch: make a key, write and sign one.
-3. Announce it; fetch all classes. Not full: wait. Expired: the study issues the batch again.
-4. Check that every class has its size; copies of an envelope are blanks; open the others.
+3. Announce it; fetch all groups. Not full: wait. Expired: the study issues the batch again.
+4. Check that every group has its size; copies of an envelope are dummies; open the others.
 5. Tell the study: counts and ledger entry in one transaction, with the manifest's hash.
 
 The next manifest is made from the study after 5, so it is published if and only if 5 is committed.
@@ -96,8 +96,8 @@ class Analyser:
                 self._fetch(current.manifest.number, fetched)
             except Refusal as refusal:
                 return self._not_yet(current, refusal)
-            if copies := fetched.blank_copies():
-                log.warning("%d envelopes were copies of others and count as blanks", copies)
+            if copies := fetched.dummy_copies():
+                log.warning("%d envelopes were copies of others and count as dummies", copies)
             self._count(current, fetched)
         self._acknowledge(current.manifest.number)
         return "counted"
@@ -186,7 +186,7 @@ class Analyser:
         study, charter = self.study, self.charter
         policy = policy_of(study)
         device = charter.device(policy, study.batch_size)
-        noise.check(charter, study.batch_size, device.classes)
+        noise.check(charter, study.batch_size, device.groups)
         key = self._keys.make(number)
         manifest = Manifest(
             study=charter.id,
@@ -196,7 +196,7 @@ class Analyser:
             previous=previous,
             users=study.batch_size,
             policy=policy,
-            layout=layout_of(device.classes),
+            layout=layout_of(device.groups),
             key=key.public_key().public_bytes_raw(),
             deadline=int(self._clock.now()) + charter.patience - _skew(charter),
         )
@@ -227,8 +227,8 @@ class Analyser:
         return False
 
     def _fetch(self, number: int, fetched: Fetched) -> None:
-        """All classes, each of its size."""
-        for place in range(fetched.classes):
+        """All groups, each of its size."""
+        for place in range(fetched.groups):
             fetched.begin(place)
             self._client.messages(number, place, fetched.take)
             fetched.end()
@@ -245,13 +245,13 @@ class Analyser:
         return "expired"
 
     def _count(self, current: Announced, fetched: Fetched) -> None:
-        manifest, classes = current.manifest, current.device.classes
+        manifest, groups = current.manifest, current.device.groups
         key = self._keys.read(manifest.number)
         tasks = (
-            Task(part, key, current.hash, place, classes[place].cells)
+            Task(part, key, current.hash, place, groups[place].cells)
             for place, part in fetched.slices()
         )
-        tallies = [np.zeros(one.cells + 1, np.int64) for one in classes]
+        tallies = [np.zeros(one.cells + 1, np.int64) for one in groups]
         for place, found in self._opener(tasks):
             tallies[place] += found
         reports = [
@@ -302,7 +302,7 @@ def check_signing_key(charter: Charter, key: Ed25519PrivateKey) -> None:
 
 
 def check_study(charter: Charter, study: Study) -> None:
-    """Refuse a study that would count other classes than the charter's devices send."""
+    """Refuse a study that would count other groups than the charter's devices send."""
     if study.guarantee.simulated != charter.rehearsal:
         kinds = {True: "a rehearsal", False: "of real people"}
         raise DiscreetError(
@@ -316,12 +316,12 @@ def check_study(charter: Charter, study: Study) -> None:
     try:
         own = charter.device(policy_of(study), study.batch_size)
         same = own.problem.pairs == theirs.problem.pairs
-        same = same and own.classes == getattr(theirs, "histogram", None)
+        same = same and own.groups == getattr(theirs, "groups", None)
     except InvalidInputError:  # a policy of another shape
         same = False
     if not same:
         raise DiscreetError(
-            "The charter's devices and the study do not speak of the same classes: its shape, "
+            "The charter's devices and the study do not speak of the same groups: its shape, "
             "statistics, noise or start states are others. Use the charter and the study of one "
             "and the same `discreet service init`."
         )

@@ -98,14 +98,14 @@ _FEW = 20_000
 
 
 def open_cells(
-    envelopes: bytes, key: X25519PrivateKey, manifest: bytes, place: int, blank: int
+    envelopes: bytes, key: X25519PrivateKey, manifest: bytes, place: int, dummy: int
 ) -> IntArray:
-    """The cells of envelopes of one class; what no device of the batch has sealed is a blank.
+    """The cells of envelopes of one group; what no device of the batch has sealed is a dummy.
 
-    A blank counts nowhere: who sends rubbish moves no counter, and cannot stop the others.
+    A dummy counts nowhere: who sends rubbish moves no counter, and cannot stop the others.
     """
     bound, size = envelope.info(manifest, place), len(envelopes) // ENVELOPE
-    cells = np.full(size, blank, np.int64)
+    cells = np.full(size, dummy, np.int64)
     for i in range(size):
         try:
             text = envelope.SUITE.decrypt(
@@ -114,36 +114,36 @@ def open_cells(
             (cell,) = struct.unpack(">I", text)
         except (InvalidTag, ValueError, struct.error):
             continue
-        cells[i] = min(cell, blank)
+        cells[i] = min(cell, dummy)
     return cells
 
 
 Tally = tuple[int, IntArray]
-"""Of a class: how many envelopes hold each of its cells, and last those that are blank."""
+"""Of a group: how many envelopes hold each of its cells, and last those that are dummy."""
 
 
 class Task(NamedTuple):
-    """Some envelopes of one class.
+    """Some envelopes of one group.
 
     Attributes:
         envelopes: their bytes.
         key: the batch's private key.
         manifest: the manifest's hash.
-        place: of the class.
-        blank: what unreadable envelopes stand for.
+        place: of the group.
+        dummy: what unreadable envelopes stand for.
     """
 
     envelopes: bytes
     key: bytes
     manifest: bytes
     place: int
-    blank: int
+    dummy: int
 
     def open(self) -> Tally:
         """How many of them hold each cell."""
         key = X25519PrivateKey.from_private_bytes(self.key)
-        cells = open_cells(self.envelopes, key, self.manifest, self.place, self.blank)
-        return self.place, np.bincount(cells, minlength=self.blank + 1)
+        cells = open_cells(self.envelopes, key, self.manifest, self.place, self.dummy)
+        return self.place, np.bincount(cells, minlength=self.dummy + 1)
 
 
 Opener = Callable[[Iterable[Task]], Iterator[Tally]]
@@ -214,7 +214,7 @@ def _ahead(items: Iterator[T], count: int) -> Iterator[T]:
 #
 # A copy would count a user twice and so move counters by more than the guarantee covers. Of
 # envelopes
-# with one encapsulated key the first counts, every other one is a blank: the batch is as if their
+# with one encapsulated key the first counts, every other one is a dummy: the batch is as if their
 # senders had sent rubbish. It is not refused, or two participants with one envelope between them
 # could stop a study; a shuffler that copies learns no more than one that drops reports.
 
@@ -240,7 +240,7 @@ class Fetched:
 
     Args:
         folder: of the analyser; its disk takes 92 bytes per envelope.
-        sizes: envelopes of every class.
+        sizes: envelopes of every group.
     """
 
     def __init__(self, folder: Path, sizes: list[int]) -> None:
@@ -256,7 +256,7 @@ class Fetched:
         self._multipliers = np.array(drawn, np.uint64)
 
     @property
-    def classes(self) -> int:
+    def groups(self) -> int:
         """How many there are."""
         return len(self._sizes)
 
@@ -273,29 +273,29 @@ class Fetched:
             file.close()
 
     def begin(self, place: int) -> None:
-        """What is taken from now on belongs to this class."""
+        """What is taken from now on belongs to this group."""
         self._place, self._missing = place, self._sizes[place] * ENVELOPE
 
     def take(self, part: bytes) -> None:
-        """Some bytes of the class, in whatever pieces they come."""
+        """Some bytes of the group, in whatever pieces they come."""
         self._missing -= len(part)
         if self._missing < 0:
             self._refuse_length("more")
         self._sealed.write(part)
 
     def end(self) -> None:
-        """The class is complete, or the shuffler does not keep to the protocol."""
+        """The group is complete, or the shuffler does not keep to the protocol."""
         if self._missing:
             self._refuse_length(f"{self._sizes[self._place] * ENVELOPE - self._missing} bytes")
 
     def _refuse_length(self, found: str) -> None:
         raise AttackError(
-            f"Class {self._place} has {found}, expected {self._sizes[self._place] * ENVELOPE} "
+            f"Group {self._place} has {found}, expected {self._sizes[self._place] * ENVELOPE} "
             f"bytes: the shuffler does not keep to the protocol. Nothing was counted."
         )
 
-    def blank_copies(self) -> int:
-        """Find all copies and make blanks of them; how many there were."""
+    def dummy_copies(self) -> int:
+        """Find all copies and make dummies of them; how many there were."""
         self._copies, first = np.zeros(0, np.int64), 0
         for _, envelopes in self.slices():
             heads = _heads(envelopes)
@@ -312,16 +312,16 @@ class Fetched:
         return len(self._copies)
 
     def slices(self) -> Iterator[tuple[int, bytes]]:
-        """All envelopes, some at a time, each with its class; copies as bytes that do not open."""
+        """All envelopes, some at a time, each with its group; copies as bytes that do not open."""
         self._sealed.seek(0)
         first = 0
         for place, size in enumerate(self._sizes):
             for begin in range(0, size, SLICE):
                 part = self._sealed.read(min(SLICE, size - begin) * ENVELOPE)
-                yield place, self._blanked(part, first + begin)
+                yield place, self._marked(part, first + begin)
             first += size
 
-    def _blanked(self, part: bytes, first: int) -> bytes:
+    def _marked(self, part: bytes, first: int) -> bytes:
         low, high = np.searchsorted(self._copies, [first, first + len(part) // ENVELOPE])
         if low == high:
             return part

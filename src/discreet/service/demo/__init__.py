@@ -6,5 +6,5 @@
 - `users`: the process in which simulated users live.
 - `curves`: the regret of the real thing, and of simulated runs of the same learner.
 - `picture`: both in one drawing, and the page at the end.
-- `run`: all of it, from founding to what was found.
+- `run`: all of it, from setting up to what was found.
 """

@@ -35,7 +35,7 @@ from discreet.service.demo.users import World, diaries, get_world
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Manifest
 from discreet.service.protocol.problems import Refusal
-from discreet.service.setup import Founded, Terms, found, make_tickets
+from discreet.service.setup import Service, Terms, make_tickets, setup_service
 from discreet.study.study import Study
 
 LEARNER = "flow-ucb"
@@ -94,8 +94,8 @@ class Arrangement:
         return Shuffle(self.epsilon, self.delta, mechanism="histogram")
 
 
-def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Founded:
-    """Found the service: charter, keys, a file per role, tickets, and the world for the page.
+def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Service:
+    """Set up the service: charter, keys, a file per role, tickets, and the world for the page.
 
     Args:
         folder: must not exist yet.
@@ -104,7 +104,7 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Found
         port: where it listens.
     """
     world = arrangement.home
-    founded = found(
+    service = setup_service(
         folder,
         Terms(purpose=world.purpose, min_users=2, patience=arrangement.patience, rehearsal=True),
         trust=arrangement.trust,
@@ -120,11 +120,11 @@ def set_up(folder: Path, arrangement: Arrangement, url: str, port: int) -> Found
     make_tickets(folder, arrangement.users + arrangement.spare)
     text = json.dumps(world.description(), allow_nan=False)
     write_atomically(folder / "shuffler" / "world.json", text.encode())
-    file = founded.config("shuffler")
+    file = service.config("shuffler")
     text = re.sub(r"(?m)^port = .*$", f"port = {port}", file.read_text("utf-8"))
     text += "# The model of the study, so that people can play it at the page.\n"
     write_atomically(file, (text + 'world = "world.json"\n').encode())
-    return founded
+    return service
 
 
 def free_port() -> int:
@@ -340,7 +340,7 @@ def wait_until_there(client: Client, shuffler: Role) -> None:
     raise DiscreetError(f"The shuffler does not answer: {shuffler.words}")
 
 
-# A demonstration from founding to what was found.
+# A demonstration from setting up to what was found.
 #
 # Real processes on loopback; some may be killed while they work. What is checked at the end is
 # checked from files and from the shuffler's public totals: who took part is in the users' diaries,
@@ -443,7 +443,7 @@ class Demo:
         self.arrangement = arrangement
         port = port or free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.founded = set_up(folder, arrangement, through or self.url, port)
+        self.service = set_up(folder, arrangement, through or self.url, port)
         (folder / "logs").mkdir()
         self.shuffler, self.analyser = (self._role(name) for name in ("shuffler", "analyser"))
         parts = 1 if leave else PARTS  # two would both see the last free place
@@ -459,8 +459,8 @@ class Demo:
 
     def links(self) -> list[str]:
         """The page for every spare ticket."""
-        tickets = ticket.read(self.founded.folder / "enroller" / "tickets.txt")
-        study = self.founded.charter.id.hex()
+        tickets = ticket.read(self.service.folder / "enroller" / "tickets.txt")
+        study = self.service.charter.id.hex()
         spare = tickets[self.arrangement.users :]
         return [f"{self.url}/#study={study}&ticket={one.hex()}" for one in spare]
 
@@ -496,7 +496,7 @@ class Demo:
         unsure = min(sum(role.kills for role in self.users), len(self.users))
         others = len(self.links())
         return examine(
-            self.founded,
+            self.service,
             self.arrangement.home.mdp,
             totals,
             Journey(
@@ -538,12 +538,12 @@ class Demo:
         return secrets.choice([role for role in victims if role.kills == least])
 
     def _role(self, name: str) -> Role:
-        config = str(self.founded.config(name))
+        config = str(self.service.config(name))
         words = ["-m", "discreet", "service", name, "--config", config, "--rehearsal"]
-        return Role(name, words, self.founded.folder / "logs" / f"{name}.log")
+        return Role(name, words, self.service.folder / "logs" / f"{name}.log")
 
     def _users(self, part: int, parts: int, leave: int) -> Role:
-        arrangement, folder = self.arrangement, self.founded.folder
+        arrangement, folder = self.arrangement, self.service.folder
         numbers = [arrangement.seed, part, parts, arrangement.users, leave]
         words = ["-m", "discreet.service.demo.users", str(folder), arrangement.world]
         log = folder / "logs" / f"users-{part}.log"
@@ -551,17 +551,17 @@ class Demo:
 
 
 def examine(
-    founded: Founded, mdp: TabularMDP, totals: dict[str, int], outcome: Journey
+    service: Service, mdp: TabularMDP, totals: dict[str, int], outcome: Journey
 ) -> Findings:
     """Check what a study has left behind.
 
     Args:
-        founded: the service.
+        service: the service.
         mdp: the true model.
         totals: the shuffler's, at the end.
         outcome: what happened on the way.
     """
-    folder, charter = founded.folder, founded.charter
+    folder, charter = service.folder, service.charter
     study = Study.read(folder / "analyser" / "study.db")
     signed = verification.read_manifests(folder / "analyser" / "manifests")
     chain = verification.check_chain(charter, signed)

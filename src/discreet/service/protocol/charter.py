@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from discreet._files import read_file
 from discreet._types import JsonObject
-from discreet.device import ENVELOPE, DeviceError, MessageClass
+from discreet.device import ENVELOPE, DeviceError, MessageGroup
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.device.histogram import HistogramDevice
 from discreet.errors import InvalidInputError
@@ -220,7 +220,7 @@ class Charter(canonical.Document):
     def largest_body(self) -> int:
         """Bytes of the envelopes of a report in the smallest batch: no other batch has longer ones.
 
-        Every policy has one action per state, so the cells of a class are the same for all of them,
+        Every policy has one action per state, so the cells of a group are the same for all of them,
         and the noise of a report falls with the number of users who are counted on.
         """
         anything = [[0] * self.states] * self.horizon
@@ -242,7 +242,7 @@ class Charter(canonical.Document):
 
     @property
     def _proof(self) -> dict[str, Any]:
-        """What the certificate must be one of: shuffle by classes, in the limit of all batches."""
+        """What the certificate must be one of: shuffled histograms, in the limit of all batches."""
         return {
             "release": {
                 "trust": "shuffle",
@@ -285,9 +285,9 @@ class Charter(canonical.Document):
         }
 
 
-def layout_of(classes: Sequence[MessageClass]) -> list[list[int]]:
-    """Cells, noise messages per user and weight of every class, as a manifest states them."""
-    return [[one.cells, one.noise, one.weight] for one in classes]
+def layout_of(groups: Sequence[MessageGroup]) -> list[list[int]]:
+    """Cells, noise messages per user and weight of every group, as a manifest states them."""
+    return [[one.cells, one.noise, one.weight] for one in groups]
 
 
 def _read(fields: JsonObject) -> dict[str, Any]:

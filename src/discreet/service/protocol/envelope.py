@@ -1,8 +1,8 @@
 """One sealed cell: HPKE (RFC 9180) in base mode, X25519, HKDF-SHA256, AES-128-GCM.
 
 An envelope is the encapsulated key (32 bytes) and the ciphertext of the 4 bytes of a cell (20
-bytes). ``info`` binds it to the version of the wire, to its manifest and to its class: an envelope
-that was moved to another class or another batch does not open, and stands for a blank.
+bytes). ``info`` binds it to the version of the wire, to its manifest and to its group: an envelope
+that was moved to another group or another batch does not open, and stands for a dummy.
 """
 
 from cryptography.hazmat.primitives import hpke
@@ -18,7 +18,7 @@ _DOMAIN = b"discreet-envelope"
 
 
 def info(manifest: bytes, place: int) -> bytes:
-    r"""What an envelope of a class is bound to.
+    r"""What an envelope of a group is bound to.
 
     >>> info(bytes(32), 3)[-4:]
     b'\x00\x00\x00\x03'

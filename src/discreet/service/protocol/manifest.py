@@ -5,7 +5,7 @@ signed is ``discreet-manifest/1``, a line feed and that JSON; the manifest's has
 the JSON alone. Manifest 0 quotes the study's name as its predecessor, every other one the hash of
 the one before it.
 
-A manifest states the layout of its classes. Whoever reads it computes the layout from the charter's
+A manifest states the layout of its groups. Whoever reads it computes the layout from the charter's
 lambda, the number of users and the policy, and refuses a manifest that states another.
 """
 
@@ -42,7 +42,7 @@ class Manifest(canonical.Document):
         previous: the hash of the manifest before.
         users: n.
         policy: H lists of S actions.
-        layout: cells, noise messages and weight of every class.
+        layout: cells, noise messages and weight of every group.
         key: the X25519 public key of this batch.
         deadline: in seconds since 1970; a batch that is not full by then is deleted.
     """
@@ -101,8 +101,8 @@ class Announced:
 
     @property
     def sizes(self) -> list[int]:
-        """Messages per user in every class."""
-        return [one.messages for one in self.device.classes]
+        """Messages per user in every group."""
+        return [one.messages for one in self.device.groups]
 
     @property
     def body(self) -> int:
@@ -142,7 +142,7 @@ def check(manifest: Manifest, charter: Charter) -> HistogramDevice:
         device = charter.device(manifest.policy, manifest.users)
     except InvalidInputError as error:
         raise Refusal("badManifest", str(error)) from None
-    if layout_of(device.classes) != manifest.layout:
+    if layout_of(device.groups) != manifest.layout:
         raise Refusal("badManifest", "Its noise is not what the charter's lambda asks for.")
     if ENVELOPE * device.messages > LARGEST_BODY:
         raise Refusal("badManifest", f"Its reports have more than {LARGEST_BODY} bytes.")

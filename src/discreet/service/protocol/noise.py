@@ -3,12 +3,12 @@
 import contextlib
 from collections.abc import Sequence
 
-from discreet.device import MessageClass
+from discreet.device import MessageGroup
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.service.protocol.charter import Charter
 
 
-def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None:
+def check(charter: Charter, users: int, groups: Sequence[MessageGroup]) -> None:
     """Refuse a batch whose finite noise the limit does not cover.
 
     No such batch is known: this guards what the certificate, which is about the limit, cannot say.
@@ -17,7 +17,7 @@ def check(charter: Charter, users: int, classes: Sequence[MessageClass]) -> None
     from discreet.privacy.accounting.histogram import batch_trials, check_batch
 
     try:
-        check_batch(batch_trials(tuple(classes), charter.reliable(users)), charter.mean)
+        check_batch(batch_trials(tuple(groups), charter.reliable(users)), charter.mean)
     except CalibrationError as error:
         raise InvalidInputError(str(error)) from None
 
@@ -34,4 +34,4 @@ def prepare(charter: Charter) -> None:
     users = charter.min_users
     anything = [[0] * charter.states] * charter.horizon
     with contextlib.suppress(InvalidInputError):  # a batch that is announced is refused by name
-        check(charter, users, charter.device(anything, users).classes)
+        check(charter, users, charter.device(anything, users).groups)

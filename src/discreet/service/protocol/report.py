@@ -1,6 +1,6 @@
 """What one device sends: version (1 byte), ticket (32), manifest's hash (32), envelopes (52 each).
 
-Envelopes stand in the public order of the classes. All reports of a manifest have one length.
+Envelopes stand in the public order of the groups. All reports of a manifest have one length.
 """
 
 import struct

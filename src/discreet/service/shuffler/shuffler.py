@@ -133,7 +133,7 @@ class Shuffler:
         if not now < manifest.deadline <= now + self.charter.patience:
             raise Refusal("badManifest", "Its deadline is past, or beyond the charter's patience.")
         try:
-            noise.check(self.charter, manifest.users, announced.device.classes)
+            noise.check(self.charter, manifest.users, announced.device.groups)
         except InvalidInputError as error:
             raise Refusal("badManifest", str(error)) from None
 
@@ -148,7 +148,7 @@ class Shuffler:
         return await self.run(self._store.manifest, number)
 
     async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
-        """All envelopes of a class of a sealed batch, bucket by bucket."""
+        """All envelopes of a group of a sealed batch, bucket by bucket."""
         for bucket in await self.run(self._store.buckets, number, place):
             yield await self.run(self._store.bucket, number, place, bucket)
 
@@ -158,9 +158,7 @@ class Shuffler:
         row = await self.run(self._store.live)
         if row is None:
             raise Refusal("batchDone")
-        return (
-            row.announced.manifest.users * row.announced.device.classes[place].messages * ENVELOPE
-        )
+        return row.announced.manifest.users * row.announced.device.groups[place].messages * ENVELOPE
 
     async def done(self, number: int) -> bool:
         """Scrub a batch that the analyser has counted."""

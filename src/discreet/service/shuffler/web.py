@@ -221,7 +221,7 @@ OPERATIONS = (
     Operation(
         "/v1/batches/{number}/messages/{place}",
         "GET",
-        "All envelopes of a class; the same bytes at every reading.",
+        "All envelopes of a group; the same bytes at every reading.",
         {200: BYTES},
         ("unknownBatch", "notFull", "batchExpired", "batchDone", "notFound"),
         analyser=True,

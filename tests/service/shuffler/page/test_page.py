@@ -68,7 +68,7 @@ def opened(http, one):
         while answer.status_code == 425:  # full, not yet shuffled
             answer = http.get(f"/v1/batches/0/messages/{place}", headers=headers)
         assert answer.status_code == 200, answer.text
-        cells = one.device.histogram[place].cells
+        cells = one.device.groups[place].cells
         found.append(open_cells(answer.content, batch_key(0), one.hash, place, BROKEN))
         assert len(found[-1]) == 3 * size
         assert found[-1].max() <= cells  # the browser's envelopes open, every one of them
@@ -154,7 +154,7 @@ def test_bytes_are_kept_and_sent_again_after_an_error(live, tmp_path):
         browser.wait("document.querySelector('#outcome').innerText.includes('unreachable')")
         assert browser.run(kept) == f"sent {before}"
         browser.do("Network.emulateNetworkConditions", offline=False, **NO_NETWORK)
-        browser.go("about:blank")
+        browser.go("about:dummy")
         browser.go(f"{url}/#study={of.id.hex()}&ticket={passes[0].hex()}")
         browser.wait("document.body?.dataset.ready")
         assert browser.run(kept) == f"sent {before}"

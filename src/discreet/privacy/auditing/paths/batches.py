@@ -207,7 +207,7 @@ _SILENT = PresetSampler.still()
 def _histogram(messages: IntArray, encoder: Encoder | None = None) -> FloatArray:
     """What is left of messages after the shuffler: how many of each kind there are."""
     if isinstance(encoder, HistogramEncoder):
-        classes = encoder.device.classes
+        classes = encoder.device.groups
         seen = np.zeros((len(classes), max(one.cells for one in classes) + 1))
         np.add.at(seen, (messages[:, 0], messages[:, 1]), 1.0)
         return seen.ravel()

@@ -57,7 +57,7 @@ function showCharter(charter) {
   const facts = [
     ["study", charter.id],
     ["signed by", charter.signing_key],
-    ["least batch", count(charter.least_users, "user")],
+    ["least batch", count(charter.min_users, "user")],
     ["honest users counted on", `${100 * ratio(charter.honest)}% of a batch`],
     ["a batch that is not full", `is deleted after ${lasting(charter.patience)}`],
   ];
@@ -209,7 +209,7 @@ function moved(episode, action, reward, next, { names }) {
 /** What a cell says, in words. */
 function meaning(manifest, one, cell) {
   const { names } = page.charter;
-  if (cell === one.cells) return "blank";
+  if (cell === one.cells) return "dummy";
   if (cell === one.cells - 1) return "left the policy";
   const wide = { transitions: names.states.length, rewards: 2, visits: 1 }[one.statistic];
   const pair = manifest.device.problem.pairs[one.step][Math.floor(cell / wide)];
@@ -231,7 +231,7 @@ async function review(episode) {
   const { states, actions, rewards } = episode;
   const cells = manifest.device.encode({ states, actions, rewards });
   const bytes = await protocol.sealReport(cells, manifest, page.ticket, (done, all) =>
-    say("sealing", `Sealing: ${done} of ${all} classes ...`),
+    say("sealing", `Sealing: ${done} of ${all} groups ...`),
   );
   try {
     if (!(await protocol.outbox.keep(manifest, page.ticket, bytes))) return elsewhere();
@@ -244,7 +244,7 @@ async function review(episode) {
 
 function showReport(episode, cells, bytes) {
   const { manifest } = episode;
-  const rows = manifest.device.histogram.map((one, i) => {
+  const rows = manifest.device.groups.map((one, i) => {
     const place = `${one.statistic}, ${page.charter.names.steps[one.step]}`;
     const texts = [place, String(cells[i].length), contents(manifest, one, cells[i])];
     const row = element("tr");
@@ -252,7 +252,7 @@ function showReport(episode, cells, bytes) {
     return row;
   });
   const head = element("tr");
-  head.append(...["class", "messages", "what they say, before they are sealed"].map((text, j) =>
+  head.append(...["group", "messages", "what they say, before they are sealed"].map((text, j) =>
     element("th", { text, className: j === 1 ? "n" : "" }),
   ));
   const table = element("table", { id: "messages" }, element("thead", {}, head), element("tbody", {}, ...rows));
@@ -270,7 +270,7 @@ function showReport(episode, cells, bytes) {
     element("h3", { text: "Your episode; it stays here" }),
     told,
     element("h3", { text: "What leaves your browser" }),
-    element("p", { text: "In each class one message is yours and all others are noise that this browser drew just now. " +
+    element("p", { text: "In each group one message is yours and all others are noise that this browser drew just now. " +
       "Each travels in an envelope of its own; the shuffler mixes them with everybody's before the analyser opens them." }),
     element("div", { className: "scroll" }, table),
     element("p", { id: "size", text: `All of it is one request, POST /v1/reports, of ${count(bytes.length, "byte")}:` }),

@@ -91,9 +91,9 @@ export async function readManifest(bytes, charter) {
   if (fields.version !== 1 || fields.study !== charter.id) {
     throw new Error("The manifest belongs to another study.");
   }
-  if (fields.users < charter.least_users) throw new Error("The batch is smaller than promised.");
+  if (fields.users < charter.min_users) throw new Error("The batch is smaller than promised.");
   const device = load(describe(charter, fields.policy, fields.users));
-  const layout = device.histogram.map((one) => [one.cells, one.noise, one.weight]);
+  const layout = device.groups.map((group) => [group.cells, group.noise, group.weight]);
   if (JSON.stringify(layout) !== JSON.stringify(fields.layout)) {
     throw new Error("The manifest asks for another noise than the charter.");
   }
@@ -147,7 +147,7 @@ export class Chain {
   }
 }
 
-/** The sealed report: version, ticket, manifest's hash, envelopes in the order of the classes. */
+/** The sealed report: version, ticket, manifest's hash, envelopes in the order of the groups. */
 export async function sealReport(cells, manifest, ticket, tell = () => {}) {
   const sealer = new Sealer(fromHex(manifest.key));
   const envelopes = [];

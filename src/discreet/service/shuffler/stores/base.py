@@ -1,10 +1,10 @@
-"""The permutation: uniform over all envelopes of a class, from the operating system's randomness.
+"""The permutation: uniform over all envelopes of a group, from the operating system's randomness.
 
 Every envelope draws a bucket and, inside its bucket, a key of 64 bits; the order is that of bucket
 and key. If all keys of a bucket are distinct (they are drawn again otherwise) every order of its
 envelopes is equally likely, by symmetry; and so is every order of all of them, because the pair
 (bucket, key) of one envelope is independent of all others and of what it holds. Buckets keep the
-memory bounded: all envelopes of a class need never be there at once.
+memory bounded: all envelopes of a group need never be there at once.
 """
 
 import contextlib
@@ -178,7 +178,7 @@ class Store(ABC):
         """From any thread: a sealing that is under way is given up, its transaction undone."""
         self._ending = True
 
-    def _go_on(self) -> None:
+    def _check_ending(self) -> None:
         if self._ending:
             raise StoreBusyError("the process was told to end")
 
@@ -382,17 +382,17 @@ class Store(ABC):
         last = -1
         query = "SELECT id, body FROM report WHERE id > ? ORDER BY id LIMIT ?"
         while rows := self._execute(query, last, count):
-            self._go_on()
+            self._check_ending()
             last = rows[-1][0]
             yield [bytes(body) for _, body in rows]
 
     def _gather(self, row: BatchState) -> None:
         """Pieces to buckets, each in a random order."""
-        found = self._execute("SELECT DISTINCT class, bucket FROM piece ORDER BY class, bucket")
-        query = "SELECT body FROM piece WHERE class = ? AND bucket = ?"
+        found = self._execute("SELECT DISTINCT place, bucket FROM piece ORDER BY place, bucket")
+        query = "SELECT body FROM piece WHERE place = ? AND bucket = ?"
         total = 0
         for place, bucket in found:
-            self._go_on()
+            self._check_ending()
             data = b"".join(bytes(part) for (part,) in self._execute(query, place, bucket))
             total += len(data)
             self._insert("sealed", [(place, bucket, permuted(data))])
@@ -400,23 +400,23 @@ class Store(ABC):
             raise InvalidInputError("Some envelopes are missing: nothing is released.")
 
     def buckets(self, number: int, place: int) -> list[int]:
-        """Buckets of a class of a sealed batch, in the order in which they are handed over.
+        """Buckets of a group of a sealed batch, in the order in which they are handed over.
 
         Raises:
             Refusal: ``unknownBatch``, ``notFull``, ``batchExpired``, ``batchDone``.
         """
         with self._reading():
             self._check_sealed(number)
-            rows = self._execute("SELECT bucket FROM sealed WHERE class = ? ORDER BY bucket", place)
+            rows = self._execute("SELECT bucket FROM sealed WHERE place = ? ORDER BY bucket", place)
         if not rows:
-            raise Refusal("unknownBatch", "It has no such class.")
+            raise Refusal("unknownBatch", "It has no such group.")
         return [bucket for (bucket,) in rows]
 
     def bucket(self, number: int, place: int, bucket: int) -> bytes:
         """One bucket: the same bytes at every reading."""
         with self._reading():
             self._check_sealed(number)
-            query = "SELECT body FROM sealed WHERE class = ? AND bucket = ?"
+            query = "SELECT body FROM sealed WHERE place = ? AND bucket = ?"
             ((body,),) = self._execute(query, place, bucket)
         return bytes(body)
 

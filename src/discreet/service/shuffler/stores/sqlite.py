@@ -21,11 +21,11 @@ _SCHEMA = (
     "received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT",
     "CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER) STRICT, WITHOUT ROWID",
     "CREATE TABLE report (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT",
-    "CREATE TABLE piece (class INTEGER NOT NULL, bucket INTEGER NOT NULL, "
+    "CREATE TABLE piece (place INTEGER NOT NULL, bucket INTEGER NOT NULL, "
     "body BLOB NOT NULL) STRICT",
-    "CREATE INDEX pieces ON piece (class, bucket)",
-    "CREATE TABLE sealed (class INTEGER NOT NULL, bucket INTEGER NOT NULL, body BLOB NOT NULL, "
-    "PRIMARY KEY (class, bucket)) STRICT",
+    "CREATE INDEX pieces ON piece (place, bucket)",
+    "CREATE TABLE sealed (place INTEGER NOT NULL, bucket INTEGER NOT NULL, body BLOB NOT NULL, "
+    "PRIMARY KEY (place, bucket)) STRICT",
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )

@@ -1,4 +1,4 @@
-"""Founding a service: what is refused before anything is written, and who gets which file."""
+"""Setting up a service: what is refused before anything is written, and who gets which file."""
 
 import hashlib
 import stat
@@ -11,59 +11,59 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.service.configs import AnalyserConfig, DeviceConfig, ShufflerConfig
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
-from discreet.service.setup import Terms, charter_of, found, make_tickets
+from discreet.service.setup import Terms, charter_of, make_tickets, setup_service
 from helpers.services import study_arguments
 
 TRUST = discreet.Shuffle(4, 1e-4)
 
 
 @pytest.fixture(scope="module")
-def founded(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("founding") / "service"
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("setup") / "service"
     terms = Terms(purpose="a rehearsal", min_users=2, rehearsal=True)
     url = "http://127.0.0.1:8712"
-    return found(folder, terms, trust=TRUST, url=url, seed=5, **study_arguments())
+    return setup_service(folder, terms, trust=TRUST, url=url, seed=5, **study_arguments())
 
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_every_role_can_read_its_own_file(founded):
-    shuffler = ShufflerConfig.read(founded.config("shuffler"))
-    analyser = AnalyserConfig.read(founded.config("analyser"))
-    device = DeviceConfig.read(founded.config("device"))
+def test_every_role_can_read_its_own_file(service):
+    shuffler = ShufflerConfig.read(service.config("shuffler"))
+    analyser = AnalyserConfig.read(service.config("analyser"))
+    device = DeviceConfig.read(service.config("device"))
     assert shuffler.port == 8712
     assert analyser.url == device.url == "http://127.0.0.1:8712"
-    assert bytes.fromhex(device.study) == founded.charter.id
+    assert bytes.fromhex(device.study) == service.charter.id
     for config in (shuffler, analyser):
-        assert Charter.from_bytes(config.path(config.charter).read_bytes()) == founded.charter
+        assert Charter.from_bytes(config.path(config.charter).read_bytes()) == service.charter
 
 
-def test_the_shuffler_is_given_a_digest_and_never_a_secret(founded):
-    token = (founded.folder / "analyser" / "token").read_text()
-    text = founded.config("shuffler").read_text()
+def test_the_shuffler_is_given_a_digest_and_never_a_secret(service):
+    token = (service.folder / "analyser" / "token").read_text()
+    text = service.config("shuffler").read_text()
     digest = hashlib.sha256(token.encode()).hexdigest()
     assert tomllib.loads(text)["analyser_token_sha256"] == digest
     assert token not in text
     for secret in ("token", "signing.key"):
-        assert mode(founded.folder / "analyser" / secret) == 0o600
+        assert mode(service.folder / "analyser" / secret) == 0o600
 
 
-def test_the_charter_says_what_was_asked_for(founded):
-    charter = founded.charter
+def test_the_charter_says_what_was_asked_for(service):
+    charter = service.charter
     assert (charter.purpose, charter.min_users, charter.rehearsal) == ("a rehearsal", 2, True)
     assert (float(charter.epsilon), float(charter.delta)) == (4.0, 1e-4)
     assert charter.start == (0,)
     charter.verify()
 
 
-def test_tickets_are_added_and_the_shuffler_knows_their_digests_alone(founded):
-    first = ticket.read(make_tickets(founded.folder, 2)[0])
-    path, digests = make_tickets(founded.folder, 3)
+def test_tickets_are_added_and_the_shuffler_knows_their_digests_alone(service):
+    first = ticket.read(make_tickets(service.folder, 2)[0])
+    path, digests = make_tickets(service.folder, 3)
     tickets = ticket.read(path)
     assert tickets[:2] == first and len(set(tickets)) == 5
-    assert digests == founded.folder / "shuffler" / "digests.txt"
+    assert digests == service.folder / "shuffler" / "digests.txt"
     assert ticket.read_digests(digests) == sorted(ticket.digest(one) for one in tickets)
     assert mode(path) == mode(digests) == 0o600
 
@@ -87,16 +87,16 @@ def test_without_an_enroller_no_digest_is_lost(tmp_path):
     assert bytes(32) in ticket.read_digests(known) and len(ticket.read_digests(known)) == 2
 
 
-def test_a_folder_that_is_there_is_left_alone(founded):
-    before = sorted(founded.folder.rglob("*"))
+def test_a_folder_that_is_there_is_left_alone(service):
+    before = sorted(service.folder.rglob("*"))
     with pytest.raises(InvalidInputError, match="exists already"):
-        found(founded.folder, Terms(), trust=TRUST, **study_arguments())
-    assert sorted(founded.folder.rglob("*")) == before
+        setup_service(service.folder, Terms(), trust=TRUST, **study_arguments())
+    assert sorted(service.folder.rglob("*")) == before
 
 
 def test_people_are_not_protected_by_a_seed(tmp_path):
     with pytest.raises(InvalidInputError, match="cannot be seeded"):
-        found(tmp_path / "x", Terms(), trust=TRUST, seed=1, **study_arguments())
+        setup_service(tmp_path / "x", Terms(), trust=TRUST, seed=1, **study_arguments())
     assert not (tmp_path / "x").exists()
 
 
@@ -109,5 +109,5 @@ def test_a_first_batch_below_the_least_one_is_refused(tmp_path):
 def test_other_mechanisms_are_refused_with_a_remedy(tmp_path):
     trust = discreet.Central(1, 1e-6)
     study = discreet.start(tmp_path / "c.db", trust=trust, **study_arguments())
-    with pytest.raises(UnsupportedError, match="mechanism='classes'"):
+    with pytest.raises(UnsupportedError, match="mechanism='histogram'"):
         charter_of(study, trust, Terms(), bytes(32))
