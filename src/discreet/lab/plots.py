@@ -65,7 +65,8 @@ _PANELLED = ("regret", "per-episode", "deviation", "range")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-def _pyplot() -> "ModuleType":
+def pyplot() -> "ModuleType":
+    """Matplotlib that needs no screen, or who brings it."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -73,8 +74,8 @@ def _pyplot() -> "ModuleType":
     mpl.use("Agg", force=False)
     import matplotlib.pyplot as plt
 
-    pyplot: ModuleType = plt
-    return pyplot
+    module: ModuleType = plt
+    return module
 
 
 def plot_regret(
@@ -323,7 +324,7 @@ def plot_policy(
 
 def _action_colours(count: int) -> "Colormap":
     """One colour per action, ours while they last."""
-    plt = _pyplot()
+    plt = pyplot()
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(COLOURS[:count]) if count <= 8 else plt.get_cmap("cividis", count)
@@ -354,7 +355,7 @@ def figure(results: Results, name: str, environment: str | None = None) -> "Figu
     """A ready figure of one kind; ``environment`` picks one of several."""
     if name not in PLOTS:
         raise UnknownNameError("plot", name, PLOTS)
-    plt = _pyplot()
+    plt = pyplot()
     series = [s for s in results.series() if environment in (None, s.facts["environment"])]
     if name != "by-episodes":
         series = _longest(series, per_line=name in _CURVES)

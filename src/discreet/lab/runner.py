@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.mdp.tabular import TabularMDP
 
 
-_EXTRAS = {"pyarrow": "lab", "matplotlib": "lab"}
+_EXTRAS = {"pyarrow": "lab", "matplotlib": "lab", "jinja2": "lab"}
 _ENGINE_EXTRAS = {"ray": {"ray": "ray"}}
 
 
