@@ -63,7 +63,7 @@ def check_the_tutorial(folder):
 
     page = (folder / "dossier.html").read_text("utf-8")
     assert page.count(REHEARSED) > 10
-    assert "Nothing contradicts the promise." in page
+    assert "Nothing contradicts the guarantee." in page
     assert "is proven" in page
     assert "lost to care" in page
     rows = (folder / "policy.csv").read_text().splitlines()

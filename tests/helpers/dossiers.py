@@ -1,5 +1,7 @@
 """Small studies with names that a page must escape."""
 
+import re
+
 from helpers.studies import begin
 
 NAMES = {
@@ -12,3 +14,8 @@ NAMES = {
 
 def small(path, trust=None, **changes):
     return begin(path, trust, **{"episodes": 300, **NAMES, **changes})
+
+
+def section(page, number):
+    """What a page says below one of its numbered headings; 0: above the first."""
+    return re.split(r"<h2>\d+\. ", page)[number]

@@ -1126,8 +1126,8 @@ _STUDY = (
     Mutant(
         "dossier-tables-look-real",
         "tables of a rehearsal's dossier can be copied without a warning",
-        'return f"<caption>{REHEARSED}</caption>" if rehearsed else ""',
-        'return ""',
+        "{% if rehearsed %}<caption>{{ REHEARSED }}</caption>{% endif %}",
+        "",
         ("test_a_rehearsal_says_so_in_every_table_and_above_the_signature",),
     ),
     Mutant(
@@ -1384,8 +1384,8 @@ _STUDY = (
     Mutant(
         "certified-by-nobody",
         "a dossier without a certificate says that the noise is certified",
-        "    return bool(material.proofs) and all(proof.text for proof in material.proofs)\n",
-        "    return all(proof.text for proof in material.proofs)\n",
+        "            proven=bool(made) and all(proof.text for proof in made),\n",
+        "            proven=all(proof.text for proof in made),\n",
         ("test_without_a_certificate_nothing_is_called_certified",),
     ),
     Mutant(

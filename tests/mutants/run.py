@@ -159,7 +159,7 @@ def _is_compiled(where: pathlib.Path) -> bool:
 
 def place(mutant: Mutant) -> pathlib.Path:
     """The one file of the checkout that holds the text to change, once."""
-    sources = texts("src/**/*.py") | texts("src/**/*.js")
+    sources = texts("src/**/*.py") | texts("src/**/*.js") | texts("src/**/*.html")
     found = [path for path, text in sources.items() if mutant.find in text]
     if len(found) != 1 or sources[found[0]].count(mutant.find) != 1:
         raise SystemExit(
