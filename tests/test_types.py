@@ -1,4 +1,4 @@
-"""The array types have one home."""
+"""Types that rooms share: arrays have one home, words need none, checks are judged alike."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,13 @@ import pytest
 
 import discreet
 from discreet import _types
+from discreet._types import Checked
+from discreet.learners.check import LearnerReport
+from discreet.mdp import RiverSwim
+from discreet.mdp.check import check_mdp
+from discreet.privacy.auditing.conformance import Conformance
+from discreet.study.check import StudyReport
+from helpers.loading import loaded
 
 pytestmark = pytest.mark.core
 SOURCE = Path(discreet.__file__).parent
@@ -40,3 +47,28 @@ def test_no_room_has_an_alias_of_its_own(room):
 
 def test_all_rooms_are_looked_at():
     assert {"device", "mdp", "offline", "privacy", "service"} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("module", ["_settings", "_registry", "_files", "cli._options"])
+def test_no_arrays_are_loaded_for_words(module):
+    assert loaded(f"import discreet.{module}", ["numpy"]) == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda problems: LearnerReport("mine", (), problems, {}),
+        lambda problems: Conformance("mine", problems),
+        lambda problems: StudyReport("mine", problems),
+    ],
+    ids=["learner", "mechanism", "study"],
+)
+def test_what_has_a_problem_is_not_ok(make):
+    assert isinstance(make(()), Checked)
+    assert make(()).ok
+    assert not make(("It forgets its users.",)).ok
+
+
+def test_a_model_is_judged_the_same_way():
+    assert check_mdp(RiverSwim(states=3, horizon=4)).ok
+    assert not check_mdp(RiverSwim(states=3, horizon=1)).ok

@@ -241,24 +241,24 @@ def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
 
 
 def test_every_run_knows_the_source_of_its_learner_environment_and_mechanism(made):
-    from discreet import _sources
+    from discreet import _registry
 
     for entry in load(made).guarantees:
         assert entry["source"] == {
             "version": discreet.__version__,
-            "learner": _sources.logic(),
-            "environment": _sources.logic(),
-            "mechanism": _sources.logic(),
+            "learner": _registry.logic(),
+            "environment": _registry.logic(),
+            "mechanism": _registry.logic(),
         }
 
 
 def test_an_edited_learner_reuses_nothing(folder, monkeypatch):
     """One changed line of the logic: other names of all parts, and the folder is refused."""
-    from discreet import _sources
+    from discreet import _registry
 
     before, names = contents(folder), {task.name for task in tasks_of(EXPERIMENT)}
-    _sources.of_object.cache_clear()
-    monkeypatch.setattr(_sources, "logic", lambda: "edited")
+    _registry.of_object.cache_clear()
+    monkeypatch.setattr(_registry, "logic", lambda: "edited")
     try:
         assert not names & {task.name for task in tasks_of(EXPERIMENT)}
         with pytest.raises(
@@ -267,7 +267,7 @@ def test_an_edited_learner_reuses_nothing(folder, monkeypatch):
             run_experiment(EXPERIMENT, folder, jobs=1)
         assert free_folder(EXPERIMENT, folder) == folder.with_name("copy-2")
     finally:
-        _sources.of_object.cache_clear()
+        _registry.of_object.cache_clear()
     assert contents(folder) == before
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet import _sources
+from discreet import _registry
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.lab import tasks
 from discreet.lab.spec import EnvironmentRow
@@ -117,7 +117,7 @@ def twins(tmp_path, monkeypatch):
 
 def all_different(sources):
     """Every source is known by more than the package that is installed."""
-    known = all(source.startswith(f"{_sources.logic()}-") for source in sources)
+    known = all(source.startswith(f"{_registry.logic()}-") for source in sources)
     return known and len(set(sources)) == len(sources)
 
 
@@ -152,7 +152,7 @@ def test_an_edited_gymnasium_environment_reuses_nothing(tmp_path, monkeypatch):
         sources.append(replace(cell, environment=row).origin["environment"])
     assert all_different(sources)
     unknown = replace(cell, environment=EnvironmentRow(name="NoSuchLake-v1"))
-    assert unknown.origin["environment"] == _sources.logic()  # building it says what is wrong
+    assert unknown.origin["environment"] == _registry.logic()  # building it says what is wrong
 
 
 NOISE = """
@@ -176,7 +176,7 @@ def test_an_edited_mechanism_of_another_package_reuses_nothing(twins, monkeypatc
         trust = {**CENTRAL, "mechanism": f"mine-{name}"}
         one = replace(experiment("flow-ucb", trusts=[trust]), imports=(name,))
         (cell,) = expand(one)
-        assert cell.origin["learner"] == _sources.logic()
+        assert cell.origin["learner"] == _registry.logic()
         sources.append(cell.origin["mechanism"])
     assert all_different(sources)
     assert cell.key != replace(cell, trust=discreet.Central(1.0, 1e-6)).key

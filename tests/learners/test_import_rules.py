@@ -11,6 +11,7 @@ import pytest
 import discreet.learners
 import discreet.mdp
 import discreet.privacy
+from helpers.loading import homes
 
 pytestmark = pytest.mark.core
 
@@ -65,9 +66,7 @@ OPENERS = {
 """Of built-in functions: what takes a tuple apart."""
 TUPLES = {"_asdict", "_replace", "_fields"}
 """Methods of named tuples, which are not private."""
-PACKAGES = {package.__name__: package._WHERE for package in (discreet, discreet.mdp)} | {
-    "discreet.privacy": discreet.privacy._WHERE
-}
+PACKAGES = {one.__name__: homes(one) for one in (discreet, discreet.mdp, discreet.privacy)}
 """Packages that hand out names of their modules, forbidden ones too."""
 
 

@@ -58,9 +58,9 @@ def importing(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(*, imports: list[str] | None = None, **values: object) -> None:
-        from discreet import _plugins
+        from discreet import _registry
 
-        _plugins.import_modules(imports or ())
+        _registry.import_modules(imports or ())
         command(**values)
 
     given = inspect.signature(command)

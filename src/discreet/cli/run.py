@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer.models import OptionInfo
 
-from discreet._plugins import imported
+from discreet._registry import imported
 from discreet.cli._options import (
     Json,
     Names,

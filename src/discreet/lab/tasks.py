@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 
 import discreet
-from discreet import _plugins, _sources
+from discreet import _registry
 from discreet._types import Plain
 from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
@@ -50,26 +50,26 @@ class Origin(TypedDict):
 def _learner_source(name: str) -> str:
     """Our logic, and the files of a learner from elsewhere."""
     spec = get_learner(name)
-    return "-".join(dict.fromkeys([_sources.logic(), _sources.of_object(spec.make or spec.run)]))
+    return "-".join(dict.fromkeys([_registry.logic(), _registry.of_object(spec.make or spec.run)]))
 
 
 def _environment_source(name: str) -> str:
     """Our logic, the files of an environment from elsewhere, or the content of a model's file."""
     path = Path(name)
     if path.suffix == ".npz" and path.is_file():
-        return _sources.of_file(path)
+        return _registry.of_file(path)
     build = get_environment(name).build
     behind = foreign.creator(name) if foreign.is_gymnasium_id(name) else None
     parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
-    return "-".join(dict.fromkeys(map(_sources.of_object, parts)))
+    return "-".join(dict.fromkeys(map(_registry.of_object, parts)))
 
 
 def _mechanism_source(trust: TrustModel) -> str:
     """Our logic, and the files of a mechanism from elsewhere that was asked for by name."""
     asked = (trust_name(trust), getattr(trust, "mechanism", "auto"))
     chosen = [m for m in mechanism_registry.everything() if (m.trust, m.name) == asked]
-    found = [_sources.of_object(m.load()) for m in chosen if not m.ours]
-    return "-".join(dict.fromkeys([_sources.logic(), *found]))
+    found = [_registry.of_object(m.load()) for m in chosen if not m.ours]
+    return "-".join(dict.fromkeys([_registry.logic(), *found]))
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def expand(experiment: Experiment) -> list[Cell]:
     Raises:
         UnsupportedError: a learner names a trust model it cannot use, or nothing is left to run.
     """
-    _plugins.import_modules(experiment.imports)
+    _registry.import_modules(experiment.imports)
     cells = [
         Cell(environment, learner, trust, episodes, experiment.seed, experiment.imports)
         for environment in experiment.environments
@@ -236,7 +236,7 @@ def _compile_time(cell: Cell, found: list[float]) -> Iterator[None]:
     """Collects the seconds in which kernels were compiled, or read from the cache on disk."""
     from numba.core import event
 
-    _plugins.import_modules(cell.imports)
+    _registry.import_modules(cell.imports)
     get_learner(cell.learner.name)  # its modules are loaded before the clock starts,
     for module in _LOADED:  # and so is what all learners use
         importlib.import_module(module)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.learners.result import Result
     from discreet.learners.settings import Settings
 
-from discreet import _plugins
+from discreet import _registry
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.papers.bounds import RegretBound, bounds_of
 
@@ -217,7 +217,7 @@ def register(spec: LearnerSpec) -> None:
 
 def learner_names() -> list[str]:
     """All registered names."""
-    return sorted({*_SHIPPED, *_REGISTERED, *_plugins.entry_points("learners")})
+    return sorted({*_SHIPPED, *_REGISTERED, *_registry.entry_points("learners")})
 
 
 def listing(name: str) -> Listing:
@@ -244,9 +244,9 @@ def get_learner(name: str) -> LearnerSpec:
 
 def _of_plugin(name: str) -> LearnerSpec:
     """The learner that another package offers under this name."""
-    if name not in _plugins.entry_points("learners"):
+    if name not in _registry.entry_points("learners"):
         raise UnknownNameError("learner", name, learner_names())
-    spec = _plugins.load("learners", name)
+    spec = _registry.load("learners", name)
     if not isinstance(spec, LearnerSpec) or spec.name != name:
         raise InvalidInputError(
             f"Expected the entry point {name!r} of discreet.learners to be a LearnerSpec of that "

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
-from discreet import _settings, _validate
+from discreet import _validate
+from discreet._settings import check_names, checked
 from discreet._types import Plain
 from discreet.errors import InvalidInputError
 
@@ -38,7 +39,7 @@ class Settings:
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for item in fields(self):
-            _settings.checked(item.name, getattr(self, item.name), hints[item.name])
+            checked(item.name, getattr(self, item.name), hints[item.name])
         self.check()
 
     def check(self) -> None:
@@ -63,7 +64,7 @@ class Settings:
             learner: its name, for the message.
         """
         owner = f" of {learner!r}" if learner else ""
-        _settings.check_names(f"setting{owner}", given, [item.name for item in fields(cls)])
+        check_names(f"setting{owner}", given, [item.name for item in fields(cls)])
         constants = given.get("constants", "practical")
         _validate.choice(get_args(ConstantSet), constants=constants)
         usual = cls.PRACTICAL if constants == "practical" else {}

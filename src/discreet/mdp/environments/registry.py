@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discreet import _plugins, _sources
+from discreet import _registry
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def register(name: str, build: "Callable[..., TabularMDP]") -> None:
 
 def environment_names(*, optional: bool = False) -> list[str]:
     """All registered names; those that need an extra only if asked for."""
-    others = {*_REGISTERED, *_plugins.entry_points("environments")}
+    others = {*_REGISTERED, *_registry.entry_points("environments")}
     return sorted([*MODULES, *others, *(OPTIONAL if optional else ())])
 
 
@@ -112,7 +112,7 @@ def listing(name: str) -> "tuple[str, dict[str, Plain]]":
             return "(not available)", {}
         return spec.summary, spec.parameters
     function = name.replace("-", "")
-    return _sources.first_line(module, function), _sources.defaults(module, function)
+    return _registry.first_line(module, function), _registry.defaults(module, function)
 
 
 def get_environment(name: str) -> EnvironmentSpec:
@@ -134,7 +134,7 @@ def get_environment(name: str) -> EnvironmentSpec:
         return _REGISTERED[proper]
     module = {**MODULES, **OPTIONAL}.get(proper)
     if module is None:
-        return _described(proper, _plugins.load("environments", proper))
+        return _described(proper, _registry.load("environments", proper))
     return _described(proper, getattr(importlib.import_module(module), proper.replace("-", "")))
 
 

@@ -12,7 +12,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from discreet import _plugins, _sources, _validate
+from discreet import _registry, _validate
 from discreet.errors import InvalidInputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class MechanismSpec:
             return _load(self.home) if isinstance(self.home, str) else self.home
         try:
             return _load(self.home)
-        except _plugins.FAILURES as error:
+        except _registry.FAILURES as error:
             raise InvalidInputError(
                 f"The mechanism {self.name!r} cannot be loaded from {self.home!r}: "
                 f"{type(error).__name__}: {error}. Repair its package, or uninstall it."
@@ -78,7 +78,7 @@ class MechanismSpec:
         home = self.home if isinstance(self.home, str) else ""
         module, _, name = home.partition(":")
         if module.startswith("."):
-            return _sources.first_line(_HOME + module, name)
+            return _registry.first_line(_HOME + module, name)
         try:
             return (inspect.getdoc(self.load()) or "").split("\n")[0]
         except InvalidInputError:
@@ -150,7 +150,8 @@ def everything() -> tuple[MechanismSpec, ...]:
 @functools.cache
 def _of_plugins() -> tuple[MechanismSpec, ...]:
     return tuple(
-        _of_plugin(name, point.value) for name, point in _plugins.entry_points("mechanisms").items()
+        _of_plugin(name, point.value)
+        for name, point in _registry.entry_points("mechanisms").items()
     )
 
 

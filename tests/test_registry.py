@@ -1,7 +1,10 @@
-"""Plug-ins: an installed package and a module of one's own, everywhere that names are taken."""
+"""Registries: plug-ins everywhere that names are taken, and source files read without running."""
 
+import importlib
+import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from discreet import _plugins
+from discreet import _registry
 from discreet.errors import InvalidInputError
+from discreet.mdp.environments.registry import MODULES, get_environment
+from discreet.privacy.mechanisms.registry import everything
 
 PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 RUN = ["--learner", "explore-once", "--environment", "Corridor", "--trust", "central"]
@@ -169,8 +174,8 @@ def test_a_module_that_fails_gets_one_sentence(tmp_path, monkeypatch):
     ):
         (tmp_path / f"failing_module_{number}.py").write_text(line)
         with pytest.raises(InvalidInputError, match=said):
-            _plugins.import_modules([f"failing_module_{number}"])
-        assert f"failing_module_{number}" not in _plugins.imported()
+            _registry.import_modules([f"failing_module_{number}"])
+        assert f"failing_module_{number}" not in _registry.imported()
 
 
 class Point:
@@ -196,7 +201,7 @@ def test_a_broken_plug_in_is_named_and_hides_no_other(monkeypatch, kind, error):
     from discreet.learners import registry as learners
     from discreet.mdp.environments import registry as environments
 
-    monkeypatch.setattr(_plugins, "entry_points", lambda kind: {"broken": Point(error)})
+    monkeypatch.setattr(_registry, "entry_points", lambda kind: {"broken": Point(error)})
     get, listing = {
         "learners": (learners.get_learner, learners.listing),
         "environments": (environments.get_environment, environments.listing),
@@ -228,3 +233,68 @@ def test_an_entry_point_of_a_mechanism_says_who_uses_it_when(name):
         _of_plugin(name, "somewhere:Mine")
     with pytest.raises(InvalidInputError, match="takes the name of one that discreet ships"):
         _of_plugin("central.batch.gaussian", "somewhere:Mine")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_environments_say_the_same_whether_they_are_read_or_run(name):
+    spec = get_environment(name)
+    assert _registry.first_line(MODULES[name], name) == spec.summary
+    assert _registry.defaults(MODULES[name], name) == spec.parameters
+
+
+@pytest.mark.parametrize(
+    "mechanism", everything(), ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}"
+)
+def test_mechanisms_say_the_same_whether_they_are_read_or_run(mechanism):
+    assert mechanism.summary == (inspect.getdoc(mechanism.load()) or "").split("\n")[0]
+
+
+def test_what_is_not_there_has_no_line():
+    assert _registry.first_line("discreet.errors", "Nothing") == ""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make, import and forget packages; returns a function that gives a class of one."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def made(**files):
+        for name, text in files.items():
+            path = tmp_path / (name.replace("__", "/") + ".py")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        for name in [n for n in sys.modules if n.partition(".")[0] in ("alone", "several")]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        return importlib.import_module(next(iter(files)).replace("__", ".")).Thing
+
+    yield made
+    for name in [n for n in sys.modules if n.partition(".")[0] in ("alone", "several")]:
+        del sys.modules[name]
+
+
+def test_every_room_that_a_run_can_load_is_in_its_fingerprint():
+    root = _registry._PACKAGE
+    files = [path for part in _registry._LOGIC for path in (root / part).rglob("*.py")]
+    found = {name for path in files for name in re.findall(r"discreet\.(\w+)", path.read_text())}
+    rooms = {name for name in found if (root / name / "__init__.py").is_file()}
+    assert rooms == {part for part in _registry._LOGIC if "." not in part}
+
+
+def test_one_edited_line_changes_the_fingerprint_of_a_module(package):
+    first = _registry.of_object(package(alone="class Thing:\n    x = 1\n"))
+    same = _registry.of_object(package(alone="class Thing:\n    x = 1\n"))
+    other = _registry.of_object(package(alone="class Thing:\n    x = 22\n"))
+    assert first == same != other
+
+
+def test_a_helper_beside_the_learner_counts(package):
+    files = {"several__thing": "class Thing: ...\n", "several__helper": "x = 1\n"}
+    first = _registry.of_object(package(**files))
+    other = _registry.of_object(package(**files | {"several__helper": "x = 2\n"}))
+    assert first != other
+
+
+def test_ours_is_the_logic_and_what_has_no_file_its_name():
+    assert _registry.of_object(_registry.first_line) == _registry.logic()
+    assert _registry.of_object(int) == "builtins.int"
