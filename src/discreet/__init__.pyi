@@ -1,3 +1,5 @@
+from discreet import adversarial as adversarial
+from discreet import data as data
 from discreet import device as device
 from discreet import errors as errors
 from discreet import lab as lab

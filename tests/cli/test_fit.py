@@ -43,7 +43,7 @@ def test_it_finds_what_the_library_finds(logged, discreet):
     )  # fmt: skip
     assert code == 0
     found = json.loads(out)
-    names = library.mdp.Vocabulary(states=2, actions=["wait", "treat"], steps=2)
+    names = library.data.Vocabulary(states=2, actions=["wait", "treat"], steps=2)
     again = library.fit(
         logged, library.Central(1, 1e-6), vocabulary=names, sampler="simulation", seed=3
     )

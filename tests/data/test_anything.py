@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.data import Cuts, Discretizer, Padding, Vocabulary, read_csv, read_frame
 from discreet.errors import InvalidInputError
-from discreet.mdp import Cuts, Discretizer, Padding, Trajectories, Vocabulary
 from helpers.tables import HEADER, NAMES, VISITS, text
 
 pytestmark = pytest.mark.core
@@ -53,17 +53,17 @@ def read_or_refused(read, *arguments, **options):
 
 @given(TABLES, OPTIONS)
 def test_any_cells(table, options):
-    read_or_refused(Trajectories.from_frame, table, NAMES, **options)
+    read_or_refused(read_frame, table, NAMES, **options)
 
 
 @given(TABLES, OPTIONS)
 def test_any_cells_with_a_discretizer(table, options):
-    read_or_refused(Trajectories.from_frame, table, NUMBERED, discretizer=CUTS, **options)
+    read_or_refused(read_frame, table, NUMBERED, discretizer=CUTS, **options)
 
 
 @given(st.text())
 def test_any_text(content):
-    read_or_refused(Trajectories.from_csv, io.StringIO(content, newline=""), NAMES)
+    read_or_refused(read_csv, io.StringIO(content, newline=""), NAMES)
 
 
 @given(st.integers(0, SIZE), st.integers(0, 3), st.binary(max_size=4))
@@ -72,4 +72,4 @@ def test_any_damage_to_the_bytes_of_a_file(place, lost, found):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "visits.csv"
         path.write_bytes(content[:place] + found + content[place + lost :])
-        read_or_refused(Trajectories.from_csv, path, NAMES, padding=Padding("dead"))
+        read_or_refused(read_csv, path, NAMES, padding=Padding("dead"))

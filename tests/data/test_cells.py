@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.data.rows import (
+from discreet.data.episodes import (
     NOTHING,
     Decided,
     Foreign,

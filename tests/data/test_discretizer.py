@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.data import Cuts, Discretizer, Vocabulary
 from discreet.errors import InvalidInputError
-from discreet.mdp import Cuts, Discretizer, Vocabulary
 
 pytestmark = pytest.mark.core
 POINTS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5, unique=True).map(sorted)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from discreet.data import Cuts, Discretizer, Padding, Vocabulary
 from discreet.errors import InvalidInputError
-from discreet.mdp import Cuts, DeterministicPolicy, Discretizer, Padding, Trajectories, Vocabulary
+from discreet.mdp import DeterministicPolicy, Trajectories
 from helpers.tables import HEADER, NAMES, VISITS, changed, logs, read, same
 
 pytestmark = pytest.mark.core

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from discreet.data import Cuts, Discretizer, Padding, Vocabulary, read_frame
 from discreet.data.layout import Layout
 from discreet.errors import InvalidInputError
-from discreet.mdp import Cuts, DeterministicPolicy, Discretizer, Padding, Trajectories, Vocabulary
+from discreet.mdp import DeterministicPolicy
 from helpers.tables import HEADER, NAMES, VISITS, read, same
 
 pytestmark = pytest.mark.core
@@ -69,7 +70,7 @@ def test_what_makes_no_layout_is_one_sentence(options, sentence):
 
 def test_names_are_given_not_learnt():
     with pytest.raises(InvalidInputError, match=r"Expected Vocabulary\(.*never read off the data"):
-        Trajectories.from_frame({}, None)
+        read_frame({}, None)
 
 
 def test_a_reward_at_the_end_is_a_number():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.data.episodes import NOTHING, read_rows
 from discreet.data.layout import Layout
 from discreet.data.readers import CsvSource, FrameSource
-from discreet.data.rows import NOTHING, read_rows
 from discreet.errors import InvalidInputError
 from helpers.tables import HEADER, NAMES, VISITS, frame, text
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet._spelling import spelled
+from discreet.data import Vocabulary
 from discreet.data.vocabulary import key, nearest
 from discreet.errors import InvalidInputError
-from discreet.mdp import Shape, Vocabulary
+from discreet.mdp import Shape
 
 pytestmark = pytest.mark.core
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1).filter(

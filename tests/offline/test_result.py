@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.mdp import Vocabulary
+from discreet.data import Vocabulary
 from discreet.offline.result import Coverage, DeferringPolicy, Fit
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 

@@ -75,7 +75,7 @@ def test_a_policy_is_saved_where_one_can_write(tmp_path):
 
 
 def test_questions_of_every_kind_of_policy():
-    names = discreet.mdp.Vocabulary(states=["a", "b"], actions=["x", "y"], steps=1)
+    names = discreet.data.Vocabulary(states=["a", "b"], actions=["x", "y"], steps=1)
     plain = DeterministicPolicy([[0, 1]])
     drawn = StochasticPolicy([[[0.5, 0.5], [1.0, 0.0]]])
     assert question_rows(plain, names) == [

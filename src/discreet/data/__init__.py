@@ -1,10 +1,24 @@
-"""The on-ramp: rows of a table become episodes.
+"""Rows of a table become episodes: `read_csv`, `read_parquet`, `read_frame`.
 
-It stands in `mdp`, beside the `Trajectories` that it makes and the names that it reads, and not in
-`study`, because learning from logged episodes needs it too and must not load a study.
-
-The way of a table: a *source* (`frames`, `csv_files`, `parquet_files`) hands over columns as plain
-lists, part by part; `rows` turns them into numbers; `episodes` puts the rows of each user in order.
-What does not fit is refused with its row, column and value. These messages show raw data: they are
-for the operator whom a central study trusts with it, and belong in no log that others read.
+A *source* (`readers`) hands over columns as plain lists, part by part; `episodes` turns them into
+numbers by the public names of a `Vocabulary` and puts the rows of each user in order. What does not
+fit is refused with its row, column and value. These messages show raw data: they are for the
+operator whom a central study trusts with it, and belong in no log that others read.
 """
+
+from discreet.data.discretizer import Cuts, Discretizer
+from discreet.data.layout import Layout, Padding
+from discreet.data.tables import TableFormat, read_csv, read_frame, read_parquet
+from discreet.data.vocabulary import Vocabulary
+
+__all__ = [
+    "Cuts",
+    "Discretizer",
+    "Layout",
+    "Padding",
+    "TableFormat",
+    "Vocabulary",
+    "read_csv",
+    "read_frame",
+    "read_parquet",
+]

@@ -1,14 +1,12 @@
-"""What all sources of a table have in common."""
+"""Sources of a table: CSV (standard library), Parquet (pyarrow), any dataframe (narwhals)."""
 
 import codecs
 import csv
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 import numpy as np
 
@@ -20,17 +18,15 @@ from discreet.errors import InvalidInputError, MissingExtraError
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+_ROWS = 2_000
+"""Rows of a CSV file in memory as text at a time."""
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
-@dataclass(frozen=True)
-class Part:
-    """Some rows of a table.
 
-    Attributes:
-        columns: name -> the column's values as a list, made when it is asked for.
-        places: ``int64[rows]``, where each row stands: its number, or its line in a file.
-    """
+class Part(NamedTuple):
+    """Some rows of a table: ``column(name)`` makes a list, ``places`` are row or line numbers."""
 
-    columns: Mapping[str, Sequence[object]]
+    column: Callable[[str], Sequence[object]]
     places: IntArray
 
 
@@ -76,15 +72,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed or 'none'}{', ...' if len(names) > 12 else ''}"
 
 
-# CSV files, read as a stream with the standard library; refusals name the line.
-
-
-_ROWS = 2_000
-"""Rows in memory as text at a time."""
-
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-
-
 class CsvSource:
     """An open CSV file as a `Source`; rows are known by their line, the header's is 1."""
 
@@ -100,12 +87,11 @@ class CsvSource:
             _hint_at_delimiter(self.names[0], title)
 
     def parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        """Its rows, some thousands at a time."""
         for lines, rows in self._blocks(_ROWS):
             if set(map(len, rows)) != {len(self.names)}:
                 self._refuse_ragged(lines, rows)
             values = dict(zip(self.names, zip(*rows, strict=True), strict=True))
-            yield Part({name: values[name] for name in columns}, np.array(lines))
+            yield Part(values.__getitem__, np.array(lines))
 
     def at(self, place: int) -> str:
         return f"line {place} of {self._title}"
@@ -160,7 +146,7 @@ def check_encoding(encoding: object) -> None:
 
 
 @contextmanager
-def opened(file: str | Path | TextIO, delimiter: str, encoding: str) -> Iterator[CsvSource]:
+def open_csv(file: str | Path | TextIO, delimiter: str, encoding: str) -> Iterator[CsvSource]:
     """A CSV file as a `Source`, closed at the end if it was opened here."""
     if not isinstance(file, str | Path):
         yield CsvSource(file, "the file", delimiter)
@@ -209,9 +195,6 @@ def _hint_at_delimiter(name: str, title: str) -> None:
             )
 
 
-# Parquet files, read part by part with pyarrow (extra `tables`).
-
-
 class ParquetSource:
     """An open Parquet file as a `Source`; rows are numbered from 0."""
 
@@ -221,11 +204,10 @@ class ParquetSource:
         self.names: list[str] = list(file.schema_arrow.names)
 
     def parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        """Its rows, some thousands at a time."""
         first = 0
         for batch in self._file.iter_batches(columns=list(dict.fromkeys(columns))):
             lists = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-            yield Part(lists, np.arange(first, first + batch.num_rows))
+            yield Part(lists.__getitem__, np.arange(first, first + batch.num_rows))
             first += batch.num_rows
 
     def at(self, place: int) -> str:
@@ -233,7 +215,7 @@ class ParquetSource:
 
 
 @contextmanager
-def parquet_files_opened(path: str | Path) -> Iterator[ParquetSource]:
+def open_parquet(path: str | Path) -> Iterator[ParquetSource]:
     """A Parquet file as a `Source`, closed at the end."""
     try:
         import pyarrow as pa
@@ -250,130 +232,73 @@ def parquet_files_opened(path: str | Path) -> Iterator[ParquetSource]:
         ) from None
 
 
-# Dataframes: pandas, polars, pyarrow, a dictionary of columns, or anything that speaks Arrow.
-#
-# No library is needed for the first four: a frame tells the names of its columns, and a column
-# turns
-# itself into a list. What cannot do that is asked for Arrow data (the Arrow PyCapsule interface,
-# ``__arrow_c_stream__``), last for the old interchange protocol (``__dataframe__``: deprecated in
-# pandas 3, removed from polars 2); both are read by pyarrow (extra `tables`).
-
-
 class FrameSource:
-    """A dataframe as a `Source`; rows are numbered from 0."""
+    """A dictionary of columns, or any dataframe that narwhals or Arrow can read; rows from 0."""
 
     def __init__(self, frame: object) -> None:
-        self._frame = _readable(frame)
-        self.names = _names(self._frame)
+        self._frame: Any = frame
+        names: Any = frame
+        if not isinstance(frame, Mapping):
+            self._frame = _eager(frame)
+            names = self._frame.columns
+        self.names = [name for name in names if isinstance(name, str)]
 
     def parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        """All rows at once; each column becomes a list when it is asked for."""
-        lists = _Lists(self._frame, columns)
-        sizes = {name: lists.size(name) for name in columns}
+        sizes = {name: len(self._values(name)) for name in columns}
         if len(set(sizes.values())) > 1:
             raise InvalidInputError(
                 "Expected columns of one length, got "
                 + ", ".join(f"{quoted(name)}: {size}" for name, size in sizes.items())
                 + "."
             )
-        yield Part(lists, np.arange(sizes[columns[0]]))
+        yield Part(self._list, np.arange(sizes[columns[0]]))
 
     def at(self, place: int) -> str:
         return f"row {place} (the first is 0)"
 
+    def _values(self, name: str) -> Any:
+        column = self._frame[name]
+        if hasattr(column, "__len__") and not isinstance(column, str | bytes):
+            return column
+        raise InvalidInputError(
+            f"Expected columns that are lists or arrays, got one of type {type(column).__name__}."
+        )
 
-class _Lists(Mapping[str, Sequence[object]]):
-    """Columns of a frame; only the one in use is a list in memory."""
-
-    def __init__(self, frame: object, columns: Sequence[str]) -> None:
-        self._frame = frame
-        self._columns = columns
-
-    def __getitem__(self, name: str) -> Sequence[object]:
-        return _list(_column(self._frame, name))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def size(self, name: str) -> int:
-        column = _column(self._frame, name)
-        return len(column) if hasattr(column, "__len__") else len(_list(column))
+    def _list(self, name: str) -> Sequence[object]:
+        """The column as plain values, made when it is asked for: one at a time is in memory."""
+        column = self._values(name)
+        for method in ("to_list", "tolist", "to_pylist"):
+            if hasattr(column, method):
+                values: list[object] = getattr(column, method)()
+                return values
+        return list(column)
 
 
-def _readable(frame: object) -> object:
-    """The frame itself if its columns turn into lists, else a pyarrow table of it."""
-    if isinstance(frame, Mapping) or _listable(frame):
-        return frame
-    if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__dataframe__"):
-        return _pyarrow_table(frame)
-    raise InvalidInputError(
-        f"Expected a dataframe (pandas, polars, pyarrow, a dictionary of columns, or an object "
-        f"with __arrow_c_stream__), got {type(frame).__name__}; read files with from_csv or "
-        f"from_parquet, and collect() what is lazy first."
-    )
+def _eager(frame: Any) -> Any:
+    import narwhals as nw
 
-
-def _listable(frame: object) -> bool:
-    if hasattr(frame, "collect") or not hasattr(frame, "__getitem__"):  # lazy frames hold no values
-        return False
-    if not hasattr(frame, "column_names") and not hasattr(frame, "columns"):
-        return False
-    names = _names(frame)
-    if len(set(names)) < len(names):  # pandas allows it, and then answers with a frame
-        return True
-    return not names or _as_list(_column(frame, names[0])) is not None
-
-
-def _names(frame: object) -> list[str]:
-    """Columns whose names are no text cannot be asked for."""
-    names = frame if isinstance(frame, Mapping) else getattr(frame, "column_names", None)
-    every = getattr(frame, "columns", ()) if names is None else names
-    return [name for name in every if isinstance(name, str)]
-
-
-def _column(frame: object, name: str) -> object:
-    column: object = frame[name]  # type: ignore[index]
-    return column
-
-
-def _as_list(column: object) -> Callable[[], list[object]] | None:
-    """How this column turns into a list of plain Python values, if it can."""
-    for method in ("to_pylist", "to_list", "tolist"):
-        made: Callable[[], list[object]] | None = getattr(column, method, None)
-        if made is not None:
-            return made
-    return None
-
-
-def _list(column: object) -> Sequence[object]:
-    made = _as_list(column)
-    if made is not None:
-        return made()
-    if isinstance(column, Sequence) and not isinstance(column, str | bytes):
-        return column
-    raise InvalidInputError(
-        f"Expected columns that are lists or arrays, got one of type {type(column).__name__}."
-    )
-
-
-def _pyarrow_table(frame: object) -> object:
-    """A pyarrow table of what speaks Arrow, or else the old protocol."""
+    foreign = hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "collect")
     try:
-        import pyarrow as pa
-        from pyarrow.interchange import from_dataframe
+        if foreign and not nw.dependencies.is_into_dataframe(frame):
+            import pyarrow as pa
+
+            frame = pa.table(frame)
+        return nw.from_native(frame, eager_only=True)
     except ImportError:
         raise MissingExtraError("pyarrow", "tables") from None
-    convert = pa.table if hasattr(frame, "__arrow_c_stream__") else from_dataframe
-    try:
-        with warnings.catch_warnings():  # that the old protocol is old is for its author to know
-            warnings.simplefilter("ignore")
-            table: object = convert(frame)
-    except (TypeError, ValueError, pa.ArrowException) as error:
+    except nw.exceptions.DuplicateError as error:
+        listed = ", ".join(line.strip("- ") for line in str(error).splitlines()[1:])
         raise InvalidInputError(
-            f"Expected a dataframe that Arrow can read, got {type(frame).__name__}: "
-            f"{str(error).splitlines()[0]}"
+            f"Expected one column of each name, got {listed}; rename all but one."
         ) from None
-    return table
+    except (TypeError, ValueError) as error:
+        if foreign:
+            raise InvalidInputError(
+                f"Expected a dataframe that Arrow can read, got {type(frame).__name__}: "
+                f"{str(error).splitlines()[0]}"
+            ) from None
+        raise InvalidInputError(
+            f"Expected a dataframe (pandas, polars, pyarrow, a dictionary of columns, or an object "
+            f"with __arrow_c_stream__), got {type(frame).__name__}; read files with read_csv or "
+            f"read_parquet, and collect() what is lazy first."
+        ) from None

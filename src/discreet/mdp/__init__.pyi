@@ -1,7 +1,3 @@
-from discreet.data.discretizer import Cuts as Cuts
-from discreet.data.discretizer import Discretizer as Discretizer
-from discreet.data.layout import Padding as Padding
-from discreet.data.vocabulary import Vocabulary as Vocabulary
 from discreet.mdp import environments as environments
 from discreet.mdp import gymnasium as gymnasium
 from discreet.mdp.check import MDPReport as MDPReport

@@ -153,11 +153,11 @@ class Counts:
 def _check_rows(transitions: IntArray, rewards: IntArray, support: BoolArray) -> None:
     if support.ndim != 3 or support.dtype != np.bool_:
         raise InvalidInputError(
-            f"Expected played to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
+            f"Expected support to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
         )
     rows, states = int(support.sum()), support.shape[1]
     if transitions.shape != (rows, states) or rewards.shape != (rows,):
         raise InvalidInputError(
             f"Expected transitions ({rows}, {states}) and rewards ({rows},), one row for each of "
-            f"played, got shapes {transitions.shape} and {rewards.shape}."
+            f"support, got shapes {transitions.shape} and {rewards.shape}."
         )

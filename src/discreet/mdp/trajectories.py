@@ -1,20 +1,14 @@
 """`Trajectories`: the raw episodes of a group of users."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, Unpack
 
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import frozen_copy, unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-
-if TYPE_CHECKING:  # reading tables is loaded when it is asked for
-    from discreet.data.layout import Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,85 +43,6 @@ class Trajectories:
                 f"Expected states (n, H + 1), actions (n, H) and rewards (n, H), got shapes "
                 f"{self.states.shape}, {self.actions.shape} and {rewards.shape}."
             )
-
-    @classmethod
-    def from_frame(
-        cls, frame: object, vocabulary: Vocabulary, **options: "Unpack[Options]"
-    ) -> tuple["Trajectories", list[str]]:
-        """Episodes from a dataframe with one row per user and step, in any order.
-
-        >>> visits = {
-        ...     "user": ["ann", "ann", "bob", "bob"],
-        ...     "step": [1, 2, 1, 2],
-        ...     "state": ["ill", "well", "ill", "ill"],
-        ...     "action": ["treat", "wait", "wait", "treat"],
-        ...     "reward": [3, 9, 2, 2],
-        ... }
-        >>> names = Vocabulary(states=["ill", "well"], actions=["wait", "treat"], steps=[1, 2])
-        >>> episodes, users = Trajectories.from_frame(visits, names, reward_range=(0, 10))
-        >>> users, episodes.states[0].tolist(), episodes.rewards[0].tolist()
-        (['ann', 'bob'], [0, 1, 1], [0.3, 0.9])
-
-        A user's next state is the state of the next row. After the last step it is the column
-        ``next_state``, or the state of a closing row, which has no action and no reward. If neither
-        is there, the last state is repeated: no value depends on it, unless the dynamics are said
-        to be stationary, when it counts as an observation that nobody made.
-
-        Args:
-            frame: of pandas, polars or pyarrow, a dictionary of columns, or any object with
-                ``__arrow_c_stream__`` or ``__dataframe__`` (these two with the extra `tables`).
-            vocabulary: the public names of states, actions and steps.
-            options: columns, discretizer, reward_range, clip_rewards, padding; see
-                `discreet.data.layout.Layout`.
-
-        Returns:
-            The episodes, and the users' names in the same order, as ``study.tell(users=...)``
-            takes them.
-
-        Raises:
-            InvalidInputError: with the row, the column and the value. The message shows raw data:
-                it is for the operator whom a central study trusts, and for no log.
-        """
-        from discreet.data import episodes, layout, readers
-
-        wanted = layout.Layout(vocabulary, **options)
-        return episodes.read_episodes(readers.FrameSource(frame), wanted)
-
-    @classmethod
-    def from_csv(
-        cls,
-        file: str | Path | TextIO,
-        vocabulary: Vocabulary,
-        *,
-        delimiter: str = ",",
-        encoding: str = "utf-8-sig",
-        **options: "Unpack[Options]",
-    ) -> tuple["Trajectories", list[str]]:
-        """Episodes from a CSV file with a header; see `from_frame`. Errors name the line.
-
-        Args:
-            file: its path, or the open text file.
-            vocabulary: the public names of states, actions and steps.
-            delimiter: between fields.
-            encoding: of the file; the default is UTF-8 with or without a byte-order mark.
-            options: as for `from_frame`.
-        """
-        from discreet.data import episodes, layout, readers
-
-        wanted = layout.Layout(vocabulary, **options)
-        with readers.opened(file, delimiter, encoding) as source:
-            return episodes.read_episodes(source, wanted)
-
-    @classmethod
-    def from_parquet(
-        cls, path: str | Path, vocabulary: Vocabulary, **options: "Unpack[Options]"
-    ) -> tuple["Trajectories", list[str]]:
-        """Episodes from a Parquet file (extra `tables`); see `from_frame`."""
-        from discreet.data import episodes, layout, readers
-
-        wanted = layout.Layout(vocabulary, **options)
-        with readers.parquet_files_opened(path) as source:
-            return episodes.read_episodes(source, wanted)
 
     def __len__(self) -> int:
         """The number of users."""
@@ -184,7 +99,7 @@ class Trajectories:
         """
         if support.ndim != 3 or support.dtype != np.bool_:
             raise InvalidInputError(
-                f"Expected played to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
+                f"Expected support to be bool[H, S, A], got {support.dtype}{list(support.shape)}."
             )
         horizon, states, actions = support.shape
         self.check(Shape(states, actions, horizon))

@@ -134,7 +134,8 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     arguments but ``data`` are public: choose them before looking at the data.
 
     >>> from discreet import Central
-    >>> from discreet.mdp import Treatment, sample_counts, uniform_policy
+    >>> from discreet.data import read_csv
+    from discreet.mdp import Treatment, sample_counts, uniform_policy
     >>> mdp = Treatment()
     >>> people = sample_counts(mdp, uniform_policy(mdp.shape), 20_000, np.random.default_rng(0))
     >>> found = fit(people, Central(epsilon=1, delta=1e-6), sampler="simulation", seed=0)
@@ -144,7 +145,7 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
     Args:
         data: whole episodes, or their sums; one of each person, since a person with k of them is
             protected with k epsilon only. Episodes that end early are padded into an absorbing
-            end state (`discreet.mdp.Padding`).
+            end state (`discreet.data.Padding`).
         trust: `Central`, or `NoPrivacy` to see what privacy costs.
         shape: states, actions and horizon; needed for episodes unless a vocabulary is given.
         vocabulary: names of states, actions and steps, for the printed table.
@@ -277,7 +278,7 @@ def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> S
     if not isinstance(data, Trajectories | Counts):
         raise InvalidInputError(
             f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
-            f"Trajectories.from_csv or from_frame."
+            f"discreet.data.read_csv or read_frame."
         )
     if shape is not None:
         check_shape(shape)

@@ -14,7 +14,7 @@ import numpy as np
 from discreet import _validate
 from discreet._seeds import RunSeeds
 from discreet._types import BoolArray, JsonObject, Plain
-from discreet.data.table_format import TableFormat
+from discreet.data.tables import TableFormat
 from discreet.data.vocabulary import Vocabulary, key, nearest
 from discreet.errors import InvalidInputError, StudyError
 from discreet.learners.base import Problem

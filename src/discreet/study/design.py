@@ -33,7 +33,7 @@ from typing import Any
 from discreet import _settings
 from discreet._spelling import quoted
 from discreet._types import JsonObject
-from discreet.data.table_format import TableFormat
+from discreet.data.tables import TableFormat
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError
 from discreet.privacy.trust import TrustModel, make_trust

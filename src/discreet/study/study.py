@@ -85,7 +85,7 @@ def start(
         sampler: ``"secure"`` protects people; ``"simulation"`` is for rehearsals.
         seed: of a rehearsal; a secure study cannot be seeded.
         table: how tables of episodes are read (`Study.read_table`), as
-            `discreet.data.table_format.TableFormat` keeps it; public, like the names.
+            `discreet.data.tables.TableFormat` keeps it; public, like the names.
         settings: the learner's own.
     """
     names: dict[str, Names] = {"states": states, "actions": actions, "steps": horizon}

@@ -1,32 +1,107 @@
-"""`TableFormat`: all public facts about a table of episodes but its names, as a file can keep them.
-
-A study that is given one reads its tables by it, so that every batch is read alike and the reader
-of its dossier sees the range of the rewards and the cut points.
-"""
+"""Tables of episodes: readers for files and dataframes, and `TableFormat`, kept in a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TextIO, Unpack
 
 from discreet import _validate
 from discreet._spelling import quoted
 from discreet._types import JsonObject, Plain
-from discreet.data import readers
 from discreet.data.discretizer import Discretizer
-from discreet.data.layout import Layout, Padding
+from discreet.data.episodes import read_episodes
+from discreet.data.layout import Layout, Options, Padding
+from discreet.data.readers import (
+    FrameSource,
+    check_delimiter,
+    check_encoding,
+    open_csv,
+    open_parquet,
+)
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.policies import Policy
 from discreet.mdp.trajectories import Trajectories
 
 _PARQUET = (".parquet", ".pq")
-_PADDING = ("end", "reward")
+
+
+def read_frame(
+    frame: object, vocabulary: Vocabulary, **options: Unpack[Options]
+) -> tuple[Trajectories, list[str]]:
+    """Episodes from a dataframe with one row per user and step, in any order.
+
+    >>> visits = {
+    ...     "user": ["ann", "ann", "bob", "bob"],
+    ...     "step": [1, 2, 1, 2],
+    ...     "state": ["ill", "well", "ill", "ill"],
+    ...     "action": ["treat", "wait", "wait", "treat"],
+    ...     "reward": [3, 9, 2, 2],
+    ... }
+    >>> names = Vocabulary(states=["ill", "well"], actions=["wait", "treat"], steps=[1, 2])
+    >>> episodes, users = read_frame(visits, names, reward_range=(0, 10))
+    >>> users, episodes.states[0].tolist(), episodes.rewards[0].tolist()
+    (['ann', 'bob'], [0, 1, 1], [0.3, 0.9])
+
+    A user's next state is the state of the next row. After the last step it is the column
+    ``next_state``, or the state of a closing row, which has no action and no reward. If neither
+    is there, the last state is repeated: no value depends on it, unless the dynamics are said
+    to be stationary, when it counts as an observation that nobody made.
+
+    Args:
+        frame: of pandas, polars, pyarrow or another library that narwhals knows, a dictionary of
+            columns, or any object with ``__arrow_c_stream__`` (with the extra `tables`).
+        vocabulary: the public names of states, actions and steps.
+        options: columns, discretizer, reward_range, clip_rewards, padding; see `Layout`.
+
+    Returns:
+        The episodes, and the users' names in the same order, as ``study.tell(users=...)``
+        takes them.
+
+    Raises:
+        InvalidInputError: with the row, the column and the value. The message shows raw data:
+            it is for the operator whom a central study trusts, and for no log.
+    """
+    return read_episodes(FrameSource(frame), Layout(vocabulary, **options))
+
+
+def read_csv(
+    file: str | Path | TextIO,
+    vocabulary: Vocabulary,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8-sig",
+    **options: Unpack[Options],
+) -> tuple[Trajectories, list[str]]:
+    """Episodes from a CSV file with a header; see `read_frame`. Errors name the line.
+
+    Args:
+        file: its path, or the open text file.
+        vocabulary: the public names of states, actions and steps.
+        delimiter: between fields.
+        encoding: of the file; the default is UTF-8 with or without a byte-order mark.
+        options: as for `read_frame`.
+    """
+    layout = Layout(vocabulary, **options)
+    with open_csv(file, delimiter, encoding) as source:
+        return read_episodes(source, layout)
+
+
+def read_parquet(
+    path: str | Path, vocabulary: Vocabulary, **options: Unpack[Options]
+) -> tuple[Trajectories, list[str]]:
+    """Episodes from a Parquet file (extra `tables`); see `read_frame`."""
+    layout = Layout(vocabulary, **options)
+    with open_parquet(path) as source:
+        return read_episodes(source, layout)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableFormat:
-    """How tables of episodes are written, in plain values.
+    """All public facts about a table of episodes but its names, in plain values.
+
+    A study that is given one reads its tables by it, so that every batch is read alike and the
+    reader of its dossier sees the range of the rewards and the cut points.
 
     >>> form = TableFormat.from_dict({"columns": {"user": "patient"}, "reward_range": [0, 10]})
     >>> form.to_dict()
@@ -87,8 +162,8 @@ class TableFormat:
             vocabulary: of states, actions and steps.
             policy: that the users followed: what padding fills in.
         """
-        readers.check_delimiter(self.delimiter)
-        readers.check_encoding(self.encoding)
+        check_delimiter(self.delimiter)
+        check_encoding(self.encoding)
         return Layout(
             vocabulary,
             columns=self.columns,
@@ -102,14 +177,12 @@ class TableFormat:
         self, path: str | Path, vocabulary: Vocabulary, policy: Policy | None = None
     ) -> tuple[Trajectories, list[str]]:
         """Episodes and users of a file; Parquet if it is called .parquet or .pq, else CSV."""
-        from discreet.data import episodes, readers
-
-        wanted = self.layout(vocabulary, policy)
+        layout = self.layout(vocabulary, policy)
         if Path(path).suffix.lower() in _PARQUET:
-            with readers.parquet_files_opened(path) as table:
-                return episodes.read_episodes(table, wanted)
-        with readers.opened(path, self.delimiter, self.encoding) as text:
-            return episodes.read_episodes(text, wanted)
+            with open_parquet(path) as table:
+                return read_episodes(table, layout)
+        with open_csv(path, self.delimiter, self.encoding) as text:
+            return read_episodes(text, layout)
 
 
 def _listed(key: str, value: object) -> tuple[Any, ...]:
@@ -119,7 +192,7 @@ def _listed(key: str, value: object) -> tuple[Any, ...]:
 
 
 def _padding(plain: JsonObject, policy: Policy | None) -> Padding:
-    if not isinstance(plain, Mapping) or "end" not in plain or set(plain) - set(_PADDING):
+    if not isinstance(plain, Mapping) or "end" not in plain or set(plain) - {"end", "reward"}:
         raise InvalidInputError(
             f"Expected padding as {{end = state, reward = number}}, where the reward is 0 if left "
             f"out, got {quoted(plain)}."

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from discreet.data.table_format import TableFormat
+from discreet.data import Cuts, Vocabulary
+from discreet.data.tables import TableFormat
 from discreet.errors import InvalidInputError, UnknownNameError
-from discreet.mdp import Cuts, DeterministicPolicy, Vocabulary
+from discreet.mdp import DeterministicPolicy
 
 pytestmark = pytest.mark.core
 
