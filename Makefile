@@ -102,8 +102,8 @@ bench-peers: $(PEERS_VENV)/.peers  ## the same with the real peers, in an enviro
 	@$(PEERS_VENV)/bin/python -m benchmarks
 
 soak: $(VENV)/.dev   ## studies and the service under strain: kills, faults, races, many users (an hour)
-	@$(BIN)/python -m tools.soak
-	@$(BIN)/python -m tools.service_soak
+	@$(BIN)/python -m tests.soak.study
+	@$(BIN)/python -m tests.soak.service
 	@$(BIN)/pytest -q --long tests/service
 
 experiments: $(VENV)/.dev  ## every shipped experiment in full (hours)

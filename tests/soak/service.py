@@ -1,6 +1,6 @@
 """The service under strain: kills, faults, and studies against the simulation's interval.
 
-python -m tools.service_soak [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
+python -m tests.soak.service [--kills 30] [--minutes 10] [--studies 10] [--users 600] [--runs 100]
 
 First a study whose roles are killed again and again. Then studies, two or more, through a proxy
 that drops, doubles, truncates and delays requests: in the first all roles are killed, in every
@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import numpy as np
 

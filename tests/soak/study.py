@@ -1,13 +1,13 @@
 """Studies under strain, in full: 200 kills, a minute of two processes, ten million users.
 
-python -m tools.soak [--kills 200] [--seconds 60] [--users 10000000]
+python -m tests.soak.study [--kills 200] [--seconds 60] [--users 10000000]
 """
 
 import pathlib
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import discreet
 from helpers.soaking import KINDS, check_close, check_kills, crowd, race, steady

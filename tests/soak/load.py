@@ -1,7 +1,7 @@
 """What one report costs: processor time of device, shuffler and analyser, memory of large batches.
 
-python -m tools.service_load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
-python -m tools.service_load --devices    # the device alone, from four states to ICU-Sepsis
+python -m tests.soak.load [--reports 20000] [--postgres] [--sealed 100000] [--fetched 5000000]
+python -m tests.soak.load --devices    # the device alone, from four states to ICU-Sepsis
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from discreet.device import ENVELOPE, HistogramDevice, load
 from discreet.service.analyser import opening
