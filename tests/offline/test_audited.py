@@ -6,8 +6,8 @@ import pytest
 from discreet import Central
 from discreet.offline import audited
 from discreet.offline.audited import fit_cases, fit_path
+from discreet.privacy.auditing.cases import find
 from discreet.privacy.auditing.examine import examine
-from discreet.privacy.auditing.roster import find
 from discreet.privacy.auditing.run import audit
 
 

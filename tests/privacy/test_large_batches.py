@@ -6,9 +6,9 @@ import pytest
 from discreet.errors import BudgetError, InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.auditing.cases import entries
 from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.auditing.roster import entries
 from discreet.privacy.ledger import Budget, Cost, Ledger
 from discreet.privacy.plans import CountsMechanism, ReportMechanism
 

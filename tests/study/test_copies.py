@@ -17,7 +17,7 @@ from scipy import stats
 import discreet
 from discreet.errors import StudyError
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.auditing.empirical import epsilon_low
+from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.statistics import flatten
 from discreet.study.config import COPIES, CRASH
 from helpers.studies import advance, begin, episodes_of, names

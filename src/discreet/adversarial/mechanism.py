@@ -38,10 +38,11 @@ large: no floating-point noise, and no extra variance from rounding to bits.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -64,6 +65,9 @@ from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Local, PrivateTrust, TrustModel, check_trust_model
 from discreet.privacy.vectors import VectorMechanism, vector_stream
+
+if TYPE_CHECKING:
+    from discreet.privacy.auditing.paths import Path
 
 Feedback = Literal["full", "bandit"]
 
@@ -187,6 +191,12 @@ class LayeredMechanism:
     public_losses: bool = False
     centred_losses: bool = False
     padded_losses: bool = False
+
+    def audit_paths(self) -> "Iterator[Path]":
+        """How it is audited (see `discreet.privacy.auditing.check_mechanism`)."""
+        from discreet.adversarial.audited import layered_path
+
+        yield layered_path(self)
 
     @property
     def loss_stream(self) -> CumulativeNoise | None:

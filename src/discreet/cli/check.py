@@ -12,7 +12,7 @@ from discreet.privacy.guarantee import rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from discreet.mdp.check import MDPReport
-    from discreet.privacy.auditing.roster import Entry
+    from discreet.privacy.auditing.cases import Entry
     from discreet.privacy.auditing.run import AuditRow
 
 app = typer.Typer(
@@ -99,7 +99,7 @@ def check_mechanism(
     json: Json = False,
 ) -> None:
     """Check a mechanism: shared or redrawn noise, wrong scale, floats, linked messages ..."""
-    from discreet.privacy.auditing.roster import entries, find
+    from discreet.privacy.auditing.cases import entries, find
 
     if all_ == (name is not None):
         raise InvalidInputError("Expected one mechanism of `discreet list`, or --all.")
@@ -194,6 +194,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """Exact and empirical privacy of every mechanism, on every path of its real code."""
+    from discreet.adversarial.audited import layered_cases
     from discreet.offline.audited import fit_cases
     from discreet.privacy.auditing.run import audit as run_audit
 
@@ -204,7 +205,7 @@ def audit(
             delta=delta,
             quick=quick,
             seed=seed,
-            more=fit_cases,
+            more=lambda chosen: [*layered_cases(chosen), *fit_cases(chosen)],
             progress=progress,
         )
     if json:

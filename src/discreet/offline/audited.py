@@ -1,6 +1,7 @@
 """`discreet.fit` for the audit: its one release, on neighbours, with every kind of noise."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,10 +9,9 @@ from discreet._types import FloatArray
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.offline.release import Randomness, Slots, release
-from discreet.privacy.auditing.cases import Case
+from discreet.privacy.auditing.cases import Case, Entry
 from discreet.privacy.auditing.neighbours import EVERYTHING, everything
-from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.auditing.roster import Entry
+from discreet.privacy.auditing.paths import Path, Run
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.trust import TrustModel
 
@@ -27,15 +27,11 @@ _OTHERS = {
 
 
 def fit_cases(chosen: Sequence[Entry]) -> Iterator[Case]:
-    """One case for every central mechanism of batches; the plan of a fit chooses its own form."""
+    """One case for every central mechanism of batches; a fit chooses its own form."""
     for entry in chosen:
         where = entry.trust, entry.schedule, entry.calibration
         if where == ("central", "batch", "exact") and not entry.centred:
-            yield _case(entry, fit_path(entry.model))
-
-
-def _case(entry: Entry, path: Path) -> Case:
-    return Case(entry.name, "exact", "JDP", entry.claimed, FIT, "batch", (path,), lambda: path)
+            yield replace(Case.of(entry, "JDP", fit_path(entry.model)), path=FIT)
 
 
 def fit_path(trust: TrustModel) -> Path:
@@ -44,7 +40,7 @@ def fit_path(trust: TrustModel) -> Path:
     declared[:, 1, 0] = False
     slots = Slots.of(declared, np.ones(_SHAPE.states, np.bool_))
 
-    def world(first: tuple[list[int], list[int], list[float]]) -> Callable[[Sampler], FloatArray]:
+    def world(first: tuple[list[int], list[int], list[float]]) -> Run:
         people = Trajectories(*(np.array([a, b, b]) for a, b in zip(first, _USUAL, strict=True)))
 
         def run(sampler: Sampler) -> FloatArray:

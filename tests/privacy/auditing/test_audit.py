@@ -9,14 +9,12 @@ import pytest
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, check_mechanism
-from discreet.privacy.auditing.empirical import epsilon_low
-from discreet.privacy.auditing.linear import additive, bitwise
+from discreet.privacy.auditing.attack import epsilon_low
+from discreet.privacy.auditing.cases import entries, find
 from discreet.privacy.auditing.neighbours import opposites
-from discreet.privacy.auditing.printed_messages import IntegerMessages
 from discreet.privacy.auditing.probes import outcomes
-from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.roster import entries, find
-from discreet.privacy.auditing.run import AuditRow, audit, exact_view
+from discreet.privacy.auditing.run import AuditRow, IntegerMessages, audit
+from helpers.auditing import Enumerated, additive, bitwise, exact_view
 
 EXACT = [entry for entry in entries() if entry.calibration == "exact"]
 PAPER = {entry.name: entry for entry in entries() if entry.calibration == "paper"}
@@ -25,7 +23,7 @@ PAPER = {entry.name: entry for entry in entries() if entry.calibration == "paper
 @pytest.mark.parametrize("entry", EXACT, ids=lambda e: e.name)
 def test_exact_promises_hold_and_are_not_wasteful(entry):
     epsilon, delta = entry.claimed
-    delivered = exact_view(entry.plan(), users=1).epsilon(delta)
+    delivered = exact_view(entry.small(), users=1).epsilon(delta)
     assert delivered <= epsilon * (1 + 1e-7)
     if "iid" not in entry.name:  # its padding is noise that no promise needs
         assert delivered > 0.94 * epsilon
@@ -58,7 +56,7 @@ def test_one_of_two_honest_users_is_enough_noise():
 
 
 def test_printed_constants():
-    delivered = {n: exact_view(e.plan()).epsilon(e.claimed[1]) for n, e in PAPER.items()}
+    delivered = {n: exact_view(e.small()).epsilon(e.claimed[1]) for n, e in PAPER.items()}
     assert delivered["local/laplace"] == pytest.approx(2.0)
     assert delivered["central/tree-laplace"] == pytest.approx(2.0)  # K = 8: L = log2 K
     assert delivered["local/gaussian"] > 4

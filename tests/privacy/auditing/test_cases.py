@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from discreet.privacy.auditing.cases import SLOW, cases, paths_of
-from discreet.privacy.auditing.paths.path import KINDS
-from discreet.privacy.auditing.roster import Entry
+from discreet.adversarial.audited import layered_cases
+from discreet.privacy.auditing.cases import Entry, cases, entries
+from discreet.privacy.auditing.paths import KINDS, short_paths
 
 TREE = Entry("central", "tree-laplace", "continual")
 LAPLACE = Entry("central", "laplace", "batch")
@@ -43,7 +43,6 @@ def test_a_stream_is_audited_in_every_kind():
         "continual": 5,
         "stationary": 3,
         "vector": 4,
-        "layered": 2,
     }
     for name in ("add", "disk"):
         assert ("continual", f"{name} (256 releases, secure)") in found
@@ -92,7 +91,8 @@ def test_quick_leaves_out_long_streams_but_one():
     assert any("256" in path for _, path in labels(rows(TREE, quick=True)))
     assert not any("256" in path for _, path in labels(rows(LOCAL, quick=True)))
     assert any("256" in path for _, path in labels(rows(LOCAL)))
-    assert SLOW == ("bounded",)
+    slow = {entry.mechanism for entry in entries() if entry.sizes.slow}
+    assert slow == {"bounded"}
 
 
 def test_no_row_twice():
@@ -101,7 +101,8 @@ def test_no_row_twice():
 
 
 def test_all_kinds_occur():
-    assert {case.kind for case in rows(TREE, BITS)} == set(KINDS)
+    more = layered_cases([TREE])
+    assert {case.kind for case in (*rows(TREE, BITS), *more)} == set(KINDS)
 
 
 def test_randomised_streams_have_no_vectors_but_long_ones():
@@ -128,5 +129,5 @@ def test_a_long_stream_gets_a_hint_from_its_blocks():
 
 
 def test_paths_of_either_schedule():
-    assert {path.kind for path in paths_of(LAPLACE.plan())} == {"batch"}
-    assert {path.kind for path in paths_of(TREE.plan())} == {"continual"}
+    assert {path.kind for path in short_paths(LAPLACE.small())} == {"batch"}
+    assert {path.kind for path in short_paths(TREE.small())} == {"continual"}

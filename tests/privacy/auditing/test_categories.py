@@ -10,11 +10,11 @@ from discreet import Shuffle
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.histogram import class_delta
-from discreet.privacy.auditing import categories, pairs
-from discreet.privacy.auditing.categories import CategorySampler, categorical, read
-from discreet.privacy.auditing.exact import exact_delta
-from discreet.privacy.auditing.paths.batches import REPORTS, batch_path, honest_path, policy_path
-from discreet.privacy.auditing.paths.path import Path
+from discreet.privacy.auditing import categories, losses
+from discreet.privacy.auditing.categories import CategorySampler, read
+from discreet.privacy.auditing.losses import exact_delta
+from discreet.privacy.auditing.paths import REPORTS, Path, batch_path, honest_path
+from helpers.auditing import categorical
 
 TINY = Shape(states=1, actions=2, horizon=1)
 EASY = Shuffle(epsilon=3, delta=1e-3, mechanism="histogram")
@@ -35,14 +35,14 @@ def thrown_delta(balls, out, into, epsilon):
 
 @pytest.mark.parametrize(("out", "into"), [(0.2, 0.2), (0.1, 0.6), (0.5, 0.25), (0.5, 0.5)])
 def test_a_thrown_ball_hides_as_calculated(out, into):
-    pair = pairs.thrown(9, out, into)
+    pair = losses.thrown(9, out, into)
     for epsilon in (0.0, 0.8):
         exact = thrown_delta(9, out, into, epsilon)
         assert exact_delta([(pair, 1)], epsilon) == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_cell_that_no_ball_hits_hides_nothing():
-    assert pairs.thrown(9, 0.5, 0.0).unseen == 1.0
+    assert losses.thrown(9, 0.5, 0.0).unseen == 1.0
 
 
 def test_samplers_of_categories_count_in_any_order():
@@ -86,7 +86,7 @@ def test_rewards_and_transitions_move_one_unit_per_class():
     plan, view = view_of(("transitions", "rewards"), shape=Shape(1, 2, 2), users=3)
     assert max(len(view.units(i)) for i in range(len(view.moves))) == 3
     assert 2.7 < view.epsilon(1e-3) <= 3.0
-    off = read(policy_path(plan, REPORTS, 2))
+    off = read(batch_path(plan, REPORTS, 2, on_policy=True))
     assert [len(off.units(i)) for i in range(len(off.moves))] == [3]
 
 

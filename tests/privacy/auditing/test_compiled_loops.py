@@ -9,7 +9,7 @@ from discreet.learners.continual import planner
 from discreet.mdp import RiverSwim
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.privacy import SimulationSampler
-from discreet.privacy.auditing.paths.streams import by_the_rule
+from discreet.privacy.auditing.paths import by_the_rule
 from discreet.privacy.simulation.kernels import NextPolicy, run_block
 from discreet.privacy.simulation.users import SimulatedStream, play_episode
 from helpers.compiled import scratch_of

@@ -63,7 +63,7 @@ def test_no_problems_is_fit_for_use():
     assert not Conformance("x", ("one",)).ok
 
 
-CHECKS = ["_promise", "_untouched", "_played_only", "_noise_as_stated", "_messages"]
+CHECKS = ["_guarantee", "_untouched", "_support_only", "_noise_as_stated", "_messages"]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -89,7 +89,7 @@ def test_these_are_all_the_checks():
     ],
 )
 def test_a_promise_that_leaves_something_out(pure, changes, message):
-    [text] = told("_promise", promising(pure, **changes))
+    [text] = told("_guarantee", promising(pure, **changes))
     assert message in text
 
 
@@ -99,13 +99,13 @@ def test_a_simulation_that_is_not_stamped(pure):
             out = super().release(counts, sampler=sampler, support=support)
             return spoiled(out, guarantee=dataclasses.replace(out.guarantee, simulated=False))
 
-    [text] = told("_promise", as_type(pure, Unstamped))
+    [text] = told("_guarantee", as_type(pure, Unstamped))
     assert "not stamped as a simulation" in text
 
 
 def test_who_promises_nothing_is_not_held_to_it():
     plan = NoPrivacy().calibrate(SHAPE)
-    assert told("_promise", plan) == told("_noise_as_stated", plan) == []
+    assert told("_guarantee", plan) == told("_noise_as_stated", plan) == []
     assert check_mechanism(plan).ok
 
 
@@ -158,10 +158,10 @@ def test_counters_that_cannot_be_played(pure):
         def release(self, counts, *, sampler, support=None):
             return super().release(counts, sampler=sampler)
 
-    [text] = told("_played_only", as_type(pure, Everywhere))
+    [text] = told("_support_only", as_type(pure, Everywhere))
     assert "outside `support`" in text
     alone = Central(1).calibrate(Shape(states=2, actions=1, horizon=1))
-    assert told("_played_only", alone) == []  # one action: everything is played
+    assert told("_support_only", alone) == []  # one action: everything is played
 
 
 # --- messages ------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_a_promise_a_hair_too_small_is_broken(pure):
 def test_progress_names_every_check_and_path(pure):
     heard = []
     check_mechanism(pure, progress=heard.append)
-    assert heard[:5] == ["promise", "untouched", "played only", "noise as stated", "messages"]
+    assert heard[:5] == ["guarantee", "untouched", "support only", "noise as stated", "messages"]
     assert "release (batch)" in heard and "simulate (3 users) (batch)" in heard
 
 
@@ -291,7 +291,7 @@ def test_what_is_too_large_to_list_is_not_called_fit(pure, many_outcomes):
 
 
 def test_problems_of_a_large_plan_are_said_all_the_same(pure, many_outcomes, monkeypatch):
-    monkeypatch.setattr(conformance, "_found", lambda *_: ["It leaks."])
+    monkeypatch.setattr(conformance, "misfits", lambda _: ["It leaks."])
     assert conformance._paths(pure, lambda _: None) == ["toy: It leaks."] * 2  # both samplers
 
 

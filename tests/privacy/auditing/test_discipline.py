@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.auditing.discipline import CALLS, REFUSED, SIZES, undisciplined
+from discreet.privacy.auditing.examine import CALLS, REFUSED, SIZES, undisciplined
 from helpers import toys
 
 pytestmark = pytest.mark.core

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.adversarial.audited import layered_cases
 from discreet.privacy.auditing import draws
-from discreet.privacy.auditing.cases import paths_of
+from discreet.privacy.auditing.cases import entries, vector_cases
 from discreet.privacy.auditing.draws import (
     ANOTHER_LAW,
     CORRELATED,
@@ -17,10 +18,7 @@ from discreet.privacy.auditing.draws import (
     unsound_draws,
 )
 from discreet.privacy.auditing.examine import FORGOTTEN, TOLERANCE, UNUSED, examine
-from discreet.privacy.auditing.paths.batches import episodes_path
-from discreet.privacy.auditing.paths.layers import layered_paths
-from discreet.privacy.auditing.paths.vectors import vector_paths
-from discreet.privacy.auditing.roster import entries, layers, vectors
+from discreet.privacy.auditing.paths import VECTOR_BLOCK, episodes_path, short_paths
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers import toys
 
@@ -31,7 +29,7 @@ EXACT = [e for e in entries(epsilon=2.0, delta=1e-2) if e.calibration == "exact"
 
 def ways(plan):
     """One path of each name, through the secure branch."""
-    found = {path.name: path for path in paths_of(plan) if True in path.secure}
+    found = {path.name: path for path in short_paths(plan) if True in path.secure}
     if len(found) > 1:
         found.pop("simulate", None)  # draws as `release` or the devices do
     return found
@@ -40,8 +38,8 @@ def ways(plan):
 @pytest.mark.parametrize("entry", EXACT, ids=lambda e: e.name)
 def test_secure_noise_is_fresh_once_each_and_published_on_every_route(entry):
     """One shot, trees, Toeplitz, reports of local and shuffle encoders."""
-    plan = entry.plan()
-    for path in ways(plan if entry.known.randomises else entry.target()).values():
+    plan = entry.small()
+    for path in ways(plan if entry.spec.randomises else entry.target()).values():
         finding = examine(path, secure=True)
         assert finding.problems == ()
         if not finding.unlisted:
@@ -51,12 +49,11 @@ def test_secure_noise_is_fresh_once_each_and_published_on_every_route(entry):
             assert list(unsound_draws(path)) == []
 
 
+VECTORS = [case for entry in EXACT if entry.adds_noise for case in vector_cases(entry)]
 OTHERS = {
-    f"{path.kind}-{one.entry.name}-{path.label}": path
-    for one, path in (
-        *((v, next(iter(vector_paths(v.plan(), 2)))) for v in vectors(EXACT)),
-        *((v, next(iter(layered_paths(v.plan(), 2, centred=v.centred)))) for v in layers(EXACT)),
-    )
+    f"{case.kind}-{case.mechanism}-{case.path}": case.paths[0]
+    for case in (*VECTORS, *layered_cases(EXACT))
+    if not case.path.startswith(VECTOR_BLOCK)
 }
 
 

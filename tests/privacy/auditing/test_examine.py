@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.auditing.discipline import CALLS, REFUSED
-from discreet.privacy.auditing.examine import LOW_BITS, examine
-from discreet.privacy.auditing.linear import Additive
-from discreet.privacy.auditing.probing import DEPENDS, probe
-from discreet.privacy.auditing.reports import Outcomes
+from discreet.privacy.auditing.additive import DEPENDS, Additive, probe
+from discreet.privacy.auditing.examine import CALLS, LOW_BITS, REFUSED, Outcomes, examine
 from helpers import toys
 
 pytestmark = pytest.mark.core

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from discreet.privacy import SimulationSampler
-from discreet.privacy.auditing import fit
+from discreet.privacy.auditing import draws
+from discreet.privacy.auditing.draws import misfits
 from discreet.privacy.auditing.examine import Finding, examine
-from discreet.privacy.auditing.fit import misfits
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers import toys
 
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_measured_once_more(monkeypatch):
         asked.append(runs)
         return "the noise is bad luck" if len(asked) == 1 else None
 
-    monkeypatch.setattr(fit, "_moments", unlucky)
+    monkeypatch.setattr(draws, "_moments", unlucky)
     assert complaints(wide) == []
     assert asked == [120, 1200]
 
@@ -127,5 +127,5 @@ def test_without_the_extra_the_secure_sampler_is_left_out(monkeypatch):
     def missing():
         raise MissingExtraError("opendp", "secure")
 
-    monkeypatch.setattr(fit, "SecureSampler", missing)
+    monkeypatch.setattr(draws, "SecureSampler", missing)
     assert complaints(only_when_real(lambda z: 0 * z), secure=True) == []

@@ -8,10 +8,11 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
-from discreet.privacy.auditing import pairs
-from discreet.privacy.auditing.exact import exact_delta, exact_epsilon, gaussian_epsilon
-from discreet.privacy.auditing.linear import Additive, additive, bitwise
+from discreet.privacy.auditing import losses
+from discreet.privacy.auditing.additive import Additive
+from discreet.privacy.auditing.losses import exact_delta, exact_epsilon, gaussian_epsilon
 from discreet.privacy.auditing.probes import Law
+from helpers.auditing import additive, bitwise
 from helpers.properties import given, settings, st
 
 TINY = Shape(states=1, actions=2, horizon=1)
@@ -37,7 +38,7 @@ def test_noise_of_its_own_composes_the_shifts(law):
 def test_epsilon_and_delta_by_themselves():
     view = seen(LAPLACE, np.eye(2), [1, 1])
     assert view.epsilon(0.0) == pytest.approx(0.5)
-    assert view.delta(0.25) == pytest.approx(exact_delta([(pairs.laplace(4.0), 2)], 0.25))
+    assert view.delta(0.25) == pytest.approx(exact_delta([(losses.laplace(4.0), 2)], 0.25))
 
 
 @pytest.mark.parametrize("law", [LAPLACE, GAUSS, BITS])
@@ -99,7 +100,7 @@ def test_more_draws_than_outputs_laplace_are_a_bound():
 def test_weights_of_draws_count():
     assert seen(LAPLACE, [[2, 0], [0, 2]], [2, 2]).epsilon(0.0) == pytest.approx(0.5)
     assert seen(GAUSS, [[0.5]], [1]).epsilon(1e-3) == pytest.approx(
-        exact_epsilon([(pairs.gaussian(5.0, 2), 1)], 1e-3)
+        exact_epsilon([(losses.gaussian(5.0, 2), 1)], 1e-3)
     )
 
 

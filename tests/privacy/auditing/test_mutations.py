@@ -8,8 +8,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
-from discreet.privacy.auditing.empirical import epsilon_low, samples
-from discreet.privacy.auditing.linear import additive
+from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.mechanisms._cumulative import AdditiveRelease, NoiseRun
 from discreet.privacy.mechanisms._laws import LaplaceLaw
 from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
@@ -17,6 +16,7 @@ from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
 from discreet.privacy.mechanisms.tree import LaplaceTree
 from discreet.privacy.plans import noisy_batch
 from discreet.privacy.statistics import PrivateCounts
+from helpers.auditing import additive, samples
 from helpers.mutations import as_type, said
 
 SHAPE = Shape(states=2, actions=2, horizon=2)

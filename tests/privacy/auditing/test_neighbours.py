@@ -14,7 +14,6 @@ from discreet.privacy.auditing.neighbours import (
     ONE_STEP,
     REWARDS,
     Episode,
-    batch_of,
     everything,
     neighbours,
     opposites,
@@ -22,6 +21,7 @@ from discreet.privacy.auditing.neighbours import (
     vector,
 )
 from discreet.privacy.sensitivity import STATISTICS
+from helpers.auditing import batch_of
 
 pytestmark = pytest.mark.core
 SHAPES = [Shape(1, 2, 1), Shape(2, 1, 2), Shape(2, 2, 1), Shape(1, 2, 2), Shape(2, 2, 2)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.privacy.auditing import pairs
-from discreet.privacy.auditing.exact import exact_delta
+from discreet.privacy.auditing import losses
+from discreet.privacy.auditing.losses import exact_delta
 from helpers.curves import binomial_law, gaussian_law, growth_of, moved, stick, table_law
 from helpers.properties import given, st
 
@@ -37,7 +37,7 @@ def agrees(pair, law, shift, *, rel=1e-9, both=True):
 @pytest.mark.parametrize("shift", [1, 2, 3])
 @pytest.mark.parametrize("scale", [0.5, 2.0, 9.0])
 def test_laplace(scale, shift):
-    pair = pairs.laplace(scale, shift)
+    pair = losses.laplace(scale, shift)
     agrees(pair, laplace_law(scale), shift)
     assert pair.worst == pytest.approx(shift / scale)
     assert pair.losses.min() == pytest.approx(-shift / scale)
@@ -46,7 +46,7 @@ def test_laplace(scale, shift):
 @pytest.mark.parametrize("shift", [1, 2, 5])
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
 def test_gaussian(sigma, shift):
-    pair = pairs.gaussian(sigma, shift)
+    pair = losses.gaussian(sigma, shift)
     agrees(pair, gaussian_law(sigma, digits=30), shift, both=False)
     assert pair.worst == math.inf  # no pure epsilon, though the listed losses are finite
     assert pair.masses.sum() == pytest.approx(1, rel=1e-12)
@@ -55,7 +55,7 @@ def test_gaussian(sigma, shift):
 @pytest.mark.parametrize("shift", [-3, -1, 1, 2])
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (8, 0.5), (12, 0.125), (5, 0.75)])
 def test_binomial(trials, probability, shift):
-    pair = pairs.binomial(trials, probability, shift)
+    pair = losses.binomial(trials, probability, shift)
     law = binomial_law(trials, probability)
     if abs(shift) > trials:
         assert (pair.losses.size, pair.unseen) == (0, pytest.approx(1))
@@ -67,28 +67,10 @@ def test_binomial(trials, probability, shift):
 
 
 def test_far_tails_of_a_long_binomial_count_as_unseen():
-    pair = pairs.binomial(10**8, 0.5, 1)
+    pair = losses.binomial(10**8, 0.5, 1)
     assert pair.losses.size < 200_000
     assert 0 < pair.unseen < 1e-30
     assert pair.masses.sum() == pytest.approx(1, rel=1e-6)
-
-
-@given(st.floats(min_value=0.001, max_value=0.999))
-def test_a_flipped_bit(probability):
-    pair = pairs.flip(probability)
-    law = {0: 1 - probability, 1: probability}  # P: a false bit; Q: a true one
-    worst = max(math.log(law[0] / law[1]), math.log(law[1] / law[0]))
-    assert pair.worst == pytest.approx(worst)
-    assert (pair.masses * np.exp(-pair.losses)).sum() == pytest.approx(1)
-
-
-@given(st.floats(min_value=0.3, max_value=0.9), st.floats(min_value=0.05, max_value=0.3))
-def test_one_category_for_another(keep, spurious):
-    pair = pairs.unary(keep, spurious)
-    best = math.log(keep / spurious) + math.log((1 - spurious) / (1 - keep))
-    assert pair.worst == pytest.approx(best)
-    assert pair.masses.sum() == pytest.approx(1)
-    assert (pair.masses * np.exp(-pair.losses)).sum() == pytest.approx(1)
 
 
 @given(WEIGHTS, st.sampled_from([-2, -1, 1, 2]))
@@ -96,7 +78,7 @@ def test_a_table(weights, shift):
     law = {x: p for x, p in table_law(weights).items() if p}
     if abs(shift) >= len(weights):
         return
-    pair = pairs.table(np.array(weights) / sum(weights), shift)
+    pair = losses.table(np.array(weights) / sum(weights), shift)
     there = moved(law, shift)
     assert pair.unseen == pytest.approx(float(sum(p for x, p in law.items() if x not in there)))
     if pair.losses.size:
@@ -110,19 +92,19 @@ def test_any_two_distributions(weights, random):
     first, second = (
         {bytes([x]): w / sum(ws) for x, w in enumerate(ws) if w} for ws in (weights, rival)
     )
-    pair = pairs.outcomes(first, second)
+    pair = losses.outcomes(first, second)
     for epsilon in (0.0, 0.5, 2.0):
         truth = stick(first, second, math.exp(epsilon))
         assert exact_delta([(pair, 1)], epsilon) == pytest.approx(truth, abs=1e-12)
 
 
 def test_an_outcome_of_no_probability_is_impossible():
-    pair = pairs.outcomes({b"a": 0.5, b"b": 0.5}, {b"a": 1.0, b"b": 0.0})
+    pair = losses.outcomes({b"a": 0.5, b"b": 0.5}, {b"a": 1.0, b"b": 0.0})
     assert pair.unseen == 0.5
     assert pair.losses.tolist() == [math.log(0.5)]
 
 
-@pytest.mark.parametrize("maker", [pairs.laplace, pairs.gaussian, pairs.flip])
+@pytest.mark.parametrize("maker", [losses.laplace, losses.gaussian])
 def test_losses_on_a_lattice_are_where_it_says(maker):
     pair = maker(0.3)
     steps = (pair.losses - pair.origin) / pair.unit
@@ -130,23 +112,21 @@ def test_losses_on_a_lattice_are_where_it_says(maker):
 
 
 def test_the_largest_loss():
-    plain = pairs.Pair(np.array([-1.0, 2.0]), np.array([0.5, 0.5]))
+    plain = losses.Pair(np.array([-1.0, 2.0]), np.array([0.5, 0.5]))
     assert plain.worst == 2.0
-    assert pairs.Pair(plain.losses, plain.masses, unseen=1e-300).worst == math.inf
-    assert pairs.Pair(plain.losses, plain.masses, bounded=False).worst == math.inf
+    assert losses.Pair(plain.losses, plain.masses, unseen=1e-300).worst == math.inf
+    assert losses.Pair(plain.losses, plain.masses, bounded=False).worst == math.inf
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pairs.laplace(0.0), "scale > 0"),
-        (lambda: pairs.laplace(1.0, 0), "shift"),
-        (lambda: pairs.gaussian(-1.0), "sigma > 0"),
-        (lambda: pairs.gaussian(1.0, -1), "shift"),
-        (lambda: pairs.binomial(0, 0.5, 1), "trials"),
-        (lambda: pairs.binomial(3, 1.5, 1), "probability"),
-        (lambda: pairs.flip(-0.5), "probability"),
-        (lambda: pairs.unary(0.5, 1.5), "spurious"),
+        (lambda: losses.laplace(0.0), "scale > 0"),
+        (lambda: losses.laplace(1.0, 0), "shift"),
+        (lambda: losses.gaussian(-1.0), "sigma > 0"),
+        (lambda: losses.gaussian(1.0, -1), "shift"),
+        (lambda: losses.binomial(0, 0.5, 1), "trials"),
+        (lambda: losses.binomial(3, 1.5, 1), "probability"),
     ],
 )
 def test_what_is_no_noise_is_refused_by_name(call, message):

@@ -15,12 +15,10 @@ from discreet.adversarial.mechanism import (
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, check_mechanism
-from discreet.privacy.auditing.cases import cases
+from discreet.privacy.auditing.additive import probe
+from discreet.privacy.auditing.cases import Entry, cases
 from discreet.privacy.auditing.examine import examine
-from discreet.privacy.auditing.paths.batches import honest_path
-from discreet.privacy.auditing.paths.streams import long_path, stream_path
-from discreet.privacy.auditing.probing import probe
-from discreet.privacy.auditing.roster import Entry
+from discreet.privacy.auditing.paths import honest_path, long_path, stream_path
 from discreet.privacy.mechanisms._cumulative import AdditiveRelease
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, plain_flip
 from discreet.privacy.mechanisms._encoders import AdditiveEncoder

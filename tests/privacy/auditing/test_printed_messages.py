@@ -5,18 +5,19 @@ import math
 import numpy as np
 import pytest
 
+from discreet.mdp.shape import Shape
 from discreet.privacy import SimulationSampler
-from discreet.privacy.auditing.empirical import epsilon_low
-from discreet.privacy.auditing.printed_messages import RATIO, SHAPE, IntegerMessages
+from discreet.privacy.auditing.attack import epsilon_low
+from discreet.privacy.auditing.run import IntegerMessages
 from discreet.privacy.errata import printed_shuffle
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (2.0, 1e-3)])
 def test_users_and_chances_are_those_of_the_papers(epsilon, delta):
     view = IntegerMessages(epsilon, delta, crowd=0)
-    tau = printed_shuffle(SHAPE, epsilon, delta).tau
-    assert view.users == round(RATIO * tau)
-    assert view.chance == pytest.approx(1 / (2 * RATIO), rel=1e-3)
+    tau = printed_shuffle(Shape(states=4, actions=2, horizon=2), epsilon, delta).tau
+    assert view.users == round(10 * tau)
+    assert view.chance == pytest.approx(1 / (2 * 10), rel=1e-3)
 
 
 @pytest.mark.parametrize(("crowd", "seen"), [(0, 0.05), (1, 0.95)])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing.linear import Additive
+from discreet.privacy.auditing.additive import DEPENDS, Additive, probe, random_draws
 from discreet.privacy.auditing.probes import Law
-from discreet.privacy.auditing.probing import DEPENDS, probe, random_draws
 from helpers import toys
 from helpers.properties import given, st
 

@@ -8,9 +8,11 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
+from discreet.privacy.auditing.examine import Outcomes
+from discreet.privacy.auditing.paths import device
 from discreet.privacy.auditing.probes import TooManyError
-from discreet.privacy.auditing.reports import Enumerated, Outcomes, device
 from helpers import toys
+from helpers.auditing import Enumerated
 
 SMALL = Shape(states=1, actions=2, horizon=2)
 LOG3 = math.log(3)

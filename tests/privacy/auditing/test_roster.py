@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import UnknownNameError
-from discreet.privacy.auditing import roster
-from discreet.privacy.auditing.roster import Entry, LayeredEntry, VectorEntry, entries, find
+from discreet.privacy.auditing.cases import Entry, cases, entries, find
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 
+TWO = (("central", "tree-laplace"), ("local", "laplace"))
 KNOWN = [m for m in everything() if m.trust != "none"]
 PRINTED = {
     ("central", "tree-iid", "continual"),
@@ -36,7 +36,7 @@ def test_every_mechanism_of_the_registry_is_audited(known):
     assert found == [(m.trust, m.schedule, m.name) for m in KNOWN]
     both = [e.name for e in exact(known) if e.centred]
     assert both == ["central/gaussian-centred", "central/laplace-centred"]
-    assert all(e.plan().centred and not e.plan().last_transitions for e in known if e.centred)
+    assert all(e.small().centred and not e.small().last_transitions for e in known if e.centred)
 
 
 def test_a_mechanism_that_is_registered_is_audited(monkeypatch):
@@ -44,7 +44,6 @@ def test_a_mechanism_that_is_registered_is_audited(monkeypatch):
 
     mine = replace(KNOWN[0], name="mine")
     monkeypatch.setattr(registry, "_MECHANISMS", [*registry._MECHANISMS, mine])
-    monkeypatch.setattr(roster, "_printed", lambda entry: False)
     assert "central/mine" in {e.name for e in entries()}
 
 
@@ -53,7 +52,7 @@ def test_printed_constants_are_audited_where_a_paper_prints_them(known):
     assert printed == PRINTED
     for entry in known:
         if entry.calibration == "paper":
-            assert entry.plan().guarantee.claimed is not None
+            assert entry.small().guarantee.claimed is not None
 
 
 def test_names_are_different(known):
@@ -95,7 +94,7 @@ FAST = [m for m in KNOWN if m.name not in ("bounded", "toeplitz", "tree-honaker"
 @pytest.mark.parametrize("mechanism", FAST, ids=lambda m: f"{m.trust}-{m.schedule}-{m.name}")
 def test_plans_are_small_and_of_the_right_schedule(mechanism):
     entry = Entry(mechanism.trust, mechanism.name, mechanism.schedule)
-    plan, target = entry.plan(), entry.target()
+    plan, target = entry.small(), entry.target()
     kind = BatchMechanism if mechanism.schedule == "batch" else ContinualMechanism
     for each in (plan, target):
         assert isinstance(each, kind)
@@ -107,11 +106,11 @@ def test_plans_are_small_and_of_the_right_schedule(mechanism):
 
 
 def test_listed_mechanisms_have_few_outcomes():
-    split = Entry("local", "split", "batch").plan()
+    split = Entry("local", "split", "batch").small()
     assert (split.statistics, split.last_transitions) == (("transitions", "rewards"), False)
     for name in ("randomized-response", "one-step"):
         batch, stream = (
-            Entry("local", name, schedule).plan() for schedule in ("batch", "continual")
+            Entry("local", name, schedule).small() for schedule in ("batch", "continual")
         )
         assert batch.statistics == stream.statistics == ("rewards",)
         assert stream.episodes == 1
@@ -120,8 +119,8 @@ def test_listed_mechanisms_have_few_outcomes():
 def test_stationary_targets_have_two_steps_to_pool():
     entry = Entry("central", "tree-laplace", "continual", stationary=True)
     assert entry.target().shape.horizon == 2
-    assert entry.target().stationary and entry.plan().stationary
-    assert not replace(entry, stationary=False).plan().stationary
+    assert entry.target().stationary and entry.small().stationary
+    assert not replace(entry, stationary=False).small().stationary
 
 
 def test_long_streams_have_256_releases_of_few_counters():
@@ -130,12 +129,12 @@ def test_long_streams_have_256_releases_of_few_counters():
 
 
 def test_printed_streams_are_a_power_of_two_long():
-    assert Entry("central", "tree-laplace", "continual", "paper").plan().episodes == 8
+    assert Entry("central", "tree-laplace", "continual", "paper").small().episodes == 8
 
 
 def test_printed_constants_do_not_warn_here():
     """Warnings are errors in this suite: an audit knows what it asked for."""
-    plan = Entry("local", "laplace", "batch", "paper").plan()
+    plan = Entry("local", "laplace", "batch", "paper").small()
     assert plan.guarantee.claimed is not None
 
 
@@ -171,41 +170,16 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         find("shufle")
 
 
-# --- vectors and layers --------------------------------------------------------------------------
-
-
-def streams(known):
-    return [e for e in exact(known) if e.schedule == "continual"]
-
-
 def test_every_stream_that_adds_noise_is_audited_on_vectors(known):
-    found = list(roster.vectors(known))
-    adding = [e for e in streams(known) if e.mechanism not in ("randomized-response", "one-step")]
-    assert list(dict.fromkeys(v.entry for v in found)) == adding
-    piled = [v.entry for v in found if v.reach.pile > 1]
-    assert piled == [e for e in adding if e.trust == "central"]
-
-
-def test_every_stream_that_adds_noise_is_audited_on_layers(known):
-    found = list(roster.layers(known))
-    adding = {v.entry for v in roster.vectors(known) if v.entry.mechanism != "bounded"}
-    assert {e.entry for e in found} == adding
-    for entry in adding:
-        assert [e.feedback for e in found if e.entry == entry][:2] == ["full", "bandit"]
-    assert {e.entry.mechanism for e in found if e.centred} == {"toeplitz", "laplace"}
-    assert all(e.feedback == "bandit" for e in found if e.centred)
-
-
-def test_batches_and_printed_constants_have_no_vectors(known):
-    rest = [e for e in known if e.schedule == "batch" or e.calibration == "paper"]
-    assert list(roster.vectors(rest)) == list(roster.layers(rest)) == []
-    pooled = [replace(e, stationary=True) for e in streams(known)]
-    assert list(roster.vectors(pooled)) == []
-
-
-def test_plans_of_vectors_and_layers():
-    entry = Entry("central", "tree-laplace", "continual")
-    vector = VectorEntry(entry).plan()
-    assert (vector.cells, vector.episodes, vector.reach.units) == (4, 6, 4)
-    layered = LayeredEntry(entry, "bandit").plan()
-    assert (layered.feedback, layered.episodes, layered.size.horizon) == ("bandit", 4, 2)
+    adding = [e for e in known if e.adds_noise]
+    streams = [e for e in exact(known) if e.schedule == "continual"]
+    assert adding == [e for e in streams if e.mechanism not in ("randomized-response", "one-step")]
+    assert not any(replace(e, stationary=True).adds_noise for e in streams)
+    tree, local = (Entry(*name, "continual") for name in TWO)
+    for entry, units in ((tree, ["4", "4, 2 in one cell"]), (local, ["4"])):
+        found = [case.path for case in cases([entry], quick=True) if case.kind == "vector"]
+        assert found == [
+            f"VectorRelease.{way} (reach {reach})"
+            for reach in units
+            for way in ("add", "noise_block")
+        ]

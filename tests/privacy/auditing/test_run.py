@@ -8,12 +8,12 @@ import pytest
 from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
+from discreet.privacy.auditing.additive import Additive
 from discreet.privacy.auditing.examine import TOLERANCE
-from discreet.privacy.auditing.linear import Additive
-from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.run import INTEGERS, audit, exact_view
+from discreet.privacy.auditing.run import INTEGERS, audit
 from discreet.privacy.mechanisms.one_shot import LaplaceBatch
 from discreet.privacy.plans import noisy_batch
+from helpers.auditing import Enumerated, exact_view
 from helpers.audits import audit_row as row
 from helpers.mutations import LouderWithData, as_type
 

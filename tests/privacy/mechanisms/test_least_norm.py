@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from discreet.mdp.shape import Shape
-from discreet.privacy.auditing.linear import additive
 from discreet.privacy.mechanisms._kernels import factored_prefix, honaker_prefix, weighted
 from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._least_norm import (
@@ -18,6 +17,7 @@ from discreet.privacy.mechanisms._least_norm import (
 )
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, prefix_levels
 from discreet.privacy.trust import Central
+from helpers.auditing import additive
 
 TINY = Shape(states=1, actions=2, horizon=1)
 

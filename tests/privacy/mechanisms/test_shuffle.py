@@ -15,9 +15,9 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.distributions import binomial_pmf
 from discreet.privacy.accounting.losses import delta_of_moves, epsilon_of_moves
 from discreet.privacy.accounting.search import NoiseBits
-from discreet.privacy.auditing.linear import additive
 from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
 from discreet.privacy.sampling.samplers import SecureSampler
+from helpers.auditing import additive
 from helpers.sampling import sampler
 
 Shuffle = functools.partial(AnyShuffle, mechanism="bits")

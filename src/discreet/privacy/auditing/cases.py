@@ -1,45 +1,215 @@
-"""What `audit` goes through: a mechanism, a kind of plan, a path; one row of the table each."""
+"""What `audit` goes through: every mechanism, small enough to be audited, on every path.
 
+An `Entry` is a mechanism in one schedule and calibration at one (epsilon, delta); a `Case` is one
+row of the table. How small a mechanism must be made it says itself (`AuditSizes`).
+"""
+
+import functools
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from discreet.privacy.auditing.linear import Additive
-from discreet.privacy.auditing.neighbours import EVERYTHING, Plan
-from discreet.privacy.auditing.paths.batches import (
-    RELEASE,
-    REPORTS,
-    batch_path,
-    batch_paths,
-    episodes_path,
-    honest_path,
-)
-from discreet.privacy.auditing.paths.layers import layered_paths
-from discreet.privacy.auditing.paths.path import Kind, Path
-from discreet.privacy.auditing.paths.streams import (
+from discreet.errors import DiscreetError, DiscreetWarning, UnknownNameError
+from discreet.mdp.shape import Shape
+from discreet.privacy.auditing.additive import Additive, probe
+from discreet.privacy.auditing.neighbours import EVERYTHING
+from discreet.privacy.auditing.paths import (
     ADD,
     BLOCK,
     DISK,
+    LONG,
+    RELEASE,
+    Kind,
+    Mechanism,
+    Path,
+    batch_path,
+    episodes_path,
+    honest_path,
     long_path,
-    stream_paths,
+    short_paths,
     takes,
+    vector_paths,
 )
-from discreet.privacy.auditing.paths.vectors import vector_paths
-from discreet.privacy.auditing.probing import probe
-from discreet.privacy.auditing.roster import TINY, Entry, LayeredEntry, VectorEntry, layers, vectors
+from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
 from discreet.privacy.plans import BatchMechanism
-from discreet.privacy.trust import Shuffle
+from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
+from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
+from discreet.privacy.vectors import vector_stream
 
+_TRUST: dict[str, type[PrivateTrust]] = {"central": Central, "local": Local, "shuffle": Shuffle}
+_BATCH = Shape(states=2, actions=2, horizon=6)
+_SMALL = Shape(states=1, actions=2, horizon=2)
+_TINY = Shape(states=1, actions=2, horizon=1)
+_PRINTED_EPISODES = 8
+"""A power of two: log K in the printed constants is then the number of levels."""
+_VECTOR_EPISODES = 6
 _CROWDS = (1000, 100_000)
 """Batch sizes at which shuffled noise is audited besides small ones: one and rare bits per user."""
 _LARGE = 70_000
 """Users of a batch that does not fit into 16 bits, or into pieces of so many users."""
 _HONEST = ((0.5, 2, 4), (0.9, 9, 10), (0.9, 1, 2))
 """The promised fraction, and how many of how many users are then honest."""
-_NO_LONG = ("tree-iid", "gaussian", "bounded")
-"""Draws that are too many to probe; local noise that goes the way of ``laplace``."""
-SLOW = ("bounded",)
-"""Mechanisms that `quick` leaves out: their calibration alone takes five seconds."""
-_QUICK_LONG = ("tree-laplace",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSizes:
+    """How small a mechanism must be made to be audited exactly."""
+
+    shape: Shape | None = None
+    statistics: tuple[str, ...] = STATISTICS
+    episodes: int = 5
+    last_transitions: bool = True
+    target: bool = True
+    long: bool = True
+    quick_long: bool = False
+    slow: bool = False
+    forms: tuple[str, ...] = ("",)
+    centred_losses: bool = False
+
+
+_LISTED = AuditSizes(shape=_SMALL, statistics=("rewards",), episodes=1)
+_BOUNDED = AuditSizes(shape=_SMALL, statistics=("visits",), slow=True, long=False, target=False)
+_SIZES = {
+    ("central", "batch", "gaussian"): AuditSizes(forms=("", "centred")),
+    ("central", "batch", "laplace"): AuditSizes(forms=("", "centred")),
+    ("central", "continual", "toeplitz"): AuditSizes(centred_losses=True),
+    ("central", "continual", "tree-laplace"): AuditSizes(quick_long=True),
+    ("central", "continual", "tree-iid"): AuditSizes(long=False),
+    ("local", "batch", "split"): replace(_LISTED, statistics=CENTRED, last_transitions=False),
+    ("local", "batch", "one-step"): _LISTED,
+    ("local", "batch", "randomized-response"): _LISTED,
+    ("local", "batch", "bounded"): _BOUNDED,
+    ("local", "continual", "laplace"): AuditSizes(centred_losses=True),
+    ("local", "continual", "gaussian"): AuditSizes(long=False),
+    ("local", "continual", "randomized-response"): _LISTED,
+    ("local", "continual", "bounded"): _BOUNDED,
+    ("local", "continual", "one-step"): _LISTED,
+    ("shuffle", "batch", "histogram"): AuditSizes(statistics=CENTRED, last_transitions=False),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mechanism in one schedule and calibration, at one (epsilon, delta)."""
+
+    trust: str
+    mechanism: str
+    schedule: Schedule
+    calibration: Calibration = "exact"
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    stationary: bool = False
+    centred: bool = False
+    """As learners ask for it: centred rewards, no last transitions."""
+
+    @property
+    def name(self) -> str:
+        """For instance ``central/gaussian``, ``local/laplace-continual``."""
+        both = self.schedule == "continual" and self.mechanism in mechanisms(self.trust, "batch")
+        form = "-centred" if self.centred else "-continual" if both else ""
+        return f"{self.trust}/{self.mechanism}{form}"
+
+    @property
+    def kind(self) -> Kind:
+        return "stationary" if self.stationary else self.schedule
+
+    @property
+    def spec(self) -> MechanismSpec:
+        """What the registry says of it."""
+        return mechanisms(self.trust, self.schedule)[self.mechanism]
+
+    @property
+    def sizes(self) -> AuditSizes:
+        """What the mechanism says of its audit."""
+        return _SIZES.get((self.trust, self.schedule, self.mechanism), AuditSizes())
+
+    @property
+    def claimed(self) -> tuple[float, float]:
+        """What is asked for: pure mechanisms are asked for a pure epsilon."""
+        return self.epsilon, 0.0 if self.spec.pure else self.delta
+
+    @property
+    def adds_noise(self) -> bool:
+        """A continual release of counters plus noise, which vectors and losses can have too."""
+        plain = self.calibration == "exact" and not self.stationary
+        return self.schedule == "continual" and plain and not self.spec.randomises
+
+    @property
+    def model(self) -> PrivateTrust:
+        """The trust model, asked for this mechanism."""
+        epsilon, delta = self.claimed
+        return _TRUST[self.trust](
+            epsilon, delta, mechanism=self.mechanism, calibration=self.calibration
+        )
+
+    def small(self) -> Mechanism:
+        """Calibrated so that its exact privacy can be computed in less than a second."""
+        sizes = self.sizes
+        small = self.trust == "shuffle" or self.schedule == "continual"
+        shape = sizes.shape or (_SMALL if small else _BATCH)
+        printed = self.calibration == "paper" and sizes.episodes > 1
+        return self._calibrate(
+            shape, sizes.statistics, _PRINTED_EPISODES if printed else sizes.episodes
+        )
+
+    def target(self) -> Mechanism:
+        """The same mechanism where it is easiest to attack: one step, one statistic.
+
+        Printed constants do not follow the statistics: they are attacked on all three.
+        """
+        if not self.sizes.target:
+            return self.small()
+        statistics = ("visits",) if self.calibration == "exact" else STATISTICS
+        shape = replace(_TINY, horizon=2) if self.stationary else _TINY
+        return self._calibrate(shape, statistics)
+
+    def long(self) -> Mechanism:
+        """A long stream of few counters."""
+        return self._calibrate(_SMALL if self.spec.randomises else _TINY, ("visits",), LONG)
+
+    def _calibrate(
+        self, shape: Shape, statistics: tuple[str, ...], episodes: int = AuditSizes.episodes
+    ) -> Mechanism:
+        with warnings.catch_warnings():  # printed constants warn when used; an audit knows
+            warnings.simplefilter("ignore", DiscreetWarning)
+            if self.schedule == "batch":
+                return self.model.calibrate(
+                    shape,
+                    statistics=CENTRED if self.centred else statistics,
+                    last_transitions=self.sizes.last_transitions and not self.centred,
+                )
+            return self.model.calibrate(
+                shape,
+                schedule="continual",
+                statistics=statistics,
+                episodes=episodes,
+                stationary=self.stationary,
+            )
+
+
+def entries(*, epsilon: float = 1.0, delta: float = 1e-6) -> Iterator[Entry]:
+    """All mechanisms, exact calibrations first; printed ones where a paper prints them."""
+    known = [spec for spec in everything() if spec.trust != "none"]
+    found = [Entry(s.trust, s.name, s.schedule, epsilon=epsilon, delta=delta) for s in known]
+    for entry in found:
+        yield from (replace(entry, centred=form == "centred") for form in entry.sizes.forms)
+    for entry in (replace(entry, calibration="paper") for entry in found):
+        try:
+            printed = entry.small().guarantee.claimed is not None
+        except DiscreetError:
+            continue
+        if printed:
+            yield entry
+
+
+def find(name: str, **options: float) -> list[Entry]:
+    """Entries called ``name``: ``central/gaussian``, or ``gaussian`` in all trust models."""
+    known = list(entries(**options))
+    found = [e for e in known if name in (e.name, e.mechanism, e.trust)]
+    if not found:
+        names = {name for e in known for name in (e.name, e.mechanism, e.trust)}
+        raise UnknownNameError("mechanism", name, names)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +222,7 @@ class Case:
         notion: JDP, LDP or SDP.
         claimed: (epsilon, delta).
         path: what it goes through.
-        kind: of the plan.
+        kind: of the release.
         paths: the same way with several data sets.
         target: where an attack is easiest, None: nothing is attacked.
         hint: how draws enter, as far as it is known from a cheaper path.
@@ -68,118 +238,87 @@ class Case:
     target: Callable[[], Path | None]
     hint: Callable[[], Additive | None] = lambda: None
 
+    @classmethod
+    def of(cls, entry: Entry, notion: str, path: Path) -> "Case":
+        """A row with one path, on which it is attacked too."""
+        row = entry.name, entry.calibration, notion, entry.claimed, path.label, path.kind
+        return cls(*row, (path,), lambda: path)
+
 
 def cases(chosen: list[Entry], *, quick: bool) -> Iterator[Case]:
     """All rows of these mechanisms; ``quick`` leaves out what takes long."""
     for entry in chosen:
         yield from _plain(entry, quick=quick)
-        yield from _large(entry)
+        if (entry.trust, entry.schedule, entry.calibration) == ("central", "batch", "exact"):
+            yield from _large(entry)
         if entry.schedule == "continual" and entry.calibration == "exact":
             yield from _plain(replace(entry, stationary=True), quick=quick)
-            yield from _long(entry, quick=quick)
-    yield from (case for entry in vectors(chosen) for case in _vector(entry))
-    yield from (case for layered in layers(chosen) for case in _layered(layered))
+            if entry.sizes.quick_long if quick else entry.sizes.long:
+                yield from _long(entry)
+    for entry in chosen:
+        if entry.adds_noise:
+            yield from vector_cases(entry)
     for entry in chosen:
         if entry.trust == "shuffle" and entry.calibration == "exact":
             yield from _honest(entry)
 
 
 def _plain(entry: Entry, *, quick: bool) -> Iterator[Case]:
-    """Every path of a batch or stream plan; of printed constants the first one only."""
-    plan = entry.plan()
+    """Every short path; of printed constants the first one only."""
+    mechanism = entry.small()
     groups: dict[str, list[Path]] = {}
-    for path in paths_of(plan):
+    for path in short_paths(mechanism):
         groups.setdefault(path.name, []).append(path)
-    if entry.trust == "shuffle" and isinstance(plan, BatchMechanism):
-        sizes = _CROWDS[:1] if quick else _CROWDS
-        crowds = [batch_path(plan, RELEASE, users).only(EVERYTHING) for users in sizes]
-        groups[RELEASE] += [replace(path, thorough=False) for path in crowds]
+    if entry.trust == "shuffle" and isinstance(mechanism, BatchMechanism):
+        for users in _CROWDS[:1] if quick else _CROWDS:
+            crowd = batch_path(mechanism, RELEASE, users).only(EVERYTHING)
+            groups[RELEASE].append(replace(crowd, thorough=False))
     for name, paths in list(groups.items())[: 1 if entry.calibration == "paper" else None]:
-        yield Case(
-            entry.name,
-            entry.calibration,
-            plan.guarantee.notion,
-            entry.claimed,
-            name,
-            entry.kind,
-            tuple(paths),
-            _target(entry, name),
-        )
+        case = Case.of(entry, mechanism.guarantee.notion, replace(paths[0], note=""))
+        yield replace(case, kind=entry.kind, paths=tuple(paths), target=_target(entry, name))
+
+
+def _target(entry: Entry, name: str) -> Callable[[], Path | None]:
+    return lambda: next(path for path in short_paths(entry.target()) if path.name == name)
 
 
 def _large(entry: Entry) -> Iterator[Case]:
     """Raw episodes of more users than 16 bits count."""
-    if (entry.trust, entry.schedule, entry.calibration) == ("central", "batch", "exact"):
-        plan = entry.target()
-        if isinstance(plan, BatchMechanism):
-            yield replace(
-                _of(entry, plan.guarantee.notion, episodes_path(plan, _LARGE)), target=lambda: None
-            )
+    mechanism = entry.target()
+    if isinstance(mechanism, BatchMechanism):
+        case = Case.of(entry, mechanism.guarantee.notion, episodes_path(mechanism, _LARGE))
+        yield replace(case, target=lambda: None)
 
 
-def paths_of(plan: Plan) -> Iterator[Path]:
-    """All short paths of a plan of either schedule."""
-    if isinstance(plan, BatchMechanism):
-        yield from batch_paths(plan)
-    else:
-        yield from stream_paths(plan)
-
-
-def _target(entry: Entry, name: str) -> Callable[[], Path | None]:
-    return lambda: next(path for path in paths_of(entry.target()) if path.name == name)
-
-
-def _long(entry: Entry, *, quick: bool) -> Iterator[Case]:
+def _long(entry: Entry) -> Iterator[Case]:
     """More than 200 releases through the secure branch."""
-    if entry.mechanism in _NO_LONG or (quick and entry.mechanism not in _QUICK_LONG):
+    mechanism = entry.long()
+    if isinstance(mechanism, BatchMechanism):
         return
-    plan = entry.long()
-    if isinstance(plan, BatchMechanism):
-        return
-    for name in (ADD, DISK) if takes(plan, DISK) else (ADD,):
-        path = long_path(plan, name, secure=True)
-        hinted = name == ADD and not path.window
-        yield Case(
-            entry.name,
-            entry.calibration,
-            plan.guarantee.notion,
-            entry.claimed,
-            path.label,
-            entry.kind,
-            (path,),
-            lambda: None,
-            (lambda: probe(long_path(plan, BLOCK, secure=False))) if hinted else lambda: None,
+    for name in (ADD, DISK) if takes(mechanism, DISK) else (ADD,):
+        path = long_path(mechanism, name, secure=True)
+        case = replace(
+            Case.of(entry, mechanism.guarantee.notion, path), kind=entry.kind, target=lambda: None
         )
+        if name == ADD and not path.window:
+            block = long_path(mechanism, BLOCK, secure=False)
+            case = replace(case, hint=functools.partial(probe, block))
+        yield case
 
 
-def _vector(vector: VectorEntry) -> Iterator[Case]:
-    plan = vector.plan()
-    for path in vector_paths(plan):
-        yield _of(vector.entry, plan.guarantee.notion, path)
-
-
-def _layered(layered: LayeredEntry) -> Iterator[Case]:
-    plan = layered.plan()
-    for path in layered_paths(plan, centred=layered.centred):
-        yield _of(layered.entry, plan.guarantee.notion, path)
+def vector_cases(entry: Entry) -> Iterator[Case]:
+    """Four cells, six releases: dense vectors, and sparse ones that pile up."""
+    dense, piled = Reach(units=4), Reach(units=4, pile=2)
+    for reach in (dense, piled) if entry.trust == "central" else (dense,):
+        sizes = {"losses": 4}
+        mechanism = vector_stream(entry.model, sizes, reach, episodes=_VECTOR_EPISODES)
+        for path in vector_paths(mechanism):
+            yield Case.of(entry, mechanism.guarantee.notion, path)
 
 
 def _honest(entry: Entry) -> Iterator[Case]:
     """Who is dishonest adds no noise."""
     for share, honest, users in _HONEST:
         trust = Shuffle(*entry.claimed, mechanism=entry.mechanism, honest=share)
-        path = honest_path(trust.calibrate(TINY, statistics=("visits",)), honest, users)
-        yield replace(_of(entry, "SDP", path), path=f"{REPORTS} ({path.note})")
-
-
-def _of(entry: Entry, notion: str, path: Path) -> Case:
-    return Case(
-        entry.name,
-        entry.calibration,
-        notion,
-        entry.claimed,
-        path.label,
-        path.kind,
-        (path,),
-        lambda: path,
-    )
+        path = honest_path(trust.calibrate(_TINY, statistics=("visits",)), honest, users)
+        yield Case.of(entry, "SDP", path)

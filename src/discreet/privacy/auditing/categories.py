@@ -1,4 +1,4 @@
-"""Exact privacy of releases whose noise is thrown into cells: shuffle by classes.
+"""Exact privacy of releases whose noise is thrown into cells: shuffled histograms.
 
 Noise messages are draws from a table: each falls into one of several categories (a cell, or
 blank). Everything published is ``o = d + sum over draws of R[category]``, where R belongs to the
@@ -10,7 +10,7 @@ Groups with the same table and the same R are one multinomial histogram h. When 
 one unit that moves from category a to b, d' + R·h = d + R·(h + e_b - e_a): an attacker who sees all
 of o tells them apart at most as well as by looking at h against h + e_b - e_a, whose likelihood
 ratio is (y_a/w_a)/(y_b/w_b). If no such move of every group explains d' - d, there is something
-without noise: epsilon = inf. Nothing here knows what a class, a policy or ``none`` is.
+without noise: epsilon = inf. Nothing here knows what a group of counters or a policy is.
 """
 
 import functools
@@ -24,10 +24,8 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing import pairs
-from discreet.privacy.auditing.exact import exact_curve
-from discreet.privacy.auditing.neighbours import Plan
-from discreet.privacy.auditing.paths.path import Path, Run
+from discreet.privacy.auditing.losses import exact_curve, thrown
+from discreet.privacy.auditing.paths import Path, Run
 from discreet.privacy.sampling.samplers import Size
 
 _SAME = 1e-6
@@ -35,7 +33,6 @@ _SILENT = 32
 """A single draw among more categories than this is taken to change nothing, and then has to."""
 _TRIALS = 3
 _NO_VIEW = "The noise of this release is not messages that are counted by their categories."
-
 
 Throw = tuple[int, float, float]
 """Draws, and the probabilities of the two categories between which a unit moves."""
@@ -50,7 +47,6 @@ class Group:
 
     @property
     def probabilities(self) -> FloatArray:
-        """Of the categories."""
         return np.frombuffer(self.table)
 
 
@@ -88,7 +84,6 @@ class CategorySampler:
         return self._histogram(balls, np.r_[1 - probability, each])[1:].copy()
 
     def permutation(self, length: int) -> IntArray:
-        """Any order."""
         return np.asarray(self.order.permutation(length), np.int64)
 
     def __getattr__(self, name: str) -> Any:
@@ -118,11 +113,9 @@ class Categorical:
         return found, max((point[1] for point in points), default=0.0)
 
     def epsilon(self, delta: float) -> float:
-        """The exact epsilon at ``delta``."""
         return self.curve(1.0, delta)[0]
 
     def delta(self, epsilon: float) -> float:
-        """The exact delta at ``epsilon``."""
         return self.curve(epsilon, 0.0)[1]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -151,15 +144,14 @@ class Categorical:
     @functools.cached_property
     def _moved(self) -> list[Counter[Throw] | None]:
         """For every neighbour, how often each kind of unit moves."""
-        return [self._counted(self.units(index)) for index in range(len(self.moves))]
-
-    def _counted(self, units: tuple[tuple[int, int, int], ...] | None) -> Counter[Throw] | None:
-        if units is None:
-            return None
-        kinds = [(self.groups[number], out, into) for number, out, into in units]
-        return Counter(
-            (g.draws, float(g.probabilities[a]), float(g.probabilities[b])) for g, a, b in kinds
-        )
+        found: list[Counter[Throw] | None] = []
+        for index in range(len(self.moves)):
+            units = self.units(index)
+            kinds = [(self.groups[number], out, into) for number, out, into in units or ()]
+            chances = [(g.draws, g.probabilities[a], g.probabilities[b]) for g, a, b in kinds]
+            counted = Counter((draws, float(a), float(b)) for draws, a, b in chances)
+            found.append(None if units is None else counted)
+        return found
 
     @property
     def _distinct(self) -> list[Counter[Throw]]:
@@ -189,10 +181,10 @@ def _composed(
     times: frozenset[tuple[Throw, int]], epsilon: float, delta: float
 ) -> tuple[float, float]:
     """Both directions of all moved units."""
-    there = [(pairs.thrown(draws, a, b), count) for (draws, a, b), count in times]
+    there = [(thrown(draws, a, b), count) for (draws, a, b), count in times]
     curves = [exact_curve(there, epsilon, delta)]
     if any(a != b for (_, a, b), _ in times):
-        back = [(pairs.thrown(draws, b, a), count) for (draws, a, b), count in times]
+        back = [(thrown(draws, b, a), count) for (draws, a, b), count in times]
         curves.append(exact_curve(back, epsilon, delta))
     return max(found for found, _ in curves), max(lost for _, lost in curves)
 
@@ -219,13 +211,6 @@ def read(path: Path, *, secure: bool = False) -> Categorical:
     if not _predicts(path, groups, base, responses, moves, secure):
         raise UnsupportedError(_NO_VIEW)
     return Categorical(*_together(groups, responses), tuple(moves))
-
-
-def categorical(plan: Plan, users: int = 1) -> Categorical:
-    """`read` the main path of a plan: `release` of a batch of ``users``."""
-    from discreet.privacy.auditing.paths.main import main_path
-
-    return read(main_path(plan, users))
 
 
 def _response(
@@ -280,28 +265,26 @@ def _together(
 
 
 def trades(path: Path, seen: Categorical, *, secure: bool = False) -> bool:
-    """Whether a user and a noise message can change places without changing a single bit."""
-    return all(
-        _equal(path, seen, index, run, secure)
-        for index, run in enumerate(path.neighbours.values())
-        if seen.units(index)
-    )
+    """Whether a user and a noise message can change places without changing a single bit.
 
-
-def _equal(path: Path, seen: Categorical, index: int, run: Run, secure: bool) -> bool:
-    """Other data with h, and this data with h + e_b - e_a, bit by bit."""
+    Other data with h, and this data with h + e_b - e_a, bit by bit.
+    """
     still = CategorySampler({}, secure)
     base = path.base(still)
     own = list(_owners(path.base, still.groups, base, seen, secure))
-    for trial in range(2 * _TRIALS):
-        rng = np.random.default_rng(trial)
-        drawn = {i: rng.multinomial(g.draws, g.probabilities) for i, g in enumerate(still.groups)}
-        moved = _moved(drawn, own, seen.units(index) or ())
-        if moved is None:  # nothing to trade in this draw
-            continue
-        other = run(CategorySampler(drawn, secure))
-        if not np.array_equal(other, path.base(CategorySampler(moved, secure))):
-            return False
+    for index, run in enumerate(path.neighbours.values()):
+        units = seen.units(index)
+        for trial in range(2 * _TRIALS if units else 0):
+            rng = np.random.default_rng(trial)
+            drawn = {
+                i: rng.multinomial(g.draws, g.probabilities) for i, g in enumerate(still.groups)
+            }
+            moved = _moved(drawn, own, units or ())
+            if moved is None:  # nothing to trade in this draw
+                continue
+            other = run(CategorySampler(drawn, secure))
+            if not np.array_equal(other, path.base(CategorySampler(moved, secure))):
+                return False
     return True
 
 

@@ -1,27 +1,33 @@
-"""`check_mechanism`: is this plan fit to protect anybody? Also for mechanisms of your own."""
+"""`check_mechanism`: is this mechanism fit to protect anybody? Also for mechanisms of your own."""
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from discreet._types import BoolArray, Checked, FloatArray, IntArray, NumberArray
-from discreet.adversarial.mechanism import LayeredMechanism
 from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
-from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
-from discreet.privacy.auditing.fit import misfits
-from discreet.privacy.auditing.linear import Additive
-from discreet.privacy.auditing.neighbours import Episode, Plan, batch_of, opposites, vector
-from discreet.privacy.auditing.paths.batches import batch_paths
-from discreet.privacy.auditing.paths.layers import layered_paths
-from discreet.privacy.auditing.paths.main import main_path
-from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.auditing.paths.streams import BLOCK, LONG, WAYS, long_path, stream_paths
-from discreet.privacy.auditing.paths.vectors import vector_paths
-from discreet.privacy.auditing.probes import Law
-from discreet.privacy.auditing.probing import probe
-from discreet.privacy.auditing.reports import device
+from discreet.privacy.auditing.additive import Additive, probe
+from discreet.privacy.auditing.cases import find
+from discreet.privacy.auditing.draws import misfits
+from discreet.privacy.auditing.examine import TOLERANCE, examine
+from discreet.privacy.auditing.neighbours import Episode, opposites, total, vector
+from discreet.privacy.auditing.paths import (
+    ADD,
+    BLOCK,
+    LONG,
+    Mechanism,
+    Path,
+    batch_paths,
+    device,
+    long_path,
+    main_path,
+    stream_paths,
+    vector_paths,
+)
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, Guarantee, rounded_up
 from discreet.privacy.plans import (
     BatchMechanism,
@@ -36,12 +42,24 @@ from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.vectors import VectorMechanism
 
-AnyMechanism = Plan | VectorMechanism | LayeredMechanism
 _RUNS = 300
 _USERS, _CROWD = 3, 1000
 _LARGEST_BATCH = 2_000_000
 _SIGMAS = 7.0
 """False alarms at seven standard errors: below 1e-11 per test."""
+
+
+@runtime_checkable
+class OffersPaths(Protocol):
+    """A mechanism of another room, which says itself how it is to be audited."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def audit_paths(self) -> Iterable[Path]: ...
+
+
+AuditableMechanism = Mechanism | VectorMechanism | OffersPaths
 
 
 @dataclass(frozen=True)
@@ -53,11 +71,11 @@ class Conformance(Checked):
 
 
 def check_mechanism(
-    plan: AnyMechanism | str, *, progress: Callable[[str], object] = lambda _: None
+    mechanism: AuditableMechanism | str, *, progress: Callable[[str], object] = lambda _: None
 ) -> Conformance:
-    """Check a calibrated plan (or a mechanism by name) for the ways privacy is lost in practice.
+    """Check a calibrated mechanism, or one by name, for the ways privacy is lost in practice.
 
-    It goes through every public path of the plan, with both kinds of sampler, on neighbours that
+    It goes through every public path of it, with both kinds of sampler, on neighbours that
     differ in everything, in rewards only, in one step only, in the last step only and off the
     policy. It rejects noise that is shared between counters or drawn again instead of kept, noise
     of another scale than stated, outputs that are no function of integers, sizes, refusals and
@@ -65,8 +83,8 @@ def check_mechanism(
     messages that are not single bits or cells, and a guarantee without its assumptions.
 
     Args:
-        plan: a batch, stream, vector or layered plan (small shapes are faster; streams of 200
-            releases and more are followed that far), or a name such as ``"central/gaussian"``.
+        mechanism: calibrated (small shapes are faster; streams of 200 releases and more are
+            followed that far), or a name such as ``"central/gaussian"``.
         progress: called with what is being checked.
 
     >>> from discreet.mdp.shape import Shape
@@ -74,33 +92,31 @@ def check_mechanism(
     >>> check_mechanism(Central(epsilon=1).calibrate(Shape(2, 2, 2))).ok
     True
     """
-    plans = _named(plan) if isinstance(plan, str) else [plan]
-    name = plan if isinstance(plan, str) else getattr(plan, "mechanism", "layered")
-    problems = [text for each in plans for text in _problems(each, progress)]
+    several = _named(mechanism) if isinstance(mechanism, str) else [mechanism]
+    name = mechanism if isinstance(mechanism, str) else getattr(mechanism, "mechanism", "layered")
+    problems = [text for each in several for text in _problems(each, progress)]
     return Conformance(name, tuple(dict.fromkeys(problems)))
 
 
-def _named(name: str) -> list[AnyMechanism]:
+def _named(name: str) -> list[AuditableMechanism]:
     """A mechanism by name: streams also pooled over steps, and long."""
-    from discreet.privacy.auditing.roster import find
-
     entry = find(name)[0]
     if entry.schedule == "batch":
-        return [entry.plan()]
-    return [entry.plan(), replace(entry, stationary=True).plan(), entry.long()]
+        return [entry.small()]
+    return [entry.small(), replace(entry, stationary=True).small(), entry.long()]
 
 
-def _problems(plan: AnyMechanism, progress: Callable[[str], object]) -> Iterator[str]:
-    if isinstance(plan, BatchMechanism | ContinualMechanism):
+def _problems(mechanism: AuditableMechanism, progress: Callable[[str], object]) -> Iterator[str]:
+    if isinstance(mechanism, BatchMechanism | ContinualMechanism):
         for check in _CHECKS:
             progress(check.__name__.strip("_").replace("_", " "))
-            yield from check(plan)
-    if plan.guarantee.notion != "none":
-        yield from _paths(plan, progress)
+            yield from check(mechanism)
+    if mechanism.guarantee.notion != "none":
+        yield from _paths(mechanism, progress)
 
 
-def _promise(plan: Plan) -> Iterator[str]:
-    guarantee = plan.guarantee
+def _guarantee(mechanism: Mechanism) -> Iterator[str]:
+    guarantee = mechanism.guarantee
     if guarantee.notion == "none":
         return
     if not guarantee.assumptions:
@@ -110,36 +126,36 @@ def _promise(plan: Plan) -> Iterator[str]:
     if not 0 < guarantee.epsilon < np.inf and not guarantee.claimed:
         yield f"The guarantee promises epsilon={guarantee.epsilon!r}, which is no promise."
     sampler = SimulationSampler(np.random.default_rng(0))
-    if not _release(plan, _crowd(plan), sampler).guarantee.simulated:
+    if not _release(mechanism, _crowd(mechanism), sampler).guarantee.simulated:
         yield "A release with simulated noise is not stamped as a simulation."
 
 
-def _untouched(plan: Plan) -> Iterator[str]:
+def _untouched(mechanism: Mechanism) -> Iterator[str]:
     """The caller's arrays stay as they were."""
-    counts = _crowd(plan)
+    counts = _crowd(mechanism)
     before = counts.transitions.copy(), counts.rewards.copy()
-    _release(plan, counts, SimulationSampler(np.random.default_rng(1)))
+    _release(mechanism, counts, SimulationSampler(np.random.default_rng(1)))
     if not all(map(np.array_equal, before, (counts.transitions, counts.rewards))):
         yield "The release changes the caller's counts in place."
 
 
-def _support_only(plan: Plan) -> Iterator[str]:
+def _support_only(mechanism: Mechanism) -> Iterator[str]:
     """Counters of actions that cannot be played are exactly zero: no noise, and no data either."""
-    if not isinstance(plan, BatchMechanism) or plan.shape.actions == 1:
+    if not isinstance(mechanism, BatchMechanism) or mechanism.shape.actions == 1:
         return
-    support = np.zeros(plan.shape.visits, np.bool_)
+    support = np.zeros(mechanism.shape.visits, np.bool_)
     support[:, 0, 0] = True
-    usual, _ = opposites(plan.shape)
-    released = _publish(plan, usual, SimulationSampler(np.random.default_rng(2)), support)
+    usual, _ = opposites(mechanism.shape)
+    released = _publish(mechanism, usual, SimulationSampler(np.random.default_rng(2)), support)
     if any(np.asarray(part)[~support].any() for part in _parts(released)):
         yield "Counters outside `support` are not exactly zero: they carry noise."
 
 
-def _noise_as_stated(plan: Plan) -> Iterator[str]:
-    """Mean, variance and independence of the noise, against what the plan says of itself."""
-    if plan.guarantee.notion == "none" or not _is_additive(plan):
+def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
+    """Mean, variance and independence of the noise, against what it says of itself."""
+    if mechanism.guarantee.notion == "none" or not _is_additive(mechanism):
         return
-    noise, stated = _noise_samples(plan)
+    noise, stated = _noise_samples(mechanism)
     if (stated <= 0).any() or not np.ptp(noise, axis=0).all():
         yield "Some released counters carry no noise at all."
         return
@@ -156,51 +172,51 @@ def _noise_as_stated(plan: Plan) -> Iterator[str]:
         yield "Counters share noise: differences between them are released (almost) exactly."
 
 
-def _messages(plan: Plan) -> Iterator[str]:
+def _messages(mechanism: Mechanism) -> Iterator[str]:
     """Shuffled messages are bits or cells, equally many from everybody, whose order is nothing."""
-    if plan.guarantee.notion != "SDP" or not isinstance(plan, ReportMechanism):
+    if mechanism.guarantee.notion != "SDP" or not isinstance(mechanism, ReportMechanism):
         return
     sampler = SimulationSampler(np.random.default_rng(3))
-    encoder = device(plan, _CROWD)
-    sent = [encoder.encode(u.states, u.actions, u.rewards, sampler) for u in opposites(plan.shape)]
+    encoder = device(mechanism, _CROWD)
+    sent = [
+        encoder.encode(u.states, u.actions, u.rewards, sampler) for u in opposites(mechanism.shape)
+    ]
     if any(rows.ndim != 2 or rows.shape[1] != 2 for rows in sent):
         yield "Messages are not (counter, bit): a user's counters stay linked through the shuffler."
         return
     received = [np.bincount(rows[:, 0]) for rows in sent]
     if not np.array_equal(received[0], received[1]):
         yield "The number of messages per counter depends on the data."
-    elif not _single(plan, sent, int(received[0].max())):
+    elif not _single(mechanism, sent, int(received[0].max())):
         yield "Messages hold sums, not single bits: the analyser sees each of them, not their sum."
     elif len(sent[0]) * _CROWD <= _LARGEST_BATCH:
-        yield from _order(plan, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
+        yield from _order(mechanism, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
 
 
-def _single(plan: ReportMechanism, sent: list[IntArray], received: int) -> bool:
+def _single(mechanism: ReportMechanism, sent: list[IntArray], received: int) -> bool:
     """Every message is one bit of data or noise, or names a cell (see `categories`)."""
     try:
-        noise_bits = _noise_bits(probe(main_path(plan, _CROWD)).laws[0])
+        law = probe(main_path(mechanism, _CROWD)).laws[0]
     except UnsupportedError:
         return True
+    # Noise bits per user and counter, from the distribution of all users' noise.
+    table = law.kind == "table"
+    noise_bits = len(np.frombuffer(law.table)) - 1 if table else law.trials // _CROWD
     bits = all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
     return bits and received == noise_bits + 1
 
 
-def _noise_bits(law: Law) -> int:
-    """Noise bits per user and counter, from the law of all users' noise."""
-    if law.kind == "table":
-        return len(np.frombuffer(law.table)) - 1
-    return law.trials // _CROWD
-
-
-def _order(plan: ReportMechanism, messages: IntArray) -> Iterator[str]:
+def _order(mechanism: ReportMechanism, messages: IntArray) -> Iterator[str]:
     mixed = np.random.default_rng(4).permutation(messages)
-    one, other = (vector(plan.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed))
+    one, other = (
+        vector(mechanism.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed)
+    )
     if not np.array_equal(one, other):
         yield "The release depends on the order of the messages."
 
 
-_CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
-    _promise,
+_CHECKS: tuple[Callable[[Mechanism], Iterator[str]], ...] = (
+    _guarantee,
     _untouched,
     _support_only,
     _noise_as_stated,
@@ -208,7 +224,7 @@ _CHECKS: tuple[Callable[[Plan], Iterator[str]], ...] = (
 )
 
 
-def _paths(plan: AnyMechanism, progress: Callable[[str], object]) -> list[str]:
+def _paths(mechanism: AuditableMechanism, progress: Callable[[str], object]) -> list[str]:
     """Every path: what it delivers, and what of it depends on data.
 
     Raises:
@@ -217,11 +233,19 @@ def _paths(plan: AnyMechanism, progress: Callable[[str], object]) -> list[str]:
     said: list[str] = []
     unlisted: list[str] = []
     fitted: set[tuple[str, bool]] = set()
-    for path, hint in _all_paths(plan):
+    guarantee = mechanism.guarantee
+    for path, hint in _all_paths(mechanism):
         progress(f"{path.label} ({path.kind})")
         for secure in path.secure:
             finding = examine(path, secure=secure, hint=hint)
-            texts = [*_found(finding, plan.guarantee)]
+            texts = [*finding.problems]
+            exact = finding.view.epsilon(guarantee.delta) if finding.view else 0.0
+            if exact > guarantee.epsilon * (1 + TOLERANCE):
+                texts.append(
+                    f"The release delivers epsilon={rounded_up(exact, 7)} at "
+                    f"delta={rounded_up(guarantee.delta)}, "
+                    f"the guarantee says {rounded_up(guarantee.epsilon, 7)}."
+                )
             if (path.name, secure) not in fitted:
                 fitted.add((path.name, secure))
                 texts += misfits(finding)
@@ -232,48 +256,29 @@ def _paths(plan: AnyMechanism, progress: Callable[[str], object]) -> list[str]:
     return said
 
 
-def _found(finding: Finding, guarantee: Guarantee) -> Iterator[str]:
-    yield from finding.problems
-    if finding.view is None:
-        return
-    exact = finding.view.epsilon(guarantee.delta)
-    if exact > guarantee.epsilon * (1 + TOLERANCE):
-        yield (
-            f"The release delivers epsilon={rounded_up(exact, 7)} at "
-            f"delta={rounded_up(guarantee.delta)}, "
-            f"the guarantee says {rounded_up(guarantee.epsilon, 7)}."
-        )
-
-
-def _all_paths(plan: AnyMechanism) -> Iterator[tuple[Path, Additive | None]]:
+def _all_paths(mechanism: AuditableMechanism) -> Iterator[tuple[Path, Additive | None]]:
     """Short ones, and long ones with what their blocks say about their draws."""
-    if isinstance(plan, VectorMechanism):
-        yield from ((path, None) for path in vector_paths(plan))
-    elif isinstance(plan, LayeredMechanism):
-        yield from ((path, None) for path in layered_paths(plan))
-    elif isinstance(plan, BatchMechanism):
-        yield from ((path, None) for path in batch_paths(plan, _USERS))
+    if isinstance(mechanism, OffersPaths):
+        yield from ((path, None) for path in mechanism.audit_paths())
+    elif isinstance(mechanism, VectorMechanism):
+        yield from ((path, None) for path in vector_paths(mechanism))
+    elif isinstance(mechanism, BatchMechanism):
+        yield from ((path, None) for path in batch_paths(mechanism, _USERS))
     else:
-        yield from ((path, None) for path in stream_paths(plan))
-        yield from _long_paths(plan)
+        yield from ((path, None) for path in stream_paths(mechanism))
+        yield from _long_paths(mechanism)
 
 
-def _long_paths(plan: ContinualMechanism) -> Iterator[tuple[Path, Additive | None]]:
-    if plan.episodes < LONG or plan.cells > 8:
+def _long_paths(mechanism: ContinualMechanism) -> Iterator[tuple[Path, Additive | None]]:
+    if mechanism.episodes < LONG or mechanism.cells > 8:
         return
     hint = None
-    if plan.response == "unit":
-        simulated = long_path(plan, BLOCK, secure=False)
+    if mechanism.response == "unit":
+        simulated = long_path(mechanism, BLOCK, secure=False)
         yield simulated, None
-        hint = _probed(simulated)
-    yield long_path(plan, next(iter(WAYS)), secure=True), hint
-
-
-def _probed(path: Path) -> Additive | None:
-    try:
-        return probe(path)
-    except UnsupportedError:
-        return None
+        with contextlib.suppress(UnsupportedError):
+            hint = probe(simulated)
+    yield long_path(mechanism, ADD, secure=True), hint
 
 
 def _parts(released: PrivateCounts) -> list[NumberArray]:
@@ -281,82 +286,92 @@ def _parts(released: PrivateCounts) -> list[NumberArray]:
     return [part for part in parts if part is not None]
 
 
-def _users(plan: Plan) -> int:
+def _users(mechanism: Mechanism) -> int:
     """Local reports are private one by one; others are checked in a small batch."""
-    return _USERS if isinstance(plan, BatchMechanism) and plan.guarantee.notion != "LDP" else 1
+    return (
+        _USERS
+        if isinstance(mechanism, BatchMechanism) and mechanism.guarantee.notion != "LDP"
+        else 1
+    )
 
 
-def _crowd(plan: Plan) -> Counts:
-    return batch_of(opposites(plan.shape)[1], _users(plan), plan.shape)
+def _crowd(mechanism: Mechanism) -> Counts:
+    usual, other = opposites(mechanism.shape)
+    return total([other] + [usual] * (_users(mechanism) - 1), mechanism.shape)
 
 
-def _release(plan: Plan, counts: Counts, sampler: Sampler) -> PrivateCounts:
-    if isinstance(plan, ContinualMechanism):
-        return plan.open(sampler).add(counts)
-    if isinstance(plan, CountsMechanism):
-        return plan.release(counts, sampler=sampler)
-    return _publish(plan, opposites(plan.shape)[1], sampler, None)
+def _release(mechanism: Mechanism, counts: Counts, sampler: Sampler) -> PrivateCounts:
+    if isinstance(mechanism, ContinualMechanism):
+        return mechanism.open(sampler).add(counts)
+    if isinstance(mechanism, CountsMechanism):
+        return mechanism.release(counts, sampler=sampler)
+    return _publish(mechanism, opposites(mechanism.shape)[1], sampler, None)
 
 
 def _publish(
-    plan: BatchMechanism, user: Episode, sampler: Sampler, support: BoolArray | None
+    mechanism: BatchMechanism, user: Episode, sampler: Sampler, support: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
-    if isinstance(plan, CountsMechanism):
-        return plan.release(user.counts(plan.shape), sampler=sampler, support=support)
-    devices = with_reports(plan)
+    if isinstance(mechanism, CountsMechanism):
+        return mechanism.release(user.counts(mechanism.shape), sampler=sampler, support=support)
+    devices = with_reports(mechanism)
     encoder = devices.encoder(1, support=support)
     report = encoder.encode(user.states, user.actions, user.rewards, sampler)
     return devices.release_reports(report, 1, secure=sampler.secure, support=support)
 
 
-def _is_additive(plan: Plan) -> bool:
+def _is_additive(mechanism: Mechanism) -> bool:
     try:
-        probe(main_path(plan, _users(plan)) if isinstance(plan, BatchMechanism) else _first(plan))
+        if isinstance(mechanism, BatchMechanism):
+            probe(main_path(mechanism, _users(mechanism)))
+        else:
+            probe(next(iter(stream_paths(mechanism, 2))))
     except UnsupportedError:
         return False
     return True
 
 
-def _first(plan: ContinualMechanism) -> Path:
-    return next(iter(stream_paths(plan, 2)))
-
-
-def _noise_samples(plan: Plan) -> tuple[FloatArray, FloatArray]:
+def _noise_samples(mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
     """Noise of repeated last releases ``[runs, cells]`` and its stated variances."""
     rng = np.random.default_rng(6)
-    counts = _crowd(plan)
-    last = min(plan.episodes, 8) if isinstance(plan, ContinualMechanism) else 1
+    counts = _crowd(mechanism)
+    last = min(mechanism.episodes, 8) if isinstance(mechanism, ContinualMechanism) else 1
 
     def once() -> PrivateCounts:
-        if isinstance(plan, BatchMechanism):
-            return with_counts(plan).release(_crowd(plan), sampler=SimulationSampler(rng))
-        stream = plan.open(SimulationSampler(rng))
+        if isinstance(mechanism, BatchMechanism):
+            return with_counts(mechanism).release(_crowd(mechanism), sampler=SimulationSampler(rng))
+        stream = mechanism.open(SimulationSampler(rng))
         return [stream.add(counts) for _ in range(last)][-1]
 
     drawn = [once() for _ in range(_RUNS)]
-    names = [name for name in STATISTICS if name in plan.statistics]
-    truth = [last * _truth(plan, counts, name).ravel() for name in names]
-    stated = plan.noise_variance(last if isinstance(plan, ContinualMechanism) else counts.users)
+    names = [name for name in STATISTICS if name in mechanism.statistics]
+    truth = [last * _truth(mechanism, counts, name).ravel() for name in names]
+    stated = mechanism.noise_variance(
+        last if isinstance(mechanism, ContinualMechanism) else counts.users
+    )
     variances = np.repeat([stated[name] for name in names], [part.size for part in truth])
     noisy = [
-        np.concatenate([_noisy(plan, np.asarray(getattr(one, name))).ravel() for name in names])
+        np.concatenate(
+            [_noisy(mechanism, np.asarray(getattr(one, name))).ravel() for name in names]
+        )
         for one in drawn
     ]
     return np.array(noisy) - np.concatenate(truth), variances
 
 
-def _truth(plan: Plan, counts: Counts, name: str) -> NumberArray:
+def _truth(mechanism: Mechanism, counts: Counts, name: str) -> NumberArray:
     """What a statistic is an estimate of."""
     raw = np.asarray(getattr(counts, name), np.float64)
-    if isinstance(plan, ContinualMechanism):
-        return raw.sum(axis=0) if plan.stationary else raw
-    if name == "rewards" and plan.centred:
+    if isinstance(mechanism, ContinualMechanism):
+        return raw.sum(axis=0) if mechanism.stationary else raw
+    if name == "rewards" and mechanism.centred:
         raw = raw - counts.visits / 2
-    return _noisy(plan, raw)
+    return _noisy(mechanism, raw)
 
 
-def _noisy(plan: Plan, values: NumberArray) -> NumberArray:
+def _noisy(mechanism: Mechanism, values: NumberArray) -> NumberArray:
     """Without the transitions of the last step, where they are not released."""
-    shown = isinstance(plan, ContinualMechanism) or plan.last_transitions or values.ndim < 4
+    shown = (
+        isinstance(mechanism, ContinualMechanism) or mechanism.last_transitions or values.ndim < 4
+    )
     return values if shown else values[:-1]

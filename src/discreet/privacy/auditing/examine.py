@@ -1,22 +1,33 @@
-"""One path, examined: what it delivers, and what of it depends on data that must not."""
+"""One path, examined: what it delivers, and what of it depends on data that must not.
 
+Neighbours are run with the same randomness. Whoever watches may see whether there is a release, how
+large it is and how many messages there were; and noise that is drawn for some data only, from
+another law or in another order, is noise that says something about them.
+"""
+
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from discreet.errors import DiscreetError, UnsupportedError
-from discreet.privacy.auditing import categories
-from discreet.privacy.auditing.categories import Categorical
-from discreet.privacy.auditing.discipline import undisciplined
-from discreet.privacy.auditing.linear import Additive
-from discreet.privacy.auditing.neighbours import EVERYTHING
-from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.auditing.probes import TooManyError
-from discreet.privacy.auditing.probing import probe
-from discreet.privacy.auditing.reports import Outcomes
-from discreet.privacy.auditing.trade import trades
+import numpy as np
 
-View = Additive | Categorical | Outcomes
+from discreet._types import FloatArray
+from discreet.errors import DiscreetError, UnsupportedError
+from discreet.privacy.auditing import additive, categories, losses
+from discreet.privacy.auditing.additive import Additive, probe
+from discreet.privacy.auditing.categories import Categorical
+from discreet.privacy.auditing.neighbours import EVERYTHING
+from discreet.privacy.auditing.paths import Path, Run
+from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler, TooManyError, outcomes
+
 TOLERANCE = 1e-7
 """Relative error allowed to the arithmetic of an audit."""
+REFUSED = (
+    "An episode that leaves the policy is refused, or another one is: whether there is a release "
+    "depends on one user's data."
+)
+SIZES = "The size of what is published depends on the data."
+CALLS = "Which noise is drawn depends on the data that it hides."
 LOW_BITS = (
     "Floating-point noise is released: the low-order bits of a release depend on the data beyond "
     "their noisy value."
@@ -26,6 +37,63 @@ UNUSED = (
     "of its noises, and no choice among several."
 )
 FORGOTTEN = "Somebody is not counted: all of one user's data are other ones, and nothing changes."
+_MOST = 1 << 13
+"""Outcomes that are listed, before it takes too long."""
+
+
+class Outcomes:
+    """Exact privacy of randomised data: all outcomes of a data set and of its neighbours.
+
+    Outcomes are compared bit by bit: neighbours that publish values of different supports, be it in
+    the last digit, have no epsilon at all.
+    """
+
+    def __init__(self, path: Path, *, secure: bool = False) -> None:
+        if not path.window:
+            _check_few(path.base, secure)
+        first, last = path.window or (0, 1 << 62)
+
+        def start(script: list[int]) -> ScriptedSampler:
+            return ScriptedSampler(script, secure=secure, first=first, last=last)
+
+        def listed(run: Run) -> dict[bytes, float]:
+            return outcomes(lambda sampler: run(sampler).tobytes(), _MOST, start)
+
+        self.base = listed(path.base)
+        self.others = [listed(run) for run in path.neighbours.values()]
+
+    def epsilon(self, delta: float) -> float:
+        """The largest exact epsilon over all neighbours, both ways."""
+        return max(losses.exact_epsilon([(pair, 1)], delta) for pair in self._pairs())
+
+    def delta(self, epsilon: float) -> float:
+        """The largest exact delta over all neighbours, both ways."""
+        return max(losses.exact_delta([(pair, 1)], epsilon) for pair in self._pairs())
+
+    def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """The exact epsilon at ``delta`` and the exact delta at ``epsilon``."""
+        return self.epsilon(delta), self.delta(epsilon)
+
+    def _pairs(self) -> Iterator[losses.Pair]:
+        for other in self.others:
+            yield losses.outcomes(self.base, other)
+            yield losses.outcomes(other, self.base)
+
+
+def _check_few(run: Run, secure: bool) -> None:
+    """Refuse at once what would take too long."""
+    sampler = PresetSampler.still(secure=secure)
+    try:
+        run(sampler)
+    except UnsupportedError:  # bits are drawn per unit of data: nobody knows how many
+        return
+    if any(law.largest is None for law in sampler.laws):
+        raise UnsupportedError("Noise of infinite support cannot be listed.")
+    if math.prod(float(law.largest or 0) + 1 for law in sampler.laws) > _MOST:
+        raise TooManyError(f"More than {_MOST:,} outcomes; audit a smaller shape.")
+
+
+View = Additive | Categorical | Outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +123,10 @@ def examine(path: Path, *, secure: bool, hint: Additive | None = None) -> Findin
         view = _view(path, secure, hint)
         if isinstance(view, Additive):
             problems += _misused(path, view, secure)
-        if not _trades(path, view, secure):
+            fair = additive.trades(path, view, secure=secure)
+        else:  # listed outcomes were compared bit by bit
+            fair = isinstance(view, Outcomes) or categories.trades(path, view, secure=secure)
+        if not fair:
             problems.append(LOW_BITS)
     except TooManyError as reason:
         return Finding(path, secure, None, tuple(problems), str(reason))
@@ -78,29 +149,51 @@ def _misused(path: Path, view: Additive, secure: bool) -> list[str]:
 
 
 def _view(path: Path, secure: bool, hint: Additive | None) -> View:
+    """Noise that is added, else noise messages that are counted, else outcomes that are listed."""
     if path.window:  # a long stream of randomised data
         return Outcomes(path, secure=secure)
     try:
         return probe(path, secure=secure, hint=hint)
-    except UnsupportedError as reason:
-        try:
-            return _without_matrix(path, secure)
-        except TooManyError:
-            raise
-        except UnsupportedError:
-            raise reason from None
-
-
-def _without_matrix(path: Path, secure: bool) -> Categorical | Outcomes:
-    """Noise messages that are counted, or outcomes that are listed."""
+    except UnsupportedError as error:
+        reason = error
     try:
         return categories.read(path, secure=secure)
     except UnsupportedError:
+        pass
+    try:
         return Outcomes(path, secure=secure)
+    except TooManyError:
+        raise
+    except UnsupportedError:
+        raise reason from None
 
 
-def _trades(path: Path, view: View, secure: bool) -> bool:
-    """Whether data and noise change places without changing a bit (of listed outcomes: they do)."""
-    if isinstance(view, Additive):
-        return trades(path, view, secure=secure)
-    return isinstance(view, Outcomes) or categories.trades(path, view, secure=secure)
+def undisciplined(path: Path, *, secure: bool = False) -> Iterator[str]:
+    """Refusals, sizes and questions to the sampler that depend on data, in sentences."""
+    for seed in (0, 1) if path.thorough else (1,):
+        published, calls = _watch(path.base, seed, secure)
+        for label, run in path.neighbours.items():
+            other, asked = _watch(run, seed, secure)
+            if (published is None) != (other is None):
+                yield f"{REFUSED} ({label})"
+            elif published is not None and other is not None:
+                if published.shape != other.shape:
+                    yield f"{SIZES} ({label})"
+                elif calls != asked and not path.simulated:
+                    yield f"{CALLS} ({label})"
+
+
+def _watch(run: Run, seed: int, secure: bool) -> tuple[FloatArray | None, list[tuple[object, ...]]]:
+    """What was published (None: refused), and how the sampler was called.
+
+    One run with preset draws, or with scripted ones where data are randomised.
+    """
+    values = np.random.default_rng(seed).integers(0, 2, 4096) if seed else np.zeros(0, np.int64)
+    preset = PresetSampler(values, secure)
+    try:
+        return run(preset), preset.calls
+    except UnsupportedError:  # bits are drawn per unit of data
+        scripted = ScriptedSampler(values.tolist(), secure)
+        return run(scripted), scripted.calls
+    except DiscreetError:
+        return None, preset.calls

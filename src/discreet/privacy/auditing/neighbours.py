@@ -8,11 +8,8 @@ import numpy as np
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts
-
-Plan = BatchMechanism | ContinualMechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +104,6 @@ def total(users: Sequence[Episode], shape: Shape) -> Counts:
         one = user.counts(shape)
         counts = counts + Counts(times, times * one.transitions, times * one.rewards)
     return counts
-
-
-def batch_of(episode: Episode, users: int, shape: Shape) -> Counts:
-    """A batch of ``users``: this one, and others who all do what the first opposite does."""
-    other, _ = opposites(shape)
-    others = other.counts(shape)
-    crowd = Counts(users - 1, (users - 1) * others.transitions, (users - 1) * others.rewards)
-    return episode.counts(shape) + crowd
 
 
 def vector(released: PrivateCounts) -> FloatArray:

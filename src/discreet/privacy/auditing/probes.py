@@ -10,7 +10,7 @@ code may ask a sampler whether it is ``secure`` and then go another way.
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet._types import FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.privacy.auditing import pairs
+from discreet.privacy.auditing import losses
 from discreet.privacy.sampling.samplers import Size
 
 _FINE = 1.5e5
@@ -43,7 +43,6 @@ class Law:
 
     @property
     def symmetric(self) -> bool:
-        """Up and down are alike."""
         return self.kind in ("laplace", "gaussian")
 
     @property
@@ -55,7 +54,6 @@ class Law:
 
     @property
     def mean(self) -> float:
-        """The mean of the draw."""
         if self.kind == "binomial":
             return self.trials * self.scale
         if self.kind == "table":
@@ -65,7 +63,6 @@ class Law:
 
     @property
     def variance(self) -> float:
-        """The variance of the draw."""
         if self.kind == "binomial":
             return self.trials * self.scale * (1 - self.scale)
         if self.kind == "table":
@@ -79,16 +76,16 @@ class Law:
         small = float(weights @ values**2 / weights.sum())
         return self.copies * (small if self.scale < 4 else self.scale**2)
 
-    def pair(self, shift: int) -> pairs.Pair:
+    def pair(self, shift: int) -> losses.Pair:
         """What an attacker learns when this noise hides a move by ``shift``."""
         if self.kind == "binomial":
-            return pairs.binomial(self.trials, self.scale, shift)
+            return losses.binomial(self.trials, self.scale, shift)
         if self.kind == "table":
-            return pairs.table(_copies(np.frombuffer(self.table), self.copies), shift)
+            return losses.table(_copies(np.frombuffer(self.table), self.copies), shift)
         if self.copies > 1:
             raise UnsupportedError("Sums of unbounded draws are audited as bounds only.")
-        maker = {"laplace": pairs.laplace, "gaussian": pairs.gaussian}[self.kind]
-        return maker(self.scale, abs(shift))
+        pair = losses.laplace if self.kind == "laplace" else losses.gaussian
+        return pair(self.scale, abs(shift))
 
 
 def _copies(masses: FloatArray, times: int) -> FloatArray:
@@ -119,7 +116,6 @@ class PresetSampler:
 
     @classmethod
     def still(cls, *, secure: bool = False) -> "PresetSampler":
-        """No noise at all."""
         return cls(np.zeros(0, np.int64), secure)
 
     def _answer(self, law: Law, size: Size) -> IntArray:
@@ -132,33 +128,26 @@ class PresetSampler:
         return answer
 
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
-        """As prescribed."""
         return self._answer(Law("laplace", float(scale)), size)
 
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
-        """As prescribed."""
         return self._answer(Law("gaussian", float(sigma)), size)
 
     def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
-        """As prescribed."""
         if np.ndim(trials):
             raise UnsupportedError("Bits drawn per unit of data are audited by enumeration.")
         return self._answer(Law("binomial", float(probability), trials=int(trials)), size)
 
     def laplace_sum(self, scale: float, users: int, size: Size) -> IntArray:
-        """As prescribed."""
         return self._answer(Law("laplace", float(scale), int(users)), size)
 
     def gaussian_sum(self, sigma: float, users: int, size: Size) -> IntArray:
-        """As prescribed."""
         return self._answer(Law("gaussian", float(sigma), int(users)), size)
 
     def table(self, weights: IntArray, size: Size) -> IntArray:
-        """As prescribed."""
         return self.table_sum(weights, 1, size)
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
-        """As prescribed."""
         masses = np.asarray(weights) / np.sum(weights)
         return self._answer(Law("table", 1.0, int(users), table=masses.tobytes()), size)
 
@@ -167,14 +156,13 @@ class PresetSampler:
         return self._answer(Law("scatter", float(probability), trials=int(balls)), cells)
 
     def permutation(self, length: int) -> IntArray:
-        """The identity."""
         self.calls.append(("permutation", length))
         return np.arange(length, dtype=np.int64)
 
 
 @dataclass
 class ScriptedSampler:
-    """IntArray follow ``script`` (indices into their supports); beyond its end the first value.
+    """Draws follow ``script`` (indices into their supports); beyond its end the first value.
 
     Only scalar draws number ``first`` to ``last`` are visited in all their values, which is
     everything unless said otherwise; the others are the middle of their supports. A draw that seeds
@@ -211,7 +199,6 @@ class ScriptedSampler:
         return np.array(values, np.int64).reshape(size)
 
     def binomial(self, trials: int | IntArray, probability: float, size: Size) -> IntArray:
-        """Every number of ones that can occur."""
         if np.ndim(trials):
             self.calls.append(("bits", float(probability), size))
             each = np.broadcast_to(trials, size)
@@ -221,14 +208,12 @@ class ScriptedSampler:
         return self._many(_binomial(int(trials), float(probability)), size)
 
     def table(self, weights: IntArray, size: Size) -> IntArray:
-        """Every index of positive weight."""
         self.calls.append(("table", np.asarray(weights).tobytes(), size))
         if (len(weights), size) == _SEED:
             return np.zeros(size, np.int64)
         return self._many(weights / weights.sum(), size)
 
     def table_sum(self, weights: IntArray, users: int, size: Size) -> IntArray:
-        """Every sum that can occur."""
         self.calls.append(("table_sum", np.asarray(weights).tobytes(), users, size))
         law = np.ones(1)
         for _ in range(users):
@@ -244,10 +229,6 @@ class ScriptedSampler:
         raise UnsupportedError(f"{name!r} has an infinite support and cannot be enumerated.")
 
 
-class TooManyError(UnsupportedError):
-    """All outcomes would take too long to list."""
-
-
 @functools.lru_cache(maxsize=256)
 def _binomial(trials: int, probability: float) -> FloatArray:
     from scipy import stats
@@ -256,30 +237,26 @@ def _binomial(trials: int, probability: float) -> FloatArray:
     return masses
 
 
-Start = Callable[[list[int]], ScriptedSampler]
+class TooManyError(UnsupportedError):
+    """All outcomes would take too long to list."""
 
 
 def outcomes(
-    run: Callable[[Any], bytes], limit: int = 1 << 17, start: Start = ScriptedSampler
+    run: Callable[[Any], bytes],
+    limit: int = 1 << 17,
+    start: Callable[[list[int]], ScriptedSampler] = ScriptedSampler,
 ) -> dict[bytes, float]:
     """The exact distribution of what ``run(sampler)`` returns, over all draws of the sampler."""
     distribution: dict[bytes, float] = {}
-    for visited, (seen, log_probability) in enumerate(_visit(run, start)):
-        if visited >= limit:
-            raise TooManyError(f"More than {limit:,} outcomes; audit a smaller shape.")
-        distribution[seen] = distribution.get(seen, 0.0) + math.exp(log_probability)
-    return distribution
-
-
-def _visit(run: Callable[[Any], bytes], start: Start) -> Iterator[tuple[bytes, float]]:
-    """Depth-first over the tree of draws."""
     script: list[int] = []
-    while True:
+    for _ in range(limit):  # depth-first over the tree of draws
         sampler = start(script)
-        yield run(sampler), sampler.log_probability
+        seen = run(sampler)
+        distribution[seen] = distribution.get(seen, 0.0) + math.exp(sampler.log_probability)
         script = list(sampler.taken)
         while script and script[-1] + 1 == sampler.options[len(script) - 1]:
             script.pop()
         if not script:
-            return
+            return distribution
         script[-1] += 1
+    raise TooManyError(f"More than {limit:,} outcomes; audit a smaller shape.")

@@ -9,25 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import _validate
-from discreet._types import Plain
-from discreet.errors import UnsupportedError
-from discreet.privacy.auditing.cases import SLOW, Case, cases
-from discreet.privacy.auditing.categories import Categorical, categorical
-from discreet.privacy.auditing.draws import unsound_draws
-from discreet.privacy.auditing.empirical import epsilon_low, watched
-from discreet.privacy.auditing.examine import TOLERANCE, Finding, examine
-from discreet.privacy.auditing.fit import misfits
-from discreet.privacy.auditing.linear import Additive, additive
-from discreet.privacy.auditing.neighbours import Plan
-from discreet.privacy.auditing.paths.batches import SIMULATE
-from discreet.privacy.auditing.paths.streams import BLOCK
-from discreet.privacy.auditing.printed_messages import IntegerMessages
-from discreet.privacy.auditing.reports import Enumerated
-from discreet.privacy.auditing.roster import Entry, entries, find
-from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet._types import FloatArray, Plain
+from discreet.mdp.shape import Shape
+from discreet.privacy.auditing.attack import epsilon_low, watched
+from discreet.privacy.auditing.cases import Case, Entry, cases, entries, find
+from discreet.privacy.auditing.draws import misfits, unsound_draws
+from discreet.privacy.auditing.examine import TOLERANCE, examine
+from discreet.privacy.auditing.losses import Pair, exact_delta, exact_epsilon, outcomes
+from discreet.privacy.auditing.paths import BLOCK, SIMULATE
+from discreet.privacy.errata import printed_shuffle
+from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 
 INTEGERS = "shuffle/integers"
 """The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
+_PRINTED = Shape(states=4, actions=2, horizon=2)
+_RATIO = 10
+"""Ten times tau users, as in 597,240 for H = 2, epsilon = 1, delta = 1e-6."""
 _RUNS, _QUICK_RUNS = 600, 120
 
 
@@ -45,7 +42,7 @@ class AuditRow:
         empirical_epsilon_low: no smaller epsilon is possible, with confidence 1 - 1e-6.
         notion: JDP, LDP or SDP.
         path: the public functions that data went through.
-        kind: batch, stream, stationary, layered, vector or honest.
+        kind: batch, continual, stationary, layered, vector or honest.
         problems: what depends on data and must not, in sentences.
     """
 
@@ -115,33 +112,21 @@ def audit(
     chosen = [e for name in names for e in find(name, epsilon=epsilon, delta=delta)]
     if not mechanisms:
         known = entries(epsilon=epsilon, delta=delta)
-        chosen = [e for e in known if not quick or e.mechanism not in SLOW]
-    rows = []
+        chosen = [e for e in known if not (quick and e.sizes.slow)]
     chosen = list(dict.fromkeys(chosen))
+    rows = []
     for case in itertools.chain(cases(chosen, quick=quick), more(chosen)):
         progress(f"{case.mechanism}: {case.path} ({case.kind}, {case.calibration})")
         rows.append(_row(case, quick=quick, seed=seed))
-    if not mechanisms or {INTEGERS, "shuffle", "bits"} & set(mechanisms):
+    papers = any(e.trust == "shuffle" and e.calibration == "paper" for e in chosen)
+    if papers or INTEGERS in mechanisms:
         progress(f"{INTEGERS} (printed)")
-        rows.append(_printed_messages(epsilon, delta, _RUNS, seed))
+        rows.append(_printed_messages(epsilon, delta, seed))
     return rows
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def exact_view(plan: Plan, users: int = 1) -> Additive | Categorical | Enumerated:
-    """The plan's exact privacy on its main path, or of its reports."""
-    try:
-        return additive(plan, users=users)
-    except UnsupportedError as reason:
-        if plan.guarantee.notion == "LDP":
-            return Enumerated(plan)
-        try:
-            return categorical(plan, users)
-        except UnsupportedError:
-            raise reason from None
 
 
 def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
@@ -153,10 +138,14 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
         for kind in (path.secure[-1:] if quick else path.secure)
     ]
     problems = [text for f in found for text in (*f.problems, f.unlisted) if text]
-    if not quick and case.kind in ("batch", "continual"):  # the others share their draws
-        problems += _misfits(found, seed)
-    if case.calibration == "exact" and (not quick or _main(case)):
-        problems += _unsound_draws(case)
+    real = case.kind in ("batch", "continual")
+    if not quick and real:  # the others share their draws, and further paths their code
+        problems += [text for finding in found[:2] for text in misfits(finding, seed)]
+    main = real and case.path not in (SIMULATE, BLOCK)  # as it runs with real people
+    if case.calibration == "exact" and (main or not quick):  # large batches draw alike
+        small = [path for path in case.paths if path.thorough or path.releases > 1]
+        branch = [path for path in small if True in path.secure]
+        problems += [text for path in branch[:1] for text in unsound_draws(path)]
     points = [f.view.curve(epsilon, delta) for f in found if f.view is not None]
     return AuditRow(
         mechanism=case.mechanism,
@@ -173,24 +162,61 @@ def _row(case: Case, *, quick: bool, seed: int) -> AuditRow:
     )
 
 
-def _misfits(found: Sequence[Finding], seed: int) -> list[str]:
-    """The real samplers on the first path (the others share its code)."""
-    return [text for finding in found[:2] for text in misfits(finding, seed)]
+def _attack(case: Case, *, quick: bool, seed: int) -> float:
+    path = None if quick and case.kind != "batch" else case.target()
+    if path is None:
+        return 0.0
+    runs = (_QUICK_RUNS if quick else _RUNS) // (1 if path.releases == 1 else 6)
+    name = f"{case.mechanism}/{case.path}/{case.kind}"
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    return epsilon_low(*watched(path, SimulationSampler(rng), runs), case.claimed[1])
 
 
-def _main(case: Case) -> bool:
-    """A batch or a stream, as it runs with real people."""
-    return case.kind in ("batch", "continual") and case.path not in (SIMULATE, BLOCK)
+class IntegerMessages:
+    """The shuffle protocol as papers 000 and 001 print it: users send integers, not bits.
+
+    The analyser receives every message, so what counts is the *multiset* of the users' sums. Two
+    users are enough to see it fail: where nobody else has a bit (``crowd=0``), the largest sum
+    betrays the one who has it; where everybody has it, a zero betrays the one who has not. The
+    library does not offer the protocol; it is audited because it is printed.
+
+    >>> [round(IntegerMessages(1.0, 1e-6, crowd).delta(50.0), 2) for crowd in (0, 1)]
+    [0.05, 0.95]
+    """
+
+    def __init__(self, epsilon: float, delta: float, crowd: int) -> None:
+        tau = printed_shuffle(_PRINTED, epsilon, delta).tau
+        self.users = round(_RATIO * tau)
+        self.chance = tau / (2 * self.users)
+        self.crowd = crowd
+
+    def epsilon(self, delta: float) -> float:
+        """Over both orders of the two data sets."""
+        return max(exact_epsilon([(pair, 1)], delta) for pair in self._pairs())
+
+    def delta(self, epsilon: float) -> float:
+        """Over both orders of the two data sets."""
+        return max(exact_delta([(pair, 1)], epsilon) for pair in self._pairs())
+
+    def samples(self, sampler: Sampler, runs: int) -> tuple[FloatArray, FloatArray]:
+        """How many messages the analyser sees that nobody in the crowd can have sent."""
+        odd = 0 if self.crowd else 2
+        first, second = (
+            np.array(
+                [[bit + int(sampler.binomial(1, self.chance, 1)[0]) == odd] for _ in range(runs)]
+            )
+            for bit in (0, 1)
+        )
+        return first.astype(np.float64), second.astype(np.float64)
+
+    def _pairs(self) -> list[Pair]:
+        """The one message that the crowd cannot have sent is seen, or it is not."""
+        seen = 1 - self.chance if self.crowd else self.chance
+        betrayed, safe = {b"odd": seen, b"none": 1 - seen}, {b"none": 1.0}
+        return [outcomes(betrayed, safe), outcomes(safe, betrayed)]
 
 
-def _unsound_draws(case: Case) -> list[str]:
-    """The secure sampler, on the first path through its branch (large batches draw alike)."""
-    small = (path for path in case.paths if path.thorough or path.releases > 1)
-    paths = [path for path in small if True in path.secure]
-    return [text for path in paths[:1] for text in unsound_draws(path)]
-
-
-def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> AuditRow:
+def _printed_messages(epsilon: float, delta: float, seed: int) -> AuditRow:
     """The protocol that the papers print, at its worse crowd."""
     view = IntegerMessages(epsilon, delta, crowd=1)
     sampler = SimulationSampler(np.random.default_rng([seed, 1]))
@@ -201,17 +227,7 @@ def _printed_messages(epsilon: float, delta: float, runs: int, seed: int) -> Aud
         delta=delta,
         exact_epsilon=view.epsilon(delta),
         exact_delta=view.delta(epsilon),
-        empirical_epsilon_low=epsilon_low(*view.samples(sampler, runs), delta),
+        empirical_epsilon_low=epsilon_low(*view.samples(sampler, _RUNS), delta),
         notion="SDP",
         path="release_reports",
     )
-
-
-def _attack(case: Case, *, quick: bool, seed: int) -> float:
-    path = None if quick and case.kind != "batch" else case.target()
-    if path is None:
-        return 0.0
-    runs = (_QUICK_RUNS if quick else _RUNS) // (1 if path.releases == 1 else 6)
-    name = f"{case.mechanism}/{case.path}/{case.kind}"
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return epsilon_low(*watched(path, SimulationSampler(rng), runs), case.claimed[1])

@@ -19,12 +19,11 @@ import numpy as np
 
 from discreet._types import FloatArray
 from discreet.errors import CalibrationError, DiscreetError, UnsupportedError
-from discreet.privacy.auditing.empirical import epsilon_low
+from discreet.privacy.auditing.attack import epsilon_low
+from discreet.privacy.auditing.cases import entries
 from discreet.privacy.auditing.examine import TOLERANCE, examine
 from discreet.privacy.auditing.neighbours import Episode, everything, opposites, total
-from discreet.privacy.auditing.paths.batches import RELEASE, batch_path
-from discreet.privacy.auditing.reports import device
-from discreet.privacy.auditing.roster import entries
+from discreet.privacy.auditing.paths import RELEASE, batch_path, device
 from discreet.privacy.auditing.run import AuditRow, audit
 from discreet.privacy.guarantee import rounded_noise
 from discreet.privacy.mechanisms.shuffle import ShuffleBatch

@@ -6,13 +6,12 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.auditing.neighbours import EVERYTHING, OFF_POLICY, neighbours, opposites
-from discreet.privacy.auditing.paths.batches import (
-    WAYS,
+from discreet.privacy.auditing.paths import (
+    BATCH_WAYS,
     _histogram,
     batch_path,
     batch_paths,
     honest_path,
-    policy_path,
 )
 from discreet.privacy.auditing.probes import PresetSampler
 
@@ -55,7 +54,7 @@ def visited(published, shape=SHAPE):
 )
 def test_every_way_that_a_plan_has(name, expected):
     assert ways(TRUSTS[name].calibrate(SHAPE)) == expected
-    assert list(WAYS) == ["release", "simulate", "release_reports"]
+    assert list(BATCH_WAYS) == ["release", "simulate", "release_reports"]
 
 
 def test_alone_and_in_a_crowd_with_and_without_a_policy(plan):
@@ -126,7 +125,7 @@ def test_reports_of_local_users_are_seen_themselves():
 @pytest.mark.parametrize("name", ["release", "simulate"])
 def test_who_leaves_the_policy_counts_as_nothing(name):
     central = TRUSTS["central"].calibrate(SHAPE)
-    path = policy_path(central, name, 2)
+    path = batch_path(central, name, 2, on_policy=True)
     usual, _ = opposites(SHAPE)
     one = usual.counts(SHAPE).transitions
     assert np.array_equal(visited(still(path.base)), 2 * one)

@@ -6,9 +6,10 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle
-from discreet.privacy.auditing.neighbours import batch_of, everything, opposites
-from discreet.privacy.auditing.paths.main import main_path
+from discreet.privacy.auditing.neighbours import everything, opposites
+from discreet.privacy.auditing.paths import main_path
 from discreet.privacy.auditing.probes import PresetSampler
+from helpers.auditing import batch_of
 
 SHAPE = Shape(states=2, actions=2, horizon=1)
 

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from discreet.privacy.auditing.paths.path import KINDS, Kind
+from discreet.privacy.auditing.paths import KINDS, Kind
 from helpers import toys
 
 pytestmark = pytest.mark.core

@@ -6,7 +6,7 @@ import pytest
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local
 from discreet.privacy.auditing.neighbours import neighbours, opposites
-from discreet.privacy.auditing.paths.streams import (
+from discreet.privacy.auditing.paths import (
     ADD,
     ADD_REPORT,
     BLOCK,

@@ -1,14 +1,12 @@
 """Paths of vector streams: users as far apart as the plan's reach allows, and no further."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from discreet.privacy import Central
-from discreet.privacy.auditing.paths.vectors import ADD, BLOCK, _filled, furthest, vector_paths
+from discreet.privacy.auditing.additive import probe
+from discreet.privacy.auditing.paths import VECTOR_ADD, VECTOR_BLOCK, furthest, vector_paths
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.auditing.probing import probe
 from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.vectors import vector_stream
 
@@ -49,19 +47,9 @@ def test_different_cells_where_the_reach_is_half_up_and_half_down():
     assert not others["nothing"].any()
 
 
-@pytest.mark.parametrize(
-    ("cells", "pile", "total"), list(itertools.product((1, 3), (1, 2), (0, 1, 3)))
-)
-def test_cells_are_filled_one_after_the_other(cells, pile, total):
-    found = _filled(cells, pile, total)
-    assert found.sum() == min(total, cells * pile)
-    assert sorted(found.tolist(), reverse=True) == found.tolist()
-    assert found.max() <= pile
-
-
 def test_every_user_is_replaced_at_every_place():
     paths = list(vector_paths(plan_of(4)))
-    assert [path.name for path in paths] == [ADD, BLOCK]
+    assert [path.name for path in paths] == [VECTOR_ADD, VECTOR_BLOCK]
     for path in paths:
         assert list(path.neighbours) == [
             f"{label}, user {place}"
@@ -69,7 +57,7 @@ def test_every_user_is_replaced_at_every_place():
             for place in (1, 2, 3)
         ]
         assert (path.releases, path.cells, path.kind) == (3, 4, "vector")
-        assert path.blocks == (path.name == BLOCK)
+        assert path.blocks == (path.name == VECTOR_BLOCK)
 
 
 def test_no_more_releases_are_watched_than_there_are():

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
-from discreet.adversarial.noise import LOSS_UNITS
-from discreet.privacy import Central, NoPrivacy
-from discreet.privacy.auditing.paths.layers import (
+from discreet.adversarial.audited import (
     NAME,
     LayeredUser,
-    _user,
-    layered_paths,
+    layered_cases,
+    layered_path,
+    layered_user,
     published,
 )
+from discreet.adversarial.mechanism import LayeredSize, calibrate_layered
+from discreet.adversarial.noise import LOSS_UNITS
+from discreet.privacy import Central, NoPrivacy, check_mechanism
+from discreet.privacy.auditing.additive import probe
+from discreet.privacy.auditing.cases import entries
 from discreet.privacy.auditing.probes import PresetSampler
-from discreet.privacy.auditing.probing import probe
 
 SIZE = LayeredSize(widths=(1, 2, 1), actions=2)
 TRUST = Central(1, mechanism="tree-laplace")
@@ -29,7 +31,7 @@ def still(run):
 
 
 def test_one_path_with_every_user_replaced():
-    [path] = layered_paths(plan_of(), watch=2)
+    path = layered_path(plan_of(), watch=2)
     assert (path.name, path.kind, path.releases, path.note) == (NAME, "layered", 2, "full")
     assert path.blocks
     assert list(path.neighbours) == [
@@ -40,13 +42,13 @@ def test_one_path_with_every_user_replaced():
 
 
 def test_no_more_releases_than_episodes():
-    assert next(layered_paths(plan_of(episodes=3), watch=9)).releases == 3
-    assert next(layered_paths(plan_of(episodes=9))).releases == 4
+    assert layered_path(plan_of(episodes=3), watch=9).releases == 3
+    assert layered_path(plan_of(episodes=9)).releases == 4
 
 
 @pytest.mark.parametrize("moved", [set(), {0}, {1}, {0, 1}])
 def test_a_user_visits_one_pair_per_step(moved):
-    user = _user(plan_of(), moved, 1.0, full=False)
+    user = layered_user(plan_of("bandit"), moved, 1.0)
     assert user.visits.sum() == 2
     assert user.transitions.sum() == 2
     for h in range(2):
@@ -56,7 +58,7 @@ def test_a_user_visits_one_pair_per_step(moved):
 
 
 def test_with_full_information_every_pair_has_a_loss():
-    user = _user(plan_of(), set(), 1.0, full=True)
+    user = layered_user(plan_of(), set(), 1.0)
     assert user.losses[0, 0].tolist() == [1, 1]
     assert user.losses[0, 1].tolist() == [0, 0]  # the first layer has one state
     assert user.losses[1].tolist() == [[1, 1], [1, 1]]
@@ -65,7 +67,7 @@ def test_with_full_information_every_pair_has_a_loss():
 @pytest.mark.parametrize(("centred", "low", "high"), [(False, 0.0, 1.0), (True, -0.5, 0.5)])
 def test_losses_move_by_one_whole(centred, low, high):
     plan = plan_of("bandit", centred_losses=centred)
-    [path] = layered_paths(plan, centred=centred)
+    path = layered_path(plan, centred=centred)
     gap = still(path.neighbours["losses only, user 1"]) - still(path.base)
     assert set(np.unique(gap)) == {0.0, LOSS_UNITS * (low - high)}
     assert np.count_nonzero(gap) == 2  # bandit losses are of one episode: two steps, once
@@ -73,7 +75,7 @@ def test_losses_move_by_one_whole(centred, low, high):
 
 
 def test_full_losses_are_summed_over_episodes():
-    [path] = layered_paths(plan_of("full"), watch=3)
+    path = layered_path(plan_of("full"), watch=3)
     gap = (still(path.neighbours["losses only, user 2"]) - still(path.base)).reshape(3, -1)
     assert [np.count_nonzero(row) for row in gap] == [0, 6, 6]
     assert set(np.unique(gap)) == {0.0, -LOSS_UNITS}
@@ -81,16 +83,16 @@ def test_full_losses_are_summed_over_episodes():
 
 def test_public_losses_are_not_published_as_private():
     secret, public = (plan_of("full", public_losses=p) for p in (False, True))
-    sizes = [still(next(layered_paths(plan, watch=2)).base).size for plan in (secret, public)]
+    sizes = [still(layered_path(plan, watch=2).base).size for plan in (secret, public)]
     assert sizes[0] - sizes[1] == 2 * np.prod(SIZE.padded)
-    [path] = layered_paths(public)
+    path = layered_path(public)
     gap = still(path.neighbours["losses only, user 1"]) - still(path.base)
     assert not gap.any()
 
 
 def test_counts_are_running_sums():
     plan = plan_of("bandit")
-    usual, other = (_user(plan, moved, 1.0, full=False) for moved in (set(), {0, 1}))
+    usual, other = (layered_user(plan, moved, 1.0) for moved in (set(), {0, 1}))
     seen = published(plan, [usual, other, usual], PresetSampler.still()).reshape(3, -1)
     size = usual.transitions.size
     running = np.cumsum([u.transitions.ravel() for u in (usual, other, usual)], axis=0)
@@ -99,7 +101,7 @@ def test_counts_are_running_sums():
 
 def test_losses_are_rounded_to_units():
     plan = plan_of("bandit")
-    plain = _user(plan, set(), 1.0, full=False)
+    plain = layered_user(plan, set(), 1.0)
     odd = LayeredUser(plain.transitions, plain.visits, plain.losses / 3)
     seen = published(plan, [odd], PresetSampler.still())[-np.prod(SIZE.padded) :]
     assert set(np.unique(seen)) == {0.0, float(round(LOSS_UNITS / 3))}
@@ -108,13 +110,33 @@ def test_losses_are_rounded_to_units():
 @pytest.mark.parametrize("feedback", ["full", "bandit"])
 def test_what_is_delivered_is_what_is_promised(feedback):
     tiny = LayeredSize(widths=(1, 1), actions=2)
-    [path] = layered_paths(plan_of(feedback, size=tiny), watch=2)
+    path = layered_path(plan_of(feedback, size=tiny), watch=2)
     assert 0.9 < probe(path).epsilon(0.0) <= 1 + 1e-7
 
 
 def test_without_privacy_everything_is_seen():
     plan = plan_of("bandit", trust=NoPrivacy())
     sampler = PresetSampler.still()
-    [path] = layered_paths(plan)
+    path = layered_path(plan)
     path.base(sampler)
     assert sampler.laws == []
+
+
+def test_every_mechanism_that_serves_losses_is_audited():
+    known = list(entries())
+    found = list(layered_cases(known))
+    adding = [e for e in known if e.adds_noise and e.mechanism != "bounded"]
+    assert list(dict.fromkeys(case.mechanism for case in found)) == [e.name for e in adding]
+    for entry in adding:
+        notes = [case.path for case in found if case.mechanism == entry.name]
+        assert notes[:2] == [f"{NAME} (full)", f"{NAME} (bandit)"]
+        centred = entry.mechanism in ("toeplitz", "laplace")
+        assert notes[2:] == [f"{NAME} (bandit, centred)"] * centred
+    assert all(case.paths[0].releases == 4 for case in found)
+
+
+def test_a_layered_mechanism_says_how_it_is_audited():
+    mechanism = plan_of("bandit", size=LayeredSize(widths=(1, 1), actions=2))
+    [path] = mechanism.audit_paths()
+    assert path.name == NAME
+    assert check_mechanism(mechanism).ok

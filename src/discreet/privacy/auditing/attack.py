@@ -16,11 +16,7 @@ import numpy as np
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray
 from discreet.errors import InvalidInputError
-from discreet.privacy.auditing.neighbours import Plan
-from discreet.privacy.auditing.paths.batches import RELEASE, REPORTS, batch_path
-from discreet.privacy.auditing.paths.path import Path
-from discreet.privacy.auditing.paths.streams import ADD, BLOCK, stream_path
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.auditing.paths import Path
 from discreet.privacy.sampling.samplers import Sampler
 
 CONFIDENCE = 1 - 1e-6
@@ -50,8 +46,9 @@ def epsilon_low(
 
 
 def _attack(hit: FloatArray, miss: FloatArray, half: int, delta: float, level: float) -> float:
-    """Choose a threshold on the first half, count on the second."""
-    cut = _threshold(hit[:half], miss[:half], delta, level)
+    """Choose the threshold with the best bound on the first half, count on the second."""
+    cuts = np.unique(np.quantile(hit[:half], np.r_[0.02:0.98:33j, 0.99, 0.995, 0.998]))
+    cut = max(cuts, key=lambda cut: _bound(hit[:half] >= cut, miss[:half] >= cut, delta, level))
     return _bound(hit[half:] >= cut, miss[half:] >= cut, delta, level)
 
 
@@ -65,12 +62,6 @@ def _bound(hits: BoolArray, misses: BoolArray, delta: float, level: float) -> fl
     false = int(misses.sum())
     high = float(beta.isf(tail, false + 1, misses.size - false)) if false < misses.size else 1.0
     return math.log((low - delta) / high) if low > delta else -math.inf
-
-
-def _threshold(hit: FloatArray, miss: FloatArray, delta: float, level: float) -> float:
-    """The cut with the best bound on the first half."""
-    cuts = np.unique(np.quantile(hit, np.r_[0.02:0.98:33j, 0.99, 0.995, 0.998]))
-    return float(max(cuts, key=lambda cut: _bound(hit >= cut, miss >= cut, delta, level)))
 
 
 def _discriminant(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -103,22 +94,3 @@ def _features(published: FloatArray, path: Path) -> FloatArray:
         return published
     rows = published[: path.releases * path.cells].reshape(path.releases, path.cells)
     return np.concatenate([rows[0], rows[-1], rows.mean(axis=0)])
-
-
-def samples(
-    plan: Plan, sampler: Sampler, runs: int, *, users: int = 1
-) -> tuple[FloatArray, FloatArray]:
-    """`watched` on the path that an attacker of this plan would choose.
-
-    Users of a local mechanism send a report made on their own device, users of a shuffle mechanism
-    send messages through encoder, shuffler and analyser; streams of additive noise come in blocks.
-    """
-    return watched(target_path(plan, users), sampler, runs)
-
-
-def target_path(plan: Plan, users: int = 1) -> Path:
-    """The path that comes closest to what an attacker sees."""
-    if isinstance(plan, BatchMechanism):
-        central = plan.guarantee.notion in ("JDP", "none")
-        return batch_path(plan, RELEASE if central else REPORTS, users)
-    return stream_path(plan, BLOCK if plan.response == "unit" else ADD, plan.episodes)

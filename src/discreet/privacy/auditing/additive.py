@@ -1,0 +1,518 @@
+"""Exact privacy of additive mechanisms, from how their draws enter what is published.
+
+Everything a release publishes is ``o = d + B·z``, where d depends on data and z are independent
+draws whose laws are known. `probe` reads B, the laws and the moves ``D = d' - d`` of neighbours
+off the real code. An attacker who sees all of o can tell the neighbours apart exactly as well as by
+looking at ``z`` against ``z + c`` for some c with B·c = D:
+
+* no such c: some combination of outputs carries no noise at all (shared noise): epsilon = inf;
+* B invertible with an integer c (one-shot releases, trees): compose the shifts c exactly;
+* Gaussian z: the shortest c, in standard deviations, gives the exact curve (Balle and Wang 2018);
+* Laplace z: every c proves epsilon <= sum |c_j| / scale_j; the least of them is a linear program.
+
+`probe`: where every draw is added as it is (one-shot noise, trees), draws are probed thirty at a
+time: draw number k is 2^k, and the binary digits of what is published say which of them are in it.
+Otherwise each draw gets an impulse of its own. Either way the matrix has to predict what random
+draws give, on the data set and on its neighbours.
+
+`trades`: what is published may depend on data plus noise alone, to the last bit. Data d' with draws
+z and data d with draws z + c must give bit-equal outputs. Where the sum was taken in floating point
+the last bits differ, and tell d and d' apart. Integer outputs pass as they are. (Blocks of noise
+are drawn ahead and added to true counts by the caller: of them it is asked that the sum be exact,
+on a dyadic grid, whatever the count.) The integers c follow from B where it is well conditioned.
+Where a release is rounded to a coarser grid than its noise, they are *measured*: as a draw grows,
+the output jumps from one value of its grid to the next, in both worlds; the draws at which it jumps
+differ by c. If what is published is a function of data plus noise, then c does not depend on where
+it was measured: other draws, moved by the same c, agree to the last bit too.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.errors import UnsupportedError
+from discreet.privacy.auditing.losses import exact_curve, gaussian_delta, gaussian_epsilon
+from discreet.privacy.auditing.paths import Path, Run
+from discreet.privacy.auditing.probes import Law, PresetSampler
+
+DEPENDS = "The noise of this release depends on the data it hides."
+_SAME = 1e-6
+_HEIGHT = 1 << 44
+"""Of impulses: high, so that the grid on which a mechanism releases does not matter."""
+_PACKED = 30
+_ROUNDED = 2.0
+"""What is released may be rounded to integers, in both of two runs that are compared."""
+_TRIALS = 2
+_NEIGHBOURS = 3
+_FIRST = 1 << 10
+_GRID = 2.0**-30
+"""Finer than every grid on which blocks are handed out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A mechanism seen as ``o = d + B·z`` with all moves D of one user."""
+
+    laws: tuple[Law, ...]
+    response: FloatArray
+    moves: tuple[FloatArray, ...]
+    places: tuple[int, ...] = ()
+    """Which draw of the code each law is (bits that come in one sum are one law)."""
+
+    def epsilon(self, delta: float) -> float:
+        """The exact epsilon at ``delta``, over all neighbours."""
+        return self.curve(1.0, delta)[0]
+
+    def delta(self, epsilon: float) -> float:
+        """The exact delta at ``epsilon``, over all neighbours."""
+        return self.curve(epsilon, 0.0)[1]
+
+    def curve(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Both: the exact epsilon at ``delta`` and the exact delta at ``epsilon``."""
+        points = [self._point(index, epsilon, delta) for index in self._distinct]
+        return max(found for found, _ in points), max(lost for _, lost in points)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of the noise of all outputs."""
+        means = self.response @ np.array([law.mean for law in self.laws])
+        return means, np.sqrt(self.response**2 @ np.array([law.variance for law in self.laws]))
+
+    @functools.cached_property
+    def _both_ways(self) -> FloatArray:
+        """All moves as columns; with noise that is not symmetric also their opposites."""
+        moves = np.array(self.moves).T
+        symmetric = all(law.symmetric for law in self.laws)
+        return moves if symmetric else np.hstack([moves, -moves])
+
+    @functools.cached_property
+    def _distinct(self) -> list[int]:
+        """Moves that no other one covers.
+
+        A move is covered where another one hides the same shifts in the same laws and more besides:
+        whoever tells the former apart can tell the latter, by looking away.
+        """
+        known = {index: self._counted(index) for index in range(self._both_ways.shape[1])}
+        kept: list[int] = []
+        for index in sorted(known, key=lambda i: -sum((known[i] or Counter()).values())):
+            counted = known[index]
+            covered = counted is not None and any(
+                (larger := known[other]) is not None and counted <= larger for other in kept
+            )
+            if not covered:
+                kept.append(index)
+        return kept
+
+    def _point(self, index: int, epsilon: float, delta: float) -> tuple[float, float]:
+        shifts = self._shifts[index]
+        if shifts is None:
+            return math.inf, 1.0
+        if not shifts.any():  # what is different is not counted
+            return 0.0, 0.0
+        counted = self._counted(index)
+        if counted is not None:
+            return _composed(frozenset(counted.items()), epsilon, delta)
+        if all(law.kind == "gaussian" for law in self.laws):
+            mu = float(np.linalg.norm(shifts / self._deviations))
+            return gaussian_epsilon(mu, delta), gaussian_delta(mu, epsilon)
+        found = self._least_absolute(index)
+        # A bound on epsilon says nothing about delta below it.
+        return found, 0.0 if found <= epsilon * (1 + _SAME) else math.nan
+
+    @property
+    def _deviations(self) -> FloatArray:
+        """What shifts are measured against: any positive numbers where draws are exact."""
+        return np.array([law.scale * math.sqrt(law.copies) for law in self.laws])
+
+    @functools.cached_property
+    def _shifts(self) -> list[FloatArray | None]:
+        """For every move the shortest c with B·c = D, or None."""
+        moves, scale = self._both_ways, self._deviations
+        shifts = np.zeros((len(self.laws), moves.shape[1]))
+        for outputs, draws in self._parts:
+            scaled, *_ = np.linalg.lstsq(
+                self.response[np.ix_(outputs, draws)] * scale[draws], moves[outputs], rcond=1e-12
+            )
+            shifts[draws] = scaled * scale[draws, None]
+        short = np.abs(self.response @ shifts - moves).max(axis=0, initial=0.0)
+        return [c if miss < _SAME else None for c, miss in zip(shifts.T, short, strict=True)]
+
+    @functools.cached_property
+    def _parts(self) -> list[tuple[IntArray, IntArray]]:
+        """Outputs and draws that have to do with each other: counters, as a rule, one by one."""
+        from scipy.sparse import bmat, csr_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        linked = csr_matrix(self.response != 0)
+        _, labels = connected_components(bmat([[None, linked], [linked.T, None]]))
+        ends, starts = labels[: len(self.response)], labels[len(self.response) :]
+        return [
+            (np.flatnonzero(ends == part), np.flatnonzero(starts == part))
+            for part in np.unique(starts)
+        ]
+
+    def shifts(self, index: int) -> FloatArray | None:
+        """The shortest c with B·c = D for neighbour number ``index``, or None."""
+        return self._shifts[index]
+
+    def integer_shifts(self, index: int) -> IntArray | None:
+        """The one c with B·c = D, if there is only one and it is an integer vector.
+
+        Of bounded noise several may be summed; then the shortest c will do, as a bound.
+        """
+        shifts = self._shifts[index]
+        bounded = all(law.kind == "table" for law in self.laws)
+        if shifts is None or not (bounded or self.one_to_one):
+            return None
+        whole = np.rint(shifts)
+        if np.abs(shifts - whole).max(initial=0.0) > _SAME * max(1.0, np.abs(whole).max()):
+            return None
+        return whole.astype(np.int64)
+
+    @functools.cached_property
+    def one_to_one(self) -> bool:
+        """No two vectors of draws give the same output."""
+        return all(
+            np.linalg.matrix_rank(self.response[np.ix_(outputs, draws)]) == len(draws)
+            for outputs, draws in self._parts
+        )
+
+    def _counted(self, index: int) -> Counter[tuple[Law, int]] | None:
+        """How often each law hides each shift."""
+        whole = self.integer_shifts(index) if all(law.exact for law in self.laws) else None
+        if whole is None:
+            return None
+        hidden = ((self.laws[i], int(whole[i])) for i in np.flatnonzero(whole))
+        return Counter((law, abs(shift) if law.symmetric else shift) for law, shift in hidden)
+
+    def _least_absolute(self, index: int) -> float:
+        from scipy.optimize import linprog
+
+        if any(law.kind != "laplace" for law in self.laws):
+            raise UnsupportedError("Only Laplace and Gaussian noise can be audited in mixtures.")
+        prices = np.array([1 / law.scale for law in self.laws])
+        found = linprog(
+            np.r_[prices, prices],
+            A_eq=np.hstack([self.response, -self.response]),
+            b_eq=self._both_ways[:, index],
+        )
+        return float(found.fun) if found.status == 0 else math.inf
+
+
+@functools.lru_cache(maxsize=512)
+def _composed(
+    counted: frozenset[tuple[tuple[Law, int], int]], epsilon: float, delta: float
+) -> tuple[float, float]:
+    """Laws, the shifts that they hide, and how often: the same on many paths."""
+    views = [(law.pair(shift), times) for (law, shift), times in counted]
+    return exact_curve(views, epsilon, delta)
+
+
+# How draws enter what is published, read off the real code path as a matrix.
+
+
+def probe(path: Path, *, secure: bool = False, hint: Additive | None = None) -> Additive:
+    """The path as ``o = d + B·z``.
+
+    Args:
+        path: what to probe.
+        secure: the kind of sampler that the code gets to see.
+        hint: what another path was found to do that may ask for the same draws in another order
+            (and publish less); it is verified, not believed.
+
+    Raises:
+        UnsupportedError: if noise enters in another way, or depends on the data.
+    """
+    still = PresetSampler.still(secure=secure)
+    base = path.base(still)
+    laws = tuple(still.laws)
+    if any(law.kind == "scatter" for law in laws):
+        raise UnsupportedError("Cells that share their noise are no counters with noise added.")
+    if _bent(path.base, laws, base, secure):
+        raise UnsupportedError(DEPENDS)
+    moves = []
+    for run in path.neighbours.values():
+        sampler = PresetSampler.still(secure=secure)
+        there = run(sampler)
+        if there.shape != base.shape:
+            raise UnsupportedError("The size of what is published depends on the data.")
+        if tuple(sampler.laws) != laws:
+            raise UnsupportedError(DEPENDS)
+        moves.append(there - base)
+    for response in _candidates(path.base, laws, base, secure, hint):
+        if _predicts(path, laws, base, response, moves, secure):
+            kept, places = _merged(laws, response)
+            return Additive(kept, response[:, places], tuple(moves), tuple(places))
+    raise UnsupportedError(DEPENDS)
+
+
+def _bent(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> bool:
+    """Whether a first draw of several values does not enter as a number: it names a place."""
+    index = next((i for i, law in enumerate(laws) if law.kind == "table"), None)
+    if index is None or (laws[index].largest or 0) < 2:
+        return False
+    one, two = (
+        run(PresetSampler(np.r_[np.zeros(index, np.int64), value], secure)) - base
+        for value in (1, 2)
+    )
+    return bool((np.abs(two - 2 * one) > 1e-6).any())
+
+
+def _candidates(
+    run: Run, laws: Sequence[Law], base: FloatArray, secure: bool, hint: Additive | None
+) -> Iterator[FloatArray]:
+    """The cheap guess first."""
+    if hint is not None and sorted(hint.laws, key=repr) == sorted(laws, key=repr):
+        yield _reordered(hint, laws, base.size)
+    if all(law.largest is None for law in laws):  # powers of two can occur
+        yield _packed(run, laws, base, secure)
+    yield _impulses(run, laws, base, secure)
+
+
+def _reordered(hint: Additive, laws: Sequence[Law], outputs: int) -> FloatArray:
+    """Columns in the order of these draws: those of one law come in the same order in both."""
+    columns: dict[Law, list[int]] = {}
+    for index, law in enumerate(hint.laws):
+        columns.setdefault(law, []).append(index)
+    waiting = {law: iter(found) for law, found in columns.items()}
+    response = np.zeros((outputs, len(laws)))
+    response[: len(hint.response)] = hint.response[:, [next(waiting[law]) for law in laws]]
+    return response
+
+
+def _packed(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> FloatArray:
+    """Columns of zeros and ones, from the digits of sums of powers of two."""
+    response = np.zeros((base.size, len(laws)))
+    for first in range(0, len(laws), _PACKED):
+        last = min(first + _PACKED, len(laws))
+        values = np.zeros(last, np.int64)
+        values[first:] = 1 << np.arange(last - first)
+        seen = np.rint(run(PresetSampler(values, secure)) - base).astype(np.int64)
+        response[:, first:last] = seen[:, None] >> np.arange(last - first) & 1
+    return response
+
+
+def _impulses(run: Run, laws: Sequence[Law], base: FloatArray, secure: bool) -> FloatArray:
+    columns = []
+    for index, law in enumerate(laws):
+        if law.largest is not None:
+            height = max(1, law.largest)
+        else:  # so high that shifts of noise of very many steps are found to the single step
+            fine = 0 if law.exact else 1 << math.ceil(math.log2(law.scale)) + 14
+            height = max(_HEIGHT, fine)
+        values = np.zeros(index + 1, np.int64)
+        values[index] = height
+        columns.append((run(PresetSampler(values, secure)) - base) / height)
+    response = np.array(columns).T.reshape(base.size, len(laws))
+    # Whole numbers, where rounding by the mechanism or by division left almost whole ones.
+    whole = np.rint(response)
+    almost = (whole != 0) & (np.abs(response - whole) < 1 / _HEIGHT)
+    return np.where(almost, whole, response)
+
+
+def _predicts(
+    path: Path,
+    laws: tuple[Law, ...],
+    base: FloatArray,
+    response: FloatArray,
+    moves: Sequence[FloatArray],
+    secure: bool,
+) -> bool:
+    """Noise must enter in the same way, and be drawn from the same laws, whatever the data."""
+    rng = np.random.default_rng(1)
+    # Unbounded noise may be averaged and rounded to integers; bits are what they are, but few.
+    unbounded = all(law.largest is None for law in laws)
+    slack, times = (_ROUNDED, 1) if unbounded else (1e-6, 16)
+    worlds = [(path.base, 0 * base), *zip(path.neighbours.values(), moves, strict=True)]
+    some = worlds[:: max(1, len(worlds) // 4)]
+    for run, move in worlds + some * (times - 1):  # every one of them at least once
+        draws = random_draws(laws, rng, 10**6)
+        sampler = PresetSampler(draws, secure)
+        expected = base + move + response @ draws
+        error = np.abs(run(sampler) - expected)
+        if (error > slack + 1e-9 * np.abs(expected)).any() or tuple(sampler.laws) != laws:
+            return False
+    return True
+
+
+def random_draws(laws: Sequence[Law], rng: np.random.Generator, reach: int) -> IntArray:
+    """Draws that can occur, up to ``reach`` in size, or more where noise has many steps."""
+    steps = [reach if law.exact else 64 * math.ceil(law.scale) for law in laws]
+    free = rng.integers(-np.array(steps, np.int64), np.array(steps, np.int64) + 1)
+    limits = np.array([-1 if law.largest is None else law.largest for law in laws])
+    return np.where(limits < 0, free, rng.integers(0, np.maximum(limits, 0) + 1))
+
+
+def _merged(laws: tuple[Law, ...], response: FloatArray) -> tuple[tuple[Law, ...], list[int]]:
+    """Bounded draws that always come in one sum are one law, in the place of the first of them.
+
+    A sum of binomials has more trials, a sum of others more copies.
+    """
+    groups: dict[object, list[int]] = {}
+    for index, law in enumerate(laws):
+        together = law.largest is not None
+        key = (response[:, index].tobytes(), replace(law, trials=0)) if together else index
+        groups.setdefault(key, []).append(index)
+    kept = []
+    for members in groups.values():
+        several, first = [laws[index] for index in members], laws[members[0]]
+        if first.kind == "binomial":
+            kept.append(replace(first, trials=sum(law.trials for law in several)))
+        else:
+            kept.append(replace(first, copies=sum(law.copies for law in several)))
+    return tuple(kept), [members[0] for members in groups.values()]
+
+
+# Data traded against noise.
+
+
+def trades(path: Path, seen: Additive, *, secure: bool = False) -> bool:
+    """Whether data and noise can be traded against each other without changing a single bit."""
+    world = _World(path.base, seen, secure)
+    base = world(np.zeros(len(seen.laws), np.int64))
+    tempting = _tempting_draws(seen, base)[: None if path.thorough else 2]
+    watched = _NEIGHBOURS if path.thorough else 2
+    runs = list(enumerate(path.neighbours.values()))
+    chosen = runs[:: max(1, -(-len(runs) // watched))]
+    others = {index: _World(run, seen, secure) for index, run in chosen}
+    if path.blocks:
+        return all(_apart(world, other, seen.moves[i], tempting) for i, other in others.items())
+    noisy = np.abs(seen.response).any(axis=1)
+    if all(_whole(each(z)[noisy]) for each in (world, *others.values()) for z in tempting):
+        return True
+    return all(_agree(world, other, index, tempting) for index, other in others.items())
+
+
+def _whole(values: FloatArray) -> bool:
+    return bool(np.array_equal(values, np.rint(values)))
+
+
+def _apart(one: "_World", other: "_World", move: FloatArray, draws: IntArray) -> bool:
+    """Noise drawn ahead cannot know the data; the sum with counts must be exact.
+
+    All values lie on a dyadic grid, counts are whole: low-order bits are those of the noise alone.
+    """
+    return _whole(move) and all(
+        np.array_equal(other(z) - one(z), move) and _whole(one(z) / _GRID) for z in draws
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    """What one data set publishes, as a function of the laws' draws."""
+
+    run: Run
+    seen: Additive
+    secure: bool
+
+    def __call__(self, draws: IntArray) -> FloatArray:
+        places = np.array(self.seen.places, np.int64)
+        values = np.zeros(int(places.max(initial=-1)) + 1, np.int64)
+        values[places] = draws
+        return self.run(PresetSampler(values, self.secure))
+
+
+def _agree(one: _World, other: _World, index: int, draws: IntArray) -> bool:
+    shifts = one.seen.integer_shifts(index)
+    if shifts is not None and _equal(one, other, draws, shifts):
+        return True
+    measured = _measured(one, other, index)
+    return measured is not None and _equal(one, other, draws, measured)
+
+
+def _equal(one: _World, other: _World, draws: IntArray, shifts: IntArray) -> bool:
+    """Other data with draws z, and this data with z + c, bit by bit."""
+    limits = np.array([-1 if law.largest is None else law.largest for law in one.seen.laws])
+    inside = np.where(limits < 0, draws, np.clip(draws, -np.minimum(shifts, 0), None))
+    inside = np.where(limits < 0, inside, np.minimum(inside, limits - np.maximum(shifts, 0)))
+    return all(np.array_equal(other(z), one(z + shifts)) for z in inside)
+
+
+def _tempting_draws(seen: Additive, base: FloatArray) -> IntArray:
+    """Half of the draws bring outputs near zero, where floating-point numbers are finest."""
+    rng = np.random.default_rng(0)
+    draws = np.array([random_draws(seen.laws, rng, 99) for _ in range(2 * _TRIALS)])
+    cancel = np.rint(np.linalg.lstsq(seen.response, -base, rcond=1e-12)[0]).astype(np.int64)
+    free = np.array([law.largest is None for law in seen.laws], np.bool_)
+    draws[::2, free] = (cancel + draws[::2] // 25)[:, free]
+    return draws.reshape(2 * _TRIALS, len(seen.laws))
+
+
+def _measured(one: _World, other: _World, index: int) -> IntArray | None:
+    """The integers c, from the draws at which outputs jump in both worlds; None if there are none.
+
+    Draws are taken in the order of the outputs in which they first show; those that show first in
+    the same release are measured together.
+    """
+    guess = one.seen.shifts(index)
+    if guess is None or not one.seen.one_to_one:
+        return None
+    sizes = np.abs(one.seen.response)
+    shows: BoolArray = sizes > 1e-6 * sizes.max(axis=0)  # which draws show in which outputs
+    pivots = np.argmax(shows, axis=0)
+    if len(set(pivots.tolist())) < len(pivots):
+        return None
+    shifts = np.rint(guess).astype(np.int64)
+    start = np.random.default_rng(2).integers(-99, 100, len(pivots))
+    for group in _groups(shows, pivots):
+        jump = _Jump(other, start, pivots[group], group)
+        there = jump.after(jump.level(start[group]), start[group])
+        level = jump.level(there)
+        here = _Jump(one, start + shifts, pivots[group], group)
+        shifts[group] = here.reaching(level, there + shifts[group]) - there
+    return shifts
+
+
+def _groups(shows: BoolArray, pivots: IntArray) -> list[IntArray]:
+    """Draws in the order of their pivots, together as long as they do not disturb each other."""
+    groups: list[list[int]] = []
+    for draw in np.argsort(pivots):
+        if not groups or shows[pivots[draw], groups[-1]].any():
+            groups.append([])
+        groups[-1].append(int(draw))
+    return [np.array(group) for group in groups]
+
+
+@dataclass(frozen=True, eq=False)
+class _Jump:
+    """Outputs ``pivots`` of a world as functions of the draws ``group``, the others fixed."""
+
+    world: _World
+    draws: IntArray
+    pivots: IntArray
+    group: IntArray
+
+    def level(self, values: IntArray) -> FloatArray:
+        """The outputs when the group draws these."""
+        draws = self.draws.copy()
+        draws[self.group] = values
+        outputs: FloatArray = self.world(draws)[self.pivots]
+        return outputs
+
+    def after(self, level: FloatArray, start: IntArray) -> IntArray:
+        """The least draws whose outputs lie above ``level``."""
+        return self._least(lambda seen: seen > level, start, start + 1)
+
+    def reaching(self, level: FloatArray, guess: IntArray) -> IntArray:
+        """The least draws whose outputs are at least ``level``, near a guess."""
+        return self._least(lambda seen: seen >= level, guess - _FIRST, guess + _FIRST)
+
+    def _least(
+        self, holds: Callable[[FloatArray], BoolArray], low: IntArray, high: IntArray
+    ) -> IntArray:
+        """Bisection, all draws at once; outputs grow with their own draw."""
+        low, high, width = low.copy(), high.copy(), 1
+        while width < 1 << 50 and not (up := holds(self.level(high))).all():
+            high, width = np.where(up, high, high + width), 2 * width
+        width = 1
+        while width < 1 << 50 and (down := holds(self.level(low))).any():
+            low, width = np.where(down, low - width, low), 2 * width
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            found = holds(self.level(middle))
+            low, high = np.where(found, low, middle), np.where(found, middle, high)
+        return high
