@@ -14,7 +14,7 @@ import numpy as np
 
 import discreet
 from discreet.mdp import LowerBound, TabularMDP, from_gymnasium
-from discreet.mdp.environments._relabel import relabel_actions
+from discreet.mdp.tabular import relabel_actions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from helpers.traps import TRAPS, along_a_cliff, behind_doors, made, with_an_odd_reward

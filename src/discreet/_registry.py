@@ -94,7 +94,7 @@ _LOGIC = (
 def first_line(module: str, name: str) -> str:
     """The first line of the docstring of a class or function in a module of discreet.
 
-    >>> first_line("discreet.mdp.environments.chains", "RiverSwim")
+    >>> first_line("discreet.mdp.environments.synthetic", "RiverSwim")
     'A chain against the current: far right pays 1, staying at the left end pays 0.005.'
     """
     pattern = rf'^(?:class|def) {name}\b.*?"""(.*?)(?:\n|""")'
@@ -105,7 +105,7 @@ def first_line(module: str, name: str) -> str:
 def defaults(module: str, name: str) -> "dict[str, Plain]":
     """The keyword arguments of a function in a module of discreet, with their defaults.
 
-    >>> defaults("discreet.mdp.environments.chains", "RiverSwim")
+    >>> defaults("discreet.mdp.environments.synthetic", "RiverSwim")
     {'states': 4, 'horizon': 6, 'relabel': None}
     """
     functions = [f for f in ast.parse(_text(module)).body if isinstance(f, ast.FunctionDef)]

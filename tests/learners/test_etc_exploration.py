@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
 from discreet.learners.explore_then_commit import check_size, designed_policy, exploration_users
-from discreet.mdp.environments.chains import RiverSwim
+from discreet.mdp.environments.synthetic import RiverSwim
 from discreet.mdp.planning import occupancy
 from discreet.mdp.policies import uniform_policy
 from discreet.mdp.shape import Shape

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.explore_then_commit import ExploredModel
-from discreet.mdp.environments.chains import DoubleChain, RiverSwim
+from discreet.mdp.environments.synthetic import DoubleChain, RiverSwim
 from discreet.mdp.planning import evaluate, plan
 from discreet.mdp.policies import StochasticPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts

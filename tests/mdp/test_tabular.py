@@ -1,4 +1,4 @@
-"""TabularMDP: validation, immutability, stationarity."""
+"""TabularMDP: what it takes, what it refuses, what it derives."""
 
 import dataclasses
 import pickle
@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.mdp import RewardMap, RiverSwim, Shape, TabularMDP
+from discreet.mdp import (
+    RandomMDP,
+    RewardMap,
+    RiverSwim,
+    Shape,
+    TabularMDP,
+    make,
+    plan,
+    relabel_actions,
+)
+from helpers.properties import given, settings, st
 
 
 def arrays(states=3, actions=2, horizon=4, seed=0):
@@ -134,3 +144,58 @@ def test_repr_is_short():
     assert (
         repr(RiverSwim()) == "TabularMDP('RiverSwim', states=4, actions=2, horizon=6, stationary)"
     )
+
+
+@settings(max_examples=30, deadline=None)
+@given(states=st.integers(1, 5), actions=st.integers(1, 3), seed=st.integers(0, 10**6))
+def test_sparse_rows_and_tables_describe_the_same_model(states, actions, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(states, 0.5), size=(2, states, actions))
+    rows[rng.random(rows.shape) < 0.4] = 0
+    rows[..., 0] += 1 - rows.sum(axis=-1)
+    mdp = TabularMDP(transitions=rows, rewards=np.zeros((2, states, actions)))
+    sparse = mdp.rows
+    dense = np.zeros(mdp.transitions.shape)
+    for place, r in np.ndenumerate(sparse.numbers):
+        assert sparse.steps[place[0]] <= r < sparse.steps[place[0] + 1]
+        part = slice(sparse.pointers[r], sparse.pointers[r + 1])
+        dense[place][sparse.columns[part]] = sparse.entries[part]
+    np.testing.assert_array_equal(dense, mdp.transitions)
+    assert (sparse.entries > 0).all()
+    table = mdp.tables.transitions
+    assert (table[..., -1] == 1).all()
+    drawn = np.diff(table, axis=-1, prepend=0)
+    assert (drawn[mdp.transitions == 0] == 0).all()
+    np.testing.assert_allclose(drawn, mdp.transitions, atol=1e-12)
+
+
+def test_relabelling_a_time_inhomogeneous_mdp_differs_by_step():
+    plain, relabelled = make("DemandResponse"), make("DemandResponse", relabel=0)
+    assert not plain.stationary
+    moved = (plain.transitions != relabelled.transitions).any(axis=(2, 3))
+    assert (moved != moved[0]).any()
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True])
+def test_a_relabelling_seed_is_a_count(seed):
+    with pytest.raises(InvalidInputError, match="relabel"):
+        make("RiverSwim", relabel=seed)
+
+
+def test_no_seed_is_the_same_object():
+    mdp = make("RiverSwim")
+    assert relabel_actions(mdp, None) is mdp
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_every_state_keeps_its_actions_under_other_names(seed, stationary):
+    mdp = RandomMDP(states=3, actions=4, horizon=2, stationary=stationary)
+    renamed = relabel_actions(mdp, seed)
+    for h in range(2):
+        for s in range(3):
+            rows = np.column_stack([mdp.rewards[h, s], mdp.transitions[h, s]])
+            other = np.column_stack([renamed.rewards[h, s], renamed.transitions[h, s]])
+            assert sorted(map(tuple, rows)) == sorted(map(tuple, other))
+    assert plan(renamed).value == pytest.approx(plan(mdp).value)
+    assert (renamed.name, renamed.reward_kind) == (mdp.name, mdp.reward_kind)

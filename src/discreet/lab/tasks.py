@@ -24,8 +24,7 @@ from discreet._types import Plain
 from discreet.errors import UnsupportedError, sentence_of
 from discreet.lab.spec import EnvironmentRow, Experiment, LearnerRow
 from discreet.learners.registry import get_learner
-from discreet.mdp.environments import foreign
-from discreet.mdp.environments.registry import get_environment
+from discreet.mdp.environments.registry import creator, get_environment, is_gymnasium_id
 from discreet.privacy.mechanisms import registry as mechanism_registry
 from discreet.privacy.trust import PrivateTrust, TrustModel, trust_name
 
@@ -59,7 +58,7 @@ def _environment_source(name: str) -> str:
     if path.suffix == ".npz" and path.is_file():
         return _registry.of_file(path)
     build = get_environment(name).build
-    behind = foreign.creator(name) if foreign.is_gymnasium_id(name) else None
+    behind = creator(name) if is_gymnasium_id(name) else None
     parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
     return "-".join(dict.fromkeys(map(_registry.of_object, parts)))
 
@@ -307,8 +306,8 @@ def _small_policy(task: Task, mdp: "TabularMDP", result: "Result") -> list[list[
 
     In the environment's own names of actions, not in those of this run.
     """
-    from discreet.mdp.environments._relabel import relabelling
     from discreet.mdp.policies import DeterministicPolicy
+    from discreet.mdp.tabular import relabelling
 
     policy, row = result.policy, task.cell.environment
     if not isinstance(policy, DeterministicPolicy) or policy.actions.size > _POLICY_LIMIT:

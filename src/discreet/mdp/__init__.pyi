@@ -13,8 +13,8 @@ from discreet.mdp.environments import Recommender as Recommender
 from discreet.mdp.environments import RiverSwim as RiverSwim
 from discreet.mdp.environments import SixArms as SixArms
 from discreet.mdp.environments import Treatment as Treatment
-from discreet.mdp.environments.icu_sepsis import admissible_actions as admissible_actions
 from discreet.mdp.environments.registry import make as make
+from discreet.mdp.gymnasium import admissible_actions as admissible_actions
 from discreet.mdp.gymnasium import from_gymnasium as from_gymnasium
 from discreet.mdp.gymnasium import to_gymnasium as to_gymnasium
 from discreet.mdp.layered import EffectiveSupport as EffectiveSupport
@@ -39,4 +39,5 @@ from discreet.mdp.simulation import sample_counts as sample_counts
 from discreet.mdp.simulation import sample_trajectories as sample_trajectories
 from discreet.mdp.tabular import RewardMap as RewardMap
 from discreet.mdp.tabular import TabularMDP as TabularMDP
+from discreet.mdp.tabular import relabel_actions as relabel_actions
 from discreet.mdp.trajectories import Trajectories as Trajectories

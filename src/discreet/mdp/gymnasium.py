@@ -5,6 +5,7 @@ Gymnasium's own way to ask for it is `gymnasium.register_envs(discreet.mdp.gymna
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import gymnasium
@@ -16,9 +17,8 @@ from numpy.typing import ArrayLike
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, IntArray
 from discreet.errors import UnsupportedError
-from discreet.mdp.environments.icu_sepsis import is_sepsis, read_sepsis
 from discreet.mdp.environments.registry import environment_names, make
-from discreet.mdp.tabular import ExposedModel, RewardMap, TabularMDP
+from discreet.mdp.tabular import RewardMap, TabularMDP
 
 
 def from_gymnasium(
@@ -152,11 +152,36 @@ class TabularEnv(gymnasium.Env):  # type: ignore[misc]
         return int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
 
 
-def _read(inner: gymnasium.Env, label: str) -> ExposedModel:
+_DEATH = 713
+"""Where inadmissible actions of ICU-Sepsis lead if its strategy is ``terminate``."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A stationary model in its own units, before rewards are mapped to [0, 1].
+
+    Attributes:
+        transitions: ``float64[S, A, S]``.
+        rewards: ``float64[S, A]``, means of values from ``low`` to ``high``.
+        initial: where episodes begin, a state or a distribution; None if it is not said.
+        low: the smallest reward, at most 0 (the reward once an episode has ended).
+        high: the largest reward, at least 0.
+        fixed_rewards: True if a reward never differs from its mean.
+    """
+
+    transitions: FloatArray
+    rewards: FloatArray
+    initial: ArrayLike | int | None
+    low: float
+    high: float
+    fixed_rewards: bool
+
+
+def _read(inner: gymnasium.Env, label: str) -> _Model:
     if isinstance(getattr(inner, "P", None), Mapping | list | tuple):
         return _read_table(inner)
-    if is_sepsis(inner):
-        return read_sepsis(inner)
+    if _is_sepsis(inner):
+        return _read_sepsis(inner)
     raise UnsupportedError(
         f"{label} does not expose a finite model (no P table, no transition arrays); build a "
         f"TabularMDP from its transition probabilities, or record trajectories and use a study."
@@ -174,7 +199,7 @@ class _Outcomes(NamedTuple):
     over: BoolArray
 
 
-def _read_table(inner: gymnasium.Env) -> ExposedModel:
+def _read_table(inner: gymnasium.Env) -> _Model:
     states, outcomes = _outcomes(inner)
     initial = getattr(inner, "initial_state_distrib", None)
     state, action, probability, ahead, reward, over = outcomes
@@ -194,7 +219,7 @@ def _read_table(inner: gymnasium.Env) -> ExposedModel:
     spread = np.zeros(shape)
     np.maximum.at(spread, (state, action), np.abs(reward - means[state, action]))
     counted = ~np.isin(state, ends)
-    return ExposedModel(
+    return _Model(
         transitions,
         means,
         initial,
@@ -219,6 +244,42 @@ def _outcomes(inner: gymnasium.Env) -> tuple[int, _Outcomes]:
     return states, _Outcomes(
         np.array(s), np.array(a), np.array(p), np.array(ahead), np.array(reward), np.array(over)
     )
+
+
+def _is_sepsis(inner: gymnasium.Env) -> bool:
+    dynamics = getattr(inner, "dynamics", None)
+    return isinstance(dynamics, Mapping) and {"tx_mat", "r_mat", "d_0"} <= set(dynamics)
+
+
+def _read_sepsis(inner: gymnasium.Env) -> _Model:
+    """The model of ICU-Sepsis; the strategy for inadmissible actions is the environment's own."""
+    dynamics = inner.dynamics
+    transitions = np.array(dynamics["tx_mat"], np.float64)
+    rewards = np.asarray(dynamics["r_mat"], np.float64)
+    inadmissible = ~admissible_actions(inner)
+    if getattr(inner, "_inadmissible_action_strategy", "mean") == "terminate":
+        transitions[inadmissible] = np.eye(1, len(transitions), _DEATH)[0]
+    else:
+        for state in np.flatnonzero(inadmissible.any(axis=1)):
+            allowed = transitions[state, ~inadmissible[state]]
+            transitions[state, inadmissible[state]] = allowed.mean(axis=0)
+    means = np.einsum("sat,sat->sa", transitions, rewards)
+    possible = rewards[transitions > 0]
+    low, high = min(float(possible.min()), 0.0), max(float(possible.max()), 0.0)
+    return _Model(transitions, means, dynamics["d_0"], low, high, fixed_rewards=False)
+
+
+def admissible_actions(env: gymnasium.Env) -> BoolArray:
+    """``bool[S, A]``: the actions that ICU-Sepsis admits in each state."""
+    dynamics = getattr(env.unwrapped, "dynamics", None)
+    if not isinstance(dynamics, Mapping) or "admissible_actions" not in dynamics:
+        raise UnsupportedError(
+            f"{type(env.unwrapped).__name__} does not list admissible actions; all are admissible."
+        )
+    mask = np.zeros(dynamics["tx_mat"].shape[:2], np.bool_)
+    for state, actions in enumerate(dynamics["admissible_actions"]):
+        mask[state, list(actions)] = True
+    return mask
 
 
 def _numbering(space: spaces.Space, table: object) -> tuple[int, int]:
@@ -246,7 +307,7 @@ def _reached(
         reached = ahead
 
 
-def _rescaled(model: ExposedModel) -> tuple[FloatArray, RewardMap]:
+def _rescaled(model: _Model) -> tuple[FloatArray, RewardMap]:
     """Mean rewards in [0, 1], and the map back."""
     scale = model.high - model.low
     if model.low >= 0 and model.high <= 1:
@@ -270,12 +331,4 @@ def _with_horizon(mdp: TabularMDP, horizon: int) -> TabularMDP:
             f"{mdp.name or 'The MDP'} differs by step and has horizon {mdp.horizon}; "
             f"build it with horizon={horizon} instead."
         )
-    return TabularMDP(
-        transitions=mdp.transitions[0],
-        rewards=mdp.rewards[0],
-        initial=mdp.initial,
-        horizon=horizon,
-        reward_kind=mdp.reward_kind,
-        name=mdp.name,
-        reward_map=mdp.reward_map,
-    )
+    return mdp.replace(horizon=horizon)

@@ -1,4 +1,4 @@
-"""`ExposedModel`: the arrays that an environment of another package lets one read."""
+"""`TabularMDP`: a finite-horizon MDP given by its arrays, validated and immutable."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,31 +13,6 @@ from discreet._types import BoolArray, FloatArray, Int32Array, IntArray, NumberA
 from discreet.errors import InvalidInputError
 from discreet.mdp._arrays import cumulative_rows, one_layout, probability_rows, unit_interval
 from discreet.mdp.shape import Shape
-
-
-@dataclass(frozen=True, eq=False)
-class ExposedModel:
-    """A stationary model in its own units, before rewards are mapped to [0, 1].
-
-    Attributes:
-        transitions: ``float64[S, A, S]``.
-        rewards: ``float64[S, A]``, means of values from ``low`` to ``high``.
-        initial: where episodes begin, a state or a distribution; None if it is not said.
-        low: the smallest reward, at most 0 (the reward once an episode has ended).
-        high: the largest reward, at least 0.
-        fixed_rewards: True if a reward never differs from its mean.
-    """
-
-    transitions: FloatArray
-    rewards: FloatArray
-    initial: ArrayLike | int | None
-    low: float
-    high: float
-    fixed_rewards: bool
-
-
-# `TabularMDP`: a finite-horizon MDP given by its arrays, validated and immutable.
-
 
 RewardKind = Literal["bernoulli", "deterministic"]
 
@@ -221,10 +196,11 @@ class TabularMDP:
         size = f"states={self.shape.states}, actions={self.shape.actions}, horizon={self.horizon}"
         return f"TabularMDP({label}{size}, {kind})"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle one step of a stationary model instead of H copies, and stay read-only."""
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """One step of a stationary model instead of H copies."""
         same_rewards = self.rewards.strides[0] == 0
-        arguments = {
+        return {
             "transitions": self.transitions[0] if self.same_transitions else self.transitions,
             "rewards": self.rewards[0] if same_rewards else self.rewards,
             "initial": self.initial,
@@ -233,7 +209,14 @@ class TabularMDP:
             "name": self.name,
             "reward_map": self.reward_map,
         }
-        return _rebuild, (arguments,)
+
+    def replace(self, **changes: Any) -> "TabularMDP":
+        """The same model but for some arguments of the constructor."""
+        return TabularMDP(**(self._arguments | changes))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle arguments, not views; what is read back is read-only again."""
+        return _rebuild, (self._arguments,)
 
 
 def _sparse_rows(transitions: FloatArray) -> SparseRows:
@@ -322,3 +305,29 @@ def _initial(initial: ArrayLike | int, states: int) -> FloatArray:
             f"Expected initial of shape ({states},), got shape {np.shape(initial)}."
         )
     return probability_rows(initial, "initial")
+
+
+def relabel_actions(mdp: TabularMDP, seed: int | None) -> TabularMDP:
+    """The same MDP with its actions permuted at random, so that no fixed action is special.
+
+    The permutation is drawn per state in a stationary MDP (it stays stationary), else per step and
+    state. The optimal value does not change; a constant action becomes a random policy. ``None``
+    leaves the MDP as it is.
+    """
+    if seed is None:
+        return mdp
+    _validate.count(0, relabel=seed)
+    order = relabelling(mdp, seed)
+    transitions, rewards = mdp.transitions[: len(order)], mdp.rewards[: len(order)]
+    transitions = np.take_along_axis(transitions, order[..., None], axis=2)
+    rewards = np.take_along_axis(rewards, order, axis=2)
+    if mdp.stationary:
+        transitions, rewards = transitions[0], rewards[0]
+    return mdp.replace(transitions=transitions, rewards=rewards)
+
+
+def relabelling(mdp: TabularMDP, seed: int) -> IntArray:
+    """``[1 or H, S, A]``: the original action behind each new name, before or after renaming."""
+    steps = 1 if mdp.stationary else mdp.horizon
+    names = np.broadcast_to(np.arange(mdp.shape.actions), (steps, *mdp.shape.visits[1:]))
+    return np.random.default_rng(seed).permuted(names, axis=-1)

@@ -1,10 +1,14 @@
-"""Treatment: sequential care for depression, with numbers from published trials."""
+"""Problems from practice: numbers from publications, or from records of intensive care."""
+
+import contextlib
+import io
+import warnings
 
 import numpy as np
 
 from discreet import _validate
-from discreet.mdp.environments._relabel import relabel_actions
-from discreet.mdp.tabular import TabularMDP
+from discreet.errors import MissingExtraError
+from discreet.mdp.tabular import TabularMDP, relabel_actions
 
 _REMISSION_ONE_DRUG = (0.368, 0.306, 0.137, 0.130)
 _REMISSION_UNTREATED = 0.23
@@ -94,9 +98,6 @@ def _well_row(row: np.ndarray, new: bool, action: int) -> None:
     row[5] = stays * (1 - relapse)
 
 
-# Recommender: people like variety, and leave when they are bored.
-
-
 _APPEAL = np.array([[0.70, 0.55, 0.40], [0.40, 0.55, 0.70]])
 _FATIGUE = 0.3
 _LEAVES_LIKED, _LEAVES_DISLIKED = 0.03, 0.25
@@ -151,9 +152,6 @@ def Recommender(*, horizon: int = 8, relabel: int | None = None) -> TabularMDP:
         name="Recommender",
     )
     return relabel_actions(mdp, relabel)
-
-
-# DemandResponse: a home battery under a tariff that depends on the time of day.
 
 
 _NIGHT, _DAY, _PEAK = 5.0, 12.0, 25.0
@@ -224,3 +222,29 @@ def _bought(need: float, charged: int) -> float:
     if charged > 0:
         return need + charged / _EFFICIENCY
     return max(need + charged, 0.0)
+
+
+def ICUSepsis(*, horizon: int = 20, relabel: int | None = None) -> TabularMDP:
+    """Treat sepsis in intensive care: 716 states, 25 actions (extra `health`).
+
+    Choudhary, Gupta and Thomas (2024), "ICU-Sepsis: A Benchmark MDP Built from Real Medical Data".
+    An episode pays 1 if the patient survives within ``horizon`` steps of four hours. Actions that
+    the records do not support in a state do what the authors' environment does with them: a random
+    admissible action is taken (`discreet.mdp.admissible_actions` tells which are).
+
+    Args:
+        horizon: steps per episode; the original has no fixed length.
+        relabel: a seed to rename the actions at random in each state.
+    """
+    from discreet.mdp.gymnasium import from_gymnasium
+
+    # Importing the package registers its ids, and prints a notice about its old dependency.
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            import icu_sepsis  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("icu-sepsis", "health") from None
+
+    mdp = from_gymnasium("Sepsis/ICU-Sepsis-v2", horizon, name="ICU-Sepsis")
+    return relabel_actions(mdp, relabel)

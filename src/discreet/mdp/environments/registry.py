@@ -1,4 +1,4 @@
-"""The roster of environments.
+"""The registry of environments.
 
 A new environment of ours is one file and one line in ``MODULES``; one of yours is registered with
 `register`, or is an entry point ``discreet.environments`` of a package. `make` also takes the path
@@ -8,8 +8,10 @@ of an .npz file and a Gymnasium id.
 import functools
 import importlib
 import inspect
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import _registry
@@ -21,26 +23,26 @@ if TYPE_CHECKING:
 
 MODULES: dict[str, str] = {
     "DemandResponse": "discreet.mdp.environments.applied",
-    "DoubleChain": "discreet.mdp.environments.chains",
+    "DoubleChain": "discreet.mdp.environments.synthetic",
     "GridWorld": "discreet.mdp.environments.synthetic",
     "LowerBound": "discreet.mdp.environments.synthetic",
     "RandomMDP": "discreet.mdp.environments.synthetic",
     "Recommender": "discreet.mdp.environments.applied",
-    "RiverSwim": "discreet.mdp.environments.chains",
-    "SixArms": "discreet.mdp.environments.chains",
+    "RiverSwim": "discreet.mdp.environments.synthetic",
+    "SixArms": "discreet.mdp.environments.synthetic",
     "Treatment": "discreet.mdp.environments.applied",
 }
 """Environment name -> module that defines a function of that name."""
 
 OPTIONAL: dict[str, str] = {
-    "ICU-Sepsis": "discreet.mdp.environments.icu_sepsis",
+    "ICU-Sepsis": "discreet.mdp.environments.applied",
 }
 """Environments that need an extra; hyphens in a name are left out in its function's."""
 
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """One line of the roster.
+    """One line of the registry.
 
     Attributes:
         name: what `make` takes (in any case).
@@ -74,12 +76,14 @@ class EnvironmentSpec:
         return dict(inspect.signature(self.build).parameters)
 
 
+_ARRAYS = ("transitions", "rewards", "initial", "horizon", "reward_kind")
+"""What an .npz file may hold."""
 _REGISTERED: dict[str, EnvironmentSpec] = {}
 """Environments that a user registered in this process."""
 
 
 def register(name: str, build: "Callable[..., TabularMDP]") -> None:
-    """Add an environment of your own to the roster of this process.
+    """Add an environment of your own to the registry of this process.
 
     Args:
         name: what `make` will take.
@@ -119,15 +123,13 @@ def get_environment(name: str) -> EnvironmentSpec:
     """The specification of one environment, or an error with a suggestion.
 
     Args:
-        name: of the roster (in any case), the path of an .npz file, or a Gymnasium id.
+        name: of the registry (in any case), the path of an .npz file, or a Gymnasium id.
     """
-    from discreet.mdp.environments import foreign
-
     proper = _proper(str(name))
-    if proper is None and foreign.is_file(str(name)):
-        return EnvironmentSpec(str(name), "a file", functools.partial(foreign.from_file, name))
-    if proper is None and foreign.is_gymnasium_id(str(name)):
-        return EnvironmentSpec(str(name), "Gymnasium", functools.partial(foreign.from_id, name))
+    if proper is None and is_file(str(name)):
+        return EnvironmentSpec(str(name), "a file", functools.partial(from_file, name))
+    if proper is None and is_gymnasium_id(str(name)):
+        return EnvironmentSpec(str(name), "Gymnasium", functools.partial(from_id, name))
     if proper is None:
         raise UnknownNameError("environment", str(name), environment_names(optional=True))
     if proper in _REGISTERED:
@@ -139,7 +141,7 @@ def get_environment(name: str) -> EnvironmentSpec:
 
 
 def _proper(name: str) -> str | None:
-    """The name as the roster has it; None if it is not there."""
+    """The name as the registry has it; None if it is not there."""
     known = {known.lower(): known for known in environment_names(optional=True)}
     return known.get(name.lower().removeprefix("discreet/").removesuffix("-v0"))
 
@@ -157,7 +159,7 @@ def make(name: str, **parameters: object) -> "TabularMDP":
     TabularMDP('FrozenLake-v1', states=16, actions=4, horizon=20, stationary)
 
     Args:
-        name: of the roster (`discreet list`), the path of an .npz file, or a Gymnasium id.
+        name: of the registry (`discreet list`), the path of an .npz file, or a Gymnasium id.
         parameters: of the environment; ``relabel`` is a seed to rename the actions at random.
     """
     from discreet.mdp.tabular import TabularMDP
@@ -179,10 +181,94 @@ def make(name: str, **parameters: object) -> "TabularMDP":
 
 def _built(spec: EnvironmentSpec, parameters: dict[str, Any]) -> "TabularMDP":
     """The environment; one that knows nothing of ``relabel`` has its actions renamed afterwards."""
-    from discreet.mdp.environments._relabel import relabel_actions
+    from discreet.mdp.tabular import relabel_actions
 
     if "relabel" in spec._signature or "relabel" not in parameters:
         return spec.build(**parameters)
     seed = parameters["relabel"]
     rest = {key: value for key, value in parameters.items() if key != "relabel"}
     return relabel_actions(spec.build(**rest), seed)
+
+
+def is_file(name: str) -> bool:
+    """True for the path of an .npz file."""
+    return name.endswith(".npz")
+
+
+def is_gymnasium_id(name: str) -> bool:
+    """True for a Gymnasium id of another package, such as FrozenLake-v1.
+
+    >>> [is_gymnasium_id(name) for name in ("FrozenLake-v1", "discreet/RiverSwim-v0", "RiverSwim")]
+    [True, False, False]
+    """
+    stem, _, version = name.rpartition("-v")
+    return bool(stem) and version.isdigit() and not name.lower().startswith("discreet/")
+
+
+def from_file(name: str, **parameters: Any) -> "TabularMDP":
+    """A model from the arrays of an .npz file; parameters add what it does not hold.
+
+    Args:
+        name: the file, with the arrays ``transitions`` and ``rewards`` (``initial``, ``horizon``).
+        parameters: ``horizon`` and the other arrays, instead of the file's.
+    """
+    import numpy as np
+
+    from discreet.mdp.tabular import TabularMDP
+
+    path = Path(name)
+    if not path.is_file():
+        raise InvalidInputError(f"Expected a file of arrays, but {path} does not exist.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(f"Cannot read {path} as .npz: {error}") from None
+    given = {key: array.item() if array.ndim == 0 else array for key, array in arrays.items()}
+    given.update(parameters)
+    for key in given:
+        if key not in _ARRAYS:
+            raise UnknownNameError(f"array in {path.name}", key, _ARRAYS)
+    for key in ("transitions", "rewards"):
+        if key not in given:
+            raise InvalidInputError(f"Expected {path} to hold an array {key!r}.")
+    return TabularMDP(name=path.stem, **given)
+
+
+def creator(name: str) -> object | None:
+    """The class or function behind a Gymnasium id; None if it cannot be had (building says why)."""
+    try:
+        import gymnasium
+        from gymnasium.envs.registration import load_env_creator
+    except ImportError:
+        return None
+    try:
+        entry: object = gymnasium.spec(name).entry_point
+        made: object = load_env_creator(entry) if isinstance(entry, str) else entry
+    except (gymnasium.error.Error, ImportError, AttributeError):
+        return None
+    return made
+
+
+def from_id(name: str, *, horizon: int | None = None, **parameters: Any) -> "TabularMDP":
+    """The model behind a Gymnasium environment that exposes it.
+
+    Args:
+        name: its id.
+        horizon: steps per episode, which Gymnasium does not say.
+        parameters: keyword arguments of the environment.
+    """
+    import gymnasium
+
+    from discreet.mdp.gymnasium import from_gymnasium
+
+    if horizon is None:
+        raise InvalidInputError(
+            f"Expected a horizon for {name}, whose episodes have no set length: --horizon 20, "
+            f"--set env.horizon=20, or parameters = {{horizon = 20}} in a file."
+        )
+    try:
+        env = gymnasium.make(name, **parameters)
+    except (gymnasium.error.Error, TypeError) as error:
+        raise InvalidInputError(f"Gymnasium cannot make {name!r}: {error}") from None
+    return from_gymnasium(env, horizon)
