@@ -9,7 +9,7 @@ import math
 import pytest
 
 from discreet.lab import tasks
-from discreet.lab.report import _noise_table
+from discreet.lab.report import render
 from discreet.lab.runner import run_experiment
 from discreet.lab.style import noise_of
 from discreet.lab.summary import summarise
@@ -59,7 +59,7 @@ def test_noise_and_mechanism_are_those_of_the_only_plan(learner, trust, plans, t
     assert row.facts["mechanism"] == plan.mechanism
     if trust != "none":
         assert min(row.noise.values()) > 0
-        assert noise_of(stated) in _noise_table([row])
+        assert noise_of(stated) in render(results)
 
 
 ADVERSARIAL = learners_and_trusts("adversarial")

@@ -1,4 +1,4 @@
-"""Experiment files: what is read is what was meant, and mistakes are named."""
+"""Experiment files: what they say, what is refused, and those that come along."""
 
 import re
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import DiscreetError, InvalidInputError, UnknownNameError
+from discreet.lab import spec
 from discreet.lab.spec import experiment_names, load_experiment, parse_experiment
 from discreet.lab.tasks import expand
 
@@ -248,3 +249,15 @@ def test_a_file_in_another_encoding_is_one_sentence_and_a_mark_at_its_beginning_
 def test_nobody_means_a_billion_runs():
     with pytest.raises(InvalidInputError, match="got runs=1000000000; each has a file of its own"):
         replace(parse_experiment(MINIMAL), runs=10**9)
+
+
+@pytest.mark.core
+def test_names_and_titles():
+    assert "price-of-trust" in spec.experiment_names()
+    assert list(spec.titles()) == spec.experiment_names()
+    assert all(spec.titles().values())
+
+
+def test_titles_are_those_of_the_experiments():
+    for name, title in spec.titles().items():
+        assert load_experiment(name).title == title

@@ -244,14 +244,6 @@ def test_a_policy_too_large_for_a_picture_is_left_out(record, monkeypatch):
     assert np.shape(outcome.record["policy"]) == (2, 2)
 
 
-def test_settings_that_json_cannot_say_are_kept_as_text():
-    class Odd:
-        def __str__(self):
-            return "odd"
-
-    assert tasks._plain({"a": (1, 2), "b": Odd()}) == {"a": [1, 2], "b": "odd"}
-
-
 def test_the_result_depends_on_the_task_alone():
     task = Task(expand(experiment())[0], 3)
     first, second = (execute(task).record for _ in range(2))

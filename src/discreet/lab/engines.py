@@ -1,14 +1,14 @@
 """Engines execute tasks; which one is used never changes a result."""
 
+import functools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from types import ModuleType
 from typing import Protocol
 
 from discreet._ray import connected
@@ -23,27 +23,14 @@ class Engine(Protocol):
         """Run all of ``work`` on ``jobs`` workers."""
 
 
-def _local(address: str | None) -> Engine:
-
-    return run_local
-
-
-def _ray(address: str | None) -> Engine:
-
-    return ray_engine(address)
-
-
-ENGINES: dict[str, Callable[[str | None], Engine]] = {"local": _local, "ray": _ray}
+ENGINES = ("local", "ray")
 
 
 def get_engine(name: str, address: str | None = None) -> Engine:
     """The engine called ``name``; ``address`` joins an existing Ray cluster."""
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)
-    return ENGINES[name](address)
-
-
-# The local engine: processes on this machine (or this process, with one job).
+    return run_local if name == "local" else functools.partial(run_on_ray, address=address)
 
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -67,7 +54,8 @@ def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
         finished = True
     finally:
         if not finished:  # interrupted: what is under way is not worth waiting for
-            _kill(pool)
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.kill()
         pool.shutdown(wait=True, cancel_futures=True)
         for name, value in saved.items():
             if value is None:
@@ -79,29 +67,19 @@ def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
 def _serve() -> None:
     """A worker leaves interruptions to its parent, and ends when its parent ends, however."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        _die_with_parent()
+    if sys.platform == "linux":  # the kernel ends us; a compiled loop lets no thread look
+        import ctypes
+
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
     parent = multiprocessing.parent_process()
     if parent is not None:  # elsewhere, and if the parent has ended meanwhile
         threading.Thread(target=_end_after, args=[parent], daemon=True).start()
 
 
-def _die_with_parent() -> None:
-    """The kernel ends this process when its parent ends; a compiled loop lets no thread look."""
-    import ctypes
-
-    set_parent_death_signal = 1
-    ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
-
-
 def _end_after(parent: "multiprocessing.process.BaseProcess") -> None:
     parent.join()
     os._exit(1)
-
-
-def _kill(pool: ProcessPoolExecutor) -> None:
-    for process in list((getattr(pool, "_processes", None) or {}).values()):
-        process.kill()
 
 
 def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[Outcome]:
@@ -117,27 +95,16 @@ def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[O
                 yield lost(task, "its worker process died; run again to repeat it")
 
 
-# The Ray engine: the same tasks on an existing cluster, or on a local one started here.
-
-
-def ray_engine(address: str | None) -> Engine:
-    """An engine that joins the cluster at ``address``, or starts a local one."""
-
-    def run(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
-        with connected(address, jobs) as ray:
-            yield from _outcomes(ray, work)
-
-    return run
-
-
-def _outcomes(ray: ModuleType, work: Sequence[Task]) -> Iterator[Outcome]:
-    remote = ray.remote(num_cpus=1, max_retries=2)(execute)
-    pending = {remote.remote(task): task for task in work}
-    while pending:
-        done, _ = ray.wait(list(pending), num_returns=1)
-        for reference in done:
-            task = pending.pop(reference)
-            try:
-                yield ray.get(reference)
-            except ray.exceptions.RayError as error:
-                yield lost(task, f"its Ray worker failed: {str(error).splitlines()[0]}")
+def run_on_ray(work: Sequence[Task], *, jobs: int, address: str | None) -> Iterator[Outcome]:
+    """The same tasks on the cluster at ``address``, or on a local one started here."""
+    with connected(address, jobs) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=2)(execute)
+        pending = {remote.remote(task): task for task in work}
+        while pending:
+            done, _ = ray.wait(list(pending), num_returns=1)
+            for reference in done:
+                task = pending.pop(reference)
+                try:
+                    yield ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    yield lost(task, f"its Ray worker failed: {str(error).splitlines()[0]}")

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-_READABLE = ("1", "2", str(SCHEMA_VERSION))
-_DEPENDENCIES = ("numpy", "scipy", "numba", "gymnasium", "pyarrow", "matplotlib")
+_DEPENDENCIES = ("numpy", "scipy", "numba", "gymnasium", "pyarrow", "matplotlib", "jinja2")
 _Value = TypeVar("_Value")
 
 
@@ -129,13 +128,14 @@ class ResultFolder:
     def refusal(self, tasks: Sequence[Task]) -> str:
         """Why the folder is not for these tasks: what it holds besides. Empty if it is."""
         mine = {task.name: task for task in tasks}
-        parts = {path.stem: self._part(path) for path in sorted(self.parts.glob("*.json"))}
+        parts = {path.stem: _part(path) for path in sorted(self.parts.glob("*.json"))}
         others = [part for name, part in parts.items() if name not in mine and part is not None]
-        versions = {_version(part) for part in parts.values() if part is not None}
+        versions = {str(part.get("version")) for part in parts.values() if part is not None}
         stamp = self._stamp()
         if stamp is not None:
             versions.add(str(stamp["packages"]["discreet"]))
-            versions.add(discreet.__version__ if _is_current(stamp) else "another schema")
+            if stamp.get("schema_version") != SCHEMA_VERSION:
+                versions.add("another schema")
         for other in sorted(versions - {discreet.__version__}):
             return (
                 f"results of discreet {other}, and this is discreet {discreet.__version__} "
@@ -152,12 +152,9 @@ class ResultFolder:
         """Which versions made what is here; None in a new folder."""
         return cast("Stamp | None", _json_or_none(self.path / "environment.json", "packages"))
 
-    def _part(self, path: Path) -> Part | None:
-        return cast("Part | None", _json_or_none(path, "schema"))
-
     def finished(self, task: Task) -> Part | None:
         """The record of a finished task, or None. A damaged part counts as not finished."""
-        part = self._part(self.parts / f"{task.name}.json")
+        part = _part(self.parts / f"{task.name}.json")
         return part if part is not None and part["schema"] == SCHEMA_VERSION else None
 
     def keep(self, outcome: Outcome) -> None:
@@ -189,6 +186,10 @@ class ResultFolder:
         policies = {task.name: record["policy"] for task, record in done if task.run == 0}
         _write_json(self.path / "policies.json", policies)
         return load(self.path)
+
+
+def _part(path: Path) -> Part | None:
+    return cast("Part | None", _json_or_none(path, "schema"))
 
 
 def _json_or_none(path: Path, key: str) -> object | None:
@@ -287,41 +288,27 @@ class Stamp(TypedDict, total=False):
     resumed_with: list[dict[str, str]]
 
 
-def _present() -> Stamp:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "packages": {"discreet": discreet.__version__, **{n: _installed(n) for n in _DEPENDENCIES}},
-    }
-
-
-def _installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _stamped(stamp: Stamp | None) -> Stamp:
     """The stamp of a folder that goes on: as it was, and what has changed since."""
-    now = _present()
+    packages = {"discreet": discreet.__version__}
+    for name in _DEPENDENCIES:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            packages[name] = "not installed"
     if stamp is None:
-        return now
-    later = {"python": now["python"], **now["packages"]}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "packages": packages,
+        }
+    later = {"python": platform.python_version(), **packages}
     known = [{"python": stamp.get("python", ""), **stamp["packages"]}]
     known += stamp.get("resumed_with", [])
     if later in known:
         return stamp
     return {**stamp, "resumed_with": [*stamp.get("resumed_with", []), later]}
-
-
-def _is_current(stamp: Stamp) -> bool:
-    return stamp.get("schema_version") == SCHEMA_VERSION
-
-
-def _version(part: Part) -> str:
-    return str(part.get("version", "of unknown version"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +394,7 @@ class Results:
             seconds=float(np.median([time["seconds"] for time in times])),
             version=entry["version"],
             compile_seconds=float(sum(time["compile_seconds"] for time in times)),
-            settings=entry.get("settings", {}),
+            settings=entry["settings"],
         )
 
 
@@ -425,10 +412,10 @@ def load(path: str | Path) -> Results:
         )
     table = _read(folder / "results.parquet", _arrow().parquet.read_table)
     found = (table.schema.metadata or {}).get(b"schema_version", b"none").decode()
-    if found not in _READABLE:
+    if found != str(SCHEMA_VERSION):
         raise InvalidInputError(
             f"{str(folder)!r} has results of schema version {found}; this version of "
-            f"discreet reads {' and '.join(_READABLE)}. Run the experiment again, or install the "
+            f"discreet reads {SCHEMA_VERSION}. Run the experiment again, or install the "
             f"version that wrote it (see environment.json)."
         )
     spec = _read(folder / "spec.toml", _text)
@@ -436,20 +423,8 @@ def load(path: str | Path) -> Results:
         _read(folder / f"{name}.json", lambda path: json.loads(_text(path)))
         for name in ("guarantees", "timings", "policies")
     )
-    if found == "1":
-        entries = _from_schema_1(folder, entries)
-    if found in ("1", "2"):  # compilation was part of the seconds
-        timings = {name: {"seconds": s, "compile_seconds": 0.0} for name, s in timings.items()}
     experiment = parse_experiment(spec, str(folder / "spec.toml"))
     return Results(folder, experiment, table, entries, timings, policies)
-
-
-def _from_schema_1(folder: Path, entries: Sequence[Mapping[str, object]]) -> list[Entry]:
-    """Schema 1 knew the mechanism asked for, and a noise that was not the run's: left out."""
-    stamp = _json_or_none(folder / "environment.json", "packages")
-    version = cast(Stamp, stamp)["packages"].get("discreet", "") if stamp else "unknown"
-    unknown = {"settings": {}, "noise": {}, "version": version}
-    return [cast(Entry, {**e, "requested": e["mechanism"], **unknown}) for e in entries]
 
 
 def _text(path: Path) -> str:

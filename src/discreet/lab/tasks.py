@@ -10,7 +10,7 @@ import importlib
 import json
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discreet.learners.result import Result
     from discreet.mdp.tabular import TabularMDP
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 1
 _POLICY_LIMIT = 2_000  # decisions kept for a heat map
 _SIGNAL_LIMIT = 500  # counters kept for the picture of noise against signal
 
@@ -46,14 +46,13 @@ class Origin(TypedDict):
     mechanism: str
 
 
-def _learner_source(name: str) -> str:
-    """Our logic, and the files of a learner from elsewhere."""
-    spec = get_learner(name)
-    return "-".join(dict.fromkeys([_registry.logic(), _registry.of_object(spec.make or spec.run)]))
+def _fingerprint(things: Iterable[object]) -> str:
+    found = [_registry.logic(), *map(_registry.of_object, things)]
+    return "-".join(dict.fromkeys(found))
 
 
 def _environment_source(name: str) -> str:
-    """Our logic, the files of an environment from elsewhere, or the content of a model's file."""
+    """The code of an environment and of what stands behind it, or the content of a model's file."""
     path = Path(name)
     if path.suffix == ".npz" and path.is_file():
         return _registry.of_file(path)
@@ -61,14 +60,6 @@ def _environment_source(name: str) -> str:
     behind = creator(name) if is_gymnasium_id(name) else None
     parts = [getattr(build, "func", build), *([] if behind is None else [behind])]
     return "-".join(dict.fromkeys(map(_registry.of_object, parts)))
-
-
-def _mechanism_source(trust: TrustModel) -> str:
-    """Our logic, and the files of a mechanism from elsewhere that was asked for by name."""
-    asked = (trust_name(trust), getattr(trust, "mechanism", "auto"))
-    chosen = [m for m in mechanism_registry.everything() if (m.trust, m.name) == asked]
-    found = [_registry.of_object(m.load()) for m in chosen if not m.ours]
-    return "-".join(dict.fromkeys([_registry.logic(), *found]))
 
 
 @dataclass(frozen=True)
@@ -103,12 +94,18 @@ class Cell:
 
     @functools.cached_property
     def origin(self) -> Origin:
-        """Which code makes it: the version, and the source of learner, environment, mechanism."""
+        """Which code makes it: our logic, and the files of what comes from elsewhere."""
+        spec, asked = get_learner(self.learner.name), getattr(self.trust, "mechanism", "auto")
+        chosen = [
+            mechanism.load()
+            for mechanism in mechanism_registry.everything()
+            if (mechanism.trust, mechanism.name) == (self.trust_name, asked) and not mechanism.ours
+        ]
         return {
             "version": discreet.__version__,
-            "learner": _learner_source(self.learner.name),
+            "learner": _fingerprint([spec.make or spec.run]),
             "environment": _environment_source(self.environment.name),
-            "mechanism": _mechanism_source(self.trust),
+            "mechanism": _fingerprint(chosen),
         }
 
 
@@ -251,20 +248,15 @@ def lost(task: Task, reason: str) -> Outcome:
 def _run(task: Task) -> Record:
     from discreet.learners.learn import learn
 
-    cell = task.cell
+    cell, trust = task.cell, task.cell.trust
     mdp = build_environment(cell.environment, cell.seed, task.run)
-    what: dict[str, Any] = {**_what(cell), **cell.learner.settings}
+    what: dict[str, Any] = {"learner": cell.learner.name, "trust": trust}
+    if cell.learner.paper and isinstance(trust, PrivateTrust):  # a preset has both
+        what = {name: getattr(trust, name) for name in ("epsilon", "delta", "calibration")}
+        what["paper"] = cell.learner.paper
+    what |= cell.learner.settings
     result = learn(mdp, episodes=cell.episodes, seed=cell.seed, run=task.run, **what)
     return _record(task, mdp, result)
-
-
-def _what(cell: Cell) -> dict[str, Any]:
-    """The learner and its trust model, or the preset that has both."""
-    trust, paper = cell.trust, cell.learner.paper
-    if not paper or not isinstance(trust, PrivateTrust):
-        return {"learner": cell.learner.name, "trust": trust}
-    budget = {"epsilon": trust.epsilon, "delta": trust.delta, "calibration": trust.calibration}
-    return {"paper": paper, **budget}
 
 
 def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
@@ -274,7 +266,7 @@ def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
         "source": cell.origin,
         "mechanism": result.mechanism,
         "noise": {name: float(std) for name, std in result.noise.items()},
-        "settings": _plain(result.settings),
+        "settings": json.loads(json.dumps(result.settings, default=str)),
         "guarantee": cast(Promise, result.guarantee.to_dict()),
         "episodes": result.regret.episodes.tolist(),
         "regret": result.regret.values.tolist(),
@@ -282,12 +274,6 @@ def _record(task: Task, mdp: "TabularMDP", result: "Result") -> Record:
         "signal": _signal(mdp, cell.episodes),
         "policy": _small_policy(task, mdp, result),
     }
-
-
-def _plain(settings: object) -> dict[str, Plain]:
-    """The settings as a JSON file keeps them; what JSON cannot say is kept as text."""
-    plain: dict[str, Plain] = json.loads(json.dumps(settings, default=str))
-    return plain
 
 
 def _uniform_gap(mdp: "TabularMDP", result: "Result") -> float:

@@ -1,5 +1,6 @@
-"""The local engine when a worker dies, and what it does to the environment."""
+"""Engines: chosen by name; a worker, a cluster or the package that is missing; no worker stays."""
 
+import builtins
 import os
 import signal
 import subprocess
@@ -8,11 +9,32 @@ import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from discreet.errors import MissingExtraError, UnknownNameError
 from discreet.lab import engines
+from discreet.lab.engines import ENGINES, get_engine, run_local
+from helpers.experiments import without
 from helpers.tasks import WORK, outcome_of
+
+
+def test_an_unknown_engine_is_named():
+    with pytest.raises(UnknownNameError, match="known: local, ray"):
+        get_engine("slurm")
+
+
+def test_the_local_engine_needs_no_address():
+    assert get_engine("local") is run_local
+    assert get_engine("local", "ignored:1") is run_local
+
+
+def test_choosing_an_engine_starts_nothing():
+    loaded = "ray" in sys.modules
+    assert callable(get_engine("ray", "nowhere:1"))
+    assert ("ray" in sys.modules) is loaded
+    assert list(ENGINES) == ["local", "ray"]
 
 
 class Pool:
@@ -34,8 +56,9 @@ class Pool:
         self.stopped.append(options)
 
 
-def test_a_dead_worker_is_one_failed_run():
-    found = {o.task.run: o.error for o in engines._as_completed(Pool(broken=WORK[1]), WORK)}
+def test_a_dead_worker_is_one_failed_run(pool):
+    pool.broken = WORK[1]
+    found = {o.task.run: o.error for o in engines.run_local(WORK, jobs=2)}
     assert found == {0: None, 1: "its worker process died; run again to repeat it", 2: None}
 
 
@@ -81,17 +104,6 @@ def test_no_process_is_started_for_one_job_or_one_task(monkeypatch):
     assert [o.task.run for o in engines.run_local(WORK, jobs=1)] == [0, 1, 2]
     assert [o.task.run for o in engines.run_local(WORK[:1], jobs=8)] == [0]
     assert list(engines.run_local([], jobs=8)) == []
-
-
-def test_a_worker_ends_with_its_parent_and_leaves_interruptions_to_it():
-    """In a process of its own: what `_serve` sets up stays there."""
-    code = (
-        "import signal, threading\n"
-        "from discreet.lab.engines import local\n"
-        "local._serve()\n"
-        "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 LONG = """
@@ -148,3 +160,35 @@ def wait_until(true):
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
+
+
+class Ray:
+    """A cluster on which the last task fails."""
+
+    exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def remote(self, **_):
+        return lambda function: SimpleNamespace(remote=WORK.index)
+
+    def is_initialized(self):
+        return True
+
+    def wait(self, pending, num_returns):
+        return pending[:num_returns], pending[num_returns:]
+
+    def get(self, number):
+        if number == 2:
+            raise RuntimeError("out of memory\nand a long trace")
+        return outcome_of(WORK[number])
+
+
+def test_a_failing_ray_worker_is_one_failed_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", Ray())
+    found = {o.task.run: o.error for o in get_engine("ray")(WORK, jobs=1)}
+    assert found == {0: None, 1: None, 2: "its Ray worker failed: out of memory"}
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setattr(builtins, "__import__", without("ray"))
+    with pytest.raises(MissingExtraError, match="ray"):
+        list(get_engine("ray")(WORK, jobs=1))
