@@ -100,7 +100,7 @@ CASES = {
     "an unknown start state": (_nothing, (*START, "--start", "sick"), "among the 3 states"),
     "an unknown option": (_nothing, (*START, "--epsylon", "1"), "--epsylon"),
     "no design file": (_nothing, (*START[:4], "none.toml"), "No such file"),
-    "a design that is no TOML": (_design("states = ["), BAD, "Expected TOML"),
+    "a design that is no TOML": (_design("states = ["), BAD, "it is no TOML"),
     "an unknown key in a design": (_design("state = 3"), BAD, "did you mean 'states'?"),
     "an unknown fact of a table": (
         _redesign("reward_range", "rewards_range"),
@@ -118,7 +118,7 @@ CASES = {
         BAD,
         "printed on one line",
     ),
-    "a design without a bottom": (_design("x = " + "[" * 3_000), BAD, "Expected TOML"),
+    "a design without a bottom": (_design("x = " + "[" * 3_000), BAD, "it is no TOML"),
     "a setting in the wrong place": (
         _redesign("mixing = false", "episodes = 3"),
         BAD,

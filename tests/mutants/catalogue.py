@@ -1098,7 +1098,7 @@ _STUDY = (
     Mutant(
         "users-of-the-last-batch",
         "a study that stays open forgets whom it counted",
-        "        self._roll.add(change.users)\n",
+        "        self._participants.add(change.users)\n",
         "",
         ("test_users_are_remembered_while_a_study_stays_open",),
     ),
@@ -1191,8 +1191,8 @@ _STUDY = (
     Mutant(
         "fewer-users-under-shuffle",
         "reports that hide among n are counted in a smaller batch",
-        "        if self._course.fixed and users != most:\n",
-        "        if self._course.fixed and users > most:\n",
+        "        if self._driver.fixed and users != most:\n",
+        "        if self._driver.fixed and users > most:\n",
         ("test_under_shuffle_exactly_those_who_were_asked_for",),
     ),
     Mutant(
@@ -1205,7 +1205,7 @@ _STUDY = (
     Mutant(
         "partial-reissue-not-charged",
         "users of a part of a shuffle batch that was seen report again, as if it had all its noise",
-        '        if returning == "seen" and self._course.fixed:\n',
+        '        if returning == "seen" and self._driver.fixed:\n',
         "        if False:\n",
         ("test_a_part_of_a_shuffle_batch_that_was_seen_cannot_be_charged",),
     ),
@@ -1320,8 +1320,8 @@ _STUDY = (
     Mutant(
         "study-refuses-strays",
         "a study refuses a batch because one user left the policy",
-        "    data.check(course.plan.shape)\n",
-        "    if not data.followed(course.played()).all():\n"
+        "    data.check(driver.mechanism.shape)\n",
+        "    if not data.followed(driver.support()).all():\n"
         '        raise StudyError("Somebody left the policy; nothing was counted.")\n',
         ("test_who_leaves_the_policy_has_a_release", "test_sound_studies_pass"),
     ),
@@ -1377,7 +1377,7 @@ _STUDY = (
     Mutant(
         "whole-reports-unsaid",
         "who counts reports that nobody mixed is not told that he is the shuffler",
-        '    whole = study.plan.guarantee.notion == "SDP" and not mixed(data)\n',
+        '    whole = study.mechanism.guarantee.notion == "SDP" and not mixed(data)\n',
         "    whole = False\n",
         ("test_whoever_counts_whole_reports_is_the_shuffler",),
     ),

@@ -45,11 +45,11 @@ def copy_of(study, folder, key=True):
 
 
 def nodes(study):
-    return study._course.running
+    return study._driver.running
 
 
 def vector(study, data):
-    plan = study._course.plan
+    plan = study._driver.mechanism
     counts = data.counts(plan.shape, np.random.default_rng(0))
     return flatten(counts, plan.statistics, stationary=plan.stationary)
 

@@ -9,7 +9,7 @@ import discreet
 from discreet.errors import StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, StochasticPolicy
 from discreet.privacy.guarantee import REHEARSED
-from discreet.study.files import how, question_rows, rows_of
+from discreet.study.files import how, request_rows, rows_of
 from helpers.studies import advance, begin
 
 
@@ -21,7 +21,7 @@ def test_names_of_states_actions_and_steps(tmp_path):
         horizon=["spring", "summer", "autumn", "winter"],
         start_states=["ill"],
     )
-    assert study._course.problem.start.tolist() == [True, False, False]
+    assert study._driver.problem.start.tolist() == [True, False, False]
     assert study.names.actions == ("wait", "treat")
     advance(study)
     again = discreet.resume(study.path)
@@ -78,17 +78,17 @@ def test_questions_of_every_kind_of_policy():
     names = discreet.data.Vocabulary(states=["a", "b"], actions=["x", "y"], steps=1)
     plain = DeterministicPolicy([[0, 1]])
     drawn = StochasticPolicy([[[0.5, 0.5], [1.0, 0.0]]])
-    assert question_rows(plain, names) == [
+    assert request_rows(plain, names) == [
         {"step": "0", "state": "a", "action": "x", "probability": 1.0},
         {"step": "0", "state": "b", "action": "y", "probability": 1.0},
     ]
-    assert [(r["state"], r["action"], r["probability"]) for r in question_rows(drawn, names)] == [
+    assert [(r["state"], r["action"], r["probability"]) for r in request_rows(drawn, names)] == [
         ("a", "x", 0.5),
         ("a", "y", 0.5),
         ("b", "x", 1.0),
     ]
     mixed = MixturePolicy((plain, drawn, plain), [0.25, 0.75, 0.0])
-    rows = question_rows(mixed, names)
+    rows = request_rows(mixed, names)
     assert [row["component"] for row in rows] == [0, 0, 1, 1, 1]
     assert rows[0]["weight"] == 0.25
     assert "before the first step" in how(mixed)
@@ -96,11 +96,11 @@ def test_questions_of_every_kind_of_policy():
 
 def test_a_question_as_a_file(tmp_path):
     study = begin(tmp_path / "study.db")
-    study.save_question(tmp_path / "question.json")
+    study.save_request(tmp_path / "question.json")
     saved = json.loads((tmp_path / "question.json").read_text())
-    assert saved["format"] == "discreet-question-1"
+    assert saved["format"] == "discreet-batch-request-1"
     assert (saved["users"], saved["token"]) == (study.batch_size, study.token)
     assert saved["guarantee"].startswith(REHEARSED)
     assert len(saved["policy"]) == 12
     with pytest.raises(StudyError, match=r"ends in \.json or \.csv"):
-        study.save_question(tmp_path / "question")
+        study.save_request(tmp_path / "question")

@@ -47,5 +47,5 @@ def test_a_crowd_costs_as_much_at_the_end_as_at_the_beginning(tmp_path):
     grown = [after - before for before, after in itertools.pairwise(sizes)]
     assert max(grown[1:]) <= 1.1 * min(grown[1:])
     assert sizes[-1] / study.users < 20
-    assert len(again._roll) == 100_000
+    assert len(again._participants) == 100_000
     assert sys.getsizeof(study._saved) < 10_000

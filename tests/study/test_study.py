@@ -71,7 +71,7 @@ def test_secure_noise_does_not_follow_from_the_file(tmp_path):
         told = []
         for one in (study, discreet.resume(copy)):
             one.tell(episodes_of(one, 0), users=names(one))
-            told.append(sql(one.path, "SELECT * FROM evidence WHERE name LIKE 'course.%'"))
+            told.append(sql(one.path, "SELECT * FROM evidence WHERE name LIKE 'driver.%'"))
         assert (told[0] == told[1]) == (sampler == "simulation")
 
 

@@ -42,9 +42,9 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 )
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
     study = make(tmp_path / "study.db", trust)
-    plan = study._course.learner.plan
+    plan = study._driver.learner.plan
     check.watch(study)
-    watched = study._course.learner.plan
+    watched = study._driver.learner.plan
     assert watched is not plan and type(watched) is type(plan)
     assert all(isinstance(watched, kind) for kind in kinds)
     assert isinstance(watched, CountsMechanism) == (CountsMechanism in kinds)
@@ -60,8 +60,8 @@ def test_a_watch_sees_the_release_and_does_not_touch_it(tmp_path, make, trust):
     check.tell(watched, data)
     assert seen.released is not None and seen.secure is False
     assert seen.released.guarantee.simulated
-    assert (seen.counts is None) == study._course.encoded
-    if not study._course.encoded:
+    assert (seen.counts is None) == study._driver.encoded
+    if not study._driver.encoded:
         assert alone.head == watched.head
 
 

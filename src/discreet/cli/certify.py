@@ -254,11 +254,11 @@ def _plan_of_study(path: Path) -> "tuple[Plan, int]":
 
     if path.suffix != ".toml":
         study = Study.read(path)
-        return study.plan, study.episodes
+        return study.mechanism, study.episodes
     with TemporaryDirectory() as folder:  # a rehearsal has the same plan, and needs no key
         where, given = Path(folder) / "study.db", read_design(path).arguments()
         study = start(where, **given, sampler="simulation", seed=0)
-        return study.plan, study.episodes
+        return study.mechanism, study.episodes
 
 
 def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_json: bool) -> None:

@@ -132,8 +132,8 @@ def check_study(
     if json:
         echo_json(report.to_dict())
     else:
-        rows = [(report.study, " ".join(report.problems) or "none", report.promise)]
-        columns = ("study", "problems", "promise")
+        rows = [(report.study, " ".join(report.problems) or "none", report.guarantee)]
+        columns = ("study", "problems", "guarantee")
         print_table("Studies: ways in which the promise is lost", columns, rows)
     if report.problems:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import typer
 from discreet._files import TABLES, check_output
 from discreet.cli._options import Json, grouped
 from discreet.cli._output import Progress, echo_json, say, warn, warn_of_promise
-from discreet.cli.study._design import DesignOptions, Rehearsal
+from discreet.cli.study import DesignOptions, Rehearsal
 from discreet.errors import DiscreetError, InvalidInputError
 
 if TYPE_CHECKING:

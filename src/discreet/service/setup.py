@@ -127,7 +127,7 @@ def _made(
 
 def charter_of(study: Study, trust: Shuffle, terms: Terms, signing_key: bytes) -> Charter:
     """The charter of a study that has begun."""
-    plan = study.plan
+    plan = study.mechanism
     if not isinstance(plan, HistogramBatch):
         raise UnsupportedError(
             "A service needs Shuffle(..., mechanism='histogram') and a learner in batches, such as "

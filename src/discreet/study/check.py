@@ -1,4 +1,11 @@
-"""Throwaway studies for `check_study`: made-up users, copies of files, a watch on the releases."""
+"""`check_study`: does a study keep its guarantee on the disk, across restarts, and in its noise?
+
+All checks run on throwaway studies of the same configuration, in a temporary folder, with made-up
+users. The strongest asks what the file may depend on: copies of one study are told different data
+while the release is held fixed. Then everything stored must agree byte for byte, for what is stored
+is to be a function of the release, of the names and of public facts. Raw counts, rewards or the
+number of users who left the policy would show, in whatever form they are kept.
+"""
 
 import contextlib
 import copy
@@ -35,7 +42,7 @@ from discreet.privacy.mechanisms.stored_tree import StoredTree
 from discreet.privacy.plans import BatchMechanism, CountsMechanism, ReportMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.study.drivers import BatchCourse, StreamCourse
+from discreet.study.drivers import BatchDriver, StreamDriver
 from discreet.study.ledger import keys_beside
 from discreet.study.store import Store
 from discreet.study.study import Study
@@ -77,7 +84,7 @@ class Trial:
 
 
 class Watch:
-    """Sees what a plan releases, and can replace it by a release of before."""
+    """Sees what a mechanism releases, and can replace it by a release of before."""
 
     def __init__(self, frozen: PrivateCounts | None = None) -> None:
         self._frozen = frozen
@@ -85,13 +92,13 @@ class Watch:
         self.released: PrivateCounts | None = None
         self.secure: bool | None = None
 
-    def over(self, plan: BatchMechanism) -> BatchMechanism:
-        """The same plan, of the same class and capabilities, under watch."""
-        watched = copy.copy(plan)
-        if isinstance(plan, CountsMechanism):
-            _replace(watched, "release", self._counts(plan.release))
-        if isinstance(plan, ReportMechanism):
-            _replace(watched, "release_reports", self._reports(plan.release_reports))
+    def over(self, mechanism: BatchMechanism) -> BatchMechanism:
+        """The same mechanism, of the same class and capabilities, under watch."""
+        watched = copy.copy(mechanism)
+        if isinstance(mechanism, CountsMechanism):
+            _replace(watched, "release", self._counts(mechanism.release))
+        if isinstance(mechanism, ReportMechanism):
+            _replace(watched, "release_reports", self._reports(mechanism.release_reports))
         return watched
 
     def _counts(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
@@ -111,23 +118,23 @@ class Watch:
         return seen
 
 
-def _replace(plan: BatchMechanism, method: str, by: Callable[..., PrivateCounts]) -> None:
+def _replace(mechanism: BatchMechanism, method: str, by: Callable[..., PrivateCounts]) -> None:
     """In this one object; plans are frozen, and this copy of one is ours."""
-    object.__setattr__(plan, method, by)
+    object.__setattr__(mechanism, method, by)
 
 
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
-    """Put the plan of a running study under watch."""
+    """Put the mechanism of a running study under watch."""
     seen = Watch(frozen)
-    course = study._course
-    if isinstance(course, BatchCourse):
-        course.learner.plan = seen.over(course.learner.plan)
+    driver = study._driver
+    if isinstance(driver, BatchDriver):
+        driver.learner.plan = seen.over(driver.learner.plan)
     return seen
 
 
 def episodes(study: Study, seed: int) -> Trajectories:
     """Made-up users of the pending batch, who follow its policy in a world of pure chance."""
-    problem = study._course.problem
+    problem = study._driver.problem
     shape = problem.shape
     world = TabularMDP(
         transitions=np.full(shape.transitions, 1 / shape.states),
@@ -152,13 +159,13 @@ def strayed(study: Study, data: Trajectories, users: int) -> Trajectories:
 
 def support_of(study: Study) -> BoolArray:
     """What the pending policy can play."""
-    problem = study._course.problem
+    problem = study._driver.problem
     return study.ask().support(problem.shape, problem.start)
 
 
 def told_data(study: Study, data: Trajectories, seed: int = 0) -> Data:
     """What `tell` takes: the episodes, or the reports that devices make of them."""
-    if not study._course.encoded:
+    if not study._driver.encoded:
         return data
     device = SimulationSampler(np.random.default_rng(seed))
     encoder = study.encoder()
@@ -179,7 +186,7 @@ def names(study: Study, first: str | None = None) -> list[str]:
 
 def tell(study: Study, data: Trajectories, users: list[Any] | None = None) -> object:
     """Tell made-up data; what `tell` returns."""
-    token = study.token if study._course.encoded else None
+    token = study.token if study._driver.encoded else None
     call: Callable[..., object] = study.tell
     return call(told_data(study, data), users=names(study) if users is None else users, token=token)
 
@@ -200,8 +207,8 @@ def log_of_a_tell(study: Study) -> bytes:
 
 def tree_of(study: Study) -> StoredTree | None:
     """The nodes that a central stream keeps."""
-    course = study._course
-    nodes = course.running if isinstance(course, StreamCourse) else None
+    driver = study._driver
+    nodes = driver.running if isinstance(driver, StreamDriver) else None
     return nodes if isinstance(nodes, StoredTree) else None
 
 
@@ -265,16 +272,6 @@ class Log(logging.Handler):
         root.setLevel(self._level)
 
 
-# `check_study`: does a study keep its promise on the disk, across restarts, and in its noise?
-#
-# All checks run on throwaway studies of the same configuration, in a temporary folder, with made-up
-# users. The strongest asks what the file may depend on: copies of one study are told different data
-# while the release is held fixed. Then everything stored must agree byte for byte, for what is
-# stored
-# is to be a function of the release, of the names and of public facts. Raw counts, rewards or the
-# number of users who left the policy would show, in whatever form they are kept.
-
-
 _EPISODES = 2_000
 """Throwaway studies have no more users, for speed."""
 _SURE = 30.0
@@ -289,16 +286,16 @@ class StudyReport(Checked):
     Attributes:
         study: its name.
         problems: in sentences.
-        promise: of the study; a rehearsal's says that it protects nobody.
+        guarantee: of the study; a rehearsal's says that it protects nobody.
     """
 
     study: str
     problems: tuple[str, ...]
-    promise: str = ""
+    guarantee: str = ""
 
     def to_dict(self) -> dict[str, Plain]:
         """Plain values for JSON."""
-        return {"name": self.study, "problems": list(self.problems), "promise": self.promise}
+        return {"name": self.study, "problems": list(self.problems), "guarantee": self.guarantee}
 
 
 def check_study(
@@ -307,7 +304,7 @@ def check_study(
     *,
     progress: Callable[[str], object] = lambda _: None,
 ) -> StudyReport:
-    """Check a study for the ways in which its promise is lost in practice.
+    """Check a study for the ways in which its guarantee is lost in practice.
 
     It rejects seeded or missing noise in a secure study, noise that a copy of the file takes away,
     raw data or names on the disk, users who are forgotten (after the next batch or a restart) or
@@ -329,12 +326,12 @@ def check_study(
     with tempfile.TemporaryDirectory() as folder, keys_beside():
         place = Trial(Path(folder), make)
         # What cannot be started is an error of the caller, not a problem of a study.
-        promise = str(place.fresh().guarantee)
+        guarantee = str(place.fresh().guarantee)
         problems = list[str]()
         for check in _CHECKS:
             progress(check.__name__.strip("_"))
             problems += _found(check, place)
-    return StudyReport(name, tuple(dict.fromkeys(problems)), promise)
+    return StudyReport(name, tuple(dict.fromkeys(problems)), guarantee)
 
 
 def _found(check: Callable[[Trial], Iterator[str]], place: Trial) -> Iterator[str]:
@@ -402,7 +399,7 @@ def _noise(place: Trial) -> Iterator[str]:
     data, secure = episodes(study, 1), not study.guarantee.simulated
     if not secure and study.guarantee.notion != "none" and REHEARSED not in str(study.guarantee):
         yield f"A rehearsal's guarantee does not say {REHEARSED!r}."
-    if study._course.schedule == "continual":
+    if study._driver.schedule == "continual":
         return  # see `_memory`
     releases, watches = [], []
     for twin in (place.twin(study), place.twin(study)):
@@ -458,7 +455,7 @@ def _surprise(variance: float) -> float:
 def _stored(place: Trial) -> Iterator[str]:
     """With the release held fixed, nothing that stays depends on the data."""
     study = place.fresh()
-    if study._course.schedule == "continual":
+    if study._driver.schedule == "continual":
         return  # its sums go on from user to user: see `_memory`
     first = place.twin(study)
     watched = watch(first)
@@ -497,13 +494,13 @@ def _memory(place: Trial) -> Iterator[str]:
     before = tree_of(study)
     if before is None:
         return
-    secure, plan = not study.guarantee.simulated, study._course.plan
+    secure, mechanism = not study.guarantee.simulated, study._driver.mechanism
     data, copied = episodes(study, 1), before.open.copy()
     file = study.path.read_bytes()  # a row can be cut by a page, some counters of it are not
     if secure and any(row[:4].astype("<i8").tobytes() in file for row in copied):
         yield "What is not released yet stands in the file without a seal."
-    counts = data.counts(plan.shape, np.random.default_rng(0))
-    exact = flatten(counts, plan.statistics, stationary=study.problem.stationary)
+    counts = data.counts(mechanism.shape, np.random.default_rng(0))
+    exact = flatten(counts, mechanism.statistics, stationary=study.problem.stationary)
     closed = []
     for twin in (place.twin(study), place.twin(study)):
         tell(twin, data)
@@ -541,7 +538,7 @@ def _over(study: Study, name: str) -> bool:
 def _strays(place: Trial) -> Iterator[str]:
     """Who left the policy counts up to that step and not after it."""
     study = place.fresh()
-    if study._course.encoded or study._course.schedule == "continual":
+    if study._driver.encoded or study._driver.schedule == "continual":
         return
     data = strayed(study, episodes(study, 3), study.batch_size)
     support, watched = support_of(study), watch(study)
@@ -688,7 +685,7 @@ def _reads(place: Trial) -> Iterator[str]:
         for one in (study, type(study).resume(study.path)):
             getattr(one, name)
             one.ask()
-            if one._course.encoded:
+            if one._driver.encoded:
                 one.encoder()
         if _state_of_disk(study) != before:
             yield f"Reading a study ({name}, ask, resume) writes to the disk."

@@ -1,4 +1,4 @@
-"""What a study promises to every user, with what it assumes beyond its mechanism."""
+"""What a study is about, as `start` was told it, and what it guarantees to every user."""
 
 import dataclasses
 import json
@@ -34,7 +34,7 @@ COPIES = (
     "show no more than is promised; nor do the key and one copy; the key and two copies, or a copy "
     "with the log that a crash left beside it, show the exact sums of those counted in between",
     "if a backup is restored and goes on, whoever is counted after it in both files is released "
-    "twice, and the promise counts twice",
+    "twice, and the guarantee counts twice",
 )
 """What a central stream assumes of its file (proof: `privacy.mechanisms.stored_tree`)."""
 CRASH = (
@@ -45,7 +45,7 @@ CRASH = (
 PUBLIC = "who took part, and how many in each batch, is public: that is not protected"
 
 
-def promise(
+def study_guarantee(
     released: Guarantee, *, secure: bool, releases: int = 1, stream: bool = False
 ) -> Guarantee:
     """The guarantee of a study from that of one release.
@@ -60,19 +60,12 @@ def promise(
     if released.notion != "none":
         central = (*(COPIES if stream else OPERATOR), CRASH)
         operator = central if released.notion == "JDP" else ()
-        fields["assumptions"] = (*released.assumptions, *operator, *_extra(releases))
+        again = (f"a user may have reported {releases} times: all are charged",)
+        extra = (PUBLIC, *(again if releases > 1 else ()))
+        fields["assumptions"] = (*released.assumptions, *operator, *extra)
         fields["epsilon"] = releases * released.epsilon
         fields["delta"] = min(1.0, releases * released.delta)
     return said(Guarantee(**{**fields, "simulated": not secure}))
-
-
-def _extra(releases: int) -> tuple[str, ...]:
-    if releases == 1:
-        return (PUBLIC,)
-    return (PUBLIC, f"a user may have reported {releases} times: all are charged")
-
-
-# What a study can promise and roughly how many users it needs, before anybody is asked.
 
 
 PRECISION = 0.1
@@ -98,12 +91,11 @@ class Prospect:
     episodes: int
 
     def __str__(self) -> str:
-        """Two sentences."""
         return f"Promised: {self.guarantee}. {self.needed}"
 
     @property
     def needed(self) -> str:
-        """How many users it takes, in a sentence."""
+        """How many users it takes, as a sentence."""
         if self.users_needed is None:
             return "No number of users is enough to learn anything."
         about = f"Roughly {self.users_needed:,} users are needed to tell actions apart everywhere"
@@ -113,13 +105,13 @@ class Prospect:
 
 
 def users_needed(
-    shape: Shape, plan: BatchMechanism | ContinualMechanism, episodes: int
+    shape: Shape, mechanism: BatchMechanism | ContinualMechanism, episodes: int
 ) -> int | None:
     """See `Prospect`; rounded up to two digits."""
 
     def enough(users: int) -> bool:
-        time = users if isinstance(plan, BatchMechanism) else min(users, episodes)
-        noise = plan.noise_variance(time)["rewards"]
+        time = users if isinstance(mechanism, BatchMechanism) else min(users, episodes)
+        noise = mechanism.noise_variance(time)["rewards"]
         visits = users / (shape.states * shape.actions)
         return 0.25 / visits + noise / visits**2 <= PRECISION**2
 
@@ -142,9 +134,6 @@ def _least(enough: Callable[[int], bool]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-# What a study is about, as `start` was told it: checked all at once, kept as plain values.
 
 
 SamplerName = Literal["secure", "simulation"]
@@ -180,7 +169,8 @@ def make_config(
         _validate.count(0, seed=seed)
     trust_models.check_trust_model(trust)
     _validate.truth(stationary=stationary)
-    _check_episodes(episodes)
+    _validate.count(episodes=episodes)
+    _validate.at_most(_MOST_EPISODES, "there are not so many people", episodes=episodes)
     if not isinstance(learner, str):
         raise InvalidInputError(f"Expected the name of a learner, got learner={learner!r}.")
     given = {kind: _plain_names(value) for kind, value in names.items()}
@@ -210,7 +200,6 @@ def table_of(config: JsonObject) -> TableFormat:
 
 
 def trust_of(config: JsonObject) -> TrustModel:
-    """The trust model."""
     fields = dict(config["trust"])
     trust: TrustModel = getattr(trust_models, fields.pop("model"))(**fields)
     return trust
@@ -232,11 +221,6 @@ def generators(config: JsonObject) -> dict[str, np.random.Generator]:
         "noise": seeds.generator("noise"),
         "rounding": seeds.generator("environment"),
     }
-
-
-def _check_episodes(episodes: int) -> None:
-    _validate.count(episodes=episodes)
-    _validate.at_most(_MOST_EPISODES, "there are not so many people", episodes=episodes)
 
 
 def _plain_names(given: Names) -> Plain:

@@ -1,7 +1,7 @@
-"""The course of a study: what its learner asks, what is released for it, what it then knows.
+"""What drives a study: what its learner asks, what is released for it, what it then knows.
 
-Two schedules, one form. In a *batch* course a whole batch runs one policy and is released once. In
-a *stream* course one user after the other is added to cumulative counters; all of them have noise,
+Two schedules, one form. In a *batch* driver a whole batch runs one policy and is released once. In
+a *stream* one user after the other is added to cumulative counters; all of them have noise,
 whatever policy was played, so who ran an older policy is welcome: many may come at a time.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
+from discreet._types import BoolArray, IntArray, JsonObject, Plain
 from discreet.errors import InvalidInputError, StudyError, UnsupportedError
 from discreet.learners.base import Batch, BatchLearner, Problem, StreamLearner
 from discreet.learners.learn import check_trust, make_batch_learner
@@ -39,7 +39,7 @@ from discreet.privacy.trust import Central, Local, Shuffle, TrustModel, least_no
 Data = Trajectories | ArrayLike
 
 
-class Course(ABC):
+class Driver(ABC):
     """One learner under one trust model.
 
     Attributes:
@@ -57,8 +57,8 @@ class Course(ABC):
 
     @property
     @abstractmethod
-    def plan(self) -> BatchMechanism | ContinualMechanism:
-        """The calibrated release."""
+    def mechanism(self) -> BatchMechanism | ContinualMechanism:
+        """Calibrated, without data."""
 
     @property
     def min_users(self) -> int:
@@ -105,8 +105,8 @@ class Course(ABC):
         return self.ask().policy.support(self.problem.shape, self.problem.start)
 
 
-class BatchCourse(Course):
-    """A learner of the batch schedule."""
+class BatchDriver(Driver):
+    """Batch after batch, each with one release."""
 
     schedule = "batch"
 
@@ -122,54 +122,45 @@ class BatchCourse(Course):
         self.learner: BatchLearner = make_batch_learner(spec, problem, trust, rng, dict(settings))
 
     @property
-    def plan(self) -> BatchMechanism:
-        """The calibrated release of one batch."""
+    def mechanism(self) -> BatchMechanism:
         return self.learner.plan
 
     @property
     def min_users(self) -> int:
-        """Users of the smallest batch that can be released."""
-        return self.plan.min_users
+        return self.mechanism.min_users
 
     def ask(self) -> Batch:
-        """The learner's next batch."""
         return self.learner.ask()
 
     def encoder(self, users: int) -> Encoder:
-        """For the devices of a batch of so many users."""
-        return with_reports(self.plan).encoder(users, support=self.support())
+        return with_reports(self.mechanism).encoder(users, support=self.support())
 
     def release(
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
     ) -> PrivateCounts:
-        """One release of the whole batch."""
         support = self.support()
         if not isinstance(data, Trajectories):
             reports = np.asarray(data)
-            return with_reports(self.plan).release_reports(
+            return with_reports(self.mechanism).release_reports(
                 reports, users, secure=sampler.secure, support=support
             )
-        counts = data.counts(self.plan.shape, rounding, support)
-        return with_counts(self.plan).release(counts, sampler=sampler, support=support)
+        counts = data.counts(self.mechanism.shape, rounding, support)
+        return with_counts(self.mechanism).release(counts, sampler=sampler, support=support)
 
     def learn(self, released: PrivateCounts) -> None:
-        """Tell the learner."""
         self.learner.tell(self.learner.reading(released))
 
     def greedy(self) -> DeterministicPolicy | None:
-        """The learner's own."""
         return self.learner.greedy()
 
     def state(self) -> dict[str, Plain]:
-        """The learner's own."""
         return self.learner.state()
 
     def restore(self, state: JsonObject) -> None:
-        """The learner's own."""
         self.learner.restore(dict(state))
 
 
-def make_course(
+def make_driver(
     name: str,
     problem: Problem,
     trust: TrustModel,
@@ -178,8 +169,8 @@ def make_course(
     *,
     sampler: Sampler,
     seal: Seal,
-) -> Course:
-    """The course of a learner of the roster.
+) -> Driver:
+    """The driver of a registered learner.
 
     Args:
         name: of the learner.
@@ -193,21 +184,21 @@ def make_course(
     spec = get_learner(name)
     check_trust(spec, trust)
     if spec.make is not None and issubclass(spec.make, BatchLearner):
-        return BatchCourse(spec, problem, trust, rng, settings)
+        return BatchDriver(spec, problem, trust, rng, settings)
     if spec.make is not None and issubclass(spec.make, StreamLearner):
-        return StreamCourse(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
+        return StreamDriver(spec.make, problem, trust, rng, settings, sampler=sampler, seal=seal)
     raise UnsupportedError(
         f"Learner {name!r} runs only in simulations (its losses come from an adversary); use "
         f"'flow-ucb', for instance."
     )
 
 
-def check_first_release(course: Course) -> None:
+def check_first_release(driver: Driver) -> None:
     """Refuse a study that has fewer users than a release."""
-    if course.problem.episodes < course.min_users:
+    if driver.problem.episodes < driver.min_users:
         raise InvalidInputError(
-            f"Expected episodes >= {course.min_users}, the smallest release of this promise, got "
-            f"episodes={course.problem.episodes}."
+            f"Expected episodes >= {driver.min_users}, the smallest release of this guarantee, got "
+            f"episodes={driver.problem.episodes}."
         )
 
 
@@ -224,9 +215,9 @@ def how_it_ended(users: int, episodes: int, *, closed: bool) -> str:
     return f"has counted all its {users} users"
 
 
-def check_reports_or_episodes(course: Course, data: Data, users: int) -> None:
+def check_reports_or_episodes(driver: Driver, data: Data, users: int) -> None:
     """Refuse what is no data of these users. Well-formed episodes pass, whatever they hold."""
-    if course.encoded:
+    if driver.encoded:
         if isinstance(data, Trajectories):
             raise StudyError(
                 "This study takes encoded reports (see encoder()), never raw trajectories; nothing "
@@ -242,44 +233,37 @@ def check_reports_or_episodes(course: Course, data: Data, users: int) -> None:
             f"Expected one trajectory for each of the {users} users, got {len(data)} trajectories; "
             f"nothing was counted."
         )
-    data.check(course.plan.shape)
-
-
-# Stream learners on real data: one policy per user, one user after the other.
-#
-# What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes
-# of
-# a tree that get noise when they open and when they close (`privacy.mechanisms.stored_tree`). The
-# mechanisms with exact sums in their memory are refused.
+    data.check(driver.mechanism.shape)
 
 
 class _Sums:
     """Exact sums, for studies that promise nothing."""
 
-    def __init__(self, plan: ContinualMechanism) -> None:
+    def __init__(self, mechanism: ContinualMechanism) -> None:
         self.users = 0
-        self._sums = np.zeros(plan.cells, np.int64)
+        self._sums = np.zeros(mechanism.cells, np.int64)
 
     def add(self, vector: IntArray) -> None:
-        """Take one user's counters."""
         self.users += 1
         self._sums += vector
 
     def release(self) -> IntArray:
-        """The sums."""
         return self._sums
 
     def state(self) -> dict[str, IntArray]:
-        """The sums."""
         return {"sums": self._sums}
 
     def restore(self, state: Mapping[str, IntArray], users: int) -> None:
-        """Go on."""
         self.users, self._sums = users, np.array(state["sums"], np.int64)
 
 
-class StreamCourse(Course):
-    """A learner of the stream schedule."""
+class StreamDriver(Driver):
+    """One policy per user, one user after the other, and cumulative releases.
+
+    What is kept between two users is what was sent or is noisy: sums of local reports, or the nodes
+    of a tree that get noise when they open and when they close (`privacy.mechanisms.stored_tree`).
+    Mechanisms with exact sums in their memory are refused.
+    """
 
     schedule = "continual"
 
@@ -298,54 +282,49 @@ class StreamCourse(Course):
         chosen = kind.settings_type.choose(
             {"stationary": problem.stationary, **settings}, learner=kind.name
         )
-        self._plan = _plan(problem, trust)
-        self.learner = kind(problem, self._plan, rng, chosen)
+        self._mechanism = _mechanism(problem, trust)
+        self.learner = kind(problem, self._mechanism, rng, chosen)
         self._secure = sampler.secure
         self.running: StoredTree | _Sums | None = None
         self._reports: ReportRelease | None = None
-        if isinstance(self._plan, ContinualReportMechanism):
-            self._reports = self._plan.open(sampler)
+        if isinstance(self._mechanism, ContinualReportMechanism):
+            self._reports = self._mechanism.open(sampler)
         elif trust.notion == "none":
-            self.running = _Sums(self._plan)
+            self.running = _Sums(self._mechanism)
         else:
-            self.running = StoredTree(self._plan, sampler, seal if sampler.secure else None)
-        self.counts = no_counts(self._plan)
+            self.running = StoredTree(self._mechanism, sampler, seal if sampler.secure else None)
+        self.counts = no_counts(self._mechanism)
         self._policy: Policy | None = None
 
     @property
-    def plan(self) -> ContinualMechanism:
-        """The calibrated continual release."""
-        return self._plan
+    def mechanism(self) -> ContinualMechanism:
+        return self._mechanism
 
     @property
     def sealed(self) -> bool:
-        """Sums that are not released yet are written down, sealed."""
         return self._secure and isinstance(self.running, StoredTree)
 
     def ask(self) -> Batch:
-        """The policy for the next user."""
         if self._policy is None:
             self._policy = self.learner.next_policy(self.counts)
         return Batch(self._policy, 1)
 
     def encoder(self, users: int) -> Encoder:
-        """The same for every user."""
-        return with_reports(self._plan).encoder()
+        return with_reports(self._mechanism).encoder()
 
     def release(
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
     ) -> PrivateCounts:
-        """Cumulative statistics after these users."""
         if not isinstance(data, Trajectories):
             return self._add_reports(np.asarray(data), users)
-        running, plan = self.running, self._plan
+        running, mechanism = self.running, self._mechanism
         if running is None:
             raise UnsupportedError("A stream of reports takes no episodes; encode them first.")
         for user in range(users):
-            counts = data[user : user + 1].counts(plan.shape, rounding)
-            running.add(flatten(counts, plan.statistics, stationary=plan.stationary))
+            counts = data[user : user + 1].counts(mechanism.shape, rounding)
+            running.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
         values = running.release().astype(np.float64)
-        return unflatten(values, plan, running.users, secure=sampler.secure)
+        return unflatten(values, mechanism, running.users, secure=sampler.secure)
 
     def _add_reports(self, reports: IntArray, users: int) -> PrivateCounts:
         released = self.counts
@@ -359,44 +338,45 @@ class StreamCourse(Course):
         return released
 
     def learn(self, released: PrivateCounts) -> None:
-        """The next question follows from all users so far."""
         self.counts = released
         self._policy = None
 
     def state(self) -> dict[str, Plain]:
-        """Sums or nodes, what was released last, the learner's memory, the pending policy."""
         running = self.running.state() if self.running else {}
         sums = self._reports.sums() if self._reports else running
+        counts = self.counts
+        parts = [counts.transitions, counts.visits, counts.rewards]  # as `unflatten` takes them
         state: dict[str, Any] = {
-            "users": self.counts.users,
+            "users": counts.users,
             "sums": {name: part.copy() for name, part in sums.items()},
-            "released": _values(self.counts),
+            "released": np.concatenate([part.ravel() for part in parts if part is not None]),
             "memory": {name: part.copy() for name, part in self.learner.state().items()},
             "policy": None if self._policy is None else _table(self._policy),
         }
         return state
 
     def restore(self, state: JsonObject) -> None:
-        """Go on from `state`."""
         users = int(state["users"])
         if self.running:
             self.running.restore(state["sums"], users)
         if self._reports:
             self._reports.go_on(state["sums"], users)
         values = np.array(state["released"], np.float64)
-        plan, secure = self._plan, self._secure
-        self.counts = unflatten(values, plan, users, secure=secure) if users else no_counts(plan)
+        mechanism, secure = self._mechanism, self._secure
+        self.counts = (
+            unflatten(values, mechanism, users, secure=secure) if users else no_counts(mechanism)
+        )
         self.learner.restore(state["memory"])
         self._policy = None if state["policy"] is None else _policy(state["policy"])
 
 
-def _plan(problem: Problem, trust: TrustModel) -> ContinualMechanism:
+def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
     """Of central streams one whose memory may be written down, the one with the least noise."""
     options: Any = {"schedule": "continual", "episodes": problem.episodes}
     options["stationary"] = problem.stationary
     if not isinstance(trust, Central):
-        plan: ContinualMechanism = trust.calibrate(problem.shape, **options)
-        return plan
+        mechanism: ContinualMechanism = trust.calibrate(problem.shape, **options)
+        return mechanism
     asked = trust.mechanism
     if asked not in ("auto", *MECHANISMS):
         raise UnsupportedError(
@@ -407,14 +387,10 @@ def _plan(problem: Problem, trust: TrustModel) -> ContinualMechanism:
     if trust.printed:
         possible = ["tree-laplace"]
     trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
-    plans: list[ContinualMechanism] = [one.calibrate(problem.shape, **options) for one in trusts]
-    return on_disk(least_noise(plans, problem.episodes))
-
-
-def _values(counts: PrivateCounts) -> FloatArray:
-    """All statistics in one vector, as `unflatten` takes them."""
-    parts = [counts.transitions, counts.visits, counts.rewards]
-    return np.concatenate([part.ravel() for part in parts if part is not None])
+    mechanisms: list[ContinualMechanism] = [
+        one.calibrate(problem.shape, **options) for one in trusts
+    ]
+    return on_disk(least_noise(mechanisms, problem.episodes))
 
 
 def _table(policy: Policy) -> dict[str, Plain]:

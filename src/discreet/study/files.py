@@ -1,4 +1,9 @@
-"""A study's policies as files: what it has learnt, and what it asks the next users to do."""
+"""A study's files besides its own: policies, batch requests, and the reports that devices sent.
+
+Reports come in three forms: a folder, one file each, as `discreet.device` writes them; one file of
+such reports, one after the other (all of a batch have one length); or an array of integers,
+``.npy``, for messages that a shuffler has mixed and for mechanisms that have no bytes of their own.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +23,7 @@ from discreet.privacy.plans import Encoder
 from discreet.study.knowledge import Answer
 
 FORMAT = "discreet-policy-1"
-QUESTION = "discreet-question-1"
+REQUEST = "discreet-batch-request-1"
 _HOW = {
     DeterministicPolicy: "at each step, take the action of the state",
     StochasticPolicy: "at each step, draw the action of the state by its probability",
@@ -38,7 +43,7 @@ def rows_of(answer: Answer, names: Vocabulary) -> list[dict[str, Plain]]:
     return rows
 
 
-def question_rows(policy: Policy, names: Vocabulary) -> list[dict[str, Plain]]:
+def request_rows(policy: Policy, names: Vocabulary) -> list[dict[str, Plain]]:
     """One row per step, state and action that a policy takes; of a mixture, per component."""
     if not isinstance(policy, MixturePolicy):
         return list(_steps(policy, names))
@@ -65,64 +70,43 @@ def _steps(
         yield {**row, "probability": float(chances[h, s, a])}
 
 
-def save(
+def save_policy(
     path: str | Path, answer: Answer, names: Vocabulary, guarantee: Guarantee, head: str
 ) -> None:
-    """Write a policy; the ending of ``path`` says how.
-
-    Args:
-        path: ends in .json or .csv.
-        answer: what the study knows.
-        names: of states, actions and steps.
-        guarantee: what was promised to those it was learnt from.
-        head: of the study.
-    """
-    about = {**_promise(FORMAT, guarantee), "head": head, "value": answer.value._asdict()}
-    _write(path, rows_of(answer, names), about)
+    """Write what was learnt as .json or .csv, with the guarantee of those it was learnt from."""
+    about: dict[str, Plain] = {"head": head, "value": answer.value._asdict()}
+    _write(path, FORMAT, rows_of(answer, names), guarantee, about)
 
 
-def save_question(
+def save_request(
     path: str | Path,
     policy: Policy,
     names: Vocabulary,
     guarantee: Guarantee,
     about: dict[str, Plain],
 ) -> None:
-    """Write what the next users are asked to do; the ending of ``path`` says how.
-
-    Args:
-        path: ends in .json or .csv.
-        policy: of the pending batch.
-        names: of states, actions and steps.
-        guarantee: what is promised to them.
-        about: which batch it is.
-    """
-    said = {**_promise(QUESTION, guarantee), **about, "how": how(policy)}
-    _write(path, question_rows(policy, names), said)
+    """Write what the next users are asked to do as .json or .csv; ``about`` says which batch."""
+    _write(path, REQUEST, request_rows(policy, names), guarantee, {**about, "how": how(policy)})
 
 
-def _promise(form: str, guarantee: Guarantee) -> dict[str, Plain]:
-    return {"format": form, "guarantee": str(guarantee), "simulated": guarantee.simulated}
-
-
-def _write(path: str | Path, rows: list[dict[str, Plain]], about: dict[str, Plain]) -> None:
+def _write(
+    path: str | Path,
+    form: str,
+    rows: list[dict[str, Plain]],
+    guarantee: Guarantee,
+    about: dict[str, Plain],
+) -> None:
+    said: dict[str, Plain] = {"format": form, "guarantee": str(guarantee)}
+    said["simulated"] = guarantee.simulated
     try:
-        write_rows(path, rows, about)
+        write_rows(path, rows, {**said, **about})
     except InvalidInputError as error:
         raise StudyError(str(error)) from None
 
 
-# What devices sent, from files: the reports of a batch as `Study.tell` takes them.
-#
-# Three forms: a folder of reports, one file each, as `discreet.device` writes them; one file of
-# such
-# reports, one after the other (all of a batch have one length); or an array of integers, ``.npy``,
-# for messages that a shuffler has mixed and for mechanisms that have no bytes of their own.
-
-
 WHOLE = (
     "reports came whole and not mixed, so whoever counted them saw who sent what and was the "
-    "shuffler: the promise holds if that is not the analyser"
+    "shuffler: the guarantee holds if that is not the analyser"
 )
 """What a ledger says of a batch under shuffle whose reports were not mixed on the way."""
 

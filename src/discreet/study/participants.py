@@ -47,12 +47,12 @@ SIZE = 16
 """Bytes of a digest."""
 
 
-class Roll:
+class Participants:
     """The users of a study, by the first half of their digests.
 
-    >>> roll = Roll()
-    >>> roll.add(bytes(16) + bytes([7] * 16))
-    >>> roll.matches(bytes([5] * 16) + bytes([7] * 16)), len(roll)
+    >>> participants = Participants()
+    >>> participants.add(bytes(16) + bytes([7] * 16))
+    >>> participants.matches(bytes([5] * 16) + bytes([7] * 16)), len(participants)
     ([1], 2)
     """
 

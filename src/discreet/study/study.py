@@ -36,17 +36,17 @@ from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel
 from discreet.study import config as configs
 from discreet.study import files, store
-from discreet.study.config import Names, Prospect, SamplerName, promise, users_needed
+from discreet.study.config import Names, Prospect, SamplerName, study_guarantee, users_needed
 from discreet.study.drivers import (
-    StreamCourse,
+    StreamDriver,
     check_first_release,
     check_reports_or_episodes,
     how_it_ended,
-    make_course,
+    make_driver,
 )
 from discreet.study.knowledge import Answer, Estimate, Knowledge, of_release
 from discreet.study.ledger import StudySeal, Tail
-from discreet.study.participants import Roll, digests_of, seen_before, split
+from discreet.study.participants import Participants, digests_of, seen_before, split
 from discreet.study.store import Change, Content, Event, Store
 
 Returning = Literal["nobody", "unseen", "seen"]
@@ -121,9 +121,9 @@ class Study:
 
     Programs that run studies for others (a service) need no more than its public names: `ask`,
     `batch_size`, `token`, `encoder`, `tell`, `reissue`, `refresh`, `close`; `policy`, `value`,
-    `answer`, `guarantee`, `prospect`, `plan`, `config`, `names`; `users`, `episodes`, `batches`,
-    `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects of one file may live
-    in two processes; in one process keep one object per file.
+    `answer`, `guarantee`, `prospect`, `mechanism`, `config`, `names`; `users`, `episodes`,
+    `batches`, `finished`, `encoded`, `ledger`, `head`, `verify`, `report`. Two objects of one file
+    may live in two processes; in one process keep one object per file.
     """
 
     def __init__(self, path: Path, config: JsonObject, key: bytes) -> None:
@@ -133,7 +133,7 @@ class Study:
         self._secure = config["sampler"] == "secure"
         self._generators = configs.generators(config)
         self._seal = StudySeal(path, hashlib.sha256(key).hexdigest()[:12])
-        self._course = make_course(
+        self._driver = make_driver(
             config["learner"],
             configs.problem_of(config),
             configs.trust_of(config),
@@ -142,8 +142,8 @@ class Study:
             sampler=self._sampler(),
             seal=self._seal,
         )
-        self._knowledge = Knowledge(self._course.problem)
-        self._roll = Roll()
+        self._knowledge = Knowledge(self._driver.problem)
+        self._participants = Participants()
         self._tail = Tail()
         self._issue: dict[str, int] = {"number": 0, "users": 0, "releases": 1}
         self._saved: dict[str, Plain] = {}
@@ -154,9 +154,9 @@ class Study:
         where = store.path_of(path)
         store.check_new(where)
         fresh = cls(where, config, secrets.token_bytes(32))
-        check_first_release(fresh._course)
-        fresh._course.ask()
-        if fresh._course.sealed:
+        check_first_release(fresh._driver)
+        fresh._driver.ask()
+        if fresh._driver.sealed:
             fresh._seal.create()
         try:
             state = fresh._state()
@@ -178,8 +178,8 @@ class Study:
     @classmethod
     def read(cls, path: str | Path, head: str | None = None) -> Self:
         """As `resume`, for who only wants to look."""
-        where, roll = store.path_of(path), Roll()
-        content: Content = Store(where).read(head, roll.add)
+        where, participants = store.path_of(path), Participants()
+        content: Content = Store(where).read(head, participants.add)
         try:
             study = cls(where, content.config, content.key)
             study._restore(content.state)
@@ -190,7 +190,7 @@ class Study:
                 f"{str(where)!r} is whole, but this version of discreet cannot go on with it: it "
                 f"was written by another one; use the version that its ledger names."
             ) from error
-        study._roll, study._tail = roll, content.tail
+        study._participants, study._tail = participants, content.tail
         return study
 
     @property
@@ -201,7 +201,7 @@ class Study:
     @property
     def key_file(self) -> Path | None:
         """Where the key of what is not released yet is kept (central streams): not in backups."""
-        return self._seal.path if self._course.sealed else None
+        return self._seal.path if self._driver.sealed else None
 
     @property
     def names(self) -> Vocabulary:
@@ -211,19 +211,19 @@ class Study:
     @property
     def prospect(self) -> Prospect:
         """What is promised and roughly how many users are needed to learn anything."""
-        plan, problem = self._course.plan, self._course.problem
-        needed = users_needed(problem.shape, plan, problem.episodes)
+        mechanism, problem = self._driver.mechanism, self._driver.problem
+        needed = users_needed(problem.shape, mechanism, problem.episodes)
         return Prospect(self.guarantee, needed, problem.episodes)
 
     @property
     def problem(self) -> Problem:
         """What the learner may know: public facts."""
-        return self._course.problem
+        return self._driver.problem
 
     @property
-    def plan(self) -> BatchMechanism | ContinualMechanism:
+    def mechanism(self) -> BatchMechanism | ContinualMechanism:
         """The calibrated release: its mechanism, its noise and its own guarantee, without data."""
-        return self._course.plan
+        return self._driver.mechanism
 
     def ask(self) -> Policy:
         """The policy for the next `batch_size` users; the same until they have been told."""
@@ -254,12 +254,12 @@ class Study:
     @property
     def episodes(self) -> int:
         """Users in all, as the study was designed."""
-        return self._course.problem.episodes
+        return self._driver.problem.episodes
 
     @property
     def encoded(self) -> bool:
         """Whether users send reports (local, shuffle) and never episodes."""
-        return self._course.encoded
+        return self._driver.encoded
 
     @property
     def config(self) -> JsonObject:
@@ -269,16 +269,16 @@ class Study:
     @property
     def finished(self) -> bool:
         """True when the users who are left are fewer than any release has, or it was closed."""
-        return self._tail.closed or self.episodes - self.users < self._course.min_users
+        return self._tail.closed or self.episodes - self.users < self._driver.min_users
 
     @property
     def guarantee(self) -> Guarantee:
         """What is promised to every user, spent in the one batch each takes part in."""
-        return promise(
-            self._course.plan.guarantee,
+        return study_guarantee(
+            self._driver.mechanism.guarantee,
             secure=self._secure,
             releases=self._issue["releases"],
-            stream=self._course.schedule == "continual",
+            stream=self._driver.schedule == "continual",
         )
 
     @property
@@ -294,9 +294,9 @@ class Study:
     @property
     def answer(self) -> Answer:
         """`policy`, where it rests on data, and `value`."""
-        if isinstance(self._course, StreamCourse):
-            return of_release(self._course.problem, self._course.counts).answer()
-        return self._knowledge.answer(self._course.greedy())
+        if isinstance(self._driver, StreamDriver):
+            return of_release(self._driver.problem, self._driver.counts).answer()
+        return self._knowledge.answer(self._driver.greedy())
 
     @property
     def ledger(self) -> list[dict[str, Plain]]:
@@ -305,13 +305,13 @@ class Study:
 
     def save_policy(self, path: str | Path) -> None:
         """Write `policy` with names, as JSON or CSV by the ending of ``path``."""
-        files.save(path, self.answer, self.names, self.guarantee, self.head)
+        files.save_policy(path, self.answer, self.names, self.guarantee, self.head)
 
-    def save_question(self, path: str | Path) -> None:
+    def save_request(self, path: str | Path) -> None:
         """Write what the next users are asked to do, as JSON or CSV by the ending of ``path``."""
         batch = self._batch
         about: dict[str, Plain] = {"batch": self.batches, "users": batch.users, "token": self.token}
-        files.save_question(path, batch.policy, self.names, self.guarantee, about)
+        files.save_request(path, batch.policy, self.names, self.guarantee, about)
 
     def read_table(self, path: str | Path) -> tuple[Trajectories, list[str]]:
         """Episodes and users of a CSV or Parquet file, as `tell` takes them (central studies).
@@ -327,7 +327,7 @@ class Study:
 
     def verify(self) -> None:
         """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
-        seen = Roll()
+        seen = Participants()
         content = self._store.read(self.head or None, _alone(seen))
         self._store.check_pages()
         if len(seen) != content.tail.users:
@@ -350,7 +350,7 @@ class Study:
 
     def encoder(self) -> Encoder:
         """What runs on each device of the pending batch (local and shuffle studies)."""
-        return self._course.encoder(self._batch.users)
+        return self._driver.encoder(self._batch.users)
 
     def tell(
         self,
@@ -385,12 +385,12 @@ class Study:
         """
         batch = self._batch
         people = self._people(users, batch)
-        if token is not None or (self._course.encoded and self._course.schedule == "batch"):
+        if token is not None or (self._driver.encoded and self._driver.schedule == "batch"):
             self._check_token(token)
         left = 0
         with self._changing() as change:
             self._check_number(len(people), self._batch)  # others may have ended it meanwhile
-            check_reports_or_episodes(self._course, data, len(people))
+            check_reports_or_episodes(self._driver, data, len(people))
             self._check_new(people, change)
             if isinstance(data, Trajectories):
                 left = self._left(data)
@@ -411,7 +411,7 @@ class Study:
                 shuffle: a part of a batch has too little noise, whatever is charged.
         """
         _validate.choice(("nobody", "unseen", "seen"), returning=returning)
-        if self._course.schedule == "continual":
+        if self._driver.schedule == "continual":
             raise StudyError(
                 "A stream has no batch to open again: a report counts whenever it comes; ask() for "
                 "the next user."
@@ -421,7 +421,7 @@ class Study:
                 "Under local trust nobody stands between a device and the operator: a report that "
                 "was sent has been seen; say returning='seen', or 'nobody' and ask new users."
             )
-        if returning == "seen" and self._course.fixed:
+        if returning == "seen" and self._driver.fixed:
             raise StudyError(
                 f"Under shuffle a report hides among all {self.batch_size} of its batch: a part of "
                 f"them that was seen had too little noise, and no second report makes up for it; "
@@ -431,7 +431,7 @@ class Study:
         asked = self._learner_batch.users
         wanted = self._batch.users if users is None else users
         _validate.count(users=wanted)
-        min_users = self._course.min_users
+        min_users = self._driver.min_users
         if not min_users <= wanted <= asked:
             raise StudyError(f"This batch takes {min_users} to {asked} users, got users={wanted}.")
         with self._changing() as change:
@@ -460,7 +460,7 @@ class Study:
 
     def _catch_up(self, change: Change) -> None:
         if change.moved:
-            self._tail, state = change.news(self._roll.add)
+            self._tail, state = change.news(self._participants.add)
             self._restore(state)
 
     @contextlib.contextmanager
@@ -476,11 +476,11 @@ class Study:
                 raise StudyError(f"{error} Nothing was counted.") from error
             raise
         self._tail, self._saved = change.tail, change.state
-        self._roll.add(change.users)
+        self._participants.add(change.users)
 
     def _meet_others(self, change: Change) -> None:
         """A stream takes its users whatever others told; a batch was for one policy only."""
-        if change.moved and self._course.schedule == "batch":
+        if change.moved and self._driver.schedule == "batch":
             raise StudyError(
                 f"{str(self.path)!r} was changed by another process; refresh() it and ask() again. "
                 f"Nothing was counted."
@@ -495,7 +495,7 @@ class Study:
         change: Change,
         note: Mapping[str, str],
     ) -> None:
-        """Learn, ask the next question and write both: the file never lacks its question."""
+        """Learn, ask for the next batch and write both: the file never lacks its batch request."""
         facts: dict[str, Plain] = {
             "batch": self.batches,
             "users": len(people),
@@ -504,11 +504,11 @@ class Study:
         }
         if note:
             facts["note"] = dict(note)
-        self._course.learn(released)
-        if self._course.schedule == "batch":
+        self._driver.learn(released)
+        if self._driver.schedule == "batch":
             self._knowledge.add(released)
         if self.users + len(people) < self.episodes:
-            self._course.ask()
+            self._driver.ask()
         self._issue = {**self._issue, "number": 0, "users": 0}
         self._write("batch", facts, change, b"".join(people))
 
@@ -520,11 +520,11 @@ class Study:
 
     def _state(self) -> dict[str, Plain]:
         """All that the study knows, as plain values."""
-        course = self._course.state()  # may draw: before the generators are written down
+        driver = self._driver.state()  # may draw: before the generators are written down
         generators: Any = {k: v.bit_generator.state for k, v in self._generators.items()}
         return {
-            "course": course,
-            "knowledge": self._knowledge.state(),
+            "driver": driver,
+            "estimate": self._knowledge.state(),
             "generators": generators,
             "issue": dict(self._issue),
         }
@@ -533,8 +533,8 @@ class Study:
         self._saved = dict(state)
         for name, generator in self._generators.items():
             generator.bit_generator.state = state["generators"][name]
-        self._course.restore(state["course"])
-        self._knowledge.restore(state["knowledge"])
+        self._driver.restore(state["driver"])
+        self._knowledge.restore(state["estimate"])
         self._issue = dict(state["issue"])
 
     @property
@@ -546,7 +546,7 @@ class Study:
                 f"This study {how}; there is nothing more to ask or to tell, its policy and value "
                 f"can be read."
             )
-        return self._course.ask()
+        return self._driver.ask()
 
     @property
     def _batch(self) -> Batch:
@@ -565,8 +565,8 @@ class Study:
 
     def _check_number(self, users: int, batch: Batch) -> None:
         left = self.episodes - self.users
-        most = left if self._course.schedule == "continual" else batch.users
-        if self._course.fixed and users != most:
+        most = left if self._driver.schedule == "continual" else batch.users
+        if self._driver.fixed and users != most:
             raise StudyError(
                 f"This batch takes {most} users, got {users}; under shuffle a report hides among "
                 f"exactly {most}, so reissue(users={users}), `study reissue --users {users}`, and "
@@ -581,7 +581,7 @@ class Study:
     def _check_new(self, people: Mapping[bytes, str], change: Change) -> None:
         """Refuse who has taken part before."""
         digests = b"".join(people)
-        places = self._roll.matches(digests)
+        places = self._participants.matches(digests)
         if places:
             ordered = split(digests)
             for digest in sorted(change.holds({ordered[place] for place in places})):
@@ -601,20 +601,20 @@ class Study:
 
     def _release(self, data: Trajectories | ArrayLike, users: int) -> PrivateCounts:
         rounding = self._generators["rounding"]
-        return self._course.release(data, users, sampler=self._sampler(), rounding=rounding)
+        return self._driver.release(data, users, sampler=self._sampler(), rounding=rounding)
 
     def _left(self, data: Trajectories) -> int:
         """Users who left the policy."""
-        if self._course.schedule == "continual":
+        if self._driver.schedule == "continual":
             return 0
-        return int((~data.followed(self._course.support())[:, -1]).sum())
+        return int((~data.followed(self._driver.support())[:, -1]).sum())
 
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])
 
 
-def _alone(seen: Roll) -> Callable[[bytes], None]:
-    """Adds users to a roll; refuses one who is on it (by the first half of the digest)."""
+def _alone(seen: Participants) -> Callable[[bytes], None]:
+    """Adds users to a participants; refuses one who is on it (by the first half of the digest)."""
 
     def add(digests: bytes) -> None:
         people = split(digests)

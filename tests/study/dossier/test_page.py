@@ -235,7 +235,7 @@ def test_the_embedded_certificate_holds(material, page):
     embedded = re.search(r'download="certificate-0.json" href="data:[^,]*,([^"]*)"', said)[1]
     text = material.proofs[0].text
     assert base64.b64decode(embedded).decode() == f"{text}\n"
-    assert verify(json.loads(text), of=material.study.plan) <= 1e-6
+    assert verify(json.loads(text), of=material.study.mechanism) <= 1e-6
     assert material.proofs[0].digest in said
     assert "discrete-" in said
 

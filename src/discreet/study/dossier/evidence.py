@@ -1,8 +1,8 @@
-"""What is proven and attacked for a dossier, now: certificates and an audit of this very plan.
+"""What is proven and attacked for a dossier, now: certificates and an audit of this very mechanism.
 
 Three kinds of evidence about the noise, on code that shares nothing:
 
-- a *certificate*: delta(epsilon) of the plan's law, at this shape, by ball arithmetic, checked
+- a *certificate*: delta(epsilon) of the mechanism's law, at this shape, by ball arithmetic, checked
   again with integers (`privacy.certificates`, extra ``certify``);
 - the *exact audit at this shape*: the real release function is run with preset draws, and the
   distribution of its outputs computed from how draws and data enter, where that is feasible;
@@ -32,7 +32,7 @@ from discreet.privacy.plans import BatchMechanism, ContinualMechanism, CountsMec
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import flatten
 
-Plan = BatchMechanism | ContinualMechanism
+Mechanism = BatchMechanism | ContinualMechanism
 Progress = Callable[[str], None]
 _MOST_CELLS = 2_500
 """Counters up to which the exact audit runs at the study's own shape: half a minute, about."""
@@ -81,7 +81,7 @@ class Examined:
     problems: tuple[str, ...]
 
     def holds(self, epsilon: float) -> bool:
-        """No evidence contradicts the promise."""
+        """No evidence contradicts the guarantee."""
         largest = max(self.exact or 0.0, self.attacked)
         return (
             largest <= epsilon * (1 + TOLERANCE)
@@ -90,75 +90,75 @@ class Examined:
         )
 
 
-def proofs(plan: Plan, sizes: Sequence[int], progress: Progress) -> list[Proof]:
-    """Certificates of a plan.
+def proofs(mechanism: Mechanism, sizes: Sequence[int], progress: Progress) -> list[Proof]:
+    """Certificates of a mechanism.
 
     Args:
-        plan: the study's.
+        mechanism: the study's.
         sizes: of its batches; shuffled bits are certified batch by batch, the largest ones.
         progress: called with what is under way.
     """
-    if plan.guarantee.notion == "none":
+    if mechanism.guarantee.notion == "none":
         return [Proof(None, "There is no noise, and nothing to certify.")]
-    if not isinstance(plan, ShuffleBatch):
-        return [_proof(plan, None, progress)]
+    if not isinstance(mechanism, ShuffleBatch):
+        return [_proof(mechanism, None, progress)]
     chosen = sorted(set(sizes), reverse=True)[:_MOST_CERTIFICATES]
-    return [_proof(plan, users, progress) for users in chosen]
+    return [_proof(mechanism, users, progress) for users in chosen]
 
 
-def _proof(plan: Plan, users: int | None, progress: Progress) -> Proof:
+def _proof(mechanism: Mechanism, users: int | None, progress: Progress) -> Proof:
     """A certificate; what cannot be certified is said, not hidden."""
     try:
         from discreet.privacy.certificates.document import certify, verify
 
-        made = certify(plan, users=users, check=False, progress=progress)
+        made = certify(mechanism, users=users, check=False, progress=progress)
         if not made.holds:
             return Proof(users, made.sentence())
         data = made.to_dict()
-        verify(data, of=plan, users=users)
+        verify(data, of=mechanism, users=users)
     except (DiscreetError, ImportError) as error:
         return Proof(users, f"No certificate: {error}")
     return Proof(users, made.sentence(), json.dumps(data, indent=1), str(data["digest"]))
 
 
-def examined(plan: Plan, trust: str, progress: Progress) -> Examined:
-    """The audit of a plan that promises something, run now.
+def examined(mechanism: Mechanism, trust: str, progress: Progress) -> Examined:
+    """The audit of a mechanism that promises something, run now.
 
     Args:
-        plan: the study's.
+        mechanism: the study's.
         trust: name of its trust model.
         progress: called with what is under way.
     """
-    exact, problems, unlisted = _exact(plan, progress)
+    exact, problems, unlisted = _exact(mechanism, progress)
     progress("an attack at this shape")
-    attacked = _attack(plan)
-    name, rows = _paths(plan, trust, progress)
+    attacked = _attack(mechanism)
+    name, rows = _paths(mechanism, trust, progress)
     return Examined(exact, unlisted, attacked, _RUNS, rows, name, problems)
 
 
-def _exact(plan: Plan, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
+def _exact(mechanism: Mechanism, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
     """What the release delivers at this shape, what is wrong with it, why it is not known."""
-    cells = sum(math.prod(_size(plan, name)) for name in plan.statistics)
-    if not isinstance(plan, CountsMechanism) or plan.guarantee.notion == "LDP":
+    cells = sum(math.prod(_size(mechanism, name)) for name in mechanism.statistics)
+    if not isinstance(mechanism, CountsMechanism) or mechanism.guarantee.notion == "LDP":
         return None, (), "outcomes of reports and of long streams are too many to list"
     if cells > _MOST_CELLS:
         return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
     progress(f"the release at this shape, {cells:,} counters")
-    found = examine(batch_path(plan, RELEASE, max(_USERS, plan.min_users)), secure=True)
-    exact = None if found.view is None else float(found.view.epsilon(plan.guarantee.delta))
+    found = examine(batch_path(mechanism, RELEASE, max(_USERS, mechanism.min_users)), secure=True)
+    exact = None if found.view is None else float(found.view.epsilon(mechanism.guarantee.delta))
     return exact, found.problems, found.unlisted
 
 
-def _size(plan: Plan, statistic: str) -> tuple[int, ...]:
-    return plan.shape.transitions if statistic == "transitions" else plan.shape.visits
+def _size(mechanism: Mechanism, statistic: str) -> tuple[int, ...]:
+    return mechanism.shape.transitions if statistic == "transitions" else mechanism.shape.visits
 
 
-def _attack(plan: Plan) -> float:
+def _attack(mechanism: Mechanism) -> float:
     """A lower bound on epsilon from what is seen of two neighbours."""
-    usual, other = opposites(plan.shape)
+    usual, other = opposites(mechanism.shape)
     sampler = SimulationSampler(np.random.default_rng(0))
     seen = [
-        np.array([_seen(plan, user, usual, sampler) for _ in range(_RUNS)])
+        np.array([_seen(mechanism, user, usual, sampler) for _ in range(_RUNS)])
         for user in (usual, other)
     ]
     varying = (np.ptp(seen[0], axis=0) + np.ptp(seen[1], axis=0)) > 0
@@ -166,7 +166,7 @@ def _attack(plan: Plan) -> float:
     if constant.any():
         return math.inf
     first, second = (_telling(part[:, varying], seen, varying) for part in seen)
-    return epsilon_low(first, second, plan.guarantee.delta)
+    return epsilon_low(first, second, mechanism.guarantee.delta)
 
 
 def _telling(part: FloatArray, seen: list[FloatArray], varying: np.ndarray) -> FloatArray:
@@ -177,60 +177,66 @@ def _telling(part: FloatArray, seen: list[FloatArray], varying: np.ndarray) -> F
     return part[:, np.argsort(-gap)[:40]]
 
 
-def _seen(plan: Plan, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
+def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler) -> FloatArray:
     """What becomes visible of one user: a report, or the release of the smallest batch."""
-    if plan.guarantee.notion == "LDP":
-        report = device(plan).encode(user.states, user.actions, user.rewards, sampler)
+    if mechanism.guarantee.notion == "LDP":
+        report = device(mechanism).encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
-    if isinstance(plan, ContinualMechanism):
-        tree = StoredTree(plan, sampler)
-        counts = user.counts(plan.shape)
-        tree.add(flatten(counts, plan.statistics, stationary=plan.stationary))
+    if isinstance(mechanism, ContinualMechanism):
+        tree = StoredTree(mechanism, sampler)
+        counts = user.counts(mechanism.shape)
+        tree.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
         return tree.release().astype(np.float64)
-    crowd = [user] + [usual] * (max(_USERS, plan.min_users) - 1)
-    released = with_counts(plan).release(total(crowd, plan.shape), sampler=sampler)
+    crowd = [user] + [usual] * (max(_USERS, mechanism.min_users) - 1)
+    released = with_counts(mechanism).release(total(crowd, mechanism.shape), sampler=sampler)
     return everything(released)
 
 
-def _paths(plan: Plan, trust: str, progress: Progress) -> tuple[str, tuple[AuditRow, ...]]:
+def _paths(
+    mechanism: Mechanism, trust: str, progress: Progress
+) -> tuple[str, tuple[AuditRow, ...]]:
     """The mechanism's name, and every path of it at a small shape with this epsilon and delta."""
-    guarantee = plan.guarantee
-    schedule = "continual" if isinstance(plan, ContinualMechanism) else "batch"
+    guarantee = mechanism.guarantee
+    schedule = "continual" if isinstance(mechanism, ContinualMechanism) else "batch"
     epsilon, delta = guarantee.epsilon, guarantee.delta or 1e-6
     found = [
         entry
         for entry in entries(epsilon=epsilon, delta=delta)
         if (entry.trust, entry.mechanism, entry.schedule, entry.calibration)
-        == (trust, plan.mechanism, schedule, "exact")
+        == (trust, mechanism.mechanism, schedule, "exact")
     ]
-    centred = [entry for entry in found if entry.centred == getattr(plan, "centred", False)]
+    centred = [entry for entry in found if entry.centred == getattr(mechanism, "centred", False)]
     for entry in centred or found:
         rows = audit([entry.name], epsilon=epsilon, delta=delta, quick=True, progress=progress)
         return entry.name, tuple(row for row in rows if row.calibration == "exact")
-    return f"{trust}/{plan.mechanism}", ()
+    return f"{trust}/{mechanism.mechanism}", ()
 
 
-def noise_lines(plan: Plan, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
+def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The exact noise: the law in exact numbers, and what it adds to one counter."""
     try:
         from discreet.privacy.certificates.claims import claim_of
 
-        largest = max(sizes, default=None) if isinstance(plan, ShuffleBatch) else None
-        law = claim_of(plan, users=largest).law
+        largest = max(sizes, default=None) if isinstance(mechanism, ShuffleBatch) else None
+        law = claim_of(mechanism, users=largest).law
     except (UnsupportedError, CalibrationError, ImportError):
         law = None
-    yield "mechanism", plan.mechanism
-    yield "statistics", ", ".join(plan.statistics)
+    yield "mechanism", mechanism.mechanism
+    yield "statistics", ", ".join(mechanism.statistics)
     if law is not None:
         yield "law", law.name
         for name, value in law.fields().items():
             yield f"its {name}, exactly", _plain(value)
         yield "one participant moves", _moves(law.moves())
-        if getattr(plan, "centred", False) and law.name.startswith("discrete-"):
+        if getattr(mechanism, "centred", False) and law.name.startswith("discrete-"):
             yield "unit of these", "half a user: a step counts 2, a reward between -1 and 1"
-    times = [plan.episodes] if isinstance(plan, ContinualMechanism) else [max(sizes, default=1_000)]
+    times = (
+        [mechanism.episodes]
+        if isinstance(mechanism, ContinualMechanism)
+        else [max(sizes, default=1_000)]
+    )
     for users in times:
-        for name, variance in plan.noise_variance(users).items():
+        for name, variance in mechanism.noise_variance(users).items():
             noise = rounded_noise(math.sqrt(variance))
             deviation = f"{noise} users (standard deviation, {users:,} took part)"
             yield f"noise on a counter of {name}", deviation

@@ -89,13 +89,13 @@ def gather(study: "Study", progress: Progress = lambda _: None) -> Material:
     sizes = _sizes(entries)
     if not sizes and not study.finished:
         sizes = [study.batch_size]
-    plan, trust = study.plan, trust_of(study.config)
-    batches = sizes if isinstance(plan, BatchMechanism) else []
+    mechanism, trust = study.mechanism, trust_of(study.config)
+    batches = sizes if isinstance(mechanism, BatchMechanism) else []
     return Material(
         study,
         [dict(entry) for entry in entries],
-        proofs(plan, batches, lambda text: progress(f"a certificate: {text}")),
-        None if plan.guarantee.notion == "none" else examined(plan, trust.name, progress),
+        proofs(mechanism, batches, lambda text: progress(f"a certificate: {text}")),
+        None if mechanism.guarantee.notion == "none" else examined(mechanism, trust.name, progress),
         datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         digest_of_sources(),
     )
@@ -135,7 +135,7 @@ def render(material: Material) -> str:
                 )
                 for row in audited
             ],
-            noise=list(noise_lines(study.plan, sizes)),
+            noise=list(noise_lines(study.mechanism, sizes)),
             handed_over=Counter(str(n["reports"]) for n in notes if "reports" in n).items(),
             config=config,
             names=names,

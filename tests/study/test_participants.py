@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.study.participants import Roll, split
+from discreet.study.participants import Participants, split
 
 
 def run(digests):
@@ -16,7 +16,7 @@ def run(digests):
 def test_who_was_added_is_found_and_others_are_not(sizes, seed):
     draw = random.Random(seed)
     people = [draw.randbytes(16) for _ in range(sum(sizes))]
-    roll, left = Roll(), list(people)
+    roll, left = Participants(), list(people)
     for size in sizes:
         roll.add(run(left[:size]))
         del left[:size]
@@ -26,13 +26,13 @@ def test_who_was_added_is_found_and_others_are_not(sizes, seed):
 
 
 def test_equal_first_halves_are_a_match_to_be_looked_up():
-    roll = Roll()
+    roll = Participants()
     roll.add(bytes(16))
     assert roll.matches(bytes(8) + bytes([1] * 8)) == [0]
 
 
 def test_few_runs_are_kept_however_many_batches_come():
-    roll, draw = Roll(), random.Random(0)
+    roll, draw = Participants(), random.Random(0)
     for _ in range(500):
         roll.add(run(draw.randbytes(16) for _ in range(3)))
     assert len(roll._runs) < 12
@@ -41,6 +41,6 @@ def test_few_runs_are_kept_however_many_batches_come():
 def test_a_run_is_cut_into_its_digests():
     people = [bytes([i] * 16) for i in range(3)]
     assert split(b"".join(people)) == people
-    roll = Roll()
+    roll = Participants()
     roll.add(b"")
     assert (split(b""), roll.matches(b""), len(roll)) == ([], [], 0)

@@ -8,7 +8,7 @@ from discreet.errors import StudyError, UnknownNameError, UnsupportedError
 from discreet.learners.learn import public_facts
 from discreet.mdp.simulation import sample_trajectories
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.drivers import BatchCourse, StreamCourse, check_reports_or_episodes, make_course
+from discreet.study.drivers import BatchDriver, StreamDriver, check_reports_or_episodes, make_driver
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 500)
@@ -18,27 +18,27 @@ def made(learner="flow-ucb", trust=None, **settings):
     rng = np.random.default_rng(1)
     sampler = SimulationSampler(np.random.default_rng(2))
     trust = trust or discreet.Central(1, 1e-6)
-    return make_course(learner, PROBLEM, trust, rng, settings, sampler=sampler, seal=None)
+    return make_driver(learner, PROBLEM, trust, rng, settings, sampler=sampler, seal=None)
 
 
-def told(course, seed, users):
-    data = sample_trajectories(RIVER, course.ask().policy, users, np.random.default_rng(seed))
+def told(driver, seed, users):
+    data = sample_trajectories(RIVER, driver.ask().policy, users, np.random.default_rng(seed))
     sampler = SimulationSampler(np.random.default_rng(seed))
-    released = course.release(data, users, sampler=sampler, rounding=np.random.default_rng(0))
-    course.learn(released)
+    released = driver.release(data, users, sampler=sampler, rounding=np.random.default_rng(0))
+    driver.learn(released)
     return released
 
 
 @pytest.mark.parametrize(
-    ("learner", "kind", "size"), [("flow-ucb", BatchCourse, None), ("dp-ucbvi", StreamCourse, 1)]
+    ("learner", "kind", "size"), [("flow-ucb", BatchDriver, None), ("dp-ucbvi", StreamDriver, 1)]
 )
 def test_both_schedules_ask_release_learn_and_go_on(learner, kind, size):
-    course, again = made(learner), made(learner)
-    assert isinstance(course, kind)
-    assert size is None or course.ask().users == size
-    assert told(course, 1, 5).users == 5
-    question = course.ask()
-    again.restore(course.state())
+    driver, again = made(learner), made(learner)
+    assert isinstance(driver, kind)
+    assert size is None or driver.ask().users == size
+    assert told(driver, 1, 5).users == 5
+    question = driver.ask()
+    again.restore(driver.state())
     assert again.ask().policy.key == question.policy.key
     assert again.ask().users == question.users
 

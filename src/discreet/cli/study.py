@@ -1,0 +1,574 @@
+"""`discreet study`: the life of a study on the command line; a group of commands is one Typer."""
+
+import json as json_text
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from typer import Option
+
+from discreet._types import JsonObject, Plain
+from discreet.cli._options import Head, Json, grouped, parse_settings, parse_value
+from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn, warn_of_promise
+from discreet.errors import InvalidInputError, StudyError
+
+if TYPE_CHECKING:
+    from discreet.study.design import Design
+    from discreet.study.study import Returning, Study
+
+app = typer.Typer(
+    help="Real people's data over weeks: start, then ask and tell, then report.",
+    no_args_is_help=True,
+)
+
+StudyFile = Annotated[Path, typer.Argument(help="The study's file.", show_default=False)]
+Text = str | None
+"""An option that may be left out."""
+_SHOWN = 40
+"""Entries of the ledger in a table; --json has all of them."""
+
+
+@dataclass(frozen=True)
+class DesignOptions:
+    """A design file; every other option holds instead of what the file says."""
+
+    design: Annotated[
+        Path | None, Option(help="A TOML file with names, trust and table (see the docs).")
+    ] = None
+    states: Annotated[Text, Option(help="Number of states, or names separated by commas.")] = None
+    actions: Annotated[Text, Option(help="Number of actions, or names separated by commas.")] = None
+    steps: Annotated[Text, Option(help="Steps per episode, or names separated by commas.")] = None
+    start: Annotated[
+        Text, Option(help="States in which episodes can begin, if that is public.")
+    ] = None
+    stationary: Annotated[
+        bool, Option("--stationary", help="The dynamics do not depend on the step.")
+    ] = False
+    trust: Annotated[Text, Option(help="central, local, shuffle or none.")] = None
+    epsilon: Annotated[float | None, Option(help="Of the guarantee.")] = None
+    delta: Annotated[float | None, Option(help="Of the guarantee; 0: pure.")] = None
+    mechanism: Annotated[Text, Option(help="Of the release (the best one).")] = None
+    honest: Annotated[
+        float | None, Option(help="Shuffle: fraction of users who add their noise.")
+    ] = None
+
+    def read(self, more: "dict[str, Any] | None" = None) -> "Design":
+        """The file's design with what was typed; ``more`` is what the command adds."""
+        from discreet.study.design import Design, read_design
+
+        written = Design() if self.design is None else read_design(self.design)
+        given: dict[str, Any] = {
+            "states": _names(self.states),
+            "actions": _names(self.actions),
+            "steps": _names(self.steps),
+            "start_states": None if self.start is None else _list(self.start),
+            "stationary": self.stationary or None,
+            **(more or {}),
+        }
+        given["trust"] = self.over(dict(written.trust))
+        given["settings"] = {**written.settings, **given.get("settings", {})}
+        typed = {name: value for name, value in given.items() if value is not None}
+        return replace(written, **typed)
+
+    def over(self, trust: JsonObject) -> dict[str, Plain]:
+        """Another trust model has other options: those of the file are then not its own."""
+        if self.trust is not None and self.trust != trust.get("model"):
+            kept = () if self.trust == "none" else ("epsilon", "delta")
+            shared = {name: value for name, value in trust.items() if name in kept}
+            trust = {"model": self.trust, **shared}
+        names = ("epsilon", "delta", "mechanism", "honest")
+        given = {name: getattr(self, name) for name in names}
+        return {**trust, **{name: value for name, value in given.items() if value is not None}}
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Options on whom the noise protects."""
+
+    rehearse: Annotated[
+        bool,
+        Option("--rehearse", help="Seeded noise for a rehearsal: it protects nobody."),
+    ] = False
+    seed: Annotated[int | None, Option(help="Of a rehearsal.")] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of `discreet.start` and `discreet.fit`."""
+        if self.seed is not None and not self.rehearse:
+            raise InvalidInputError(
+                f"Noise that protects people cannot be seeded, got --seed {self.seed}; leave it "
+                f"out, or give --rehearse."
+            )
+        return {"sampler": "simulation" if self.rehearse else "secure", "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Options on who learns, and from how many."""
+
+    learner: Annotated[
+        Text, Option(help="Of `discreet list`; flow-ucb if nobody says otherwise.")
+    ] = None
+    episodes: Annotated[Text, Option(help="Users in all, e.g. 20000 or 2e4.")] = None
+    settings: Annotated[
+        list[str] | None, Option("--set", help="A setting of the learner, name=value.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """What somebody typed, as a design says it."""
+        found: dict[str, Any] = {} if self.learner is None else {"learner": self.learner}
+        if self.episodes is not None:
+            found["episodes"] = parse_value(self.episodes)
+        return {**found, "settings": parse_settings(self.settings or [])}
+
+
+@app.command()
+@grouped
+def start(
+    file: StudyFile,
+    design: DesignOptions,
+    learning: Learning,
+    rehearsal: Rehearsal,
+    json: Json = False,
+) -> None:
+    """Begin a study: all is checked now, and what will be promised is printed."""
+    from discreet.study.study import start as begin
+
+    arguments = design.read(learning.given()).arguments()
+    trust = arguments["trust"]
+    warn_of_promise(getattr(trust, "epsilon", None), getattr(trust, "delta", None))
+    with Progress(quiet=json, verb="calibrating") as progress:
+        progress("the noise")
+        study = begin(file, **arguments, **rehearsal.arguments())
+    prospect = study.prospect
+    plain = {**_facts(study), "users_needed": prospect.users_needed, "token": study.token}
+    rows = [
+        *_promised(study),
+        ("what to expect", prospect.needed),
+        ("first batch", counted(study.batch_size, "user")),
+        *_key_rows(study),
+        ("head", study.head),
+    ]
+    _answer(plain, f"Study {study.path} begins", rows, json=json)
+    if not json:
+        say(f"Next: discreet study ask {study.path}")
+
+
+@app.command()
+def ask(
+    file: StudyFile,
+    policy: Annotated[Path | None, Option(help="Write the policy here, .json or .csv.")] = None,
+    encoder: Annotated[
+        Path | None,
+        Option(help="Local and shuffle: write what devices need here, .json."),
+    ] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """What the next users are asked to do; the same until they have been told."""
+    from discreet._files import write_text
+    from discreet.study.files import how, request_rows
+
+    study = _opened(file, head, to_read=True)
+    asked = study.ask()
+    if encoder is not None and not study.encoded:
+        raise StudyError(
+            "This study is central: its users hand over episodes and need no encoder; leave out "
+            "--encoder."
+        )
+    if study.key_file is not None and not study.key_file.is_file():
+        warn(
+            f"Note: the study's key {study.key_file} is not there; whoever is asked cannot be "
+            f"counted."
+        )
+    if policy is not None:
+        study.save_request(policy)
+    if encoder is not None:
+        write_text(encoder, json_text.dumps(study.encoder().to_dict(), indent=1) + "\n")
+    rows = request_rows(asked, study.names)
+    if json:
+        written = {"policy": policy, "encoder": encoder}
+        echo_json(
+            {
+                "study": str(study.path),
+                **_guaranteed(study),
+                "batch": study.batches,
+                "users": study.batch_size,
+                "token": study.token,
+                "how": how(asked),
+                "policy": rows,
+                "encoder": dict(study.encoder().to_dict()) if study.encoded else None,
+                "written": {name: str(path) for name, path in written.items() if path is not None},
+                "head": study.head,
+            }
+        )
+        return
+    title = f"Batch {study.batches} of {study.path}: {counted(study.batch_size, 'user')}"
+    if policy is None:
+        _policy_table(title, study, rows)
+    else:
+        say(f"{title}. Policy: {policy}. {study.guarantee}")
+    say(f"How: {how(asked)}.")
+    if encoder is not None:
+        say(f"Encoder for their devices: {encoder}")
+        _say_who_runs(study)
+    if study.encoded:
+        say(f"Token, to be told with the reports: {study.token}")
+
+
+def _say_who_runs(study: "Study") -> None:
+    """Not every mechanism has code for phones."""
+    from discreet.study.files import on_devices
+
+    if not on_devices(study.encoder()):
+        shuffled = study.guarantee.notion == "SDP"
+        names = '"histogram"' if shuffled else '"one-step" or "randomized-response"'
+        say(
+            f"This mechanism needs the whole library where people are. For phones and pages choose "
+            f"mechanism = {names} in [trust]."
+        )
+
+
+@app.command()
+def tell(
+    file: StudyFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Central: a CSV or Parquet file. Local and shuffle: a folder of reports, a file "
+            "of reports, or an array of integers (.npy).",
+            show_default=False,
+        ),
+    ],
+    users: Annotated[
+        Path | None,
+        Option(help="With reports: a text file of the users' names, one per line."),
+    ] = None,
+    token: Annotated[Text, Option(help="With reports: the token that `study ask` printed.")] = None,
+    show_left_out: Annotated[
+        bool,
+        Option(
+            "--show-left-out",
+            help="Central: how many left the policy, on the screen. Raw data: write it nowhere.",
+        ),
+    ] = False,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Count the pending batch: all of it, once, or not at all."""
+    from discreet.study.files import WHOLE, mixed
+
+    study = _opened(file, head)
+    with Progress(quiet=json, verb="reading") as progress:
+        progress(str(data))
+        told, people = _told(study, data, users)
+    # What the ledger shall say: under shuffle, who was trusted with whole reports.
+    whole = study.mechanism.guarantee.notion == "SDP" and not mixed(data)
+    note = {"reports": WHOLE} if whole else {}
+    with Progress(quiet=json, verb="counting") as progress:
+        progress(counted(len(people), "user"))
+        look = _look if show_left_out else None
+        study.tell(told, users=people, token=token, left_out=look, note=note)
+    rows = [
+        ("counted now", counted(len(people), "user")),
+        ("counted in all", f"{study.users:,} of {study.episodes:,} users"),
+        ("promised to each", str(study.guarantee)),
+        *((f"note: {name}", text) for name, text in note.items()),
+        ("value of the policy so far", _worth(study)),
+        ("head", study.head),
+    ]
+    plain = {**_facts(study), "counted": len(people), "note": note}
+    _answer(plain, f"Study {study.path}", rows, json=json)
+    if not json:
+        next_ = "report" if study.finished else "ask"
+        say(f"Note the head, away from the file. Next: discreet study {next_} {study.path}")
+
+
+def _told(study: "Study", data: Path, users: Path | None) -> tuple[Any, list[str]]:
+    """What `Study.tell` takes, from files."""
+    from discreet.study.files import read_names
+
+    if not study.encoded:
+        if users is not None:
+            raise StudyError(
+                "In a central study the table names its users; leave out --users. Nothing was "
+                "counted."
+            )
+        return study.read_table(data)
+    if data.suffix.lower() in (".csv", ".parquet", ".pq"):
+        raise StudyError(
+            f"Expected reports, got the table {data.name!r}: nobody sees raw episodes under "
+            f"{study.guarantee.notion}. Each device encodes its own (`study ask --encoder`), and "
+            f"tell takes what they send. Nothing was counted."
+        )
+    if users is None:
+        raise StudyError(
+            "Reports do not say whose they are; name the users with --users FILE, one per line. "
+            "Nothing was counted."
+        )
+    return study.read_reports(data), read_names(users)
+
+
+def _look(left: int) -> None:
+    """For the eyes of the trusted operator: never on standard output, which scripts keep."""
+    warn(f"{left:,} users left the policy (raw data: do not write it down).")
+
+
+@app.command()
+def show(file: StudyFile, head: Head = None, json: Json = False) -> None:
+    """Where a study stands: guarantee, users, value, head, and every entry of its ledger."""
+    study = _opened(file, head, to_read=True)
+    entries = study.ledger
+    state = "finished" if study.finished else f"next batch {counted(study.batch_size, 'user')}"
+    rows = [
+        *_promised(study),
+        ("users", f"{study.users:,} of {study.episodes:,} in {counted(study.batches, 'batch')}"),
+        ("state", state),
+        ("value of the policy so far", _worth(study)),
+        *_key_rows(study),
+        ("head", study.head),
+    ]
+    _answer({**_facts(study), "ledger": entries}, f"Study {file}", rows, json=json)
+    if not json:
+        names = ("number", "kind", "users", "asked", "policy")
+        print_table(
+            "Ledger" if len(entries) <= _SHOWN else f"Ledger, last {_SHOWN} of {len(entries):,}",
+            ("number", "what", "users", "asked", "policy"),
+            [[str(entry.get(name, "")) for name in names] for entry in entries[-_SHOWN:]],
+            right=(0, 2, 3),
+            caption=str(study.guarantee),
+        )
+
+
+@app.command()
+def policy(
+    file: StudyFile,
+    output: Annotated[Path | None, Option(help="Write it here, .json or .csv.")] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """The greedy policy of all that was released; reading it costs no privacy."""
+    from discreet.study.files import rows_of
+
+    study = _opened(file, head, to_read=True)
+    found = study.answer
+    rows = rows_of(found, study.names)
+    if output is not None:
+        study.save_policy(output)
+    if json:
+        echo_json(
+            {
+                "study": str(file),
+                **_guaranteed(study),
+                "value": found.value._asdict(),
+                "policy": rows,
+                "output": None if output is None else str(output),
+                "head": study.head,
+            }
+        )
+    elif output is None:
+        _policy_table(f"Policy of {file}, worth {found.value}", study, rows)
+    else:
+        say(f"{output}: worth {found.value}. {study.guarantee}")
+
+
+@app.command()
+def report(
+    file: StudyFile,
+    output: Annotated[
+        Path | None, Option(help="The page, .html; beside the study if left out.")
+    ] = None,
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Write the dossier: guarantee, trust, noise, certificate, audit, policy, ledger, one page."""
+    study = _opened(file, head, to_read=True)
+    page = file.with_suffix(".html") if output is None else output
+    with Progress(quiet=json) as progress:
+        study.report(page, progress)
+    if json:
+        plain = {"study": str(file), "report": str(page), **_guaranteed(study)}
+        echo_json({**plain, "head": study.head})
+        return
+    say(f"{page}: {study.guarantee}")
+    say(f"It is about the head {study.head}")
+
+
+@app.command()
+def verify(file: StudyFile, head: Head = None, json: Json = False) -> None:
+    """Check the whole file: pages, chain of hashes, nobody counted twice. It is only read."""
+    with Progress(quiet=json) as progress:
+        progress(str(file))
+        study = _opened(file, head, to_read=True)
+        study.verify()
+    plain = {
+        "study": str(file),
+        "verified": True,
+        **_guaranteed(study),
+        "users": study.users,
+        "batches": study.batches,
+        "key": _key(study),
+        "head": study.head,
+        "head_given": head,
+    }
+    newest = "has had this head" if head else "unknown: give the --head that you noted"
+    rows = [
+        ("file", "whole: every row matches the chain of hashes"),
+        ("users", f"{study.users:,} in {study.batches:,} batches, nobody twice"),
+        ("newest copy", newest),
+        ("promised to every user", str(study.guarantee)),
+        *_key_rows(study),
+        ("head", study.head),
+    ]
+    _answer(plain, f"Study {file}", rows, json=json)
+
+
+@app.command()
+def reissue(
+    file: StudyFile,
+    users: Annotated[
+        int | None, Option(help="How many to ask for now; as many as before if left out.")
+    ] = None,
+    returning: Annotated[
+        str,
+        Option(
+            help="Who may be asked again: nobody (only new users), unseen (the same users: no "
+            "report has left the shuffler, which deleted them), seen (both releases are charged; "
+            "not under shuffle, where a part of a batch has too little noise)."
+        ),
+    ] = "nobody",
+    head: Head = None,
+    json: Json = False,
+) -> None:
+    """Open the pending batch again; reports made for it so far are refused from now on."""
+    study = _opened(file, head)
+    study.reissue(users, returning=cast("Returning", returning))
+    rows = [
+        ("asked for now", counted(study.batch_size, "user")),
+        ("promised to each", str(study.guarantee)),
+        ("token", study.token),
+        ("head", study.head),
+    ]
+    plain = {**_facts(study), "token": study.token}
+    _answer(plain, f"Study {file}: batch {study.batches} again", rows, json=json)
+
+
+@app.command()
+def close(file: StudyFile, head: Head = None, json: Json = False) -> None:
+    """End a study before all users came; what was learnt stays."""
+    study = _opened(file, head)
+    study.close()
+    rows = [
+        ("users", f"{study.users:,} in {counted(study.batches, 'batch')}"),
+        ("promised to each", str(study.guarantee)),
+        ("value of the policy", _worth(study)),
+        ("head", study.head),
+    ]
+    _answer(_facts(study), f"Study {file} is closed", rows, json=json)
+
+
+def counted(number: int, noun: str) -> str:
+    """How people count.
+
+    >>> [counted(1, "user"), counted(1200, "user"), counted(2, "batch")]
+    ['1 user', '1,200 users', '2 batches']
+    """
+    more = "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else more}"
+
+
+def _opened(file: Path, head: str | None, *, to_read: bool = False) -> "Study":
+    from discreet.study.study import Study
+
+    return Study.read(file, head) if to_read else Study.resume(file, head)
+
+
+def _guaranteed(study: "Study") -> dict[str, Any]:
+    """What every JSON answer says: nobody takes a rehearsal for a guarantee."""
+    return {"guarantee": str(study.guarantee), "simulated": study.guarantee.simulated}
+
+
+def _facts(study: "Study") -> dict[str, Any]:
+    """Where a study stands, in plain values."""
+    value = study.value
+    return {
+        "study": str(study.path),
+        **_guaranteed(study),
+        "epsilon": study.guarantee.to_dict()["epsilon"],
+        "delta": study.guarantee.delta,
+        "notion": study.guarantee.notion,
+        "assumptions": list(study.guarantee.assumptions),
+        "users": study.users,
+        "episodes": study.episodes,
+        "batches": study.batches,
+        "finished": study.finished,
+        "next_batch": None if study.finished else study.batch_size,
+        "value": {"estimate": value.value, "low": value.low, "high": value.high},
+        "key": _key(study),
+        "head": study.head,
+    }
+
+
+def _promised(study: "Study") -> list[tuple[str, str]]:
+    guarantee = study.guarantee
+    assumed = [("assumed" if not i else "", text) for i, text in enumerate(guarantee.assumptions)]
+    return [("promised to every user", str(guarantee)), *assumed]
+
+
+def _key(study: "Study") -> dict[str, Any] | None:
+    """Where the key of a central stream is, and whether it is there."""
+    where = study.key_file
+    return None if where is None else {"file": str(where), "present": where.is_file()}
+
+
+def _key_rows(study: "Study") -> list[tuple[str, str]]:
+    key = _key(study)
+    if key is None:
+        return []
+    kept = "keep this file, apart from the study's backups: without it nobody more can be counted"
+    missing = "is not there: nobody can be counted until it is back"
+    return [("key", f"{key['file']}: {kept if key['present'] else missing}")]
+
+
+def _worth(study: "Study") -> str:
+    """What the policy earns, with its unit."""
+    steps = study.mechanism.shape.horizon
+    return f"{study.value}, of at most {steps} for a user: rewards count from 0 to 1 a step"
+
+
+def _policy_table(title: str, study: "Study", rows: Sequence[dict[str, Any]]) -> None:
+    """A policy for people; the guarantee stands below it, whoever copies it."""
+    columns = list(rows[0])
+    cells = [[_cell(row[name]) for name in columns] for row in rows]
+    print_table(title, columns, cells, caption=str(study.guarantee))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _answer(
+    plain: dict[str, Any], title: str, rows: Sequence[tuple[str, str]], *, json: bool
+) -> None:
+    """Facts as JSON, or as a table of two columns."""
+    if json:
+        echo_json(plain)
+    else:
+        print_table(title, FACTS, rows)
+
+
+def _names(text: str | None) -> Any:
+    """A number, or names."""
+    if text is None:
+        return None
+    if "," in text:
+        return _list(text)
+    value = parse_value(text)
+    return [text.strip()] if isinstance(value, str) else value
+
+
+def _list(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
