@@ -8,10 +8,10 @@ from typing import NamedTuple
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import discreet
-from discreet.service.analyser.analyser import Analyser
-from discreet.service.analyser.opening import make_signing_key
+from discreet.service.analyser import Analyser
 from discreet.service.client import Client
 from discreet.service.demo.users import episode_of
+from discreet.service.opening import make_signing_key
 from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket

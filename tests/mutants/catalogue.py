@@ -1900,15 +1900,15 @@ _SERVICE = (
     Mutant(
         "service-envelopes-of-any-class",
         "an envelope can be moved to another class",
-        "return _DOMAIN + bytes([VERSION]) + manifest + place.to_bytes(4)",
-        "return _DOMAIN + bytes([VERSION]) + manifest + bytes(4)",
+        "return _DOMAIN + bytes([ENVELOPE_VERSION]) + manifest + place.to_bytes(4)",
+        "return _DOMAIN + bytes([ENVELOPE_VERSION]) + manifest + bytes(4)",
         ("test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy",),
     ),
     Mutant(
         "service-envelopes-of-any-batch",
         "an envelope can be moved to another batch",
-        "return _DOMAIN + bytes([VERSION]) + manifest + place.to_bytes(4)",
-        "return _DOMAIN + bytes([VERSION]) + bytes(32) + place.to_bytes(4)",
+        "return _DOMAIN + bytes([ENVELOPE_VERSION]) + manifest + place.to_bytes(4)",
+        "return _DOMAIN + bytes([ENVELOPE_VERSION]) + bytes(32) + place.to_bytes(4)",
         ("test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy",),
     ),
     Mutant(
@@ -1970,7 +1970,7 @@ _SERVICE = (
     Mutant(
         "service-noise-checked-too-late",
         "a shuffler that cannot check the noise of a batch starts all the same",
-        "    noise.prepare(charter)\n",
+        "    charter.prepare()\n",
         "",
         ("test_without_a_place_for_compiled_code_it_does_not_start",),
     ),
@@ -2083,7 +2083,7 @@ _SERVICE = (
     Mutant(
         "service-finite-noise-unchecked",
         "the shuffler opens a batch whose finite noise nobody has compared with the limit",
-        "            noise.check(self.charter, manifest.users, announced.device.groups)\n"
+        "            self.charter.check_noise(manifest.users, announced.device.groups)\n"
         "        except InvalidInputError",
         "            pass\n        except InvalidInputError",
         ("test_a_batch_whose_noise_is_not_covered_is_not_opened",),
@@ -2141,10 +2141,9 @@ _SERVICE = (
     Mutant(
         "service-accidents-in-words",
         "the log holds the words of an exception, and with them what somebody sent",
-        '            web_log.error("an endpoint failed: %s", type(error).__name__)\n'
-        '            return problem("broken")',
-        '            web_log.error("an endpoint failed: %s", error)\n'
-        '            return problem("broken")',
+        'log.error("an endpoint failed: %s", type(error).__name__)\n'
+        '                return problem("broken")',
+        'log.error("an endpoint failed: %s", error)\n                return problem("broken")',
         ("test_of_an_accident_only_its_kind_is_noted",),
     ),
 )

@@ -49,11 +49,16 @@ def test_the_token_goes_along_and_devices_have_none():
 
 
 def test_metrics_are_numbers_by_name():
-    text = "discreet_received 3\ndiscreet_batches_open 1\n"
+    text = "# TYPE discreet_received gauge\ndiscreet_received 3.0\ndiscreet_batches_open 1.0\n"
     assert client(lambda _: httpx.Response(200, text=text)).metrics() == {
         "received": 3,
         "batches_open": 1,
     }
+
+
+def test_what_is_no_metric_is_no_answer():
+    with pytest.raises(UnreachableError, match="no metrics"):
+        client(lambda _: httpx.Response(200, text="<html> x")).metrics()
 
 
 @pytest.mark.parametrize("code", ["busy", "notFull", "ticketSpent", "broken"])

@@ -1,17 +1,24 @@
-"""Files of the roles: every key known and of its kind, paths beside the file."""
+"""Files of the roles, clocks, and what every process does."""
+
+import logging
+import signal
+import time
 
 import pytest
 
 from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.service import configs
 from discreet.service.configs import (
     ANALYSER,
     DEVICE,
     SHUFFLER,
     AnalyserConfig,
     DeviceConfig,
+    SystemClock,
     check_url,
 )
 from discreet.service.configs import ShufflerConfig as Shuffler
+from helpers.clocks import ManualClock
 
 FIELDS = {
     "charter": "../charter.json",
@@ -90,3 +97,42 @@ def test_on_one_machine_no_tls_is_needed(url):
 def test_secrets_do_not_travel_in_the_open(url):
     with pytest.raises(InvalidInputError, match="Expected https://"):
         check_url(url)
+
+
+def test_the_system_clock_counts_seconds_since_1970():
+    before = time.time()
+    assert before <= SystemClock().now() <= time.time()
+
+
+def test_a_manual_clock_stands_still_and_moves_both_ways():
+    clock = ManualClock(100.0)
+    assert clock.now() == clock.now() == 100.0
+    clock.move(50)
+    clock.move(-70.5)
+    assert clock.now() == 79.5
+
+
+def test_both_signals_end_things_in_order():
+    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
+    ended = []
+    try:
+        configs.on_signals(lambda: ended.append(1))
+        for name in before:
+            signal.raise_signal(name)
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    assert ended == [1, 1]
+
+
+def test_our_lines_are_shown_and_the_server_s_requests_are_not():
+    names = ("discreet", "uvicorn")
+    before = {name: logging.getLogger(name).level for name in names}
+    try:
+        configs.set_up_logging()
+        assert logging.getLogger("discreet.service.shuffler.web").isEnabledFor(logging.INFO)
+        assert not logging.getLogger("uvicorn.access").isEnabledFor(logging.INFO)
+        assert logging.getLogger("uvicorn.error").isEnabledFor(logging.WARNING)
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

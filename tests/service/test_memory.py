@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import discreet
-from discreet.service.analyser.analyser import BatchKeys
 from discreet.service.client import Client, UnreachableError
+from discreet.service.opening import BatchKeys
 from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Terms, make_tickets, setup_service
@@ -88,9 +88,8 @@ def foreign(modules, role):
 def test_p07_a_running_role_has_loaded_nothing_of_another(counted, role):
     folder, *_ = counted
     modules = loaded((folder / f"{role}.imports").read_text())
-    served = {"shuffler": "shuffler.server", "analyser": "analyser.process"}[role]
+    served = {"shuffler": "shuffler.server", "analyser": "analyser"}[role]
     assert f"discreet.service.{served}" in modules  # the list is of the process that served
-    assert "discreet.service.protocol.noise" in modules
     assert not foreign(modules, role)
 
 

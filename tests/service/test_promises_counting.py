@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 import discreet
-from discreet.service.analyser.opening import AttackError, open_cells
 from discreet.service.client import Client, UnreachableError
-from discreet.service.protocol import envelope, ticket
+from discreet.service.opening import AttackError, open_cells
 from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol import ticket
 from discreet.service.protocol.problems import Refusal
-from discreet.service.protocol.report import read, seal
+from discreet.service.protocol.report import read, seal, seal_cell
 from helpers import services
 from helpers.clocks import ManualClock
 from helpers.service_analysers import counted_cells, running_study
@@ -238,7 +238,7 @@ def test_p06_an_envelope_moved_to_another_batch_or_group_is_a_dummy():
     """Were the shuffler to move it, it would not open."""
     one = services.announced(OF)
     two = services.announced(OF, 1, before=one.manifest, key=one.manifest.key)
-    cell = envelope.seal(2, services.batch_key(0).public_key(), one.hash, 1)
+    cell = seal_cell(2, services.batch_key(0).public_key(), one.hash, 1)
     dummy = 7
     opened = [
         open_cells(cell, services.batch_key(number), of.hash, place, dummy)[0]

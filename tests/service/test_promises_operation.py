@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import discreet
 import discreet.service
 from discreet.errors import InvalidInputError, StudyError
+from discreet.service import analyser as analysers
 from discreet.service import configs, verification
-from discreet.service.analyser import process
-from discreet.service.analyser.opening import open_cells
 from discreet.service.client import Client, UnreachableError
+from discreet.service.opening import open_cells
 from discreet.service.participant import Chain, MemoryOutbox, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report, ticket
@@ -31,8 +31,8 @@ from discreet.service.protocol.canonical import from_bytes
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import PROBLEMS, Refusal, document
 from discreet.service.shuffler import server
-from discreet.service.shuffler.stores.base import StoreBusyError
-from discreet.service.shuffler.stores.sqlite import SqliteStore
+from discreet.service.shuffler.sqlite import SqliteStore
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.clocks import ManualClock
 from helpers.faults import KINDS, FaultProxy
 from helpers.service_analysers import running_study
@@ -300,7 +300,7 @@ def test_p18_time_comes_from_the_clock_that_is_handed_in():
             elif isinstance(node, ast.ImportFrom):
                 imported.add((node.module or "").split(".")[0])
         clocks = imported & {"time", "datetime", "calendar"}
-        assert not clocks or path.name == "clock.py", path
+        assert not clocks or path.name == "configs.py", path
 
 
 def test_p18_a_clock_that_goes_backwards_harms_nobody(tmp_path):
@@ -466,12 +466,12 @@ def test_p20_sigterm_ends_an_analyser_in_the_middle_of_a_step(monkeypatch, tmp_p
             closed.append(True)
 
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr(process, "make_analyser", lambda *_, **__: Busy())
-    monkeypatch.setattr(process, "GRACE", 1)
+    monkeypatch.setattr(analysers, "make_analyser", lambda *_, **__: Busy())
+    monkeypatch.setattr(analysers, "GRACE", 1)
     names = {"charter": "c", "study": "s", "signing_key": "k", "token_file": "t"}
     config = configs.AnalyserConfig(folder=tmp_path, url="http://127.0.0.1:9", **names)
     try:
-        assert process.analyse(config) == "told to end"
+        assert analysers.analyse(config) == "told to end"
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)

@@ -23,16 +23,16 @@ from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.policies import DeterministicPolicy
 from discreet.mdp.shape import Shape
 from discreet.privacy.costs import usual_batch
-from discreet.service.analyser.analyser import Analyser, check_study
+from discreet.service.analyser import Analyser, check_study
 from discreet.service.client import Client
 from discreet.service.demo.run import NOT_PROTECTED
 from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
 from discreet.service.protocol import manifest as manifests
-from discreet.service.protocol import noise, report, ticket
+from discreet.service.protocol import report, ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Terms, setup_service
-from discreet.service.shuffler.stores import base
+from discreet.service.shuffler import store as stores
 from helpers.service_analysers import running_study, start_study
 from helpers.service_kills import forked, killer
 from helpers.services import (
@@ -85,15 +85,15 @@ def test_p08_every_order_is_equally_likely(monkeypatch):
     for buckets in (1, 2, 8):
         seen = np.zeros(24)
         for _ in range(2_400):
-            parts = dict(base.scatter(envelopes, buckets))
-            mixed = b"".join(base.permuted(parts[b]) for b in sorted(parts))
+            parts = dict(stores.scatter(envelopes, buckets))
+            mixed = b"".join(stores.permuted(parts[b]) for b in sorted(parts))
             seen[orders[tuple(mixed[::52])]] += 1
         assert stats.chisquare(seen).pvalue > ALARM, buckets  # a hundred of each expected
 
 
 def test_p08_who_sent_which_envelope_is_a_guess(place, monkeypatch):
     """The best guess by position is right as often as chance; rows hold no order of arrival."""
-    monkeypatch.setattr(base, "BUCKET", 200)  # several buckets even here
+    monkeypatch.setattr(stores, "BUCKET", 200)  # several buckets even here
     store, before, right, asked = new_store(place, OF), None, 0, 0
     for number in range(12):
         one = announced(OF, number, before=before, users=4)
@@ -159,7 +159,7 @@ def test_p12_devices_add_the_noise_that_the_plan_accounts_for(honest, users):
     support = policy.support(shape, np.array([True, False, True]))
     device = of.device(policy.actions.tolist(), users)
     assert device.groups == plan.classes(users, support)
-    noise.check(of, users, device.groups)
+    of.check_noise(users, device.groups)
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])
@@ -178,13 +178,13 @@ def test_p12_a_manifest_that_states_other_noise_is_refused_by_everybody(tmp_path
 def test_p12_a_shuffler_checks_what_a_batch_really_adds():
     """Too little noise in the groups themselves would be found, too."""
     one = announced(OF)
-    noise.check(OF, 3, one.device.groups)
+    OF.check_noise(3, one.device.groups)
     for weak in (
         [c._replace(noise=max(1, c.noise // 2)) for c in one.device.groups],
         [c._replace(weight=c.weight * 9 // 10) for c in one.device.groups],
     ):
         with pytest.raises(InvalidInputError, match="Expected noise of mean"):
-            noise.check(OF, 3, weak)
+            OF.check_noise(3, weak)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_p12_a_charter_without_its_own_proof_is_refused(tmp_path, change):
 
 def make_test_shuffler_checked(place, of):
     from discreet.service.shuffler.shuffler import Shuffler
-    from discreet.service.shuffler.stores import open_store
+    from discreet.service.shuffler.store import open_store
 
     return Shuffler(of, lambda: open_store(str(place), of), token_digest=bytes(32))
 

@@ -6,7 +6,7 @@ import pytest
 
 import discreet
 from discreet.service import verification
-from discreet.service.analyser.process import make_analyser
+from discreet.service.analyser import make_analyser
 from discreet.service.client import Client
 from discreet.service.configs import AnalyserConfig, ShufflerConfig
 from discreet.service.participant import fetch_charter

@@ -23,9 +23,9 @@ from fractions import Fraction
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from discreet.device import ENVELOPE, HistogramDevice, load
-from discreet.service.analyser import opening
-from discreet.service.analyser.opening import Fetched
+from discreet.service import opening
 from discreet.service.client import Client
+from discreet.service.opening import Fetched
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
 from discreet.study.participants import digests_of

@@ -18,15 +18,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
+from discreet.service.demo.page import Spread, final, simulate
 from discreet.service.demo.run import (
     Arrangement,
     Demo,
     Findings,
     Sight,
-    Spread,
-    final,
     free_port,
-    simulate,
 )
 from helpers.faults import FaultProxy
 from helpers.strain import strain

@@ -71,9 +71,14 @@ class Client:
 
     def metrics(self) -> dict[str, int]:
         """Public totals."""
-        lines = self._ask("GET", "/metrics").decode().splitlines()
-        pairs = (line.removeprefix("discreet_").split() for line in lines)
-        return {name: int(value) for name, value in pairs}
+        from prometheus_client.parser import text_string_to_metric_families
+
+        text = self._ask("GET", "/metrics").decode("utf-8", "replace")
+        try:
+            samples = [s for one in text_string_to_metric_families(text) for s in one.samples]
+            return {s.name.removeprefix("discreet_"): int(s.value) for s in samples}
+        except ValueError:
+            raise UnreachableError(f"{self._url}/metrics are no metrics.") from None
 
     def close(self) -> None:
         """Close all connections."""

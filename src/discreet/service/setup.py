@@ -19,8 +19,8 @@ from discreet.privacy.certificates.document import Certificate, certify
 from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.trust import Shuffle
 from discreet.service import configs
-from discreet.service.analyser.analyser import check_study
-from discreet.service.analyser.opening import make_signing_key
+from discreet.service.analyser import check_study
+from discreet.service.opening import make_signing_key
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.study.study import Study, start

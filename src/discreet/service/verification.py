@@ -6,7 +6,6 @@ from pathlib import Path
 from discreet._types import Plain
 from discreet.errors import InvalidInputError
 from discreet.service.protocol import manifest as manifests
-from discreet.service.protocol import noise
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced, Manifest
 from discreet.study.study import Study
@@ -30,7 +29,7 @@ def check_chain(charter: Charter, signed: Sequence[bytes]) -> list[Announced]:
     for data in signed:
         announced = manifests.read(data, charter)
         manifests.check_follows(announced.manifest, before)
-        noise.check(charter, announced.manifest.users, announced.device.groups)
+        charter.check_noise(announced.manifest.users, announced.device.groups)
         before = announced.manifest
         found.append(announced)
     return found

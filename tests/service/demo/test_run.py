@@ -1,11 +1,32 @@
 """A study through real processes, a spoiling proxy and kills; and what is found if it fails."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
 from dataclasses import replace
 
 import pytest
 
-from discreet.errors import DiscreetError
-from discreet.service.demo.run import Arrangement, Demo, Journey, examine, final, simulate
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.service.client import Client
+from discreet.service.configs import ShufflerConfig
+from discreet.service.demo.page import final, simulate
+from discreet.service.demo.run import (
+    NOT_PROTECTED,
+    Arrangement,
+    Demo,
+    Journey,
+    Role,
+    ending,
+    examine,
+    free_port,
+    set_up,
+    wait_until_there,
+)
 from helpers.faults import FaultProxy
 from helpers.services import kept_port
 
@@ -97,3 +118,100 @@ def test_a_role_that_cannot_start_is_named(tmp_path):
     show.service.config("shuffler").write_text("port = 'none'\n")
     with pytest.raises(DiscreetError, match="The shuffler ended with code"):
         show.run()
+
+
+@pytest.mark.parametrize("wrong", [{"users": 99}, {"seed": -1}, {"world": "moon"}])
+def test_what_cannot_be_shown_is_refused(wrong):
+    with pytest.raises((InvalidInputError, Exception), match=r"Expected|Unknown|unknown"):
+        Arrangement(**wrong)
+
+
+def test_the_folder_holds_a_rehearsal_its_tickets_and_the_world(tmp_path):
+    arrangement = Arrangement(users=100, spare=3)
+    service = set_up(tmp_path / "all", arrangement, "http://127.0.0.1:1", free_port())
+    assert service.charter.rehearsal and "SIMULATED" in service.charter.promise
+    assert len((tmp_path / "all" / "enroller" / "tickets.txt").read_text().split()) == 103
+    config = ShufflerConfig.read(service.config("shuffler"))
+    world = json.loads(config.path(config.world).read_text())
+    assert world == arrangement.home.description()
+    assert tomllib.loads(service.config("device").read_text())["study"] == service.charter.id.hex()
+
+
+def test_it_says_that_one_machine_holds_all_keys():
+    assert any("every key" in line for line in NOT_PROTECTED)
+    assert any("protects nobody" in line for line in NOT_PROTECTED)
+
+
+COUNT = "import pathlib, sys, time; p = pathlib.Path(sys.argv[1]); p.open('a').write('x'); "
+
+
+def role(tmp_path, code):
+    return Role("sleeper", ["-c", code, str(tmp_path / "starts")], tmp_path / "log")
+
+
+def starts(tmp_path, number):
+    """Wait until the process has said so many times that it began."""
+    path = tmp_path / "starts"
+    while not path.exists() or len(path.read_text()) < number:
+        time.sleep(0.01)
+
+
+def test_a_killed_role_comes_back_and_ends_with_the_block(tmp_path):
+    one = role(tmp_path, COUNT + "time.sleep(600)")
+    with ending([one]):
+        one.start()
+        starts(tmp_path, 1)
+        assert one.kill() and one.kills == 1
+        starts(tmp_path, 2)
+        number = one._process.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+
+
+def test_a_role_that_has_ended_is_not_killed(tmp_path):
+    one = role(tmp_path, COUNT)
+    one.start()
+    assert one.wait(300) and one.ended == 0
+    one.check()
+    assert not one.kill()
+
+
+def test_a_role_that_fails_is_named_with_its_last_words(tmp_path, port):
+    one = role(tmp_path, "import sys; sys.exit('no such file')")
+    one.start()
+    one.wait(300)
+    with pytest.raises(DiscreetError, match="sleeper ended with code 1: no such file"):
+        one.check()
+    with (
+        Client(f"http://127.0.0.1:{port}") as client,
+        pytest.raises(DiscreetError, match="no such file"),
+    ):
+        wait_until_there(client, one)
+
+
+SHOW = """
+import pathlib, sys, time
+from discreet.service.demo.run import Role, ending
+folder = pathlib.Path(sys.argv[1])
+sleeper = Role("sleeper", ["-c", "import time; time.sleep(600)"], folder / "log")
+with ending([sleeper]):
+    sleeper.start()
+    (folder / "number").write_text(str(sleeper.number))
+    time.sleep(600)
+"""
+
+
+def test_p20_sigterm_ends_a_demonstration_and_all_its_roles(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", SHOW, str(tmp_path)])
+    path = tmp_path / "number"
+    try:
+        while not path.exists() or not path.read_text():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(300) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(path.read_text()), 0)

@@ -1,4 +1,4 @@
-"""The charter: one text, one hash, rules, and noise that follows from it."""
+"""Charters: what is promised, what is refused, and whether the noise of a batch is covered."""
 
 from fractions import Fraction
 
@@ -111,3 +111,33 @@ def test_a_charter_that_cannot_be_read_names_its_file(tmp_path):
     assert Charter.read(tmp_path / "charter.json") == charter()
     with pytest.raises(InvalidInputError, match=r"Cannot read .*nothing\.json"):
         Charter.read(tmp_path / "nothing.json")
+
+
+POLICY = [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("users", [3, 50])
+def test_the_noise_that_the_charter_asks_for_is_covered(users):
+    OF.check_noise(users, OF.device(POLICY, users).groups)
+
+
+def test_a_class_with_one_noise_message_less_is_refused():
+    groups = OF.device(POLICY, 3).groups
+    for place, one in enumerate(groups):
+        fewer = list(groups)
+        fewer[place] = one._replace(noise=one.noise - 1)
+        with pytest.raises(InvalidInputError):
+            OF.check_noise(3, fewer)
+
+
+def test_the_noise_of_a_larger_batch_is_too_little_for_a_smaller_one():
+    with pytest.raises(InvalidInputError):
+        OF.check_noise(4, OF.device(POLICY, 40).groups)
+
+
+def test_only_the_honest_half_of_the_users_is_counted_on():
+    groups = OF.device(POLICY, 40).groups
+    half = charter(honest=Fraction(1, 2))
+    with pytest.raises(InvalidInputError):
+        half.check_noise(40, groups)
+    half.check_noise(40, half.device(POLICY, 40).groups)

@@ -1,17 +1,26 @@
-"""The server process: nothing about requests is written down, and connections have to be used."""
+"""The server: slow clients are cut, a port is taken, and the shuffler as a process."""
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from uvicorn.server import ServerState
 
 from discreet.errors import InvalidInputError
+from discreet.service.configs import ShufflerConfig
+from discreet.service.protocol import ticket
+from discreet.service.shuffler import server
 from discreet.service.shuffler.server import (
     UNREAD_BYTES,
     PromptProtocol,
     listen,
     make_server,
 )
+from helpers.services import charter, new_store
 
 
 async def app(scope, receive, send):
@@ -159,3 +168,117 @@ def test_who_does_not_read_is_cut(monkeypatch):
         return closed
 
     assert asyncio.run(wait(False)) and not asyncio.run(wait(True))
+
+
+OF = charter()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The charters of a study and of its rehearsal, and two tickets."""
+    (tmp_path / "charter.json").write_bytes(OF.data)
+    (tmp_path / "rehearsal.json").write_bytes(charter(rehearsal=True).data)
+    digests = [ticket.digest(bytes([i]) * 32) for i in range(2)]
+    ticket.write_digests(tmp_path / "digests.txt", digests)
+    return tmp_path
+
+
+def shuffler_of(folder, **changes):
+    fields = {"charter": "charter.json", "digests": "digests.txt"} | changes
+    return ShufflerConfig(folder=folder, analyser_token_sha256="00" * 32, **fields)
+
+
+def test_the_shuffler_admits_the_tickets_of_its_file(folder):
+    shuffler = server.make_shuffler(shuffler_of(folder))
+    try:
+        assert shuffler._thread.submit(shuffler._store.totals).result()["tickets"] == 2
+    finally:
+        shuffler._thread.submit(shuffler._store.close).result()
+        shuffler._thread.shutdown()
+
+
+def test_a_rehearsal_is_served_only_by_who_says_so(folder):
+    with pytest.raises(InvalidInputError, match="--rehearsal"):
+        server.make_shuffler(shuffler_of(folder, charter="rehearsal.json"))
+
+
+def test_a_world_that_cannot_be_read_is_one_sentence(folder):
+    assert server._world(shuffler_of(folder)) == b""
+    (folder / "world.json").write_bytes(b"{}")
+    assert server._world(shuffler_of(folder, world="world.json")) == b"{}"
+    with pytest.raises(InvalidInputError, match=r"Cannot read the world '.*no\.json'"):
+        server._world(shuffler_of(folder, world="no.json"))
+
+
+def test_a_store_of_another_study_learns_no_tickets_of_this_one(folder):
+    """Who holds tickets of both would take part in one of them twice."""
+    new_store(folder / "shuffler.db", charter(purpose="another")).close()
+    with pytest.raises(InvalidInputError, match="another charter"):
+        server.make_shuffler(shuffler_of(folder))
+    store = new_store(folder / "shuffler.db", charter(purpose="another"))
+    assert store.totals()["tickets"] == 0
+    store.close()
+
+
+BLOCKED = """
+import sys
+from numba.core import caching
+
+def read_only(_):
+    raise OSError(30, "Read-only file system")
+
+for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
+    locator.ensure_cache_path = read_only
+from discreet.cli.app import main
+main()
+"""
+
+
+def on_a_read_only_disk(folder, **environment):
+    """The command of the shuffler, where only NUMBA_CACHE_DIR can be written to."""
+    (folder / "shuffler.toml").write_text(
+        'charter = "rehearsal.json"\ndigests = "digests.txt"\nport = 0\n'
+        f'analyser_token_sha256 = "{"00" * 32}"\n'
+    )
+    words = ["service", "shuffler", "--config", str(folder / "shuffler.toml"), "--rehearsal"]
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    return subprocess.Popen(
+        [sys.executable, "-c", BLOCKED, *words],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean | environment,
+    )
+
+
+def test_without_a_place_for_compiled_code_it_does_not_start(folder):
+    """It would start, and be broken when the first batch is announced, and at every one after."""
+    server = on_a_read_only_disk(folder)
+    said = server.stderr.readline()
+    if "listens on" in said:
+        server.terminate()
+    said += server.communicate()[1]
+    assert server.returncode == 2 and said.count("\n") == 1
+    assert "NUMBA_CACHE_DIR" in said and "can write to" in said
+    assert not (folder / "shuffler.db").exists()
+
+
+def test_with_a_place_for_compiled_code_it_serves(folder):
+    server = on_a_read_only_disk(folder, NUMBA_CACHE_DIR=str(folder / "cache"))
+    try:
+        assert "listens on" in server.stderr.readline()
+        assert list((folder / "cache").rglob("*poisson_curve*.nbi"))  # loaded before anybody asks
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def test_the_examples_give_it_a_place_for_compiled_code():
+    examples = Path(__file__).parents[3] / "examples" / "service"
+    compose = (examples / "compose.yaml").read_text()
+    assert "read_only: true" in compose
+    (place,) = re.findall(r"NUMBA_CACHE_DIR: (\S+)", compose)
+    assert f'tmpfs: ["{place}"]' in compose
+    for role in ("shuffler", "analyser"):
+        unit = (examples / f"discreet-{role}.service").read_text()
+        assert "ProtectSystem=strict" in unit and f"CacheDirectory=discreet-{role}\n" in unit
+        assert f"Environment=NUMBA_CACHE_DIR=%C/discreet-{role}\n" in unit

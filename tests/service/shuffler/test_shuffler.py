@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.service.protocol import noise, ticket
+from discreet.service.protocol import ticket
+from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.problems import Refusal
-from discreet.service.shuffler.stores.base import StoreBusyError
+from discreet.service.shuffler.store import StoreBusyError
 from helpers.clocks import ManualClock
 from helpers.services import NOW, TOKEN, announced, charter, fake_report, make_test_shuffler
 
@@ -166,7 +167,7 @@ def test_a_batch_whose_noise_is_not_covered_is_not_opened(shuffler, monkeypatch)
     def refuse(*_):
         raise InvalidInputError("above the limit")
 
-    monkeypatch.setattr(noise, "check", refuse)
+    monkeypatch.setattr(Charter, "check_noise", refuse)
     assert refused(shuffler, 0, announced(OF).signed) == "badManifest"
 
 

@@ -1,4 +1,4 @@
-"""Endpoints without a network: who may do what, and that every refusal is a problem document."""
+"""Endpoints: whole bodies, every refusal a problem document, reports past the framework."""
 
 import asyncio
 import json
@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from discreet.service.protocol import manifest, ticket
-from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS
+from discreet.service.protocol.problems import MEDIA_TYPE, PROBLEMS, Refusal, document
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.web import make_app, problem
+from discreet.service.shuffler.web import ANSWERS, REPORTS, Express, make_app, problem, read_body
 from helpers.services import TOKEN, announced, charter, fake_report, make_test_shuffler
 
 OF = charter()
@@ -82,7 +82,7 @@ def test_a_batch_over_the_wire(ask):
     assert code(answers[5]) == "notFull"
     assert [(answer.status_code, answer.content) for answer in answers[6:9]] == [(201, b"")] * 3
     assert code(answers[9]) in ("noOpenBatch", "ticketSpent")
-    assert "discreet_tickets_spent 3\n" in answers[10].text
+    assert "discreet_tickets_spent 3.0\n" in answers[10].text
 
 
 def test_paths_and_methods_that_are_not_there(ask):
@@ -145,3 +145,149 @@ def test_of_an_accident_only_its_kind_is_noted(ask, monkeypatch, caplog):
     (answer,) = ask(("GET", "/metrics", {}))
     assert code(answer) == "broken"
     assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+def read(*messages, headers=(), most=10, seconds=5.0):
+    """What becomes of these messages; after the last one nothing comes."""
+    left = list(messages)
+
+    async def receive():
+        if not left:
+            await asyncio.Event().wait()
+        return left.pop(0)
+
+    return asyncio.run(read_body(headers, receive, most, seconds)), len(left)
+
+
+def part(body, more=False):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def test_a_body_is_put_together():
+    assert read(part(b"abc", True), part(b"def", True), part(b"")) == (b"abcdef", 0)
+    assert read(part(b"0123456789")) == (b"0123456789", 0)
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([part(b"0123456789x")], "tooLarge"),
+        ([part(b"01234567", True), part(b"89x", True)], "tooLarge"),
+        ([part(b"0", True), {"type": "http.disconnect"}], "wrongLength"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(messages, code):
+    with pytest.raises(Refusal, match=code):
+        read(*messages)
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read():
+    with pytest.raises(Refusal, match="tooLarge"):
+        read(headers=[(b"content-length", b"11")])
+
+
+def test_a_body_that_does_not_end_is_refused():
+    with pytest.raises(Refusal, match="tooSlow"):
+        read(part(b"0", True), seconds=0.01)
+
+
+MOST = 1000
+
+
+class Taker:
+    """Takes what it was told to take."""
+
+    largest_report = MOST
+
+    def __init__(self, answer="accepted"):
+        self.answer, self.taken = answer, []
+
+    async def take(self, data):
+        self.taken.append(data)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def asked(shuffler, *messages, headers=(), path=REPORTS, method="POST", seconds=60.0):
+    """The messages with which one request is answered."""
+    rest, sent = list(messages), []
+
+    async def others(scope, receive, send):
+        await send({"type": "others"})
+
+    async def receive():
+        if not rest:
+            await asyncio.Event().wait()
+        return rest.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "path": path, "method": method, "headers": list(headers)}
+    asyncio.run(Express(others, shuffler, seconds)(scope, receive, send))
+    return sent
+
+
+def status(sent):
+    return sent[0]["status"], json.loads(sent[1]["body"])["code"] if sent[1]["body"] else ""
+
+
+def test_a_report_comes_whole_or_in_parts():
+    for messages in ([part(b"abc")], [part(b"a", True), part(b"", True), part(b"bc")]):
+        shuffler = Taker()
+        assert status(asked(shuffler, *messages)) == (201, "")
+        assert shuffler.taken == [b"abc"]
+
+
+@pytest.mark.parametrize("code", PROBLEMS)
+def test_every_refusal_is_the_same_document_as_elsewhere(code):
+    for answer in (code, Refusal(code)):
+        start, body = asked(Taker(answer), part(b"abc"))
+        theirs = problem(code)
+        assert body["body"] == theirs.body == document(code)
+        assert start["status"] == theirs.status_code
+        assert set(start["headers"]) == set(theirs.raw_headers)
+
+
+def test_what_is_too_large_is_not_read():
+    shuffler = Taker()
+    headers = [(b"content-length", str(MOST + 1).encode())]
+    assert status(asked(shuffler, headers=headers)) == (413, "tooLarge")
+    half = bytes(MOST // 2 + 1)
+    assert status(asked(shuffler, part(half, True), part(half, True))) == (413, "tooLarge")
+    assert not shuffler.taken
+    assert status(asked(shuffler, part(bytes(MOST)))) == (201, "")
+
+
+def test_who_hangs_up_or_waits_is_not_heard(caplog):
+    shuffler = Taker()
+    gone = {"type": "http.disconnect"}
+    assert status(asked(shuffler, part(b"a", True), gone)) == (422, "wrongLength")
+    assert status(asked(shuffler, part(b"a", True), seconds=0.01)) == (408, "tooSlow")
+    assert not shuffler.taken
+
+
+def test_of_an_accident_only_its_kind_is_noted_of_express(caplog):
+    assert status(asked(Taker(ZeroDivisionError("secret")), part(b"a"))) == (500, "broken")
+    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+def test_an_accident_of_the_framework_is_not_handed_to_the_server_s_log(caplog):
+    """The server would write down the whole of it, with its words."""
+
+    async def others(scope, receive, send):
+        raise ZeroDivisionError("secret")
+
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": []}
+    asyncio.run(Express(others, Taker(), 1.0)(scope, None, None))
+    assert "ZeroDivisionError" in caplog.text and "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(("path", "method"), [(REPORTS, "GET"), ("/", "POST"), ("/v1", "POST")])
+def test_everything_else_goes_to_the_framework(path, method):
+    assert asked(Taker(), path=path, method=method) == [{"type": "others"}]
+
+
+def test_answers_are_made_beforehand():
+    assert set(ANSWERS) == {"accepted", *PROBLEMS}

@@ -1,4 +1,4 @@
-"""What one demonstration consists of: its size, its folder, its files."""
+"""A demonstration: what it consists of, its processes, and what was found."""
 
 import contextlib
 import json
@@ -17,20 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from discreet import _validate
 from discreet._files import write_atomically
-from discreet._types import FloatArray, IntArray, Plain
+from discreet._types import Plain
 from discreet.errors import DiscreetError, InvalidInputError
-from discreet.learners.learn import learn
-from discreet.learners.result import RegretCurve, RegretRecorder
-from discreet.mdp.planning import RegretMeter
-from discreet.mdp.policies import DeterministicPolicy
+from discreet.learners.result import RegretCurve
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.trust import Shuffle
 from discreet.service import verification
 from discreet.service.client import Client, UnreachableError
+from discreet.service.demo.page import LEARNER, Spread, final, real_curve
 from discreet.service.demo.users import World, diaries, get_world
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Manifest
@@ -38,7 +34,6 @@ from discreet.service.protocol.problems import Refusal
 from discreet.service.setup import Service, Terms, make_tickets, setup_service
 from discreet.study.study import Study
 
-LEARNER = "flow-ucb"
 NOT_PROTECTED = (
     "The users are simulated; this is a rehearsal and protects nobody.",
     "One machine holds every key: it could open every envelope and link it to its ticket. The "
@@ -133,81 +128,6 @@ def free_port() -> int:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
         return port
-
-
-# The learning curve of the real thing, and those of simulated runs of the same learner.
-#
-# Regret is exact and expected: what the policies of the manifests lose in the true model.
-
-
-INTERVAL = (2.5, 97.5)
-"""Percentiles of single simulated runs: nineteen of twenty runs lie between them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Where simulated runs lie: percentiles at some numbers of users."""
-
-    users: IntArray
-    low: FloatArray
-    middle: FloatArray
-    high: FloatArray
-    finals: FloatArray
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Of the regret after all users."""
-        low, high = np.percentile(self.finals, INTERVAL)
-        return float(low), float(high)
-
-
-def real_curve(mdp: TabularMDP, counted: Sequence[Manifest]) -> RegretCurve:
-    """Of the batches that were counted."""
-    meter = RegretMeter(mdp)
-    recorder = RegretRecorder(sum(manifest.users for manifest in counted))
-    for manifest in counted:
-        loss = meter.regret(DeterministicPolicy(np.array(manifest.policy)))
-        recorder.add(manifest.users, loss)
-    return recorder.curve()
-
-
-def final(curve: RegretCurve) -> float:
-    """The regret of all users."""
-    return float(curve.values[-1])
-
-
-def simulate(
-    arrangement: Arrangement, runs: int, tell: Callable[[int], object] = lambda _: None
-) -> Spread:
-    """Runs of the same learner under the same plan, at count level.
-
-    Args:
-        arrangement: whose world, users and promise they share.
-        runs: how many.
-        tell: called with the number of runs so far.
-    """
-    curves = []
-    for run in range(runs):
-        result = learn(
-            arrangement.home.mdp,
-            learner=LEARNER,
-            trust=arrangement.trust,
-            episodes=arrangement.users,
-            seed=arrangement.seed + 1,
-            run=run,
-            mixing=False,
-        )
-        curves.append(result.regret)
-        tell(run + 1)
-    return spread_of(curves, arrangement.users)
-
-
-def spread_of(curves: Sequence[RegretCurve], users: int, points: int = 60) -> Spread:
-    """Percentiles of curves at evenly spaced numbers of users."""
-    places = np.unique(np.linspace(1, users, points).astype(np.int64))
-    values = np.array([np.interp(places, one.episodes, one.values) for one in curves])
-    low, middle, high = np.percentile(values, [INTERVAL[0], 50, INTERVAL[1]], axis=0)
-    return Spread(places, low, middle, high, np.array([final(one) for one in curves]))
 
 
 # The roles as processes of the operating system, which may be killed and come back.
@@ -386,6 +306,20 @@ class Findings:
     forgotten: bool
     curve: RegretCurve
     seconds: float
+
+    def rows(self, band: Spread) -> list[list[str]]:
+        """For people."""
+        low, high = band.interval
+        yes = {True: "yes", False: "NO"}
+        return [
+            ["users counted, each once", f"{self.users:,}" if self.counted_once else "NOT TRUE"],
+            ["batches", f"{self.batches}"],
+            ["SIGKILLs survived", f"{sum(self.kills.values())}"],
+            ["certificate, manifests and ledger verified", yes[self.ledger_verified]],
+            ["batch keys and bodies gone", yes[self.forgotten]],
+            ["regret through the service", f"{final(self.curve):,.1f}"],
+            [f"regret of {len(band.finals)} simulated runs, 95%", f"{low:,.1f} to {high:,.1f}"],
+        ]
 
     def summary(self, band: Spread) -> dict[str, Plain]:
         """For scripts."""

@@ -3,9 +3,10 @@
 Devices and shuffler compute from it how much noise every report must hold (`description`); an
 analyser cannot publish a manifest with less. That the noise keeps the promise is proven by the
 certificate inside (`verify`), for the limit of many rare noise messages; that a batch of n users is
-no worse than the limit is checked when it is announced (`noise.check`).
+no worse than the limit is checked when it is announced (`Charter.check_noise`).
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,7 +19,7 @@ from discreet._types import JsonObject
 from discreet.device import ENVELOPE, DeviceError, MessageGroup
 from discreet.device.description import STATISTICS, Plain, fraction, plain_fraction
 from discreet.device.histogram import HistogramDevice
-from discreet.errors import InvalidInputError
+from discreet.errors import CalibrationError, InvalidInputError
 from discreet.privacy.accounting.piles import honest_users, mean_of_all
 from discreet.privacy.certificates import verify as verifier
 from discreet.privacy.guarantee import NEIGHBOURS, REHEARSED, UNIT, rounded_down, rounded_up
@@ -27,14 +28,7 @@ from discreet.service.protocol import canonical
 VERSION = 1
 _LARGEST_CHARTER = 1 << 20
 _NAMES = ("states", "actions", "steps")
-_NO_CHARTER = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    verifier.Refused,
-)
+_NO_CHARTER = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, verifier.Refused)
 """What reading other fields can raise."""
 
 
@@ -80,7 +74,7 @@ class Charter(canonical.Document):
                 raise InvalidInputError(
                     f"Expected {sentence} in a charter; `discreet service init` writes them so."
                 )
-        self.device([[0] * self.states] * self.horizon, self.min_users)
+        self.smallest  # noqa: B018 - refuses what no device can encode
 
     def _rules(self) -> list[tuple[bool, str]]:
         names = self.names
@@ -188,10 +182,6 @@ class Charter(canonical.Document):
         """The mean of all users' noise on one cell, so that the honest ones suffice."""
         return mean_of_all(self.mean, self.honest, users)
 
-    def reliable(self, users: int) -> int:
-        """How many users are counted on."""
-        return honest_users(self.honest, users)
-
     def description(self, policy: Sequence[Sequence[int]], users: int) -> dict[str, Plain]:
         """What a device of a batch runs: all of it follows from charter, policy and users."""
         mean = self.intensity(users)
@@ -217,14 +207,43 @@ class Charter(canonical.Document):
             raise InvalidInputError(str(error)) from None
 
     @cached_property
-    def largest_body(self) -> int:
-        """Bytes of the envelopes of a report in the smallest batch: no other batch has longer ones.
+    def smallest(self) -> HistogramDevice:
+        """The encoder of the smallest batch: no other batch has longer reports.
 
         Every policy has one action per state, so the cells of a group are the same for all of them,
         and the noise of a report falls with the number of users who are counted on.
         """
-        anything = [[0] * self.states] * self.horizon
-        return ENVELOPE * self.device(anything, self.min_users).messages
+        return self.device([[0] * self.states] * self.horizon, self.min_users)
+
+    @property
+    def largest_body(self) -> int:
+        """Bytes of the envelopes of a report, at most."""
+        return ENVELOPE * self.smallest.messages
+
+    def check_noise(self, users: int, groups: Sequence[MessageGroup]) -> None:
+        """Refuse a batch whose finite noise the limit does not cover.
+
+        No such batch is known: this guards what the certificate, which is about the limit, cannot
+        say. The analyser checks before it announces, the shuffler before it lets anybody send.
+        """
+        from discreet.privacy.accounting.histogram import batch_trials, check_batch
+
+        try:
+            check_batch(batch_trials(tuple(groups), honest_users(self.honest, users)), self.mean)
+        except CalibrationError as error:
+            raise InvalidInputError(str(error)) from None
+
+    def prepare(self) -> None:
+        """Load the compiled code of `check_noise`, or compile it, once.
+
+        A shuffler does so when it starts: where compiled code cannot be kept, that is the moment to
+        hear of it, and not the first batch.
+
+        Raises:
+            DiscreetError: there is no place for it.
+        """
+        with contextlib.suppress(InvalidInputError):  # a batch that is announced is refused by name
+            self.check_noise(self.min_users, self.smallest.groups)
 
     def verify(self) -> Fraction:
         """Check the certificate, and that it is one of this promise; the proven delta.

@@ -1,22 +1,32 @@
 """What one device sends: version (1 byte), ticket (32), manifest's hash (32), envelopes (52 each).
 
 Envelopes stand in the public order of the groups. All reports of a manifest have one length.
+
+An envelope is one sealed cell: HPKE (RFC 9180) in base mode, X25519, HKDF-SHA256, AES-128-GCM; the
+encapsulated key (32 bytes) and the ciphertext of the 4 bytes of a cell (20 bytes). ``info`` binds
+it to the version of the wire, to its manifest and to its group: an envelope that was moved to
+another group or another batch does not open, and stands for a dummy.
 """
 
 import struct
 from typing import NamedTuple
 
+from cryptography.hazmat.primitives import hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
-from discreet.device import ENVELOPE, Report
-from discreet.service.protocol import envelope
+from discreet.device import ENVELOPE, Report, cell_to_bytes
 from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 
 VERSION = 1
 HEADER = 65
-_KEYS = struct.Struct(f"{envelope.KEY}s{ENVELOPE - envelope.KEY}x")
+ENVELOPE_VERSION = 1
+KEY = 32
+"""Bytes of the encapsulated key, with which an envelope begins."""
+SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
+_DOMAIN = b"discreet-envelope"
+_KEYS = struct.Struct(f"{KEY}s{ENVELOPE - KEY}x")
 """The encapsulated keys of envelopes."""
 
 
@@ -26,6 +36,20 @@ class Submission(NamedTuple):
     digest: bytes
     manifest: bytes
     body: bytes
+
+
+def info(manifest: bytes, place: int) -> bytes:
+    r"""What an envelope of a group is bound to.
+
+    >>> info(bytes(32), 3)[-4:]
+    b'\x00\x00\x00\x03'
+    """
+    return _DOMAIN + bytes([ENVELOPE_VERSION]) + manifest + place.to_bytes(4)
+
+
+def seal_cell(cell: int, key: X25519PublicKey, manifest: bytes, place: int) -> bytes:
+    """An envelope; two of the same cell have nothing in common."""
+    return SUITE.encrypt(cell_to_bytes(cell), key, info=info(manifest, place))
 
 
 def seal(cells: Report, announced: Announced, ticket: bytes) -> bytes:
@@ -38,7 +62,7 @@ def seal(cells: Report, announced: Announced, ticket: bytes) -> bytes:
     """
     key = X25519PublicKey.from_public_bytes(announced.manifest.key)
     envelopes = [
-        envelope.seal(cell, key, announced.hash, place)
+        seal_cell(cell, key, announced.hash, place)
         for place, one in enumerate(cells)
         for cell in one
     ]

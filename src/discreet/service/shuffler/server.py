@@ -13,11 +13,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from discreet._files import read_file, reason
 from discreet.errors import InvalidInputError
 from discreet.service.configs import At, ShufflerConfig, nothing_happens, set_up_logging
-from discreet.service.protocol import noise, ticket
+from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
 from discreet.service.shuffler.shuffler import Shuffler
-from discreet.service.shuffler.stores import open_store
-from discreet.service.shuffler.stores.base import Store
+from discreet.service.shuffler.store import Store, open_store
 from discreet.service.shuffler.web import make_app
 
 HEADER_SECONDS = 10.0
@@ -156,7 +155,7 @@ def make_shuffler(
 ) -> Shuffler:
     """The shuffler of a file, with the tickets of the file admitted."""
     charter = Charter.read(config.path(config.charter))
-    noise.prepare(charter)
+    charter.prepare()
     digests = ticket.read_digests(config.path(config.digests))
 
     def make_store() -> Store:

@@ -18,12 +18,12 @@ from discreet.device import ENVELOPE
 from discreet.errors import InvalidInputError
 from discreet.service.configs import Clock, SystemClock
 from discreet.service.protocol import manifest as manifests
-from discreet.service.protocol import noise, report
+from discreet.service.protocol import report
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 from discreet.service.protocol.report import Submission
-from discreet.service.shuffler.stores.base import BatchState, Store, StoreBusyError
+from discreet.service.shuffler.store import BatchState, Store, StoreBusyError
 
 log = logging.getLogger("discreet.service.shuffler.shuffler")
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class Shuffler:
         if not now < manifest.deadline <= now + self.charter.patience:
             raise Refusal("badManifest", "Its deadline is past, or beyond the charter's patience.")
         try:
-            noise.check(self.charter, manifest.users, announced.device.groups)
+            self.charter.check_noise(manifest.users, announced.device.groups)
         except InvalidInputError as error:
             raise Refusal("badManifest", str(error)) from None
 

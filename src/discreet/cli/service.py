@@ -1,0 +1,396 @@
+"""`discreet service`: private learning from real devices, one command per role and task."""
+
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet._files import read_parsed
+from discreet._types import Plain
+from discreet.cli._options import Json, grouped
+from discreet.cli._output import (
+    FACTS,
+    echo_json,
+    need_extra,
+    print_table,
+    say,
+    warn,
+    warn_of_promise,
+)
+from discreet.errors import DiscreetError, InvalidInputError
+
+if TYPE_CHECKING:
+    from discreet.service.demo.page import Spread
+    from discreet.service.demo.run import Demo, Findings
+    from discreet.service.protocol.charter import Charter
+
+_PACKAGES = ("cryptography", "starlette", "uvicorn", "httpx", "prometheus_client", "jinja2")
+"""What the extra `service` brings."""
+_URL = "http://127.0.0.1:8700"
+ConfigFile = Annotated[Path, typer.Option("--config", help="The role's TOML file.")]
+Rehearsal = Annotated[
+    bool, typer.Option("--rehearsal", help="Users are simulated and nobody is protected.")
+]
+
+app = typer.Typer(
+    help="Private learning from real devices: shuffler, analyser, device, enroller.",
+    no_args_is_help=True,
+)
+
+
+@dataclass(frozen=True)
+class Promised:
+    """Options on what is promised."""
+
+    epsilon: Annotated[float, typer.Option(help="Epsilon.")] = 1.0
+    delta: Annotated[float, typer.Option(help="Delta.")] = 1e-6
+    honest: Annotated[float, typer.Option(help="Fraction of users whose noise counts.")] = 1.0
+    min_users: Annotated[
+        int, typer.Option(help="No batch is smaller; 0: a quarter of the first batch.")
+    ] = 0
+    patience: Annotated[int, typer.Option(help="Seconds for which a batch may stay open.")] = (
+        7 * 86_400
+    )
+    purpose: Annotated[str, typer.Option(help="In words for participants.")] = (
+        "a study with discreet"
+    )
+
+
+@dataclass(frozen=True)
+class Studied:
+    """Options on what is learnt."""
+
+    learner: Annotated[str, typer.Option(help="A batch learner.")] = "flow-ucb"
+    states: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "4"
+    actions: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "2"
+    steps: Annotated[str, typer.Option(help="Their number, or names with commas.")] = "6"
+    start: Annotated[str, typer.Option(help="Start states with commas, if that is public.")] = ""
+    episodes: Annotated[int, typer.Option(help="How many users will take part in all.")] = 10_000
+
+
+@app.command("init")
+@grouped
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder for the files of all roles.")],
+    promised: Promised,
+    studied: Studied,
+    url: Annotated[str, typer.Option(help="Where the shuffler will be.")] = _URL,
+    store: Annotated[str, typer.Option(help="A file, or postgresql://...")] = "shuffler.db",
+    rehearsal: Rehearsal = False,
+    json: Json = False,
+) -> None:
+    """Begin a study, prove its promise, write charter, keys and a file per role."""
+    need_extra(_PACKAGES, "service")
+    from discreet.privacy.trust import Shuffle
+    from discreet.service.configs import check_url
+    from discreet.service.setup import Terms, setup_service
+
+    check_url(url)
+    warn_of_promise(promised.epsilon, promised.delta)
+    if not json and not folder.exists():
+        warn("Calibrating the noise and proving the promise; some seconds ...")
+    service = setup_service(
+        folder,
+        Terms(
+            purpose=promised.purpose,
+            min_users=promised.min_users,
+            patience=promised.patience,
+            rehearsal=rehearsal,
+        ),
+        trust=Shuffle(promised.epsilon, promised.delta, honest=promised.honest),
+        url=url,
+        store=store,
+        learner=studied.learner,
+        states=_names(studied.states),
+        actions=_names(studied.actions),
+        horizon=_names(studied.steps),
+        start_states=[name.strip() for name in studied.start.split(",")] if studied.start else None,
+        episodes=studied.episodes,
+    )
+    if json:
+        echo_json(_said(service.charter) | {"folder": str(folder)})
+        return
+    _show_charter(service.charter)
+    say(f"Next: discreet service tickets {folder} --count N; then give each role its folder.")
+
+
+def _names(text: str) -> int | list[str]:
+    return int(text) if text.isdigit() else [name.strip() for name in text.split(",")]
+
+
+@app.command("demo")
+def demo(
+    environment: Annotated[str, typer.Option(help="treatment or energy.")] = "treatment",
+    users: Annotated[int, typer.Option(help="Simulated users, each with one ticket.")] = 1000,
+    kills: Annotated[int, typer.Option(help="SIGKILLs on the way, over all roles.")] = 0,
+    runs: Annotated[int, typer.Option(help="Simulated runs to compare with.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the simulated lives.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option(help="A new folder that is kept; else a temporary one.")
+    ] = None,
+    play: Annotated[
+        bool, typer.Option("--play", help="Leave one place of every batch to you, at the page.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(help="Of the shuffler; 0: a free one.", min=0, max=65_535)
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """A whole study on this machine: every role a process, the crowd simulated. Protects nobody."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service.demo.page import simulate, write_page
+    from discreet.service.demo.run import Arrangement, Demo, Sight
+
+    if kills < 0 or runs < 2:
+        raise InvalidInputError(f"Expected kills >= 0 and runs >= 2, got {kills} and {runs}.")
+    arrangement = Arrangement(world=environment, users=users, seed=seed, spare=50 if play else 0)
+    folder = output or Path(tempfile.mkdtemp(prefix="discreet-demo-")) / "service"
+    began = time.monotonic()
+    progress = _Line(quiet=json)
+    progress("setting up: the study, its certificate, keys, tickets")
+    show = Demo(folder, arrangement, leave=1 if play else 0, port=port)
+    if play:
+        _invite(show)
+
+    def look(sight: Sight) -> None:
+        killed = f", {sight.kills} killed" if sight.kills else ""
+        progress(
+            f"SIMULATED: {sight.users:,} of {users:,} users have sent a report, "
+            f"{sight.batches} batches counted{killed}"
+        )
+
+    found = show.run(kills, look)
+    band = simulate(arrangement, runs, lambda run: progress(f"simulated runs: {run} of {runs}"))
+    progress.end()
+    page = write_page(folder, arrangement, found, band)
+    seconds = time.monotonic() - began
+    if json:
+        echo_json(found.summary(band) | {"seconds": seconds, "page": str(page)})
+    else:
+        _show_findings(found, band, seconds)
+        say(f"The picture: {page}")
+    if not (found.counted_once and found.ledger_verified and found.forgotten):
+        raise DiscreetError(f"The service did not keep what it promises; look into {folder}.")
+
+
+class _Line:
+    """Progress on standard error: a line that changes on a terminal, one now and then elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._live, self._quiet, self._next = sys.stderr.isatty() and not quiet, quiet, 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if self._quiet or now < self._next:
+            return
+        self._next = now + (0.5 if self._live else 5.0)
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1  # a second line would stay
+            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            sys.stderr.flush()
+        else:
+            warn(text)
+
+    def end(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _invite(show: "Demo") -> None:
+    links = show.links()
+    path = show.service.folder / "enroller" / "links.txt"
+    path.write_text("\n".join(links) + "\n", "utf-8")
+    warn(f"Take part at {links[0]}")
+    warn(f"One place of every batch waits for you; {len(links)} such links are in {path}.")
+
+
+def _show_findings(found: "Findings", band: "Spread", seconds: float) -> None:
+    import numpy as np
+
+    from discreet.service.demo.run import NOT_PROTECTED
+
+    rows = [*found.rows(band), ["seconds in all", f"{seconds:,.0f}"]]
+    print_table("A study through the service (SIMULATED)", ["what", "found"], rows, right=[1])
+    curve = []
+    for i in np.unique(np.linspace(0, len(band.users) - 1, 7).astype(int))[1:]:
+        users = int(band.users[i])
+        real = np.interp(users, found.curve.episodes, found.curve.values)
+        numbers = (real, band.low[i], band.middle[i], band.high[i])
+        curve.append([f"{users:,}", *(f"{number:,.1f}" for number in numbers)])
+    columns = ["users", "through the service", "simulated 2.5%", "median", "97.5%"]
+    print_table("Regret so far", columns, curve, right=range(5))
+    say("What this arrangement does not protect:")
+    for line in NOT_PROTECTED:
+        say(f"  - {line}")
+
+
+@app.command("tickets")
+def tickets(
+    folder: Annotated[
+        Path, typer.Argument(help="The folder that `init` made, or the enroller's part of it.")
+    ],
+    count: Annotated[int, typer.Option(help="How many more.")],
+    json: Json = False,
+) -> None:
+    """Make tickets for the enroller, and their digests for the shuffler."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service.setup import make_tickets
+
+    path, digests = make_tickets(folder, count)
+    if json:
+        echo_json({"tickets": str(path), "digests": str(digests), "count": count})
+        return
+    say(f"{count} more tickets in {path}: each participant gets one, nobody else sees them.")
+    if digests.parent == path.parent:
+        say(f"Give {digests} to the shuffler, in place of its own; it reads it at a start.")
+    else:
+        say(f"Their digests are in {digests}; the shuffler reads them at its next start.")
+
+
+@app.command("shuffler")
+def shuffler(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+    """Run the shuffler until it is told to end."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service.configs import ShufflerConfig
+    from discreet.service.shuffler.server import serve
+
+    serve(ShufflerConfig.read(config), rehearsal=rehearsal)
+
+
+@app.command("analyser")
+def analyser(config: ConfigFile, rehearsal: Rehearsal = False) -> None:
+    """Run the analyser until the study is finished, or it is told to end."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service.analyser import analyse
+    from discreet.service.configs import AnalyserConfig
+
+    say(f"The analyser ended: {analyse(AnalyserConfig.read(config), rehearsal=rehearsal)}.")
+
+
+@app.command("device")
+def device(
+    config: ConfigFile,
+    ticket: Annotated[
+        str, typer.Option(help="64 hexadecimal digits; other accounts of this machine can read it.")
+    ] = "",
+    ticket_file: Annotated[
+        Path | None, typer.Option(help="A file with the ticket, which they cannot read.")
+    ] = None,
+    episode: Annotated[
+        Path | None,
+        typer.Option(help="JSON with states, actions and rewards; without it, show the policy."),
+    ] = None,
+    rehearsal: Rehearsal = False,
+) -> None:
+    """Show the policy to play; with an episode: encode, seal and send it."""
+    need_extra(_PACKAGES, "service")
+    from discreet.device import DeviceError
+    from discreet.service.client import Client
+    from discreet.service.configs import DeviceConfig
+    from discreet.service.participant import make_participant
+
+    settings = DeviceConfig.read(config)
+    if ticket_file is not None:
+        ticket = read_parsed(ticket_file, bytes.decode, "the ticket").strip()
+    data = None if episode is None else _episode(episode)
+    with Client(settings.url, proxy=settings.proxy) as client:
+        chain, participant = make_participant(
+            settings, client, time.sleep, own=ticket, rehearsal=rehearsal
+        )
+        if data is None:
+            manifest = chain.current().manifest
+            named = {kind: list(names) for kind, names in chain.charter.names.items()}
+            echo_json({"manifest": manifest.hash.hex(), "policy": manifest.policy, **named})
+            return
+        try:
+            state = participant.attempt(lambda _: data)
+        except DeviceError as error:  # the device knows nothing of the rest of the library
+            raise InvalidInputError(f"{error} Nothing was sent; mend {str(episode)!r}.") from None
+    echo_json({"state": state})
+    if state not in ("accepted", "ticketSpent"):
+        raise typer.Exit(1)
+
+
+def _episode(path: Path) -> dict[str, Any]:
+    import json
+
+    data = read_parsed(path, json.loads, "the episode")
+    if not isinstance(data, dict):
+        raise InvalidInputError(f"Expected states, actions and rewards in {str(path)!r}.")
+    return data
+
+
+@app.command("status")
+def status(
+    url: Annotated[str, typer.Option(help="Of the shuffler.")] = _URL, json: Json = False
+) -> None:
+    """What a shuffler says in public: the promise, and totals."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service.client import Client
+    from discreet.service.protocol.charter import Charter
+
+    with Client(url) as client:
+        charter, totals = Charter.from_bytes(client.charter()), client.metrics()
+    if json:
+        echo_json(_said(charter) | {"totals": totals})
+        return
+    _show_charter(charter)
+    rows = [[name.replace("_", " "), f"{value:,}"] for name, value in totals.items()]
+    print_table("Totals", ["what", "number"], rows, right=[1])
+
+
+@app.command("verify")
+def verify(
+    charter: Annotated[Path, typer.Argument(help="charter.json.")],
+    manifests: Annotated[
+        Path | None, typer.Option(help="The analyser's folder of manifests.")
+    ] = None,
+    study: Annotated[Path | None, typer.Option(help="The analyser's study file.")] = None,
+    json: Json = False,
+) -> None:
+    """Check a charter's certificate, the chain of manifests, and the ledger."""
+    need_extra(_PACKAGES, "service")
+    from discreet.service import verification
+    from discreet.service.protocol.charter import Charter
+    from discreet.study.study import Study
+
+    read = Charter.read(charter)
+    found: dict[str, Plain] = {"delta_proven": float(read.verify())}
+    if manifests is None and study is not None:
+        raise InvalidInputError("A ledger is checked against manifests: give --manifests too.")
+    if manifests is not None:
+        chain = verification.check_chain(read, verification.read_manifests(manifests))
+        found["manifests"] = len(chain)
+        if study is not None:
+            found["batches_counted"] = verification.check_ledger(Study.read(study), chain)
+    if json:
+        echo_json(_said(read) | found)
+        return
+    _show_charter(read)
+    rows = [[name.replace("_", " "), str(value)] for name, value in found.items()]
+    print_table("Verified", FACTS, rows)
+
+
+def _said(charter: "Charter") -> dict[str, Plain]:
+    """What everybody is told first, for scripts."""
+    return {"study": charter.id.hex(), "promise": charter.promise, "collusion": charter.collusion}
+
+
+def _show_charter(charter: "Charter") -> None:
+    from discreet.privacy.guarantee import rounded_down
+
+    rows = [
+        ["study", charter.id.hex()],
+        ["purpose", charter.purpose],
+        ["promise", charter.promise],
+        ["noise per cell", f"{rounded_down(charter.mean, 6)} (certified)"],
+        ["least batch", f"{charter.min_users} users"],
+    ]
+    print_table("Charter", FACTS, rows)
+    together = [[who, what] for who, what in charter.collusion.items()]
+    print_table("What collusion gives", ["who", "what it gives them"], together)

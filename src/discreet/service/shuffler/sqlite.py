@@ -1,0 +1,157 @@
+"""The store as one SQLite file: write-ahead log, full synchronisation, deleted pages zeroed."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from discreet._files import hold_alone
+from discreet.errors import InvalidInputError
+from discreet.service.configs import At, nothing_happens
+from discreet.service.protocol.charter import Charter
+from discreet.service.shuffler.store import Store, StoreBusyError, Value, Values
+
+APPLICATION = 0x64736873
+VERSION = 1
+_SCHEMA = (
+    "CREATE TABLE about (id INTEGER PRIMARY KEY, version INTEGER NOT NULL, charter BLOB NOT NULL)",
+    "CREATE TABLE batch (number INTEGER PRIMARY KEY, manifest BLOB NOT NULL, hash BLOB NOT NULL, "
+    "state TEXT NOT NULL CHECK (state IN ('open', 'full', 'sealed', 'done', 'expired')), "
+    "received INTEGER NOT NULL, live INTEGER UNIQUE CHECK (live = 1)) STRICT",
+    "CREATE TABLE ticket (hash BLOB PRIMARY KEY, number INTEGER) STRICT, WITHOUT ROWID",
+    "CREATE TABLE report (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT",
+    "CREATE TABLE piece (place INTEGER NOT NULL, bucket INTEGER NOT NULL, "
+    "body BLOB NOT NULL) STRICT",
+    "CREATE INDEX pieces ON piece (place, bucket)",
+    "CREATE TABLE sealed (place INTEGER NOT NULL, bucket INTEGER NOT NULL, body BLOB NOT NULL, "
+    "PRIMARY KEY (place, bucket)) STRICT",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA busy_timeout = 5000",
+)
+_AT_ONCE = 500
+"""Values of one statement; SQLite takes 999 or more."""
+_INSERT = {
+    "ticket": "INSERT INTO ticket VALUES (?, ?) ON CONFLICT DO NOTHING",
+    "report": "INSERT INTO report (body) VALUES (?)",
+    "piece": "INSERT INTO piece VALUES (?, ?, ?)",
+    "sealed": "INSERT INTO sealed VALUES (?, ?, ?)",
+}
+
+
+class SqliteStore(Store):
+    """One file, one process."""
+
+    def __init__(self, path: str, charter: Charter, at: At = nothing_happens) -> None:
+        super().__init__(charter, at)
+        self._path = Path(path)
+        try:
+            self._path.touch(mode=0o600)
+            self._lock = _alone(self._path)
+            self._db = sqlite3.connect(self._path, isolation_level=None)
+            self._prepare()
+        except (OSError, sqlite3.Error) as error:
+            raise InvalidInputError(f"Cannot open the store {path!r}: {error}.") from None
+
+    def _prepare(self) -> None:
+        (program,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and program != APPLICATION:
+            raise InvalidInputError(
+                f"{str(self._path)!r} is a database of another program; give store = ... in the "
+                f"shuffler's file a path of its own."
+            )
+        if tables and version != VERSION:
+            raise InvalidInputError(
+                f"unknownVersion: {str(self._path)!r} is a store of version {version}, this "
+                f"version of discreet reads version {VERSION}."
+            )
+        for pragma in _PRAGMAS:
+            self._db.execute(pragma)
+        if not tables:
+            self._db.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                self._db.execute(statement)
+            self._db.execute("COMMIT")
+        self.tidy()
+
+    def _execute(self, sql: str, *values: Value) -> list[Values]:
+        with _sentences():
+            return self._db.execute(sql, values).fetchall()
+
+    def _begin(self, *, writing: bool) -> None:
+        with _sentences():
+            self._db.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    def _end(self, how: str) -> None:
+        if self._db.in_transaction:
+            with _sentences():
+                self._db.execute(how)
+
+    def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
+        """Nobody else writes: those that `_spent` has found free in this transaction are."""
+        query = "UPDATE ticket SET number = ? WHERE hash = ? AND number IS NULL"
+        with _sentences():
+            changed = self._db.executemany(query, [(number, d) for d in digests]).rowcount
+        if changed != len(digests):
+            raise StoreBusyError("SQLite: a ticket was spent by somebody else")
+        return set(digests)
+
+    def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
+        query = "SELECT hash, number IS NOT NULL FROM ticket WHERE hash IN ({})"
+        found: dict[bytes, bool] = {}
+        for first in range(0, len(digests), _AT_ONCE):
+            some = digests[first : first + _AT_ONCE]
+            rows = self._execute(query.format(",".join("?" * len(some))), *some)
+            found.update((digest, bool(spent)) for digest, spent in rows)
+        return found
+
+    def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
+        with _sentences():
+            self._db.executemany(_INSERT[table], rows)
+
+    def _empty(self, *tables: str) -> None:
+        for table in tables:
+            self._execute(f"DELETE FROM {table}")
+
+    def tidy(self) -> None:
+        """The write-ahead log still holds what was deleted: it is emptied.
+
+        Not while somebody else reads the file: then it is tried again later.
+        """
+        self.untidy = True
+        with contextlib.suppress(sqlite3.Error):
+            ((busy, _, _),) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.untidy = bool(busy)
+
+    def close(self) -> None:
+        self._db.close()
+        os.close(self._lock)
+
+
+def _alone(path: Path) -> int:
+    """Two shufflers on one file would undo each other's care."""
+    try:
+        return hold_alone(path)
+    except BlockingIOError:
+        raise InvalidInputError(
+            f"Another shuffler works on {str(path)!r}; several of them need PostgreSQL, store = "
+            f"'postgresql://...'."
+        ) from None
+
+
+@contextlib.contextmanager
+def _sentences() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreBusyError(f"SQLite: {error}") from error

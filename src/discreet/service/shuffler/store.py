@@ -1,0 +1,524 @@
+"""The permutation: uniform over all envelopes of a group, from the operating system's randomness.
+
+Every envelope draws a bucket and, inside its bucket, a key of 64 bits; the order is that of bucket
+and key. If all keys of a bucket are distinct (they are drawn again otherwise) every order of its
+envelopes is equally likely, by symmetry; and so is every order of all of them, because the pair
+(bucket, key) of one envelope is independent of all others and of what it holds. Buckets keep the
+memory bounded: all envelopes of a group need never be there at once.
+"""
+
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from discreet._types import ByteArray
+from discreet.device import ENVELOPE
+from discreet.errors import DiscreetError, InvalidInputError
+from discreet.service.configs import At, nothing_happens
+from discreet.service.protocol import manifest as manifests
+from discreet.service.protocol.charter import Charter
+from discreet.service.protocol.manifest import Announced
+from discreet.service.protocol.problems import Refusal
+from discreet.service.protocol.report import Submission
+
+BUCKET = 4 << 20
+"""Bytes of a bucket, about."""
+
+
+def buckets_for(envelopes: int) -> int:
+    """How many buckets keep each of them small: a power of two.
+
+    >>> buckets_for(1000), buckets_for(1_000_000)
+    (1, 16)
+    """
+    wanted = -(-envelopes * ENVELOPE // BUCKET)
+    return 1 << (wanted - 1).bit_length() if wanted > 1 else 1
+
+
+def scatter(envelopes: ByteArray, buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Every envelope into a bucket of its own luck: the buckets that got some, with them."""
+    if buckets == 1:
+        yield 0, envelopes.tobytes()
+        return
+    drawn = np.frombuffer(os.urandom(4 * len(envelopes)), np.uint32) & np.uint32(buckets - 1)
+    order = np.argsort(drawn, kind="stable")
+    found, first = np.unique(drawn[order], return_index=True)
+    ends = [*first[1:].tolist(), len(envelopes)]
+    for bucket, a, b in zip(found.tolist(), first.tolist(), ends, strict=True):
+        yield bucket, envelopes[order[a:b]].tobytes()
+
+
+def permuted(data: bytes) -> bytes:
+    """The envelopes of a bucket in a uniformly random order."""
+    envelopes = np.frombuffer(data, np.uint8).reshape(-1, ENVELOPE)
+    while True:
+        keys = np.frombuffer(os.urandom(8 * len(envelopes)), np.uint64)
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if (ordered[1:] != ordered[:-1]).all():
+            return envelopes[order].tobytes()
+
+
+# The shuffler's state machine on a database, in whole transactions.
+#
+# A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
+# ``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the
+# messages
+# deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted
+# and
+# its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
+#
+# Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
+# the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
+# (bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no
+# address and no link from a ticket to a body stands in any of them.
+#
+# One thread owns a store (the one that made it); several processes may have one each where the
+# database is a server.
+
+
+VERSION = 1
+STATES = ("open", "full", "sealed", "done", "expired")
+ACCEPTED = "accepted"
+"""What a store says of a report that it has taken."""
+_CHUNK = 4 << 20
+"""Bytes of bodies that sealing has in memory at a time."""
+
+Value: TypeAlias = bytes | str | int | None
+"""Goes into a statement."""
+Values: TypeAlias = tuple[Any, ...]
+"""One row that a database answers with."""
+
+
+class StoreBusyError(DiscreetError):
+    """The database could not be asked, or not now; nothing is known to have changed."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """A batch as it stands.
+
+    Attributes:
+        announced: its manifest.
+        state: of `STATES`.
+        received: reports so far; all of them from the moment it is full.
+    """
+
+    announced: Announced
+    state: str
+    received: int
+
+    @property
+    def number(self) -> int:
+        return self.announced.manifest.number
+
+
+class Store(ABC):
+    """Reports, tickets and batches of one study.
+
+    Attributes:
+        charter: of the study.
+        filled: whether the last reports that were taken here have filled their batch.
+        untidy: whether a log still holds what was deleted; `tidy` again.
+    """
+
+    def __init__(self, charter: Charter, at: At = nothing_happens) -> None:
+        self.charter = charter
+        self.filled = False
+        self.untidy = False
+        self._tickets = 0
+        self._at = at
+        self._ending = False
+        self._read: dict[bytes, Announced] = {}
+
+    # --- what a database must be able to do
+
+    @abstractmethod
+    def _execute(self, sql: str, *values: Value) -> list[Values]:
+        """Run one statement with ``?`` for values; all rows it gives."""
+
+    @abstractmethod
+    def _begin(self, *, writing: bool) -> None:
+        """Begin a transaction; of two that write the second waits for the first."""
+
+    @abstractmethod
+    def _end(self, how: str) -> None:
+        """COMMIT or ROLLBACK."""
+
+    @abstractmethod
+    def _claim(self, digests: Sequence[bytes], number: int) -> set[bytes]:
+        """Spend those of these tickets that are there and free."""
+
+    @abstractmethod
+    def _spent(self, digests: Sequence[bytes]) -> dict[bytes, bool]:
+        """Whether each of these tickets is spent; unknown ones are missing."""
+
+    @abstractmethod
+    def _insert(self, table: str, rows: Sequence[tuple[Value, ...]]) -> None:
+        """Rows into a table; a ticket that is there stays as it is."""
+
+    @abstractmethod
+    def _empty(self, *tables: str) -> None:
+        """Delete all rows, so that no page of the tables keeps them."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """After a deletion was committed: what logs still hold of it goes, or `untidy` is true."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the connection back."""
+
+    def end(self) -> None:
+        """From any thread: a sealing that is under way is given up, its transaction undone."""
+        self._ending = True
+
+    def _check_ending(self) -> None:
+        if self._ending:
+            raise StoreBusyError("the process was told to end")
+
+    # --- transactions
+
+    @contextlib.contextmanager
+    def _transaction(self, name: str) -> Iterator[None]:
+        try:
+            self._begin(writing=True)  # who waits for the lock may be cancelled in a transaction
+            yield
+            self._at(f"{name}.before")
+            self._end("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        self._at(f"{name}.after")
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            self._begin(writing=False)
+            yield
+        finally:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        with contextlib.suppress(StoreBusyError):  # a lost connection has rolled back by itself
+            self._end("ROLLBACK")
+
+    # --- the charter
+
+    def adopt(self, *, on_new: Callable[[], object]) -> None:
+        """Bind the store to its charter.
+
+        Args:
+            on_new: called before a charter is written for the first time; raises if it is none.
+        """
+        with self._reading():
+            rows = self._execute("SELECT version, charter FROM about")
+        if rows:
+            self._check_about(*rows[0])
+            return
+        on_new()
+        with self._transaction("adopt"):
+            rows = self._execute("SELECT version, charter FROM about")
+            if rows:  # another process was faster, perhaps with another charter
+                self._check_about(*rows[0])
+            else:
+                self._execute("INSERT INTO about VALUES (1, ?, ?)", VERSION, self.charter.data)
+
+    def _check_about(self, version: int, charter: bytes) -> None:
+        if version != VERSION:
+            raise InvalidInputError(
+                f"unknownVersion: This store is of version {version}, expected {VERSION}; use the "
+                f"version of discreet that made it."
+            )
+        if bytes(charter) != self.charter.data:
+            raise InvalidInputError("This store belongs to another charter; give it its own store.")
+
+    # --- tickets
+
+    def admit(self, digests: Iterable[bytes]) -> None:
+        """Tickets that may take part; those that are known already stay as they are."""
+        with self._transaction("admit"):
+            self._insert("ticket", [(digest, None) for digest in sorted(digests)])
+            ((self._tickets,),) = self._execute("SELECT count(*) FROM ticket")
+
+    # --- batches
+
+    def announce(self, announced: Announced) -> bool:
+        """Open a batch; False if exactly this one was announced before.
+
+        Raises:
+            Refusal: ``forbiddenMutation``, ``batchPending``, ``badManifest``.
+        """
+        number = announced.manifest.number
+        with self._transaction("announce"):
+            known = self._execute("SELECT hash FROM batch WHERE number = ?", number)
+            if known:
+                if bytes(known[0][0]) != announced.hash:
+                    raise Refusal("forbiddenMutation")
+                return False
+            last = self._last()
+            if last is not None and last.state not in ("done", "expired"):
+                raise Refusal("batchPending")
+            if number != (0 if last is None else last.number + 1):
+                raise Refusal("batchPending")
+            before = None if last is None else last.announced.manifest
+            manifests.check_follows(announced.manifest, before)
+            self._check_progress(announced, last)
+            self._execute(
+                "INSERT INTO batch VALUES (?, ?, ?, 'open', 0, 1)",
+                number,
+                announced.signed,
+                announced.hash,
+            )
+        return True
+
+    @staticmethod
+    def _check_progress(announced: Announced, last: BatchState | None) -> None:
+        """After ``done`` comes the next batch, after ``expired`` the same one for as many users."""
+        if last is None:
+            return
+        before, now = last.announced.manifest, announced.manifest
+        if now.batch != before.batch + (last.state == "done"):
+            raise Refusal("badManifest", "Its batch is not the one that is due.")
+        if last.state == "expired" and now.users != before.users:
+            raise Refusal("badManifest", "A batch that expired is announced for as many users.")
+
+    def submit(self, reports: Sequence[Submission]) -> list[str]:
+        """Take reports, all in one transaction; for each of them `ACCEPTED` or a code."""
+        answers = [""] * len(reports)
+        with self._transaction("submit"):
+            row = self._live()
+            spent = self._spent([report.digest for report in reports])
+            for i, report in enumerate(reports):
+                answers[i] = _refused(report, spent, row)
+            fresh = [i for i, answer in enumerate(answers) if not answer]
+            if row is not None and fresh:
+                self._accept(row, reports, fresh, answers)
+        return answers
+
+    def _accept(
+        self, row: BatchState, reports: Sequence[Submission], fresh: list[int], answers: list[str]
+    ) -> None:
+        """Take fresh reports in the order in which they came until the batch is full."""
+        users, received = row.announced.manifest.users, row.received
+        chosen: dict[bytes, int] = {}
+        for i in fresh:
+            if reports[i].digest in chosen:
+                answers[i] = "ticketSpent"
+            elif received + len(chosen) < users:
+                chosen[reports[i].digest] = i
+                answers[i] = ACCEPTED
+            else:
+                answers[i] = "policyOutdated"
+        claimed = self._claim(list(chosen), row.number)
+        for digest in chosen.keys() - claimed:  # somebody else was faster
+            answers[chosen[digest]] = "ticketSpent"
+        taken = [i for digest, i in chosen.items() if digest in claimed]
+        self._insert("report", [(reports[i].body,) for i in taken])
+        received += len(taken)
+        state = "full" if received == users else "open"
+        self.filled = state == "full"
+        self._execute(
+            "UPDATE batch SET received = ?, state = ? WHERE number = ?", received, state, row.number
+        )
+
+    def expire(self, number: int) -> bool:
+        """Give up an open batch: bodies deleted and tickets free, at once. False: too late."""
+        with self._transaction("expire"):
+            row = self._live()
+            if row is None or row.number != number or row.state != "open":
+                return False
+            self._empty("report")
+            self._execute("UPDATE ticket SET number = NULL WHERE number = ?", number)
+            self._execute(
+                "UPDATE batch SET state = 'expired', received = 0, live = NULL WHERE number = ?",
+                number,
+            )
+        self.tidy()
+        return True
+
+    def seal(self) -> bool:
+        """Permute a full batch and delete its bodies; False if there is none."""
+        row = self.live()
+        if row is None or row.state != "full":
+            return False
+        with self._transaction("seal"):
+            row = self._live()
+            if row is None or row.state != "full":
+                return False
+            self._scatter(row)
+            self._gather(row)
+            self._empty("report", "piece")
+            self._execute("UPDATE batch SET state = 'sealed' WHERE number = ?", row.number)
+        self.tidy()
+        self.filled = False
+        return True
+
+    def _scatter(self, row: BatchState) -> None:
+        """Bodies, some at a time, into pieces of buckets."""
+        self._empty("piece", "sealed")
+        sizes, users = row.announced.sizes, row.announced.manifest.users
+        buckets = [buckets_for(users * size) for size in sizes]
+        ends = np.cumsum(sizes).tolist()
+        seen = 0
+        for bodies in self._bodies(max(1, _CHUNK // row.announced.body)):
+            seen += len(bodies)
+            whole = np.frombuffer(b"".join(bodies), np.uint8)
+            whole = whole.reshape(len(bodies), sum(sizes), ENVELOPE)
+            for place, (end, size) in enumerate(zip(ends, sizes, strict=True)):
+                part = whole[:, end - size : end].reshape(-1, ENVELOPE)
+                pieces = scatter(part, buckets[place])
+                self._insert("piece", [(place, bucket, data) for bucket, data in pieces])
+        if seen != users:
+            raise InvalidInputError(f"Expected {users} bodies, found {seen}: nothing is released.")
+
+    def _bodies(self, count: int) -> Iterator[list[bytes]]:
+        """All bodies, so many at a time."""
+        last = -1
+        query = "SELECT id, body FROM report WHERE id > ? ORDER BY id LIMIT ?"
+        while rows := self._execute(query, last, count):
+            self._check_ending()
+            last = rows[-1][0]
+            yield [bytes(body) for _, body in rows]
+
+    def _gather(self, row: BatchState) -> None:
+        """Pieces to buckets, each in a random order."""
+        found = self._execute("SELECT DISTINCT place, bucket FROM piece ORDER BY place, bucket")
+        query = "SELECT body FROM piece WHERE place = ? AND bucket = ?"
+        total = 0
+        for place, bucket in found:
+            self._check_ending()
+            data = b"".join(bytes(part) for (part,) in self._execute(query, place, bucket))
+            total += len(data)
+            self._insert("sealed", [(place, bucket, permuted(data))])
+        if total != row.announced.manifest.users * row.announced.body:
+            raise InvalidInputError("Some envelopes are missing: nothing is released.")
+
+    def buckets(self, number: int, place: int) -> list[int]:
+        """Buckets of a group of a sealed batch, in the order in which they are handed over.
+
+        Raises:
+            Refusal: ``unknownBatch``, ``notFull``, ``batchExpired``, ``batchDone``.
+        """
+        with self._reading():
+            self._check_sealed(number)
+            rows = self._execute("SELECT bucket FROM sealed WHERE place = ? ORDER BY bucket", place)
+        if not rows:
+            raise Refusal("unknownBatch", "It has no such group.")
+        return [bucket for (bucket,) in rows]
+
+    def bucket(self, number: int, place: int, bucket: int) -> bytes:
+        """One bucket: the same bytes at every reading."""
+        with self._reading():
+            self._check_sealed(number)
+            query = "SELECT body FROM sealed WHERE place = ? AND bucket = ?"
+            ((body,),) = self._execute(query, place, bucket)
+        return bytes(body)
+
+    def _check_sealed(self, number: int) -> None:
+        rows = self._execute("SELECT state FROM batch WHERE number = ?", number)
+        if not rows:
+            raise Refusal("unknownBatch")
+        refused = {
+            "open": "notFull",
+            "full": "notFull",
+            "expired": "batchExpired",
+            "done": "batchDone",
+        }
+        if rows[0][0] in refused:
+            raise Refusal(refused[rows[0][0]])
+
+    def done(self, number: int) -> bool:
+        """Scrub a sealed batch; False if that was done before."""
+        with self._transaction("done"):
+            rows = self._execute("SELECT state FROM batch WHERE number = ?", number)
+            if rows and rows[0][0] == "done":
+                return False
+            self._check_sealed(number)
+            self._empty("sealed")
+            self._execute("UPDATE batch SET state = 'done', live = NULL WHERE number = ?", number)
+        self.tidy()
+        return True
+
+    # --- reading
+
+    def live(self) -> BatchState | None:
+        """The batch that is open, full or sealed."""
+        with self._reading():
+            return self._live()
+
+    def manifest(self, number: int) -> bytes:
+        """The signed bytes of a manifest; they stay public for ever."""
+        with self._reading():
+            rows = self._execute("SELECT manifest FROM batch WHERE number = ?", number)
+        if not rows:
+            raise Refusal("unknownBatch")
+        return bytes(rows[0][0])
+
+    def totals(self) -> dict[str, int]:
+        """Public totals: batches by state, tickets, and reports in the open batch."""
+        with self._reading():
+            states: dict[str, int] = dict(
+                self._execute("SELECT state, count(*) FROM batch GROUP BY state")
+            )
+            # Every report that was taken has spent one ticket; to count tickets takes long.
+            ((spent,),) = self._execute("SELECT coalesce(sum(received), 0) FROM batch")
+            row = self._live()
+        batches = {f"batches_{state}": int(states.get(state, 0)) for state in STATES}
+        now = {"received": row.received, "wanted": row.announced.manifest.users} if row else {}
+        tickets = {"tickets": self._tickets, "tickets_spent": int(spent)}
+        return batches | tickets | {"received": 0} | now
+
+    def _live(self) -> BatchState | None:
+        query = "SELECT manifest, hash, state, received FROM batch WHERE live = 1"
+        return self._row(self._execute(query))
+
+    def _last(self) -> BatchState | None:
+        query = "SELECT manifest, hash, state, received FROM batch ORDER BY number DESC LIMIT 1"
+        return self._row(self._execute(query))
+
+    def _row(self, rows: list[Values]) -> BatchState | None:
+        if not rows:
+            return None
+        signed, digest, state, received = rows[0]
+        digest = bytes(digest)
+        if digest not in self._read:  # reading checks the signature: once is enough
+            self._read = {digest: manifests.read(bytes(signed), self.charter)}
+        return BatchState(self._read[digest], state, received)
+
+
+def _refused(report: Submission, spent: dict[bytes, bool], row: BatchState | None) -> str:
+    """Why a report cannot be taken; empty if nothing speaks against it."""
+    if report.digest not in spent:
+        return "unknownTicket"
+    if spent[report.digest]:
+        return "ticketSpent"
+    if row is None or row.state != "open":
+        return "noOpenBatch"
+    if report.manifest != row.announced.hash:
+        return "policyOutdated"
+    return "wrongLength" if len(report.body) != row.announced.body else ""
+
+
+def open_store(where: str, charter: Charter, at: At = nothing_happens) -> Store:
+    """The store of a study, made if there is none.
+
+    Args:
+        where: the path of a file, or ``postgresql://...``.
+        charter: of the study; a store of another one is refused.
+        at: called before and after every commit.
+    """
+    if where.startswith(("postgresql://", "postgres://")):
+        from discreet.service.shuffler.postgres import PostgresStore
+
+        return PostgresStore(where, charter, at)
+    if "://" in where:
+        raise InvalidInputError(f"Expected a path or postgresql://..., got store={where!r}.")
+    from discreet.service.shuffler.sqlite import SqliteStore
+
+    return SqliteStore(where, charter, at)

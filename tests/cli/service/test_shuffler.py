@@ -1,7 +1,0 @@
-"""`discreet service shuffler`: what is refused before it runs."""
-
-
-def test_a_rehearsal_is_not_run_by_mistake(discreet, folder):
-    config = str(folder / "shuffler" / "shuffler.toml")
-    code, _, err = discreet("service", "shuffler", "--config", config)
-    assert code == 2 and "--rehearsal" in err
