@@ -73,6 +73,7 @@ class ByteDraws:
         return struct.unpack(f">{count}I", self._block(4 * count))
 
     def below(self, bound: int, count: int) -> list[int]:
+        """Uniform integers by rejection."""
         limit = WORD - WORD % bound
         kept: list[int] = []
         while len(kept) < count:
@@ -80,16 +81,19 @@ class ByteDraws:
         return kept
 
     def noise(self, cells: int, weight: int, count: int) -> list[int]:
+        """Coins first, then as many uniform cells, whether the coins need them or not."""
         coins = self._words(count)
         places = self.below(cells, count)
         return [p if c < weight else cells for c, p in zip(coins, places, strict=True)]
 
     def rewards(self, rewards: Sequence[float]) -> list[int]:
+        """A 53-bit integer against each reward."""
         block = self._block(7 * len(rewards))
         coins = [int.from_bytes(block[i : i + 7]) >> 3 for i in range(0, len(block), 7)]
         return [int(u < reward * 2.0**53) for u, reward in zip(coins, rewards, strict=True)]
 
     def bits(self, numerator: int, denominator: int, count: int) -> list[int]:
+        """All bits at once, digit by digit."""
         bits = [0] * count
         undecided: Sequence[int] = range(count)
         while undecided and numerator:
