@@ -42,10 +42,10 @@ def test_shuffle_says_bits_messages_and_what_papers_deliver(discreet):
     assert out.count("Accounting by ") >= 2
 
 
-def test_shuffle_by_classes_says_cells_parties_and_what_a_run_costs(discreet):
+def test_shuffle_by_histogram_says_cells_parties_and_what_a_run_costs(discreet):
     words = ("calibrate", *SMALL, "--trust", "shuffle")
     _, out, _ = discreet(*words, "--verify", "--learner", "flow-ucb")
-    assert "A class of rewards has 5 cells; noise cells from each user: 1, blank " in out
+    assert "A group of rewards has 5 cells; noise cells from each user: 1, dummies " in out
     assert "If both collude: none (they see the episode)." in out
     assert "A whole run of 2,000 users in " in out
     assert "The papers' constants claim" in out
@@ -107,7 +107,7 @@ def test_fewer_honest_users_need_more_noise(discreet):
         (["--trust", "centrl"], "did you mean 'central'"),
         (["--mechanism", "laplace"], "give --trust as well"),
         (["--schedule", "daily"], "schedule='daily'"),
-        (["--trust", "shuffle", "--schedule", "continual"], "Shuffle has no stream release"),
+        (["--trust", "shuffle", "--schedule", "continual"], "Shuffle has no continual release"),
         (["--epsilon", "0"], "epsilon > 0"),
         (["--delta", "2"], "delta"),
         (["--users", "0"], "integer >= 1"),
@@ -137,7 +137,7 @@ def test_an_open_choice_says_what_was_taken_and_why(discreet):
 @pytest.mark.parametrize(
     ("users", "least", "most"), [("20000", 101.0, 102.0), ("1000000", 132.5, 133.5)]
 )
-def test_a_mechanism_for_streams_only_is_a_stream(discreet, users, least, most):
+def test_a_mechanism_without_batches_is_continual(discreet, users, least, most):
     """The worst time of the column-normalised square root at H=6, (1, 1e-6)."""
     arguments = ("--trust", "central", "--mechanism", "toeplitz", "--users", users, "--json")
     code, out, _ = discreet("calibrate", *arguments)

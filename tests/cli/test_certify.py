@@ -258,7 +258,7 @@ def test_a_design_of_a_central_stream_leaves_no_key(discreet, tmp_path, monkeypa
         ("delta = 1e-3", "delta = 1e-4", "It proves delta 0.001, and 0.0001"),
         ("states = 2", "states = 3", "release.states is 2, and 3"),
         ("steps = 2", "steps = 3", "release.horizon is 2, and 3"),
-        ('"bits"', '"classes"', "release.mechanism is 'bits', and 'classes'"),
+        ('"bits"', '"histogram"', "release.mechanism is 'bits', and 'histogram'"),
     ],
 )
 def test_a_certificate_for_another_design_is_refused(discreet, study, old, new, reason):

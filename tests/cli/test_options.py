@@ -12,10 +12,10 @@ from discreet.cli import _options
 from discreet.cli._options import (
     Promise,
     Release,
+    continual_only,
     grouped,
     parse_settings,
     parse_value,
-    streams_only,
 )
 from discreet.errors import DiscreetError, InvalidInputError
 from discreet.mdp.shape import Shape
@@ -131,7 +131,7 @@ def test_a_release_knows_its_size_and_its_counters():
     ],
 )
 def test_some_mechanisms_exist_for_streams_alone(trust, mechanism, alone):
-    assert streams_only(trust, mechanism) is alone
+    assert continual_only(trust, mechanism) is alone
 
 
 @pytest.mark.parametrize(

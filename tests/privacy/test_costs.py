@@ -77,7 +77,7 @@ def test_report_of_shuffle_by_classes():
     )
     assert asked.derived == ()
     assert asked.noise_std["visits"] == asked.noise_std["transitions"] > 19.9
-    assert asked.noise_cells["histogram"] == 17
+    assert asked.noise_cells["groups"] == 17
 
 
 def test_a_whole_run_costs_more_than_its_last_batch():
@@ -205,7 +205,7 @@ def test_a_trust_model_takes_a_shape():
 def test_bad_requests():
     with pytest.raises(InvalidInputError, match="users"):
         calibrate(SHUFFLE, SHAPE, users=0)
-    with pytest.raises(UnsupportedError, match="no stream release"):
+    with pytest.raises(UnsupportedError, match="no continual release"):
         calibrate(SHUFFLE, SHAPE, users=10, schedule="continual")
     with pytest.raises(InvalidInputError, match="schedule"):
         calibrate(SHUFFLE, SHAPE, users=10, schedule="waltz")

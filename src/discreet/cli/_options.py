@@ -128,7 +128,7 @@ class Promise:
         str,
         typer.Option(
             help="Mechanism. Left out: central takes the least noise; local takes split for "
-            "batches and laplace for streams, as in the papers (one-step has less noise)."
+            "batches and laplace continually, as in the papers (one-step has less noise)."
         ),
     ] = "auto"
     honest: Annotated[
@@ -162,16 +162,16 @@ class Release:
     states: Annotated[int, typer.Option(help="States.")] = 4
     actions: Annotated[int, typer.Option(help="Actions.")] = 2
     horizon: Annotated[int, typer.Option(help="Steps per episode.")] = 6
-    users: Annotated[int, users_option("Users of a batch, or episodes of a stream.")] = 20_000
+    users: Annotated[int, users_option("Users of a batch, or of a continual release.")] = 20_000
     statistics: Annotated[
         str,
         typer.Option(
             help="Counters to release, separated by commas. Left out: transitions,visits,rewards; "
-            "of shuffle by classes transitions,rewards, which tell visits as well."
+            "of shuffle by histogram transitions,rewards, which tell visits as well."
         ),
     ] = ""
     stationary: Annotated[
-        bool, typer.Option("--stationary", help="Pool counters over steps (streams).")
+        bool, typer.Option("--stationary", help="Pool counters over steps (continual).")
     ] = False
 
     @property
@@ -189,8 +189,8 @@ class Release:
         return tuple(name.strip() for name in self.statistics.split(","))
 
 
-def streams_only(trust: str, mechanism: str) -> bool:
-    """Does this mechanism exist for streams, and not for batches?"""
+def continual_only(trust: str, mechanism: str) -> bool:
+    """Does this mechanism release continually, and never by batches?"""
     from discreet.privacy.mechanisms.registry import mechanisms
 
     return mechanism in mechanisms(trust, "continual") and mechanism not in mechanisms(

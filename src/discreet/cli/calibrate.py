@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from discreet.cli._options import Json, Promise, Release, grouped, streams_only
+from discreet.cli._options import Json, Promise, Release, continual_only, grouped
 from discreet.cli._output import echo_json, print_table, say, warn_of_promise
 from discreet.privacy.guarantee import rounded_down, rounded_noise, rounded_up
 
@@ -27,8 +27,8 @@ def costs(
     schedule: Annotated[
         str,
         typer.Option(
-            help="batch (a release per batch) or stream (one per episode); batch if left out, "
-            "unless the mechanism is for streams only."
+            help="batch (a release per batch) or continual (one per episode); batch if left out, "
+            "unless the mechanism is continual only."
         ),
     ] = "",
     learner: Annotated[
@@ -54,7 +54,8 @@ def costs(
         warn_of_promise(promise.epsilon, promise.delta)
         _show_comparison(reports, release.users, as_json=json)
         return
-    report = cost(promise.trust, schedule or _usual_schedule(promise))
+    alone = continual_only(promise.trust, promise.mechanism)
+    report = cost(promise.trust, schedule or ("continual" if alone else "batch"))
     warn_of_promise(report.guarantee.epsilon, report.guarantee.delta)
     if learner:
         report = replace(report, run=_run(learner, promise, release))
@@ -70,7 +71,6 @@ command = grouped(costs)
 def _cost(
     release: Release, trust: "TrustModel", schedule: str, *, verify: bool
 ) -> "CalibrationReport":
-    """What a release costs under a trust model."""
     from discreet.privacy.costs import calibrate
 
     return calibrate(
@@ -110,14 +110,9 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
     problem, trust = make("RandomMDP", **sizes), promise.model(promise.trust)
     facts = public_facts(problem, release.users)
     rng = np.random.default_rng(0)
-    plan = make_batch_learner(get_learner(learner), facts, trust, rng, {}).plan
+    mechanism = make_batch_learner(get_learner(learner), facts, trust, rng, {}).plan
     result = learn(problem, learner=learner, trust=trust, episodes=release.users, seed=0)
-    return run_traffic(plan, result.extras["batches"])
-
-
-def _usual_schedule(promise: Promise) -> "Schedule":
-    """Batches, unless the mechanism asked for exists for streams only."""
-    return "continual" if streams_only(promise.trust, promise.mechanism) else "batch"
+    return run_traffic(mechanism, result.extras["batches"])
 
 
 def _compared(
@@ -132,7 +127,7 @@ def _compared(
     pairs += [("central", "continual"), ("local", "continual")]
     reports = [cost(trust, schedule) for trust, schedule in pairs if asked in ("", schedule)]
     if not reports:
-        raise InvalidInputError(f"Expected schedule batch or stream, got schedule={asked!r}.")
+        raise InvalidInputError(f"Expected schedule batch or continual, got schedule={asked!r}.")
     return reports
 
 
@@ -140,6 +135,7 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json:
     if as_json:
         echo_json({"results": [r.to_dict() for r in reports]})
         return
+    promised = reports[0].guarantee
     print_table(
         f"Noise on one counter after {users:,} users",
         (
@@ -153,7 +149,7 @@ def _show_comparison(reports: "list[CalibrationReport]", users: int, *, as_json:
         ),
         [_comparison_row(r) for r in reports],
         right=(4, 5, 6),
-        caption=_relation(reports[0]),
+        caption=f"Unit: {promised.unit}. Neighbours: {promised.neighbours}.",
     )
 
 
@@ -246,26 +242,24 @@ def _integers(report: "CalibrationReport") -> str:
 
 
 def _bits(bits: dict[str, float]) -> str:
-    """How many noise bits, and how they are drawn."""
-    law = f"one with probability {rounded_down(bits['probability'])}"
+    drawn = f"one with probability {rounded_down(bits['probability'])}"
     if bits["drawn_from_a_table"]:
-        law = "the number of ones drawn from a table"
+        drawn = "the number of ones drawn from a table"
     return (
-        f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {law} "
+        f"Noise bits per user and counter: {bits['per_user_and_counter']:.0f}, {drawn} "
         f"(as good as {math.floor(bits['fair_bits_in_all']):,} fair bits in all)."
     )
 
 
 def _cells(cells: dict[str, Any]) -> list[str]:
-    """How many noise cells, class by class."""
     lines = [
         f"Noise of mean {rounded_down(Fraction(cells['lambda']), 6)} on every cell of "
-        f"{cells['classes']} classes, spread over all users."
+        f"{cells['groups']} groups, spread over all users."
     ]
     for name, one in cells["of"].items():
         lines.append(
-            f"A class of {name} has {one['cells']:,} cells; noise cells from each user: "
-            f"{one['per_user']:,}, blank with probability {rounded_up(1 - one['probability'])}."
+            f"A group of {name} has {one['cells']:,} cells; noise cells from each user: "
+            f"{one['per_user']:,}, dummies with probability {rounded_up(1 - one['probability'])}."
         )
     return lines
 
@@ -288,10 +282,6 @@ def _choice(report: "CalibrationReport") -> str:
     return (
         f"Mechanism {report.mechanism}: the least noise here, std {rounded_noise(taken)}{against}."
     )
-
-
-def _relation(report: "CalibrationReport") -> str:
-    return f"Unit: {report.guarantee.unit}. Neighbours: {report.guarantee.neighbours}."
 
 
 def _pair(epsilon: float | None, delta: float | None) -> str:

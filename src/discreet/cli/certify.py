@@ -10,7 +10,7 @@ import typer
 
 from discreet._files import check_output
 from discreet._types import Plain
-from discreet.cli._options import Json, Promise, Release, grouped, streams_only, users_option
+from discreet.cli._options import Json, Promise, Release, continual_only, grouped, users_option
 from discreet.cli._output import FACTS, Progress, echo_json, print_table, say, warn
 from discreet.privacy.guarantee import rounded_up
 
@@ -34,22 +34,22 @@ class CertifiedPromise(Promise):
 
 @dataclass(frozen=True)
 class CertifiedRelease(Release):
-    """Options on what is released: a batch, or a stream."""
+    """Options on what is released: a batch, or continually."""
 
     users: Annotated[
         int,
         users_option(
-            "Users of a batch; without --episodes also the length of a stream, where the "
-            "mechanism exists only as one (toeplitz, tree-*)."
+            "Users of a batch; without --episodes also how many are released continually, where "
+            "the mechanism knows no batches (toeplitz, tree-*)."
         ),
     ] = 20_000
     episodes: Annotated[
-        int, typer.Option(help="Episodes of a stream, instead of a batch of --users.")
+        int, typer.Option(help="Episodes released continually, instead of a batch of --users.")
     ] = 0
 
     def length(self, promise: Promise) -> int:
-        """Of the stream; a mechanism without a batch release streams all users. 0: a batch."""
-        alone = streams_only(promise.trust, promise.mechanism)
+        """Episodes of a continual release, all users where nothing else exists; 0: a batch."""
+        alone = continual_only(promise.trust, promise.mechanism)
         return self.episodes or (self.users if alone else 0)
 
 
@@ -106,7 +106,11 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
         (0 < delta < _LEAST_DELTA, f"delta={delta!r}", f"delta = 0 or >= {_LEAST_DELTA:g}"),
         (release.users > _MOST_USERS, f"users={release.users}", "users <= 1e15"),
         (release.episodes < 0, f"episodes={release.episodes}", "episodes >= 0"),
-        (length > _MOST_EPISODES, f"{length} of them", "a stream of at most 1e7 episodes"),
+        (
+            length > _MOST_EPISODES,
+            f"{length} of them",
+            "at most 1e7 episodes",
+        ),
     )
     for broken, got, rule in rules:
         if broken:
@@ -114,12 +118,11 @@ def _check_reach(promise: Promise, release: CertifiedRelease) -> None:
 
 
 def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress) -> "Certificate":
-    """Calibrate the plan and certify what it says."""
     from discreet.privacy.certificates.document import CertificateError, certify
 
     try:
-        plan, users = _plan(promise, release)
-        return certify(plan, users=users, progress=progress)
+        mechanism, users = _mechanism(promise, release)
+        return certify(mechanism, users=users, progress=progress)
     except ArithmeticError as error:
         raise CertificateError(
             f"These numbers are beyond what can be calibrated ({error}); ask for an epsilon, "
@@ -127,24 +130,24 @@ def _certificate(promise: Promise, release: CertifiedRelease, progress: Progress
         ) from None
 
 
-def _plan(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int | None]":
-    """The plan that the options describe, and the users of its batch."""
+def _mechanism(promise: Promise, release: CertifiedRelease) -> "tuple[Plan, int | None]":
+    """The mechanism that the options describe, and the users of its batch."""
     from discreet.errors import InvalidInputError
     from discreet.privacy.costs import usual_batch
     from discreet.privacy.sensitivity import STATISTICS
 
     trust, episodes = promise.model(promise.trust), release.length(promise)
     if episodes:
-        stream: Plan = trust.calibrate(
+        continual: Plan = trust.calibrate(
             release.shape,
             schedule="continual",
             statistics=release.counters or STATISTICS,
             episodes=episodes,
             stationary=release.stationary,
         )
-        return stream, None
+        return continual, None
     if release.stationary:
-        raise InvalidInputError("Pooled counters belong to streams: give --episodes as well.")
+        raise InvalidInputError("Pooled counters are continual: give --episodes as well.")
     return usual_batch(trust, release.shape, release.counters), release.users
 
 
@@ -203,7 +206,6 @@ def _print(certificate: "Certificate", output: Path | None) -> None:
 
 
 def _short(value: object) -> str:
-    """Exact numbers as a person reads them."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_short(part)}" for name, part in value.items())
     if isinstance(value, list):
@@ -230,15 +232,15 @@ def _asked(
 
     typed &= {item.name for group in (promise, release) for item in fields(group)}
     if design is None:
-        return (*_plan(promise, release), math.inf) if typed else None
+        return (*_mechanism(promise, release), math.inf) if typed else None
     if known := sorted(typed - {"users"}):
         raise InvalidInputError(f"--for says all but the users of a batch: leave --{known[0]} out.")
-    plan, most = _plan_of_study(design)
+    mechanism, most = _mechanism_of_study(design)
     if typed and release.users > most:
         raise InvalidInputError(
             f"Expected --users <= {most}, all of the study, got {release.users}."
         )
-    return plan, release.users if typed else None, most
+    return mechanism, release.users if typed else None, most
 
 
 def _typed(context: typer.Context) -> set[str]:
@@ -247,15 +249,15 @@ def _typed(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
-def _plan_of_study(path: Path) -> "tuple[Plan, int]":
-    """The plan of a study, or of one that would be started with this design, and all its users."""
+def _mechanism_of_study(path: Path) -> "tuple[Plan, int]":
+    """The mechanism of a study, or of one begun with this design, and all its users."""
     from discreet.study.design import read_design
     from discreet.study.study import Study, start
 
     if path.suffix != ".toml":
         study = Study.read(path)
         return study.mechanism, study.episodes
-    with TemporaryDirectory() as folder:  # a rehearsal has the same plan, and needs no key
+    with TemporaryDirectory() as folder:  # a rehearsal has the same noise, and needs no key
         where, given = Path(folder) / "study.db", read_design(path).arguments()
         study = start(where, **given, sampler="simulation", seed=0)
         return study.mechanism, study.episodes
@@ -283,11 +285,13 @@ def _verify(path: Path, asked: "tuple[Plan, int | None, float] | None", *, as_js
         say("It is a certificate of what was asked for.")
 
 
-def _wanted(plan: "Plan", users: int | None, most: float, stated: int | None) -> dict[str, Plain]:
-    """What a certificate of the plan says; a design has batches of many sizes: the stated one."""
+def _wanted(
+    mechanism: "Plan", users: int | None, most: float, stated: int | None
+) -> dict[str, Plain]:
+    """What its certificate says; a design has batches of many sizes: the stated one."""
     from discreet.privacy.certificates import verify as verifier
     from discreet.privacy.certificates.claims import claim_of
 
     if stated and stated > most:
         raise verifier.Refused(f"It is of a batch of {stated} users, and the study has {most}.")
-    return claim_of(plan, users=users or stated).to_dict()
+    return claim_of(mechanism, users=users or stated).to_dict()

@@ -22,8 +22,7 @@ from discreet.learners.learn import (
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.learners.result import Result
 from discreet.mdp.counts import Counts
-from discreet.mdp.environments.synthetic import RiverSwim
-from discreet.mdp.environments.synthetic import GridWorld, RandomMDP
+from discreet.mdp.environments.synthetic import GridWorld, RandomMDP, RiverSwim
 from discreet.mdp.policies import check_policy
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.sampling.samplers import SimulationSampler

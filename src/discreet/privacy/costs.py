@@ -318,7 +318,7 @@ def _classes_facts(plan: "HistogramBatch", users: int) -> JsonObject:
     widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
     return {
         "noise_cells": {
-            "histogram": len(classes),
+            "groups": len(classes),
             "mean_per_cell": float(plan.intensity(users)),
             "lambda": str(plan.intensity(users)),
             "of": {
