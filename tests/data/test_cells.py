@@ -96,7 +96,7 @@ class TestUsers:
 
     def read(self, values):
         users = Users()
-        return Decided(users.decide).numbers(values).tolist(), users.names
+        return Decided(users.decide).numbers(values).tolist(), list(users)
 
     def test_spellings_are_one_user(self):
         values = ["bob", "ann", " bob", "b\u200bob", "\uff42ob\ufe0f", "Bob"]

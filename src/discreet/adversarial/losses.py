@@ -85,7 +85,12 @@ class BlendedLosses(LossSequence):
         _validate.count(episodes=self.episodes)
         _validate.count(0, seed=self.seed)
         for name in ("means", "other"):
-            object.__setattr__(self, name, _checked_means(self.mdp, getattr(self, name), name))
+            means, expected = getattr(self, name), self.mdp.shape.visits
+            if means.shape != expected:
+                raise InvalidInputError(
+                    f"Expected {name} of shape {expected} (H, W, A), got shape {means.shape}."
+                )
+            object.__setattr__(self, name, unit_interval(means, name))
 
     def expected(self, first: int, last: int) -> FloatArray:
         """``float64[last - first, H, W, A]``: the means that the losses are drawn around."""
@@ -99,15 +104,11 @@ class BlendedLosses(LossSequence):
             return expected
         for chunk in range(first // _CHUNK, -(-last // _CHUNK)):
             low, high = max(first, chunk * _CHUNK), min(last, (chunk + 1) * _CHUNK)
-            draws = self._uniforms(chunk, high - chunk * _CHUNK)[low - chunk * _CHUNK :]
+            rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(chunk,)))
+            draws = rng.random((high - chunk * _CHUNK, *self.mdp.shape.visits))
             part = expected[low - first : high - first]
-            part[...] = draws < part
+            part[...] = draws[low - chunk * _CHUNK :] < part
         return expected
-
-    def _uniforms(self, chunk: int, episodes: int) -> FloatArray:
-        """The first ``episodes`` rows of uniform numbers of one chunk."""
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(chunk,))
-        return np.random.default_rng(sequence).random((episodes, *self.mdp.shape.visits))
 
 
 def stochastic_losses(
@@ -125,7 +126,7 @@ def stochastic_losses(
     >>> stochastic_losses(layered, 10**9, seed=1).block(5, 7).shape
     (2, 6, 4, 2)
     """
-    center = _means(mdp, means, seed)
+    center, _ = _centers(mdp, means, None, seed)
     return BlendedLosses(mdp, episodes, center, center, _never, seed, noisy)
 
 
@@ -155,9 +156,9 @@ def switching_losses(
         raise InvalidInputError(
             f"Expected switches to be increasing fractions of the episodes, got {switches!r}."
         )
-    center = _means(mdp, means, seed)
     weight = _Switch(tuple(times), episodes)
-    return BlendedLosses(mdp, episodes, center, _other(center, other), weight, seed, noisy)
+    center, opposite = _centers(mdp, means, other, seed)
+    return BlendedLosses(mdp, episodes, center, opposite, weight, seed, noisy)
 
 
 def drifting_losses(
@@ -172,9 +173,9 @@ def drifting_losses(
 ) -> BlendedLosses:
     """Losses whose mean swings between ``means`` and ``other`` like a sine, ``cycles`` times."""
     _validate.positive(cycles=cycles)
-    center = _means(mdp, means, seed)
+    center, opposite = _centers(mdp, means, other, seed)
     weight = _Sine(float(cycles), episodes)
-    return BlendedLosses(mdp, episodes, center, _other(center, other), weight, seed, noisy)
+    return BlendedLosses(mdp, episodes, center, opposite, weight, seed, noisy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,22 +253,13 @@ def _never(k: IntArray) -> FloatArray:
     return np.zeros(len(k))
 
 
-def _means(mdp: LayeredMDP, means: ArrayLike | None, seed: int) -> FloatArray:
-    if means is not None:
-        return np.asarray(means, np.float64)
-    _validate.count(0, seed=seed)
-    # One spawn key deeper than the chunks: the means and the draws never share a stream.
-    sequence = np.random.SeedSequence(seed, spawn_key=(0, 0))
-    return np.random.default_rng(sequence).random(mdp.shape.visits)
-
-
-def _other(means: FloatArray, other: ArrayLike | None) -> FloatArray:
-    return 1 - means if other is None else np.asarray(other, np.float64)
-
-
-def _checked_means(mdp: LayeredMDP, means: FloatArray, name: str) -> FloatArray:
-    if means.shape != mdp.shape.visits:
-        raise InvalidInputError(
-            f"Expected {name} of shape {mdp.shape.visits} (H, W, A), got shape {means.shape}."
-        )
-    return unit_interval(means, name)
+def _centers(
+    mdp: LayeredMDP, means: ArrayLike | None, other: ArrayLike | None, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    if means is None:
+        _validate.count(0, seed=seed)
+        # One spawn key deeper than the chunks: the means and the draws never share a stream.
+        sequence = np.random.SeedSequence(seed, spawn_key=(0, 0))
+        means = np.random.default_rng(sequence).random(mdp.shape.visits)
+    center = np.asarray(means, np.float64)
+    return center, 1 - center if other is None else np.asarray(other, np.float64)

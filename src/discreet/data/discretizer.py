@@ -76,11 +76,19 @@ class Cuts:
         put = object.__setattr__
         put(self, "column", column)
         put(self, "points", _points(points, column))
-        put(self, "low", _bound(low, column))
-        put(self, "high", _bound(high, column))
+        for side, bound in (("low", low), ("high", high)):
+            if bound is not None:
+                _validate.real(**{f"bound of {column}": bound})
+            put(self, side, None if bound is None else float(bound))
         put(self, "outside", outside)
         put(self, "missing", missing)
-        _check_bounds(self)
+        if (low is not None and low >= self.points[0]) or (
+            high is not None and high <= self.points[-1]
+        ):
+            raise InvalidInputError(
+                f"Expected low < cut points < high for {column!r}, got low={self.low}, points "
+                f"{list(self.points)}, high={self.high}."
+            )
         default = _default_names(self)
         given = default if names is None else check_names(names, f"bins of {column!r}")
         if len(given) != len(default):
@@ -165,7 +173,6 @@ class Discretizer:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that make a state."""
         return tuple(c.column for c in self.cuts)
 
     def states(self, columns: Mapping[str, ArrayLike]) -> IntArray:
@@ -252,24 +259,6 @@ def _points(points: Iterable[float], column: str) -> tuple[float, ...]:
             f"Expected increasing cut points for {column!r}, at least one, got {numbers}."
         )
     return tuple(numbers)
-
-
-def _bound(bound: float | None, column: str) -> float | None:
-    if bound is None:
-        return None
-    _validate.real(**{f"bound of {column}": bound})
-    return float(bound)
-
-
-def _check_bounds(cuts: Cuts) -> None:
-    low, high = cuts.low, cuts.high
-    if (low is not None and low >= cuts.points[0]) or (
-        high is not None and high <= cuts.points[-1]
-    ):
-        raise InvalidInputError(
-            f"Expected low < cut points < high for {cuts.column!r}, got low={low}, points "
-            f"{list(cuts.points)}, high={high}."
-        )
 
 
 def _default_names(cuts: Cuts) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ cost a million look-ups and not a million checks.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -102,26 +103,15 @@ class Decided:
         return number
 
 
-class Users:
+class Users(dict[str, int]):
     """Gives every user a number, in the order in which they first come; spellings are one user."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self._numbers: dict[str, int] = {}
-
     def decide(self, cell: object) -> int:
-        name = _user_name(cell)
-        number = self._numbers.setdefault(name, len(self.names))
-        if number == len(self.names):
-            self.names.append(name)
-        return number
-
-
-def _user_name(cell: object) -> str:
-    try:
-        return person("" if cell is None else cell)
-    except RefusedNameError as refused:
-        raise RefusedCellError(cell, refused.rule, refused.remedy) from None
+        try:
+            name = person("" if cell is None else cell)
+        except RefusedNameError as refused:
+            raise RefusedCellError(cell, refused.rule, refused.remedy) from None
+        return self.setdefault(name, len(self))
 
 
 def name_decider(known: Mapping[str, int], kind: str, *, optional: bool) -> Callable[[object], int]:
@@ -217,9 +207,10 @@ def read_rows(source: Source, layout: Layout) -> tuple[Rows, list[str]]:
     parts = [reader.read(part) for part in source.parts(reader.columns)]
     if not sum(map(len, parts)):
         raise InvalidInputError("Expected at least one row, got a table without any.")
-    warn_of_lookalikes(reader.users.names)
+    names = list(reader.users)
+    warn_of_lookalikes(names)
     joined = (np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Rows))
-    return Rows(*joined), reader.users.names
+    return Rows(*joined), names
 
 
 class _Reader:
@@ -242,17 +233,15 @@ class _Reader:
 
     def read(self, part: Part) -> Rows:
         recorded = self._layout.column("next_state") in self.columns
+        nothing = np.full(len(part.places), NOTHING, np.int64)
+        rewards = self._layout.column("reward")
         return Rows(
             users=self._named("user", part),
             steps=self._named("step", part),
             states=self._states(part),
             actions=self._named("action", part),
-            rewards=self._rewards(part),
-            following=(
-                self._named("next_state", part)
-                if recorded
-                else np.full(len(part.places), NOTHING, np.int64)
-            ),
+            rewards=self._cells(partial(_rewards, self._layout), rewards, part),
+            following=self._named("next_state", part) if recorded else nothing,
             places=part.places,
         )
 
@@ -273,39 +262,29 @@ class _Reader:
         discretizer = self._layout.discretizer
         if discretizer is None:
             return self._named("state", part)
-        return discretizer.combine([self._bins(cuts, part) for cuts in discretizer.cuts])
+        cells = [self._cells(partial(_bins, c), c.column, part) for c in discretizer.cuts]
+        return discretizer.combine(cells)
 
-    def _bins(self, cuts: Cuts, part: Part) -> IntArray:
-        values = self._cells(numbers, cuts.column, part)
-        bins = cuts.bins(values)
-        bad = np.flatnonzero(bins < 0)
-        if len(bad):
-            rule, remedy = cuts.refusal(int(bins[bad[0]]))
-            raise self._refusal(rule, values, cuts.column, part, bad[0], f"{remedy}.")
-        return bins
 
-    def _rewards(self, part: Part) -> FloatArray:
-        """Rewards in [0, 1]."""
-        column = self._layout.column("reward")
-        low, high = map(float, self._layout.reward_range)
-        values = self._cells(numbers, column, part)
-        outside = np.flatnonzero((values < low) | (values > high))
-        if len(outside) and not self._layout.clip_rewards:
-            raise self._refusal(
-                f"rewards from {low:g} to {high:g}",
-                values,
-                column,
-                part,
-                outside[0],
-                "give their public range as reward_range=(low, high), or clip_rewards=True.",
-            )
-        return self._layout.scaled(values)
+def _bins(cuts: Cuts, values: Sequence[object]) -> IntArray:
+    given = numbers(values)
+    bins = cuts.bins(given)
+    bad = np.flatnonzero(bins < 0)
+    if len(bad):
+        rule, remedy = cuts.refusal(int(bins[bad[0]]))
+        raise RefusedCellError(float(given[bad[0]]), rule, f"{remedy}.", int(bad[0]))
+    return bins
 
-    def _refusal(
-        self, rule: str, values: FloatArray, column: str, part: Part, index: int, remedy: str
-    ) -> InvalidInputError:
-        at = self._source.at(int(part.places[index]))
-        return refusal(rule, float(values[index]), column, at, remedy)
+
+def _rewards(layout: Layout, values: Sequence[object]) -> FloatArray:
+    low, high = map(float, layout.reward_range)
+    given = numbers(values)
+    outside = np.flatnonzero((given < low) | (given > high))
+    if len(outside) and not layout.clip_rewards:
+        remedy = "give their public range as reward_range=(low, high), or clip_rewards=True."
+        rule, first = f"rewards from {low:g} to {high:g}", int(outside[0])
+        raise RefusedCellError(float(given[first]), rule, remedy, first)
+    return layout.scaled(given)
 
 
 def read_episodes(source: Source, layout: Layout) -> tuple[Trajectories, list[str]]:

@@ -1,10 +1,16 @@
-"""Dot products whose sums are taken in one order, on any processor.
+"""Compiled dynamic programming, and compiled simulation of single episodes.
 
-A compiler that keeps the order of sums uses no vectors for a plain loop, and one that may change it
-makes results depend on how wide a processor's vectors are. Here the order is written down: eight
-partial sums, number k of the products k, k + 8, ...; then four of them, then one. Products are
-rounded before they are added (no fused instructions). Four rows are read side by side: their sums
-do not wait for each other, nor for the memory of one of them.
+Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at most
+O(H S^2 A) in all; rows that are dense are kept with their zeros and read four at a time (`dots`).
+Simulation runs over cumulative rows (`tabular.EpisodeTables`) and draws from the NumPy generator
+it is given, so that a learner's kernel can call it once per episode.
+
+**Dot products whose sums are taken in one order, on any processor.** A compiler that keeps the
+order of sums uses no vectors for a plain loop, and one that may change it makes results depend on
+how wide a processor's vectors are. Here the order is written down: eight partial sums, number k of
+the products k, k + 8, ...; then four of them, then one. Products are rounded before they are added
+(no fused instructions). Four rows are read side by side: their sums do not wait for each other, nor
+for the memory of one of them.
 """
 
 from collections.abc import Callable
@@ -98,16 +104,6 @@ dots: Callable[[FloatArray, tuple[int, int, int, int], FloatArray], tuple[float,
     _dots
 )
 """``rows[k] @ values`` for four numbers k (contiguous doubles; in compiled code only)."""
-
-
-# Compiled dynamic programming and compiled simulation of single episodes.
-#
-# Planning runs over sparse transition rows (`tabular.SparseRows`): O(entries) work per step, at
-# most
-# O(H S^2 A) in all; rows that are dense are kept with their zeros and read four at a time (`_dot`).
-# Simulation runs over cumulative rows (`tabular.EpisodeTables`) and draws from the NumPy generator
-# it is given, so that a learner's kernel can call it once per episode.
-
 
 _WORTH = 64
 """Entries per state and action from which on it pays to ask which rows can be left unread."""

@@ -76,10 +76,12 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
     model = mdp.tabular if isinstance(mdp, LayeredMDP) else mdp
     best = plan(model).value
     uniform = evaluate(model, uniform_policy(model.shape))
-    constant = _best_constant(model)
+    size = (model.horizon, model.shape.states)
+    constant = max(evaluate(model, np.full(size, a)) for a in range(model.shape.actions))
     reached = reachable_states(model)
     present = mdp.present if isinstance(mdp, LayeredMDP) else np.ones_like(reached)
     never = np.flatnonzero(~reached.any(axis=0))
+    large = np.prod(mdp.shape.transitions) > _SMALL
     judged = isinstance(mdp, TabularMDP)
     return MDPReport(
         name=mdp.name,
@@ -93,7 +95,7 @@ def check_mdp(mdp: TabularMDP | LayeredMDP) -> MDPReport:
         gap=best - uniform,
         reachable=float(reached[present].mean()),
         never_reached=tuple(never.tolist()),
-        effective_support=_support(mdp),
+        effective_support=None if large else effective_support(mdp).cumulative,
         problems=_problems(model, best, uniform, constant) if judged else (),
     )
 
@@ -106,17 +108,6 @@ def reachable_states(mdp: TabularMDP) -> BoolArray:
     for h in range(mdp.horizon - 1):
         reached[h + 1] = possible[h if len(possible) > 1 else 0][reached[h]].any(axis=0)
     return reached
-
-
-def _best_constant(mdp: TabularMDP) -> float:
-    size = (mdp.horizon, mdp.shape.states)
-    return max(evaluate(mdp, np.full(size, a)) for a in range(mdp.shape.actions))
-
-
-def _support(mdp: TabularMDP | LayeredMDP) -> float | None:
-    if np.prod(mdp.shape.transitions) > _SMALL:
-        return None
-    return effective_support(mdp).cumulative
 
 
 def _problems(mdp: TabularMDP, best: float, uniform: float, constant: float) -> tuple[str, ...]:

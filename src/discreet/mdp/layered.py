@@ -69,7 +69,14 @@ class LayeredMDP:
             )
         if not np.issubdtype(layer.dtype, np.integer) or layer.min() < 0:
             raise InvalidInputError(f"Expected layers to be integers >= 0, got {layer!r}.")
-        _check_loop_free(given, layer)
+        allowed = (layer[:, None] + 1 == layer) | (layer == layer.max())[:, None]
+        wrong = (given != 0) & ~allowed[:, None, :]
+        if wrong.any():
+            x, a, y = (int(i) for i in np.argwhere(wrong)[0])
+            raise InvalidInputError(
+                f"Expected moves from each layer to the next only, got transitions[{x}, {a}, {y}]="
+                f"{given[x, a, y]} from layer {layer[x]} to layer {layer[y]}."
+            )
         widths = np.bincount(layer)
         rank = np.array([int((layer[:x] == layer[x]).sum()) for x in range(states)])
         packed = np.zeros((len(widths) - 1, widths.max(), given.shape[1], widths.max()))
@@ -215,15 +222,3 @@ def _checked_moves(moves: FloatArray, widths: IntArray) -> FloatArray:
     checked = np.array(probability_rows(moves, "transitions"))
     checked[absent] = 0
     return frozen_copy(checked, np.float64)
-
-
-def _check_loop_free(transitions: FloatArray, layer: IntArray) -> None:
-    """Every possible move goes from one layer to the next."""
-    allowed = (layer[:, None] + 1 == layer) | (layer == layer.max())[:, None]
-    wrong = (transitions != 0) & ~allowed[:, None, :]
-    if wrong.any():
-        x, a, y = (int(i) for i in np.argwhere(wrong)[0])
-        raise InvalidInputError(
-            f"Expected moves from each layer to the next only, got transitions[{x}, {a}, {y}]="
-            f"{transitions[x, a, y]} from layer {layer[x]} to layer {layer[y]}."
-        )

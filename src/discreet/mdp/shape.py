@@ -1,4 +1,4 @@
-"""The size of a problem: all that a privacy plan needs to know about it."""
+"""The size of a problem: all that a mechanism needs to know about it."""
 
 from dataclasses import dataclass
 

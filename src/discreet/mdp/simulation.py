@@ -40,20 +40,15 @@ def sample_counts(
     chosen = as_policy(policy, mdp.shape)
     counts = Counts.zeros(mdp.shape, chosen.support(mdp.shape, mdp.start))
     if isinstance(chosen, MixturePolicy):
-        for component, share in zip(chosen.components, _shares(chosen, users, rng), strict=True):
+        from discreet.mdp import _kernels
+
+        shares = np.zeros(len(chosen.components), np.int64)
+        _kernels.split(int(users), chosen.weights, rng, shares)
+        for component, share in zip(chosen.components, shares, strict=True):
             _add_users(counts, mdp, component, int(share), rng)
     else:
         _add_users(counts, mdp, chosen, int(users), rng)
     return Counts(int(users), counts.row_transitions, counts.row_rewards, counts.support)
-
-
-def _shares(mixture: MixturePolicy, users: int, rng: np.random.Generator) -> IntArray:
-    """How many users draw each component."""
-    from discreet.mdp import _kernels
-
-    shares = np.zeros(len(mixture.components), np.int64)
-    _kernels.split(int(users), mixture.weights, rng, shares)
-    return shares
 
 
 def _add_users(

@@ -275,7 +275,7 @@ def bounds_of(learner: str, fine: object = None) -> Mapping[str, RegretBound]:
     """Those of one learner by trust model; none for a learner that no paper proves one for.
 
     Args:
-        learner: by its name in the roster.
+        learner: by its registered name.
         fine: policy elimination's setting; ``"mixture"`` is version 000, which has its own.
 
     >>> bounds_of("sdp-pe", "mixture")["shuffle"].where

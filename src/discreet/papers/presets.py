@@ -1,4 +1,8 @@
-"""`Preset`: one algorithm of one paper, everything as printed, under one name."""
+"""Presets: one algorithm of one paper each, with every printed constant and where it stands.
+
+A test per preset computes the printed formulas and compares what the code uses; another recomputes
+``delivers`` by exact accounting.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -82,7 +86,7 @@ class Preset:
         name: what ``paper=`` takes.
         paper: its number.
         algorithm: as the paper calls it.
-        learner: its name in the roster.
+        learner: its registered name.
         trust: the trust model's short name.
         mechanism: of the release.
         calibration: which printed constants the release has.
@@ -208,12 +212,6 @@ def _pair(guarantee: Guarantee) -> str:
     return f"({rounded_up(guarantee.epsilon)}, {rounded_up(guarantee.delta, 3)})"
 
 
-# The presets: one object per paper and version, with every printed constant and where it stands.
-#
-# A test per preset computes the printed formulas and compares what the code uses; another
-# recomputes ``delivers`` by exact accounting.
-
-
 @dataclass(frozen=True)
 class _Algorithm:
     """What is printed of an algorithm whatever its noise; `preset` adds one of its privatizers."""
@@ -237,8 +235,7 @@ class _Algorithm:
     ) -> Preset:
         """The algorithm with the noise of a (trust model, mechanism), and what this adds in print.
 
-        A preset's name begins with the number of its paper, and the roster calls an algorithm as
-        the paper does, in small letters.
+        A preset's name begins with its paper's number; learners are named as papers name them.
         """
         paper, (trust, mechanism) = name[:3], noise
         return Preset(
@@ -327,8 +324,8 @@ _LDP_OBI = _Algorithm(
         "failure of c_1 to c_4": Printed("3·delta/(2·pi^2·k^2) before episode k", "Algorithm 2"),
     },
     deviations=(
-        "c_1 to c_4 stand in an appendix that the public text lacks: derived from the exact law of "
-        "the noise (module `ldp_obi`)",
+        "c_1 to c_4 stand in an appendix that the public text lacks: derived from the exact "
+        "distribution of the noise (module `ldp_obi`)",
     ),
     settings={"constants": "theory", "union": "printed"},
 )
