@@ -237,7 +237,7 @@ def test_a_study_is_checked_by_its_file_and_only_read(discreet, tmp_path):
     assert "Error" not in err
     found = json.loads(out)
     assert (found["name"], found["problems"]) == (str(path), [])
-    assert found["promise"].startswith("SIMULATED, protects nobody: (1, ")
+    assert found["guarantee"].startswith("SIMULATED, protects nobody: (1, ")
     assert path.read_bytes() == before
 
 

@@ -132,7 +132,7 @@ CASES = {
     "no study": (_nothing, ("study", "show", "none.db"), "There is no study"),
     "a folder as a study": (_nothing, ("study", "show", "."), "a folder or no ordinary file"),
     "an empty file": (_copy(lambda file: b""), OTHER, "it is empty"),
-    "a study of version 0.1": (_copy(lambda file: b'{"a": 1}'), OTHER, "discreet 0.1"),
+    "a JSON file": (_copy(lambda file: b'{"a": 1}'), OTHER, "is not a study file"),
     "a truncated file": (_copy(lambda file: file[: len(file) // 2]), OTHER, "edited or damaged"),
     "an edited epsilon": (
         _edited("UPDATE config SET config = replace(config, '\"epsilon\":1', '\"epsilon\":9')"),

@@ -196,7 +196,7 @@ CASES = {
     "no file": (lambda folder: discreet.resume(folder / "none.db"), "begin one with start()"),
     "a folder resumed": (discreet.resume, "a folder or no ordinary file"),
     "an empty file": (_resumed(lambda file: b""), "is not a study file"),
-    "a study of version 0.1": (_resumed(lambda file: b'{"format": 1}'), "discreet 0.1"),
+    "a JSON file": (_resumed(lambda file: b'{"format": 1}'), "is not a study file"),
     "half a file": (_resumed(lambda file: file[: len(file) // 2]), "edited or damaged"),
     "a file without its beginning": (_resumed(lambda file: file[5_000:]), "beginning is lost"),
     "an edited epsilon": (

@@ -1163,8 +1163,8 @@ _STUDY = (
     Mutant(
         "study-readable-by-all",
         "everybody on the machine can read the state of the noise and the key of the names",
-        "self.path, image, private=True)",
-        "self.path, image, private=False)",
+        "self.path, bytes(image), private=True)",
+        "self.path, bytes(image), private=False)",
         ("test_only_the_owner_reads_it_and_its_log",),
     ),
     Mutant(
@@ -1289,8 +1289,8 @@ _STUDY = (
     Mutant(
         "left-out-on-file",
         "how many users left the policy is written into the file",
-        "                left = self._left(data)\n",
-        "                left = self._left(data)\n"
+        "                left = int((~data.followed(self._driver.support())[:, -1]).sum())\n",
+        "                left = int((~data.followed(self._driver.support())[:, -1]).sum())\n"
         '                self._issue = {**self._issue, "left": left}\n',
         ("test_sound_studies_pass",),
     ),
@@ -1800,7 +1800,7 @@ _CLASSES = (
     Mutant(
         "dossier-with-another-proof",
         "a dossier takes a certificate of another plan for its own",
-        "        verify(data, of=plan, users=users)\n",
+        "        verify(data, of=mechanism, users=users)\n",
         "        verify(data)\n",
         ("test_a_certificate_of_another_plan_is_none",),
     ),
@@ -2252,8 +2252,8 @@ _STORED_TREE = (
     Mutant(
         "stored-tree-unsealed",
         "what is not released yet stands in the file as it is",
-        "StoredTree(self._plan, sampler, seal if sampler.secure else None)",
-        "StoredTree(self._plan, sampler, None)",
+        "StoredTree(self._mechanism, sampler, seal if sampler.secure else None)",
+        "StoredTree(self._mechanism, sampler, None)",
         ("test_what_a_kill_leaves_beside_the_file_takes_no_noise_away",),
     ),
     Mutant(

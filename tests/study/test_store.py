@@ -123,7 +123,7 @@ def test_foreign_files_are_named_as_such(tmp_path):
     for content, said in (
         (b"", "is not a study file"),
         (b"PK\x03\x04", "is not a study file"),
-        (b'{"format": "discreet-study-2"}', "perhaps a study of discreet 0.1"),
+        (b'{"format": "discreet-study-2"}', "is not a study file"),
         (b"SQLite format 3\x00" + b"\xff" * 500, "its beginning is lost"),
     ):
         path.write_bytes(content)

@@ -39,7 +39,13 @@ from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
 from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.mechanisms.stored_tree import StoredTree
-from discreet.privacy.plans import BatchMechanism, CountsMechanism, ReportMechanism
+from discreet.privacy.plans import (
+    BatchMechanism,
+    CountsMechanism,
+    ReportMechanism,
+    with_counts,
+    with_reports,
+)
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study.drivers import BatchDriver, StreamDriver
@@ -84,7 +90,7 @@ class Trial:
 
 
 class Watch:
-    """Sees what a mechanism releases, and can replace it by a release of before."""
+    """Sees what a mechanism releases, and can replace it by a ``frozen`` release of before."""
 
     def __init__(self, frozen: PrivateCounts | None = None) -> None:
         self._frozen = frozen
@@ -94,33 +100,23 @@ class Watch:
 
     def over(self, mechanism: BatchMechanism) -> BatchMechanism:
         """The same mechanism, of the same class and capabilities, under watch."""
-        watched = copy.copy(mechanism)
-        if isinstance(mechanism, CountsMechanism):
-            _replace(watched, "release", self._counts(mechanism.release))
-        if isinstance(mechanism, ReportMechanism):
-            _replace(watched, "release_reports", self._reports(mechanism.release_reports))
-        return watched
 
-    def _counts(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
-        def seen(counts: Counts, **options: Any) -> PrivateCounts:
+        def release(counts: Counts, **options: Any) -> PrivateCounts:
             self.counts, self.secure = counts, options["sampler"].secure
-            self.released = self._frozen or release(counts, **options)
+            self.released = self._frozen or with_counts(mechanism).release(counts, **options)
             return self.released
 
-        return seen
-
-    def _reports(self, release: Callable[..., PrivateCounts]) -> Callable[..., PrivateCounts]:
-        def seen(reports: IntArray, users: int, **options: Any) -> PrivateCounts:
-            self.secure = options["secure"]
-            self.released = self._frozen or release(reports, users, **options)
+        def release_reports(reports: IntArray, users: int, **options: Any) -> PrivateCounts:
+            self.secure, made = options["secure"], with_reports(mechanism)
+            self.released = self._frozen or made.release_reports(reports, users, **options)
             return self.released
 
-        return seen
-
-
-def _replace(mechanism: BatchMechanism, method: str, by: Callable[..., PrivateCounts]) -> None:
-    """In this one object; plans are frozen, and this copy of one is ours."""
-    object.__setattr__(mechanism, method, by)
+        watched = copy.copy(mechanism)  # mechanisms are frozen, and this copy of one is ours
+        if isinstance(mechanism, CountsMechanism):
+            object.__setattr__(watched, "release", release)
+        if isinstance(mechanism, ReportMechanism):
+            object.__setattr__(watched, "release_reports", release_reports)
+        return watched
 
 
 def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
@@ -256,7 +252,6 @@ class Log(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line."""
         self.lines.append(record.getMessage())
 
     def __enter__(self) -> "Log":
@@ -330,17 +325,15 @@ def check_study(
         problems = list[str]()
         for check in _CHECKS:
             progress(check.__name__.strip("_"))
-            problems += _found(check, place)
+            try:
+                problems += check(place)
+            except MissingExtraError:
+                raise
+            except DiscreetError as error:
+                problems.append(
+                    f"A check ended early, with a refusal that nothing justifies: {error}"
+                )
     return StudyReport(name, tuple(dict.fromkeys(problems)), guarantee)
-
-
-def _found(check: Callable[[Trial], Iterator[str]], place: Trial) -> Iterator[str]:
-    try:
-        yield from check(place)
-    except MissingExtraError:
-        raise
-    except DiscreetError as error:
-        yield f"A check ended early, with a refusal that nothing justifies: {error}"
 
 
 def _factory(
@@ -408,10 +401,8 @@ def _noise(place: Trial) -> Iterator[str]:
         watches.append(watched)
         releases.append(_vector(watched.released))
     if secure != bool(watches[0].secure):
-        yield (
-            f"The study says its noise is {_kind(secure)}, the release was drawn with "
-            f"{_kind(not secure)} randomness."
-        )
+        said, drawn = ("secure", "simulated") if secure else ("simulated", "secure")
+        yield f"The study says its noise is {said}, the release was drawn with {drawn} randomness."
     released, counts = watches[0].released, watches[0].counts
     if released is None or counts is None or _certainty(released) < _SURE:
         return  # made from reports, or too little noise to judge by
@@ -420,10 +411,6 @@ def _noise(place: Trial) -> Iterator[str]:
     raw = [getattr(counts.at(released.support), f"row_{name}") for name in _statistics(released)]
     if np.array_equal(np.concatenate([part.ravel() for part in raw]), releases[0]):
         yield "The released counts carry no noise at all."
-
-
-def _kind(secure: bool) -> str:
-    return "secure" if secure else "simulated"
 
 
 def _statistics(released: PrivateCounts) -> list[str]:
@@ -444,12 +431,12 @@ def _certainty(released: PrivateCounts) -> float:
     The mode of discrete Laplace and Gaussian noise has probability at most 1/sqrt(2·variance), and
     about 1 - variance where that is small.
     """
-    sizes = {name: getattr(released, f"row_{name}").size for name in _statistics(released)}
-    return float(sum(n * _surprise(released.noise_variance[name]) for name, n in sizes.items()))
-
-
-def _surprise(variance: float) -> float:
-    return max(min(variance, 0.3), math.log(2 * max(variance, 0.5)) / 2)
+    total = 0.0
+    for name in _statistics(released):
+        variance = released.noise_variance[name]
+        surprise = max(min(variance, 0.3), math.log(2 * max(variance, 0.5)) / 2)
+        total += surprise * getattr(released, f"row_{name}").size
+    return float(total)
 
 
 def _stored(place: Trial) -> Iterator[str]:
@@ -522,17 +509,13 @@ def _trace(study: Study, data: Trajectories) -> dict[str, object]:
         returned = tell(study, data)
     files = {f"file {name}": content for name, content in files_of(study).items()}
     public = [name for name in dir(type(study)) if not name.startswith("_")]
+    over = ("batch_size", "token") if study.finished else ()  # there is no pending batch
     values = {
         f"attribute {name}": str(getattr(study, name))
         for name in public
-        if isinstance(getattr(type(study), name), property) and not _over(study, name)
+        if isinstance(getattr(type(study), name), property) and name not in over
     }
     return {**files, **values, "returned value": returned, "log": tuple(log.lines)}
-
-
-def _over(study: Study, name: str) -> bool:
-    """A finished study has no pending batch to be read."""
-    return study.finished and name in ("batch_size", "token")
 
 
 def _strays(place: Trial) -> Iterator[str]:
@@ -672,16 +655,8 @@ def _reads(place: Trial) -> Iterator[str]:
     """Reading a study writes nothing."""
     study = place.fresh()
     before = _state_of_disk(study)
-    for name in (
-        "batch_size",
-        "token",
-        "users",
-        "finished",
-        "guarantee",
-        "head",
-        "answer",
-        "ledger",
-    ):
+    read = ("batch_size", "token", "users", "finished", "guarantee", "head", "answer", "ledger")
+    for name in read:
         for one in (study, type(study).resume(study.path)):
             getattr(one, name)
             one.ask()

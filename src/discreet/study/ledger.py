@@ -136,14 +136,6 @@ def software() -> dict[str, str]:
     return versions
 
 
-# The key of a study's open sums: a small file of its own, beside the study or wherever you say.
-#
-# A central stream keeps sums that are not released yet (`privacy.mechanisms.stored_tree`). They are
-# written down encrypted (AES-256-GCM, a fresh nonce each time), so that copies of the study's file,
-# its backups and what a crash leaves show no more than the releases do. The key is named after the
-# study, whatever its file is called.
-
-
 FOLDER = "DISCREET_KEYS"
 """The environment variable that names the folder of keys; the study's own by default."""
 _NONCE = 12
@@ -161,7 +153,13 @@ def keys_beside() -> Iterator[None]:
 
 
 class StudySeal:
-    """Seals with the key at ``path``, which is read when it is first needed."""
+    """Seals a central stream's sums that are not released yet (`privacy.mechanisms.stored_tree`).
+
+    They are written down encrypted (AES-256-GCM, a fresh nonce each time), so that copies of the
+    study's file, its backups and what a crash leaves show no more than the releases do. The key at
+    ``path``, a small file beside the study or wherever you say, is named after the study, whatever
+    its file is called, and is read when it is first needed.
+    """
 
     def __init__(self, study: Path, name: str) -> None:
         named = None if _BESIDE.get() else os.environ.get(FOLDER)
@@ -185,13 +183,11 @@ class StudySeal:
             self.path.unlink()
 
     def close(self, content: bytes) -> bytes:
-        """Nonce and ciphertext."""
         nonce = secrets.token_bytes(_NONCE)
         sealed: bytes = self._key.encrypt(nonce, content, None)
         return nonce + sealed
 
     def open(self, sealed: bytes) -> bytes:
-        """What was sealed."""
         from cryptography.exceptions import InvalidTag
 
         try:

@@ -1,4 +1,12 @@
-"""The keyed digests that a study keeps of its users' names."""
+"""Who has taken part: keyed digests of names, appended batch by batch, looked up in memory.
+
+In the file each batch is one run of sorted digests, 16 bytes per user, and is never touched again:
+an index over all users would be changed in as many places as a batch has users, and in a large
+study each place is a page of its own to be rewritten. In memory the first eight bytes of every
+digest are kept in sorted runs, of which equal ones are merged (so there are about as many as the
+number of users has binary digits). A match of eight bytes is looked up in the file before anybody
+is refused.
+"""
 
 from collections.abc import Iterable
 
@@ -30,17 +38,6 @@ def seen_before(name: str) -> StudyError:
     return StudyError(
         f"User {quoted(name)} has taken part already; a user takes part once, nothing was counted."
     )
-
-
-# Who has taken part: digests of names, appended batch by batch, looked up in memory.
-#
-# In the file each batch is one run of sorted digests, 16 bytes per user, and is never touched
-# again:
-# an index over all users would be changed in as many places as a batch has users, and in a large
-# study each place is a page of its own to be rewritten. In memory the first eight bytes of every
-# digest are kept in sorted runs, of which equal ones are merged (so there are about as many as the
-# number of users has binary digits). A match of eight bytes is looked up in the file before anybody
-# is refused.
 
 
 SIZE = 16

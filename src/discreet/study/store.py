@@ -1,6 +1,18 @@
-"""Plain values with long lists in them as rows of a table: arrays as bytes, the rest as JSON.
+"""The file of a study: one SQLite database that changes in whole transactions.
 
-Nothing is pickled: reading a row can only ever give numbers and text.
+Write-ahead log, full synchronisation: after a crash at any moment the file and its log hold the old
+state or the new. A process that is killed in the middle leaves a part of a release in the log; the
+next who opens the study, to read or to write, drops it (the batch was not counted and will be told
+again, with fresh noise: what is left would be a second release of the same people). The log is
+emptied after every change and gone when nobody works on the study. Dropped is not overwritten: what
+a disk keeps of deleted files is beyond a study; inside the file, what is replaced is zeroed.
+
+Every connection lasts for one operation and is alone in its folder (`alone_in`). Who has to wait
+tries again after a few milliseconds, so that one who tells all the time leaves gaps that others
+find.
+
+What a study knows is kept as rows: arrays as bytes, the rest as JSON (`packed`). Nothing is
+pickled: reading a row can only ever give numbers and text.
 """
 
 import contextlib
@@ -14,7 +26,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -106,25 +117,8 @@ def _with_arrays(value: Plain, arrays: Mapping[str, Plain]) -> Plain:
     return [_with_arrays(v, arrays) for v in value] if isinstance(value, list) else value
 
 
-# The file of a study: one SQLite database that changes in whole transactions.
-#
-# Write-ahead log, full synchronisation: after a crash at any moment the file and its log hold the
-# old
-# state or the new. A process that is killed in the middle leaves a part of a release in the log;
-# the next who opens the study, to read or to write, drops it (the batch was not counted and will be
-# told
-# again, with fresh noise: what is left would be a second release of the same people). The log is
-# emptied after every change and gone when nobody works on the study. Dropped is not overwritten:
-# what a disk keeps of deleted files is beyond a study; inside the file, what is replaced is zeroed.
-#
-# Every connection lasts for one operation and is alone in its folder (`alone_in`). Who has to wait
-# tries again after a few milliseconds, so that one who tells all the time leaves gaps that others
-# find.
-
-
 APPLICATION = 0x64736372
-VERSION = 3
-"""1 and 2 were JSON files."""
+VERSION = 1
 PATIENCE = 60.0
 """Seconds that a writer waits for others."""
 _WAITED = "waited too long"
@@ -150,14 +144,7 @@ _DAMAGE = (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError, Recur
 
 @dataclass(frozen=True)
 class Content:
-    """What a study's file holds.
-
-    Attributes:
-        config: as `start` wrote it.
-        key: of the digests of names.
-        state: what the study knows, as plain values.
-        tail: the end of the ledger.
-    """
+    """What a study's file holds; ``key`` is that of the digests of names."""
 
     config: dict[str, Plain]
     key: bytes
@@ -194,7 +181,9 @@ class Store:
         hashes = {"config": ledger.sha256(text.encode()), "key": ledger.sha256(key)}
         event = Event(event.kind, {**event.facts, **hashes}, event.state)
         with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
-            for statement in (*_numbers(), *_SCHEMA):
+            memory.execute(f"PRAGMA application_id = {APPLICATION}")
+            memory.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in _SCHEMA:
                 memory.execute(statement)
             memory.execute("INSERT INTO config VALUES (1, ?, ?)", (text, key))
             tail = Change(memory, Tail()).append(event)
@@ -203,18 +192,15 @@ class Store:
         deadline = time.monotonic() + PATIENCE
         with self._sentences(), alone_in(self.path.resolve().parent, deadline):
             check_new(self.path)
-            self._put(bytes(image))
+            try:
+                remove_strays(self.path)
+                write_atomically(self.path, bytes(image), private=True)
+            except OSError as error:
+                raise StudyError(
+                    f"Cannot write in the folder {str(self.path.parent)!r}: {error.strerror}; "
+                    f"nothing was begun. Choose a folder in which you may write."
+                ) from None
         return tail
-
-    def _put(self, image: bytes) -> None:
-        try:
-            remove_strays(self.path)
-            write_atomically(self.path, image, private=True)
-        except OSError as error:
-            raise StudyError(
-                f"Cannot write in the folder {str(self.path.parent)!r}: {error.strerror}; nothing "
-                f"was begun. Choose a folder in which you may write."
-            ) from None
 
     def read(
         self, head: str | None = None, on_users: Callable[[bytes], None] | None = None
@@ -473,15 +459,9 @@ def check_file(path: Path) -> None:
 def _no_database(path: Path) -> StudyError:
     """What a file is that SQLite does not take for a database."""
     try:
-        with path.open("rb") as file:
-            first = file.read(16)
+        path.open("rb").close()
     except OSError as error:
         return StudyError(f"Cannot read {str(path)!r}: {error.strerror}.")
-    if first.lstrip().startswith(b"{"):
-        return StudyError(
-            f"{str(path)!r} is a JSON file, perhaps a study of discreet 0.1: those are not read "
-            f"any more; finish it with discreet 0.1, or start() a new study with new users."
-        )
     return StudyError(
         f"{str(path)!r} is not a study file, or its beginning is lost; resume() a file that "
         f"start() made."
@@ -507,10 +487,6 @@ def _check_name(path: Path) -> None:
             f"{str(path)!r} has the name of a temporary file, which a write that was cut short can "
             f"leave; resume() the study itself, or choose another name."
         )
-
-
-def _numbers() -> tuple[str, str]:
-    return f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}"
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
@@ -606,23 +582,20 @@ def alone_in(folder: Path, deadline: float) -> Iterator[None]:
         yield
         return
     try:
-        while not _locked(fcntl, descriptor):
-            if time.monotonic() > deadline:
-                raise sqlite3.OperationalError(_WAITED)
-            _pause()
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise sqlite3.OperationalError(_WAITED) from None
+                _pause()
+            except OSError:  # a file system without such locks
+                break
+            else:
+                break
         yield
     finally:
         os.close(descriptor)
-
-
-def _locked(fcntl: ModuleType, descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without such locks
-        return True
-    return True
 
 
 def _pause() -> None:

@@ -170,7 +170,6 @@ class Study:
 
     @classmethod
     def resume(cls, path: str | Path, head: str | None = None) -> Self:
-        """As the function `resume`."""
         study = cls.read(path, head)
         store.remove_leftovers(study.path)
         return study
@@ -217,7 +216,7 @@ class Study:
 
     @property
     def problem(self) -> Problem:
-        """What the learner may know: public facts."""
+        """Public facts, all that the learner knows beforehand."""
         return self._driver.problem
 
     @property
@@ -328,7 +327,14 @@ class Study:
     def verify(self) -> None:
         """The full check: SQLite's own, the chain of hashes, and that nobody was counted twice."""
         seen = Participants()
-        content = self._store.read(self.head or None, _alone(seen))
+
+        def add(digests: bytes) -> None:  # by the first half of the digest
+            people = split(digests)
+            if seen.matches(digests) or len(set(people)) != len(people):
+                raise ValueError("A user was counted twice.")
+            seen.add(digests)
+
+        content = self._store.read(self.head or None, add)
         self._store.check_pages()
         if len(seen) != content.tail.users:
             raise StudyError(f"{str(self.path)!r} holds users of no batch; keep it and find out.")
@@ -340,7 +346,6 @@ class Study:
         return write_dossier(self, path, progress=progress)
 
     def __str__(self) -> str:
-        """A few lines for a person."""
         about = "finished" if self.finished else f"next batch {self.batch_size} users"
         return (
             f"{self._config['learner']}, {self.guarantee}\n"
@@ -392,8 +397,8 @@ class Study:
             self._check_number(len(people), self._batch)  # others may have ended it meanwhile
             check_reports_or_episodes(self._driver, data, len(people))
             self._check_new(people, change)
-            if isinstance(data, Trajectories):
-                left = self._left(data)
+            if isinstance(data, Trajectories) and self._driver.schedule == "batch":
+                left = int((~data.followed(self._driver.support())[:, -1]).sum())
             released = self._release(data, len(people))
             self._count(released, people, batch, change, note or {})
         if left_out is not None and isinstance(data, Trajectories):
@@ -603,23 +608,5 @@ class Study:
         rounding = self._generators["rounding"]
         return self._driver.release(data, users, sampler=self._sampler(), rounding=rounding)
 
-    def _left(self, data: Trajectories) -> int:
-        """Users who left the policy."""
-        if self._driver.schedule == "continual":
-            return 0
-        return int((~data.followed(self._driver.support())[:, -1]).sum())
-
     def _sampler(self) -> Sampler:
         return SecureSampler() if self._secure else SimulationSampler(self._generators["noise"])
-
-
-def _alone(seen: Participants) -> Callable[[bytes], None]:
-    """Adds users to a participants; refuses one who is on it (by the first half of the digest)."""
-
-    def add(digests: bytes) -> None:
-        people = split(digests)
-        if seen.matches(digests) or len(set(people)) != len(people):
-            raise ValueError("A user was counted twice.")
-        seen.add(digests)
-
-    return add
