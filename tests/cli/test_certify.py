@@ -193,7 +193,7 @@ def study(discreet, tmp_path, monkeypatch):
     (tmp_path / "design.toml").write_text(DESIGN)
     code, _, _ = discreet("study", "start", "mine.db", "--design", "design.toml", "--rehearse")
     assert code == 0
-    certify(Study.read("mine.db").plan, users=500).write("c.json")
+    certify(Study.read("mine.db").mechanism, users=500).write("c.json")
     return tmp_path
 
 
@@ -229,7 +229,7 @@ def test_a_batch_larger_than_the_study_is_none_of_its_batches(discreet, study):
 
     mine = Study.read("mine.db")
     more = mine.episodes + 1
-    certify(mine.plan, users=more).write("c.json")
+    certify(mine.mechanism, users=more).write("c.json")
     for options, reason in (
         ([], f"a batch of {more} users"),
         (["--users", str(more)], "--users <="),
