@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from discreet.errors import MissingExtraError, UnknownNameError
-from discreet.lab import engines
-from discreet.lab.engines import ENGINES, get_engine, run_local
+from discreet.lab import runner as engines
+from discreet.lab.runner import ENGINES, get_engine, run_local
 from helpers.experiments import without
 from helpers.tasks import WORK, outcome_of
 

@@ -1,115 +1,48 @@
-"""Everything that can be wrong with an experiment, found before its first run.
+"""The runner: checks everything, executes what is missing, keeps what is finished, merges.
 
-Names of plots, missing extras, settings, environments that cannot be built, guarantees that no
-noise reaches, numbers of users beyond a limit: each is found by making what the first run would
-make, without simulating anybody.
+Kill it and start it again: finished runs are read from disk and the results are the same, bit for
+bit, as those of an uninterrupted run with any number of workers on any engine.
 """
 
+import functools
 import importlib.util
 import itertools
 import math
+import multiprocessing
+import os
+import signal
+import sys
+import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from discreet import _validate
+from discreet._ray import connected
 from discreet.errors import DiscreetError, MissingExtraError, UnknownNameError
-from discreet.lab.engines import get_engine
 from discreet.lab.results import ResultFolder, Results
-from discreet.lab.spec import EnvironmentRow, Experiment
+from discreet.lab.spec import Experiment
 from discreet.lab.style import TITLES
-from discreet.lab.tasks import Cell, Outcome, Task, build_environment, expand, tasks_of
+from discreet.lab.tasks import (
+    Cell,
+    Outcome,
+    Task,
+    build_environment,
+    execute,
+    expand,
+    lost,
+    tasks_of,
+)
 from discreet.learners.registry import get_learner
 
 if TYPE_CHECKING:
     from discreet.mdp.tabular import TabularMDP
-
-
-_EXTRAS = {"pyarrow": "lab", "matplotlib": "lab", "jinja2": "lab"}
-_ENGINE_EXTRAS = {"ray": {"ray": "ray"}}
-
-
-def check_experiment(experiment: Experiment, cells: Sequence[Cell], engine: str = "local") -> None:
-    """Raise what a run of these cells would raise, before any of them starts.
-
-    Raises:
-        DiscreetError: the first thing that is wrong, with its remedy.
-    """
-    for name in experiment.plots:
-        if name not in TITLES:
-            raise UnknownNameError("plot", name, TITLES)
-    for package, extra in {**_EXTRAS, **_ENGINE_EXTRAS.get(engine, {})}.items():
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(package, extra)
-    places = {_place(c.environment): environment_of(c, experiment.runs) for c in _places(cells)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
-        for cell in cells:
-            check_cell(cell, places[_place(cell.environment)])
-
-
-def environment_of(cell: Cell, runs: int) -> "TabularMDP":
-    """The environment of a cell as its first possible run has it; what varies may fail in some."""
-    tries = range(runs if cell.environment.vary else 1)
-    failure: DiscreetError | None = None
-    for run in tries:
-        try:
-            return build_environment(cell.environment, cell.seed, run)
-        except DiscreetError as error:
-            failure = failure or error
-    raise failure or DiscreetError("Expected at least one run.")
-
-
-def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
-    """Make the learner of one cell with its release, as its run will.
-
-    Nobody is simulated, but for a few users of a learner that is a whole run by itself.
-    """
-    from discreet.learners.continual import make_learner
-    from discreet.learners.learn import (
-        check_trust,
-        learn,
-        make_batch_learner,
-        public_facts,
-        stream_kind,
-    )
-    from discreet.learners.result import record_points
-
-    record_points(cell.episodes)
-    spec = get_learner(cell.learner.name)
-    settings: dict[str, Any] = dict(cell.learner.settings)
-    check_trust(spec, cell.trust)
-    rng = np.random.default_rng(0)
-    if spec.run is not None:
-        few = min(cell.episodes, 2 * math.prod(mdp.shape.visits))
-        learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
-    elif spec.schedule == "batch":
-        stationary = settings.pop("stationary", False)
-        problem = public_facts(mdp, cell.episodes, stationary=stationary)
-        try:
-            make_batch_learner(spec, problem, cell.trust, rng, settings)
-        except TypeError as error:
-            raise DiscreetError(f"Learner {spec.name!r} cannot be made: {error}.") from error
-    else:
-        make_learner(stream_kind(spec), mdp, cell.trust, cell.episodes, rng, settings)
-
-
-def _place(row: EnvironmentRow) -> str:
-    return repr(row)
-
-
-def _places(cells: Iterable[Cell]) -> list[Cell]:
-    return list({_place(cell.environment): cell for cell in cells}.values())
-
-
-# The runner: executes what is missing, keeps what is finished, merges at the end.
-#
-# Kill it and start it again: finished runs are read from disk and the results are the same, bit for
-# bit, as those of an uninterrupted run with any number of workers on any engine.
 
 
 @dataclass(frozen=True)
@@ -171,15 +104,6 @@ def run_experiment(
     return Execution(results, failures, executed=len(left) - len(failures), kept=kept)
 
 
-def check(experiment: Experiment, *, engine: str = "local") -> None:
-    """Find everything that can be wrong with an experiment, without running it.
-
-    Raises:
-        DiscreetError: the first thing that is wrong, with its remedy.
-    """
-    check_experiment(experiment, expand(experiment), engine)
-
-
 def free_folder(experiment: Experiment, wanted: str | Path) -> Path:
     """The wanted folder, or the first of ``wanted-2``, ``wanted-3`` ... that is not another's.
 
@@ -198,3 +122,177 @@ def missing(experiment: Experiment, output: str | Path) -> list[Task]:
     """The tasks of an experiment that a folder does not have yet."""
     folder = ResultFolder(Path(output))
     return [task for task in tasks_of(experiment) if folder.finished(task) is None]
+
+
+# Checks before the first run.
+
+
+_EXTRAS = {"pyarrow": "lab", "matplotlib": "lab", "jinja2": "lab"}
+_ENGINE_EXTRAS = {"ray": {"ray": "ray"}}
+
+
+def check(experiment: Experiment, *, engine: str = "local") -> None:
+    """Find everything that can be wrong with an experiment, without running it.
+
+    Learners, settings, mechanisms and what no calibration reaches are found by making what the
+    first run would make, without simulating anybody.
+
+    Raises:
+        DiscreetError: the first thing that is wrong, with its remedy.
+    """
+    cells = expand(experiment)
+    for name in experiment.plots:
+        if name not in TITLES:
+            raise UnknownNameError("plot", name, TITLES)
+    for package, extra in {**_EXTRAS, **_ENGINE_EXTRAS.get(engine, {})}.items():
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(package, extra)
+    places = {repr(cell.environment): cell for cell in cells}
+    models = {place: environment_of(cell, experiment.runs) for place, cell in places.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # paper constants are reported in tables
+        for cell in cells:
+            check_cell(cell, models[repr(cell.environment)])
+
+
+def environment_of(cell: Cell, runs: int) -> "TabularMDP":
+    """The environment of a cell as its first possible run has it; what varies may fail in some."""
+    tries = range(runs if cell.environment.vary else 1)
+    failure: DiscreetError | None = None
+    for run in tries:
+        try:
+            return build_environment(cell.environment, cell.seed, run)
+        except DiscreetError as error:
+            failure = failure or error
+    raise failure or DiscreetError("Expected at least one run.")
+
+
+def check_cell(cell: Cell, mdp: "TabularMDP") -> None:
+    """Make the learner of one cell with its release, as its run will.
+
+    Nobody is simulated, but for a few users of a learner that is a whole run by itself.
+    """
+    from discreet.learners.continual import make_learner
+    from discreet.learners.learn import (
+        check_trust,
+        learn,
+        make_batch_learner,
+        public_facts,
+        stream_kind,
+    )
+    from discreet.learners.result import record_points
+
+    record_points(cell.episodes)
+    spec = get_learner(cell.learner.name)
+    settings: dict[str, Any] = dict(cell.learner.settings)
+    check_trust(spec, cell.trust)
+    rng = np.random.default_rng(0)
+    if spec.run is not None:
+        few = min(cell.episodes, 2 * math.prod(mdp.shape.visits))
+        learn(mdp, learner=spec.name, trust=cell.trust, episodes=few, **settings)
+    elif spec.schedule == "batch":
+        stationary = settings.pop("stationary", False)
+        problem = public_facts(mdp, cell.episodes, stationary=stationary)
+        try:
+            make_batch_learner(spec, problem, cell.trust, rng, settings)
+        except TypeError as error:
+            raise DiscreetError(f"Learner {spec.name!r} cannot be made: {error}.") from error
+    else:
+        make_learner(stream_kind(spec), mdp, cell.trust, cell.episodes, rng, settings)
+
+
+# Engines execute tasks; which one is used never changes a result.
+
+
+class Engine(Protocol):
+    """Executes independent tasks and yields their outcomes in any order."""
+
+    def __call__(self, work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+        """Run all of ``work`` on ``jobs`` workers."""
+
+
+ENGINES = ("local", "ray")
+
+
+def get_engine(name: str, address: str | None = None) -> Engine:
+    """The engine called ``name``; ``address`` joins an existing Ray cluster."""
+    if name not in ENGINES:
+        raise UnknownNameError("engine", name, ENGINES)
+    return run_local if name == "local" else functools.partial(run_on_ray, address=address)
+
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def run_local(work: Sequence[Task], *, jobs: int) -> Iterator[Outcome]:
+    """Yield outcomes as they finish. Leaving the iteration early cancels what has not started."""
+    if jobs == 1 or len(work) <= 1:
+        yield from map(execute, work)
+        return
+    # One thread per worker: the workers are the parallelism.
+    saved = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(
+        max_workers=min(jobs, len(work)), mp_context=context, initializer=_serve
+    )
+    finished = False
+    try:
+        yield from _as_completed(pool, work)
+        finished = True
+    finally:
+        if not finished:  # interrupted: what is under way is not worth waiting for
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.kill()
+        pool.shutdown(wait=True, cancel_futures=True)
+        for name, value in saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _serve() -> None:
+    """A worker leaves interruptions to its parent, and ends when its parent ends, however."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":  # the kernel ends us; a compiled loop lets no thread look
+        import ctypes
+
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL))
+    parent = multiprocessing.parent_process()
+    if parent is not None:  # elsewhere, and if the parent has ended meanwhile
+        threading.Thread(target=_end_after, args=[parent], daemon=True).start()
+
+
+def _end_after(parent: "multiprocessing.process.BaseProcess") -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[Outcome]:
+    pending: dict[Future[Outcome], Task] = {pool.submit(execute, task): task for task in work}
+    while pending:
+        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            task = pending.pop(future)
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                # The worker was killed (out of memory, a signal); the run can be repeated.
+                yield lost(task, "its worker process died; run again to repeat it")
+
+
+def run_on_ray(work: Sequence[Task], *, jobs: int, address: str | None) -> Iterator[Outcome]:
+    """The same tasks on the cluster at ``address``, or on a local one started here."""
+    with connected(address, jobs) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=2)(execute)
+        pending = {remote.remote(task): task for task in work}
+        while pending:
+            done, _ = ray.wait(list(pending), num_returns=1)
+            for reference in done:
+                task = pending.pop(reference)
+                try:
+                    yield ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    yield lost(task, f"its Ray worker failed: {str(error).splitlines()[0]}")
