@@ -102,7 +102,7 @@ def _stage(states: int, horizon: int) -> tuple[float, float]:
         batch = learner.ask()
         spent[length] = spent.get(length, 0.0) + time.process_time() - start
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
-        released = learner.plan.release(counts, sampler=SimulationSampler(rng))
+        released = learner.mechanism.release(counts, sampler=SimulationSampler(rng))
         start = time.process_time()
         learner.tell(released)
         if part != "tail":

@@ -33,6 +33,6 @@ def play(mdp, learner, rounds, seed=1):
         batch = learner.ask()
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
         support = batch.policy.support(mdp.shape, learner.problem.start)
-        learner.tell(learner.plan.release(counts, sampler=sampler, support=support))
+        learner.tell(learner.mechanism.release(counts, sampler=sampler, support=support))
         found.append((batch.policy, counts))
     return found

@@ -89,7 +89,7 @@ def test_without_noise_every_error_bound_is_zero():
 @pytest.mark.parametrize("trust", [Central(1, mechanism="tree-laplace"), Local(1)])
 def test_error_bounds_are_the_plans_and_nothing_before_the_first_user(trust):
     learner = stream_learner(trust)
-    bounds = learner.plan.error_bounds(0.01)
+    bounds = learner.mechanism.error_bounds(0.01)
     found = learner.error_bounds(np.array([0, 1, 2, 50]), 0.01)
     assert found.tolist() == [0.0, bounds[0], bounds[1], bounds[49]]
     assert (found[1:] > 0).all()
@@ -98,16 +98,16 @@ def test_error_bounds_are_the_plans_and_nothing_before_the_first_user(trust):
 def test_bounds_are_asked_for_at_the_times_that_are_needed():
     """A long stream keeps nothing per episode."""
     learner = stream_learner(Local(1))
-    real, asked = learner.plan.error_bounds, []
+    real, asked = learner.mechanism.error_bounds, []
 
     class Watching:
-        guarantee = learner.plan.guarantee
+        guarantee = learner.mechanism.guarantee
 
         def error_bounds(self, failure, users):
             asked.append(users.tolist())
             return real(failure, users)
 
-    learner.plan = Watching()
+    learner.mechanism = Watching()
     learner.error_bounds(np.array([0, 1, 2]), 0.1)
     learner.error_bounds(np.array([7]), 0.1)
     assert asked == [[1, 2], [7]]

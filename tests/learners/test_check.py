@@ -98,7 +98,7 @@ class Peeker(ExploreThenCommit):
     def begin(self):
         super().begin()
         self._seen = []
-        self.plan = Spied(self.plan, self._seen)
+        self.mechanism = Spied(self.mechanism, self._seen)
 
     def ask(self):
         batch = super().ask()
@@ -138,7 +138,7 @@ class StreamPeeker(DpUcbvi):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self._seen = []
-        self.plan = SpiedStream(self.plan, self._seen)
+        self.mechanism = SpiedStream(self.mechanism, self._seen)
 
     def planner(self):
         return None

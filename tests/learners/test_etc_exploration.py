@@ -1,11 +1,15 @@
-"""How etc explores: lengths from public facts, policies that come everywhere."""
+"""How explore-then-commit explores: lengths from public facts, policies that come everywhere."""
 
 import numpy as np
 import pytest
 
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
-from discreet.learners.explore_then_commit import check_size, designed_policy, exploration_users
+from discreet.learners.explore_then_commit import (
+    ExploreThenCommit,
+    designed_policy,
+    exploration_users,
+)
 from discreet.mdp.environments.synthetic import RiverSwim
 from discreet.mdp.planning import occupancy
 from discreet.mdp.policies import uniform_policy
@@ -64,9 +68,9 @@ def test_what_is_out_of_reach_is_not_covered():
 
 
 def test_designs_that_would_not_fit_are_refused():
-    check_size(problem())
+    shape, rng = Shape(states=716, actions=25, horizon=20), np.random.default_rng(0)
     with pytest.raises(UnsupportedError, match="exploration='uniform'"):
-        check_size(problem(shape=Shape(states=716, actions=25, horizon=20)))
+        ExploreThenCommit(problem(shape=shape), release(NoPrivacy(), shape), rng)
 
 
 def test_a_length_is_a_batch_that_can_be_released():

@@ -1,9 +1,19 @@
 """What exploration has shown: sums of releases, what counts as known, the best policy in them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from discreet.learners.explore_then_commit import ExploredModel
+from discreet.learners.base import Batch
+from discreet.learners.estimate import TOTAL, VISIT_VARIANCE, VISITS, CountSums
+from discreet.learners.explore_then_commit import (
+    ExploreThenCommit,
+    greedy_policy,
+    known_rows,
+    model_probabilities,
+)
+from discreet.learners.learn import public_facts
 from discreet.mdp.environments.synthetic import DoubleChain, RiverSwim
 from discreet.mdp.planning import evaluate, plan
 from discreet.mdp.policies import StochasticPolicy, uniform_policy
@@ -36,26 +46,36 @@ def explored(
         sampler=SimulationSampler(rng),
         support=policy.support(mdp.shape, start),
     )
-    model = ExploredModel.empty(mdp.shape, pooled=pooled)
-    if visit_variance is None:
-        visit_variance = release.visit_variance
-    model.add(counts, policy, start, visit_variance)
-    return model
+    problem = public_facts(mdp, 2 * users, stationary=pooled)
+    learner = ExploreThenCommit(problem, release, rng, length=users, exploration="uniform")
+    if visit_variance is not None:
+        learner.mechanism = SimpleNamespace(visit_variance=visit_variance)
+    learner._pending = Batch(policy, users)
+    learner.tell(counts)
+    return learner._sums
+
+
+def visits(sums):
+    return sums.reward_sums[..., VISITS]
+
+
+def visit_variance_of(sums):
+    return sums.reward_sums[..., VISIT_VARIANCE]
 
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("name", TRUSTS)
 def test_many_users_show_the_model_and_its_best_policy(name, last):
     model = explored(TRUSTS[name], last=last)
-    chances = model.probabilities(MDP.horizon)
-    often = model.reward_visits > 20_000
+    chances = model_probabilities(model, MDP.horizon)
+    often = visits(model) > 20_000
     often[-1] = False  # its transitions are not needed
     assert often.any() and np.allclose(chances[often], MDP.transitions[often], atol=0.05)
-    often = model.reward_visits > 20_000
-    means = model.rewards / np.maximum(model.reward_visits, 1.0)
+    often = visits(model) > 20_000
+    means = model.reward_sums[..., TOTAL] / np.maximum(visits(model), 1.0)
     assert np.allclose(means[often], MDP.rewards[often], atol=0.06)
     luck = np.random.default_rng(1).random(MDP.shape.visits)
-    value = evaluate(MDP, model.greedy(MDP.horizon, luck))
+    value = evaluate(MDP, greedy_policy(model, MDP.horizon, luck))
     assert value == pytest.approx(plan(MDP).value, rel=0.05)
 
 
@@ -63,16 +83,18 @@ def test_the_last_step_divides_its_visits_as_the_policy_does():
     """Nothing of its transitions is released: an equal split would mistake rare for bad."""
     rare = np.full(MDP.shape.visits, [0.9, 0.1])
     model = explored(Central(1, 1e-6), policy=StochasticPolicy(rare))
-    last = model.reward_visits[-1]
+    last = visits(model)[-1]
     assert np.allclose(last[:, 1] / last.sum(axis=1), 0.1)
-    exact = explored(NoPrivacy(), last=True, policy=StochasticPolicy(rare)).reward_visits[-1]
+    exact = explored(NoPrivacy(), last=True, policy=StochasticPolicy(rare)).reward_sums[
+        -1, ..., VISITS
+    ]
     assert np.allclose(last, exact, atol=1000)
 
 
 def test_pooled_steps_are_one():
     model = explored(NoPrivacy(), 2000, last=True, pooled=True)
-    assert model.rewards.shape == (1, 3, 2) and model.reward_visits.sum() == 2000 * 4
-    chances = model.probabilities(4)
+    assert visits(model).shape == (1, 3, 2) and visits(model).sum() == 2000 * 4
+    chances = model_probabilities(model, 4)
     assert chances.shape == MDP.transitions.shape and np.allclose(
         chances, MDP.transitions, atol=0.1
     )
@@ -80,35 +102,36 @@ def test_pooled_steps_are_one():
 
 def test_unknown_rows_are_shunned_and_lead_anywhere():
     mdp = DoubleChain()
-    model = ExploredModel.empty(mdp.shape, pooled=False)
-    assert not model.known.any()
-    assert np.allclose(model.probabilities(mdp.horizon), 1 / 7)
-    model.rewards[:, :, 1], model.reward_visits[:, :, 1], model.doubt[:] = 1.0, 100.0, 99.0**2
+    model = CountSums.empty(mdp.horizon, mdp.shape.states, mdp.shape.actions)
+    assert not known_rows(model).any()
+    assert np.allclose(model_probabilities(model, mdp.horizon), 1 / 7)
+    model.reward_sums[:, :, 1, TOTAL], visits(model)[:, :, 1] = 1.0, 100.0
+    visit_variance_of(model)[:] = 99.0**2
     luck = np.zeros(mdp.shape.visits)
     luck[..., 0] = 1.0
-    assert (model.greedy(mdp.horizon, luck).actions == 1).all()
-    model.doubt[:] = 101.0**2
-    assert (model.greedy(mdp.horizon, luck).actions == 0).all()
+    assert (greedy_policy(model, mdp.horizon, luck).actions == 1).all()
+    visit_variance_of(model)[:] = 101.0**2
+    assert (greedy_policy(model, mdp.horizon, luck).actions == 0).all()
 
 
 def test_noise_that_looks_like_visits_is_not_known():
     """Hardly anybody explores: all that is counted is noise."""
     model = explored(Central(0.1, 1e-6), 50)
-    assert model.known.mean() < 0.5 and (model.doubt > 0).any()
+    assert known_rows(model).mean() < 0.5 and (visit_variance_of(model) > 0).any()
 
 
 def test_visits_that_are_reported_in_part_are_doubted_by_half_of_their_variance():
     # No noise besides: n visits of which each carries 6 are known above sqrt(3·n), from 4 on.
     model = explored(NoPrivacy(), 30, visit_variance=6.0)
-    assert np.allclose(model.doubt, 3 * model.reward_visits)
-    few = (model.reward_visits > 0) & (model.reward_visits < 3)
-    assert few.any() and not model.known[few].any()
-    assert model.known[model.reward_visits > 3].all()
-    assert not explored(NoPrivacy(), 30).doubt.any()
+    assert np.allclose(visit_variance_of(model), 3 * visits(model))
+    few = (visits(model) > 0) & (visits(model) < 3)
+    assert few.any() and not known_rows(model)[few].any()
+    assert known_rows(model)[visits(model) > 3].all()
+    assert not visit_variance_of(explored(NoPrivacy(), 30)).any()
 
 
 def test_a_model_travels_as_plain_values():
     model = explored(NoPrivacy(), 100)
-    copy = ExploredModel.from_dict(model.to_dict())
-    for name, array in vars(model).items():
-        assert np.array_equal(array, getattr(copy, name))
+    copy = CountSums.from_dict(model.to_dict())
+    for one, other in zip(model, copy, strict=True):
+        assert np.array_equal(one, other)

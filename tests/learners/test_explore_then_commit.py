@@ -29,7 +29,7 @@ def told(one, batch, users, mdp=MDP):
     """The release of ``users`` of the users that were asked for."""
     rng = np.random.default_rng(users)
     support = batch.policy.support(mdp.shape, one.problem.start)
-    counts = one.plan.simulate(
+    counts = one.mechanism.simulate(
         lambda n: sample_counts(mdp, batch.policy, n, rng),
         users,
         sampler=SimulationSampler(rng),
@@ -58,7 +58,7 @@ def test_no_batch_is_too_small_to_be_released(episodes, length):
     one = learner(episodes, Shuffle(2, 1e-6, honest=0.5), length=length)
     batches = run_batches(MDP, one, RunSeeds(0, 0)).batches
     assert sum(batches) == episodes
-    assert min(batches) >= one.plan.min_users == 2
+    assert min(batches) >= one.mechanism.min_users == 2
 
 
 @pytest.mark.parametrize("came", [0.9, 0.5])

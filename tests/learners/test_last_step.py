@@ -57,8 +57,8 @@ def test_stationary_problems_are_pooled_with_their_last_transitions():
         problem = public_facts(mdp, 1000, stationary=stationary)
         spec, rng = get_learner("flow-ucb"), np.random.default_rng(0)
         learner = make(spec, problem, TRUSTS["gaussian"], rng, {})
-        assert learner.plan.last_transitions == stationary
-        assert learner.plan.centred
+        assert learner.mechanism.last_transitions == stationary
+        assert learner.mechanism.centred
 
 
 def release_with_looks(mdp, policy, users, deviation, rng):

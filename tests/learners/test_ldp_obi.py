@@ -54,7 +54,7 @@ def one_action_known(users, plan):
 def test_an_untried_action_beats_a_known_reward_of_one(trust, constants):
     learner = obi(trust, constants=constants)
     for users in (100, 10_000, 99_999):
-        policy = learner.next_policy(one_action_known(users, learner.plan))
+        policy = learner.next_policy(one_action_known(users, learner.mechanism))
         assert np.array_equal(policy.actions, np.ones((2, 2))), users
 
 

@@ -63,7 +63,7 @@ def both_ways(kind, mdp, trust, episodes, **settings):
     seeds = RunSeeds(3)
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     if issubclass(kind, Psrl):
-        learner.rng = ModelDraws(learner.rng, no_counts(learner.plan).visits.shape)
+        learner.rng = ModelDraws(learner.rng, no_counts(learner.mechanism).visits.shape)
     reference = [r for _, r in walk(learner, mdp, seeds)]
     learner = make_learner(kind, mdp, trust, episodes, seeds.generator("policy"), settings)
     compiled = np.concatenate(list(CompiledRun(mdp, learner, seeds).blocks()))
@@ -93,7 +93,7 @@ def test_a_learner_needs_only_private_counts():
     """Reference learners plan from `PrivateCounts` alone, before the first user as well."""
     mdp = RiverSwim(states=3, horizon=4)
     learner = make_learner(DpUcbvi, mdp, NoPrivacy(), 10, np.random.default_rng(0), {})
-    policy = learner.next_policy(no_counts(learner.plan))
+    policy = learner.next_policy(no_counts(learner.mechanism))
     assert policy.actions.shape == (4, 3)
 
 

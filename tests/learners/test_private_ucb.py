@@ -81,7 +81,7 @@ def test_the_factors_of_value_iteration_and_policy_optimisation():
 def test_a_count_within_twice_the_error_says_nothing_to_pucb():
     learner = learner_of(Pucb)
     E = learner.error(50)
-    model = learner.model(no_counts(learner.plan))
+    model = learner.model(no_counts(learner.mechanism))
     for n, known in ((1.99 * E, False), (2.01 * E, True)):
         seen = type(model)(model.transitions, model.rewards, np.full_like(model.visits, n))
         bonus = learner.bonus(0, seen, np.zeros(S), 50)
@@ -93,7 +93,7 @@ def test_a_count_within_twice_the_error_says_nothing_to_pucb():
 def test_policy_optimisation_starts_uniform_and_moves_by_its_rate(constants):
     """Nothing is known: all Q values are equal, so the mirror step changes nothing."""
     learner = learner_of(PrivateUcbPo, NoPrivacy(), constants=constants)
-    policy = learner.next_policy(no_counts(learner.plan))
+    policy = learner.next_policy(no_counts(learner.mechanism))
     np.testing.assert_allclose(policy.distribution(MDP.shape), 1 / A)
     np.testing.assert_allclose(learner.policy, 1 / A)
     scale = {"theory": 1.0, "practical": 20.0}[constants]

@@ -27,7 +27,7 @@ def counts_of(learner, users, transitions, visits, rewards):
         rewards=np.full((1, 2, 2), float(rewards)),
         noise_variance=dict.fromkeys(STATISTICS, 0.0),
         support=np.ones((1, 2, 2), np.bool_),
-        guarantee=learner.plan.guarantee,
+        guarantee=learner.mechanism.guarantee,
     )
 
 
@@ -86,7 +86,7 @@ def test_noise_shrinks_the_sample_size():
     learner = learner_of(LdpPsrl, Local(5, mechanism="laplace"), prior=1.0)
     learner.rng = Recorded()
     users, n = 100, 300.0
-    noise = 0.1 * learner.plan.noise_variance(users)["visits"]
+    noise = 0.1 * learner.mechanism.noise_variance(users)["visits"]
     learner.draw_model(counts_of(learner, users, [200, 100], n, 150))
     share = n / (n + noise)
     expected = [1 + share * 200, 1 + share * 100, 1 + share * n / 2]
@@ -106,4 +106,4 @@ def test_counts_below_zero_leave_the_prior():
 def test_printed_ldp_psrl_takes_counts_at_face_value():
     learner = learner_of(LdpPsrl, Local(5, mechanism="laplace"), constants="theory")
     assert learner.coefficients(np.array([0, 1, 999]))[:, 1].tolist() == [0.0, 0.0, 0.0]
-    assert learner.next_policy(no_counts(learner.plan)).actions.shape == (2, 2)
+    assert learner.next_policy(no_counts(learner.mechanism)).actions.shape == (2, 2)

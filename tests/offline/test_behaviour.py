@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.offline import improvement
-from discreet.offline.evidence import Evidence, Rows
+from helpers.offline import evidence_of, slot_rows
 
 pytestmark = pytest.mark.core
 
@@ -16,10 +16,8 @@ R = np.array([[0.2, 0.6], [0.5, 0.5]])
 
 def rows(probabilities, rewards, visits, noise=0.0):
     """Rows of any shape, with ``noise`` as the variance of their visits."""
-    n, zero = np.broadcast_to(visits, rewards.shape) * 1.0, np.zeros(rewards.shape)
-    return Rows(
-        probabilities * n[..., None], n, rewards * n, n, zero, zero, zero + noise, zero, zero + 1
-    )
+    n = np.broadcast_to(visits, rewards.shape) * 1.0
+    return slot_rows(probabilities * n[..., None], n, rewards * n, visit_noise=noise)
 
 
 def evidence(visits, pooled_visits, noise=0.0):
@@ -28,11 +26,13 @@ def evidence(visits, pooled_visits, noise=0.0):
     total = own.visits.sum(axis=2)
     some = np.maximum(total, 1e-9)
     state = rows(
-        own.transitions.sum(axis=2) / some[..., None], own.rewards.sum(axis=2) / some, total, noise
+        own.rows.transitions.sum(axis=2) / some[..., None],
+        own.rows.rewards.sum(axis=2) / some,
+        total,
+        noise,
     )
     pool = rows(P[None], R[None], np.asarray(pooled_visits, float))
-    support = np.ones((1, 2, 2), bool)
-    return Evidence(int(total.sum()), own, state, support, pool, np.ones((2, 2), bool))
+    return evidence_of(int(total.sum()), own, state, pool, np.ones((2, 2), bool))
 
 
 def both(found):

@@ -5,8 +5,8 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.mdp import evaluate, make, sample_counts, uniform_policy
-from discreet.offline.evidence import gather
 from discreet.offline.fit import BehaviourValue, behaviour_value, gain_at_start, lower_value
+from discreet.offline.improvement import gather
 from discreet.offline.release import Randomness, Slots, release
 
 pytestmark = pytest.mark.core
@@ -90,7 +90,10 @@ def test_many_first_states_cost_their_noise():
     assert gain_at_start(evidence, gain, 0.0) == pytest.approx(max(mean, 0))
     assert gain_at_start(evidence, gain, 2.0) < mean
     far = (gain - mean) ** 2
-    spread = evidence.initial @ far / 10_000 + evidence.behaviour.visit_noise[0] @ far / 10_000**2
+    spread = (
+        evidence.initial @ far / 10_000
+        + evidence.behaviour.rows.visit_variance[0] @ far / 10_000**2
+    )
     assert gain_at_start(evidence, gain, 2.0) == pytest.approx(mean - 2 * np.sqrt(spread))
     assert spread > 2 * evidence.initial @ far / 10_000  # most of it is noise
 

@@ -5,8 +5,9 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
-from discreet.offline.evidence import gather, slot_factors, state_factors
+from discreet.offline.improvement import gather, slot_factors, state_factors
 from discreet.offline.release import Randomness, Slots, release
+from helpers.offline import dense
 
 pytestmark = pytest.mark.core
 
@@ -34,12 +35,12 @@ def released(users=100_000, trust=None, seed=0, keep_last=False, declared=None, 
 def test_without_noise_the_rows_are_the_counts(keep_last):
     counts, noisy, _ = released(trust=NoPrivacy(), keep_last=keep_last)
     found = gather(noisy, UNKNOWN, keep_last=keep_last)
-    assert np.allclose(found.slots.visits, counts.visits)
-    assert np.allclose(found.slots.rewards, counts.rewards)
-    assert np.allclose(found.slots.transitions[:-1], counts.transitions[:-1])
+    assert np.allclose(found.visits, counts.visits)
+    assert np.allclose(dense(found.slots).rewards, counts.rewards)
+    assert np.allclose(dense(found.slots).transitions[:-1], counts.transitions[:-1])
     assert np.allclose(found.behaviour.visits, counts.visits.sum(axis=2))
-    assert np.allclose(found.behaviour.rewards, counts.rewards.sum(axis=2))
-    assert not found.slots.visit_noise.any()
+    assert np.allclose(found.behaviour.rows.rewards, counts.rewards.sum(axis=2))
+    assert not found.visit_variance.any()
     assert found.initial.tolist() == [1, 0, 0, 0]
 
 
@@ -47,9 +48,9 @@ def test_without_noise_the_rows_are_the_counts(keep_last):
 def test_noisy_rows_obey_the_flow(keep_last):
     _, noisy, _ = released(keep_last=keep_last)
     found = gather(noisy, UNKNOWN, keep_last=keep_last)
-    assert (found.slots.transitions >= 0).all()
-    assert np.allclose(found.slots.visits.sum(axis=(1, 2)), 100_000)
-    inflow = found.slots.transitions[:-1].sum(axis=(1, 2))
+    assert (dense(found.slots).transitions >= 0).all()
+    assert np.allclose(found.visits.sum(axis=(1, 2)), 100_000)
+    inflow = dense(found.slots).transitions[:-1].sum(axis=(1, 2))
     assert np.allclose(inflow, found.behaviour.visits[1:], atol=0.1)
 
 
@@ -58,18 +59,18 @@ def test_errors_of_visits_and_rewards_are_no_larger_than_stated():
     for seed in range(60):
         counts, noisy, _ = released(users=1_000_000, seed=seed)
         found = gather(noisy, UNKNOWN, keep_last=False)
-        slots.append(found.slots.visits - counts.visits)
+        slots.append(found.visits - counts.visits)
         states.append(found.behaviour.visits - counts.visits.sum(axis=2))
-        reward_error = found.slots.rewards - counts.rewards
+        reward_error = dense(found.slots).rewards - counts.rewards
         rewards.append(reward_error - 0.5 * slots[-1])
     busy = counts.visits > 10_000  # where no count is pushed up to zero
-    stated = found.slots.visit_noise
+    stated = found.visit_variance
     assert (np.var(slots, axis=0)[busy] < 1.6 * stated[busy]).all()
     crowded = busy.all(axis=2)
     assert (
-        np.var(states, axis=0)[crowded] < 1.6 * found.behaviour.visit_noise[crowded] + 1e-6
+        np.var(states, axis=0)[crowded] < 1.6 * found.behaviour.rows.visit_variance[crowded] + 1e-6
     ).all()
-    ratio = np.var(rewards, axis=0)[busy] / found.slots.reward_noise[busy]
+    ratio = np.var(rewards, axis=0)[busy] / dense(found.slots).reward_noise[busy]
     assert 0.8 < ratio.mean() < 1.25
 
 
@@ -79,7 +80,7 @@ def test_a_collapsed_last_step_is_counted_with_the_noise_of_one_counter():
         found = []
         for seed in range(25):
             counts, noisy, _ = released(users=1_000_000, seed=seed, keep_last=keep_last)
-            rows = gather(noisy, UNKNOWN, keep_last=keep_last).slots
+            rows = gather(noisy, UNKNOWN, keep_last=keep_last)
             found.append((rows.visits - counts.visits)[-1, :3])
         errors[keep_last] = np.mean(np.square(found))
     assert errors[False] < 0.5 * errors[True]
@@ -89,10 +90,10 @@ def test_known_rewards_are_not_estimated():
     known = np.array(MDP.full_rewards)
     _, noisy, _ = released(statistics=BOTH[:1])
     found = gather(noisy, known, keep_last=False)
-    assert np.allclose(found.slots.rewards, known * found.slots.visits)
-    assert not found.slots.reward_noise.any()
-    assert not found.slots.drawn.any()
-    assert (found.slots.anchor == known).all()
+    assert np.allclose(dense(found.slots).rewards, known * found.visits)
+    assert not dense(found.slots).reward_noise.any()
+    assert not found.drawn.any()
+    assert (found.anchor == known).all()
     assert np.allclose(found.behaviour.anchor, found.behaviour.means)
 
 
@@ -102,9 +103,9 @@ def test_known_rewards_leave_the_noise_of_who_took_which_action():
     known[..., 1] = 1.0
     found = gather(noisy, known, keep_last=False)
     means = found.behaviour.means
-    stated = found.slots.visit_noise * (known - means[..., None]) ** 2
-    assert np.allclose(found.behaviour.reward_noise, stated.sum(axis=2))
-    assert found.behaviour.reward_noise[1, 0] > 0
+    stated = found.visit_variance * (known - means[..., None]) ** 2
+    assert np.allclose(found.behaviour.rows.reward_noise, stated.sum(axis=2))
+    assert found.behaviour.rows.reward_noise[1, 0] > 0
 
 
 def test_shares_are_what_behaviour_does():
@@ -115,9 +116,10 @@ def test_shares_are_what_behaviour_does():
 
 def test_rows_are_known_two_deviations_above_nothing():
     _, noisy, _ = released(users=1_000)
-    rows = gather(noisy, UNKNOWN, keep_last=False).slots
-    assert np.array_equal(rows.known, rows.visits - 2 * np.sqrt(rows.visit_noise) > 0.5)
-    assert not rows.known[0, 1:].any()  # nobody begins there
+    found = gather(noisy, UNKNOWN, keep_last=False)
+    known = np.stack([found.at(step).known for step in range(4)])
+    assert np.array_equal(known, found.visits - 2 * np.sqrt(found.visit_variance) > 0.5)
+    assert known.any() and not known[0, 1:].any()  # nobody begins there
 
 
 def test_factors_of_one_start_and_of_uneven_layers():

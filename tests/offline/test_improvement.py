@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet.offline.evidence import Evidence, Rows
 from discreet.offline.improvement import improve
+from helpers.offline import evidence_of, slot_rows
 
 pytestmark = pytest.mark.core
 
@@ -17,22 +17,9 @@ def evidence(probabilities, rewards, visits):
     """Rows ``[H, S, K]`` without noise, seen ``visits`` times each (0: never)."""
     p, r = np.asarray(probabilities, float), np.asarray(rewards, float)
     n = np.broadcast_to(np.asarray(visits, float), r.shape)
-    zero = np.zeros(r.shape)
-    slots = Rows(p * n[..., None], n, r * n, n, zero, zero, zero, zero, zero + 1)
-    total = n.sum(axis=2)
-    none = np.zeros(total.shape)
-    behaviour = Rows(
-        slots.transitions.sum(axis=2),
-        total,
-        slots.rewards.sum(axis=2),
-        total,
-        none,
-        none,
-        none,
-        none,
-        none + 1,
-    )
-    return Evidence(int(total[0].sum()), slots, behaviour, np.ones(r.shape, bool))
+    slots, total = slot_rows(p * n[..., None], n, r * n), n.sum(axis=2)
+    moved, paid = slots.rows.transitions.sum(axis=2), slots.rows.rewards.sum(axis=2)
+    return evidence_of(int(total[0].sum()), slots, slot_rows(moved, total, paid))
 
 
 def planned(found, width=2.0, allowed=None):

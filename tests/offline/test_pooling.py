@@ -5,7 +5,7 @@ import pytest
 
 from discreet import Central, NoPrivacy
 from discreet.mdp import make, sample_counts, uniform_policy
-from discreet.offline.evidence import gather, pooled
+from discreet.offline.improvement import gather, pooled
 from discreet.offline.release import Randomness, Slots, release
 
 pytestmark = pytest.mark.core
@@ -39,21 +39,21 @@ def test_without_noise_pooled_rows_are_sums_over_steps():
     assert np.allclose(rows.sampling, rows.visits)
 
 
-def test_a_step_that_is_hardly_visited_gets_hardly_any_credit():
+def test_a_step_that_is_hardly_visited_gets_hardly_any_weight():
     _, single, found = evidence(3_000, Central(1, 1e-6))
-    rows, noise = found.pooled.layer(0), single.slots.transition_noise.max()
-    assert (rows.transition_noise < 5 * noise).all()
-    nowhere = single.slots.visits[0, 1:]  # nobody begins there
+    rows, noise = found.pooled.layer(0), single.released.noise
+    assert (rows.noise < 5 * noise).all()
+    nowhere = single.visits[0, 1:]  # nobody begins there
     assert nowhere.max() == 0
-    credited = rows.transition_noise[0] / noise
-    assert (credited > rows.transition_noise[1:].min() / noise).all()
+    weighted = rows.noise[0] / noise
+    assert (weighted > rows.noise[1:].min() / noise).all()
 
 
 def test_pooling_makes_variances_smaller():
     _, single, found = evidence(20_000, Central(1, 1e-6))
     own, all_steps = single.slots.layer(2), found.pooled.layer(0)
-    before = own.visit_noise / own.visits**2
-    after = all_steps.visit_noise / all_steps.visits**2
+    before = own.visit_variance / own.visits**2
+    after = all_steps.visit_variance / all_steps.visits**2
     busy = own.visits > 100
     assert (after[busy] < before[busy]).all()
 
@@ -86,6 +86,6 @@ def test_rows_are_taken_from_the_pool_where_it_may_be_used():
     chosen = np.zeros((4, 2), bool)
     chosen[1, 0] = True
     rows = found._replace(stationary=chosen).at(3)
-    assert rows.visits[1, 0] == found.pooled.visits[0, 1, 0]
-    assert rows.visits[1, 1] == single.slots.visits[3, 1, 1]
-    assert np.array_equal(rows.transitions[1, 0], found.pooled.transitions[0, 1, 0])
+    assert rows.visits[1, 0] == found.pooled.layer(0).visits[1, 0]
+    assert rows.visits[1, 1] == single.visits[3, 1, 1]
+    assert np.array_equal(rows.rows.transitions[1, 0], found.pooled.layer(0).transitions[1, 0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.offline.evidence import Rows, next_value, row_value
+from helpers.offline import slot_rows
 
 pytestmark = pytest.mark.core
 
@@ -11,21 +11,19 @@ pytestmark = pytest.mark.core
 def rows(probabilities, reward, visits, *, noise=0.0, reward_noise=0.0, visit_noise=0.0, **others):
     """One row."""
     one = np.ones(1)
-    return Rows(
+    return slot_rows(
         np.asarray(probabilities)[None] * visits,
         visits * one,
         reward * visits * one,
-        sampling=visits * one,
-        transition_noise=noise * one,
-        reward_noise=reward_noise * one,
-        visit_noise=visit_noise * one,
-        anchor=others.get("anchor", 0.0) * one,
-        drawn=others.get("drawn", 1.0) * one,
+        noise,
+        reward_noise,
+        visit_noise,
+        **others,
     )
 
 
 def variance(row, values, reach):
-    return row_value(row, row.probabilities, row.means, np.asarray(values), reach)
+    return row.value(row.means, np.asarray(values), reach)
 
 
 def test_the_formula_term_by_term():
@@ -45,7 +43,7 @@ def test_a_known_reward_has_no_variance_of_its_own():
 
 def test_without_rewards_only_the_next_states_count():
     row = rows([0.5, 0.5], 0.4, 50.0, noise=2.0, reward_noise=99.0, visit_noise=9.0)
-    mean, found = next_value(row, row.probabilities, np.array([0.0, 1.0]), 1.0)
+    mean, found = row.ahead(np.array([0.0, 1.0]), 1.0)
     assert mean[0] == pytest.approx(0.5)
     assert found[0] == pytest.approx((50 * 0.25 + 2 * 0.5 + 4) / 44**2)
 
@@ -53,7 +51,7 @@ def test_without_rewards_only_the_next_states_count():
 def test_equal_values_carry_no_noise_of_transitions():
     quiet, loud = (rows([0.5, 0.5], 0.0, 50.0, noise=noise) for noise in (0.0, 1e6))
     values = np.array([2.0, 2.0])
-    assert variance(quiet, values, 2.0).variance == variance(loud, values, 2.0).variance
+    assert variance(quiet, values, 2.0)[1] == variance(loud, values, 2.0)[1]
 
 
 def test_it_is_no_less_than_what_simulation_shows():
@@ -67,5 +65,5 @@ def test_it_is_no_less_than_what_simulation_shows():
     row = rows(
         p, r, float(n), noise=sigma**2, reward_noise=sigma**2, visit_noise=3 * sigma**2, anchor=0.5
     )
-    stated = variance(row, values, 3.0).variance[0]
+    stated = variance(row, values, 3.0)[1][0]
     assert estimates.var() <= stated <= 1.3 * estimates.var()

@@ -160,7 +160,7 @@ def test_ldp_obi_as_printed():
     assert learner.problem.stationary  # Section 2: time-homogeneous
     [c], [c3] = learner.noise_bounds(users)
     law = LaplaceLaw(6 * H2 / 2.0)
-    events = 3 * failure / (2 * math.pi**2 * k**2) / learner.plan.cells  # Algorithm 2
+    events = 3 * failure / (2 * math.pi**2 * k**2) / learner.mechanism.cells  # Algorithm 2
     assert c == pytest.approx(law.bound({1.0: 1000.0}, events), rel=0.01)
     assert c3 == pytest.approx(law.bound({1.0: 1000.0 * S2}, events), rel=0.01)
     log = math.log(4 * math.pi**2 * S2 * A2 * H2 * k**3 / (3 * failure))
@@ -181,9 +181,9 @@ def test_dp_ucbvi_as_printed(name):
     preset = get_preset(name)
     learner = stream_learner(preset, RiverSwim(states=X, horizon=H))
     scale = 3 * H * (math.log2(K) if name == "003-jdp" else 1.0)
-    assert learner.plan.noise.law == LaplaceLaw(scale)
+    assert learner.mechanism.noise.law == LaplaceLaw(scale)
     if name == "003-jdp":
-        assert type(learner.plan.noise) is TreeNoise
+        assert type(learner.mechanism.noise) is TreeNoise
     settings = learner.settings
     assert settings.clip and settings.cap == "horizon"  # min{Q_prev, H, ...}
     assert not learner.problem.stationary
@@ -192,7 +192,7 @@ def test_dp_ucbvi_as_printed(name):
     table = learner.coefficients(np.array([500]))[0]
     row = {column.name.lower(): float(table[column]) for column in Column}
     E = row["error"]
-    assert 4 * math.sqrt(learner.plan.noise_variance(500)["visits"]) < E
+    assert 4 * math.sqrt(learner.mechanism.noise_variance(500)["visits"]) < E
     assert row["variance"] == pytest.approx(2 * math.sqrt(iota))
     assert row["root"] == pytest.approx(math.sqrt(2 * iota))
     assert row["linear"] == pytest.approx(20 * H * X * E * iota)

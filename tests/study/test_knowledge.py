@@ -5,12 +5,13 @@ import pytest
 
 import discreet
 from discreet.learners.base import Problem
+from discreet.learners.estimate import Estimate, PolicyValue
 from discreet.learners.learn import public_facts
 from discreet.mdp import evaluate, plan
 from discreet.mdp.policies import DeterministicPolicy, uniform_policy
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
-from discreet.study.knowledge import Estimate, Knowledge, of_release
+from discreet.study.knowledge import Knowledge, of_release
 from helpers.studies import RIVER
 
 PROBLEM = public_facts(RIVER, 10_000)
@@ -124,8 +125,8 @@ def test_noise_does_not_add_up_to_a_value_that_is_too_high():
     for seed in range(60):
         knowledge = Knowledge(PROBLEM)
         knowledge.add(release(discreet.Central(1, 1e-6), 3_000, seed, policy))
-        signed = knowledge._step(3, np.zeros(3), cut=False)
-        found.append(float(signed[0][0, 0]))
+        values = PolicyValue(knowledge._sums, 4, PROBLEM.start)
+        found.append(float(values.step(3, np.zeros(3), cut=False)[0][0, 0]))
     reward = RIVER.rewards[3, 0, 0]
     assert abs(np.mean(found) - reward) < 5 * np.std(found) / np.sqrt(60)
     assert min(found) < 0 < max(found) or reward > 0.05

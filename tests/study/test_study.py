@@ -136,7 +136,7 @@ def test_equals_the_simulated_path(tmp_path):
         assert batch.users == study.batch_size
         drawn = episodes_of(study, seed)
         learner.tell(
-            learner.plan.simulate(
+            learner.mechanism.simulate(
                 lambda _, drawn=drawn: drawn.counts(RIVER.shape, rounding),
                 batch.users,
                 sampler=sampler,

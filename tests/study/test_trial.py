@@ -42,9 +42,9 @@ def test_twins_are_copies_in_folders_of_their_own(tmp_path, make):
 )
 def test_a_watched_plan_keeps_its_capabilities(tmp_path, make, trust, kinds):
     study = make(tmp_path / "study.db", trust)
-    plan = study._driver.learner.plan
+    plan = study._driver.learner.mechanism
     check.watch(study)
-    watched = study._driver.learner.plan
+    watched = study._driver.learner.mechanism
     assert watched is not plan and type(watched) is type(plan)
     assert all(isinstance(watched, kind) for kind in kinds)
     assert isinstance(watched, CountsMechanism) == (CountsMechanism in kinds)

@@ -110,7 +110,7 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
     problem, trust = make("RandomMDP", **sizes), promise.model(promise.trust)
     facts = public_facts(problem, release.users)
     rng = np.random.default_rng(0)
-    mechanism = make_batch_learner(get_learner(learner), facts, trust, rng, {}).plan
+    mechanism = make_batch_learner(get_learner(learner), facts, trust, rng, {}).mechanism
     result = learn(problem, learner=learner, trust=trust, episodes=release.users, seed=0)
     return run_traffic(mechanism, result.extras["batches"])
 

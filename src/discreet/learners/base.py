@@ -54,7 +54,7 @@ class BatchLearner(ABC):
 
     Args:
         problem: public facts.
-        plan: a calibrated batch release of `statistics`.
+        mechanism: a calibrated batch release of `statistics`.
         rng: breaks ties and draws policies.
 
     Attributes:
@@ -71,9 +71,11 @@ class BatchLearner(ABC):
     settings_type: ClassVar[type[Settings] | None] = None
     """What may be set, where that is declared."""
 
-    def __init__(self, problem: Problem, plan: BatchMechanism, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: Problem, mechanism: BatchMechanism, rng: np.random.Generator
+    ) -> None:
         self.problem = problem
-        self.plan = plan
+        self.mechanism = mechanism
         self.rng = rng
         self.settings: dict[str, Any] = {}
 
@@ -131,9 +133,13 @@ class FlowLearner(BatchLearner, Generic[Chosen_co]):
     centred: ClassVar[bool] = True
 
     def __init__(
-        self, problem: Problem, plan: BatchMechanism, rng: np.random.Generator, **settings: object
+        self,
+        problem: Problem,
+        mechanism: BatchMechanism,
+        rng: np.random.Generator,
+        **settings: object,
     ) -> None:
-        super().__init__(problem, plan, rng)
+        super().__init__(problem, mechanism, rng)
         self.chosen = cast("Chosen_co", self.settings_type.choose(settings, learner=self.name))
         self.settings = self.chosen.to_dict()
         self.begin()
@@ -152,7 +158,7 @@ class StreamLearner(ABC):
 
     Attributes:
         problem: public facts.
-        plan: the calibrated release; the learner reads its error bounds.
+        mechanism: the calibrated release; the learner reads its error bounds.
         rng: breaks ties and draws what the learner itself draws.
         settings: resolved.
     """
@@ -169,12 +175,12 @@ class StreamLearner(ABC):
     def __init__(
         self,
         problem: Problem,
-        plan: ContinualMechanism,
+        mechanism: ContinualMechanism,
         rng: np.random.Generator,
         settings: StreamSettings,
     ) -> None:
         self.problem = problem
-        self.plan = plan
+        self.mechanism = mechanism
         self.rng = rng
         self.settings = settings
 
@@ -209,6 +215,6 @@ class StreamLearner(ABC):
     def error_bounds(self, times: Ints, failure: float) -> Floats:
         """What |noise| on one counter stays below, at each of these times (0 before any user)."""
         bounds, some = np.zeros(len(times)), times > 0
-        if some.any() and self.plan.guarantee.notion != "none":
-            bounds[some] = self.plan.error_bounds(failure, times[some])
+        if some.any() and self.mechanism.guarantee.notion != "none":
+            bounds[some] = self.mechanism.error_bounds(failure, times[some])
         return bounds

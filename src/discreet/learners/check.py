@@ -233,9 +233,9 @@ def _play_stream(
     seeds = RunSeeds(0)
     rng = seeds.generator("policy")
     learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)
-    stream, counts = SimulatedStream(mdp, learner.plan, seeds), no_counts(learner.plan)
+    stream, counts = SimulatedStream(mdp, learner.mechanism, seeds), no_counts(learner.mechanism)
     played = _Played(learner, [], [])
-    for user in range(learner.plan.episodes):
+    for user in range(learner.mechanism.episodes):
         policy = learner.next_policy(counts)
         played.asked.append((1, policy.key))
         played.released.append(stream.add(policy, learner.rng))

@@ -67,11 +67,11 @@ def make_learner(
             f"stationary=True needs a stationary MDP, and {mdp!r} is not; drop the setting "
             f"(or relabel actions per state, not per step and state)."
         )
-    plan = _own_print(trust, kind).calibrate(
+    mechanism = _own_print(trust, kind).calibrate(
         mdp.shape, schedule="continual", episodes=episodes, stationary=stationary
     )
     problem = Problem(shape=mdp.shape, episodes=episodes, start=mdp.start, stationary=stationary)
-    return kind(problem, plan, rng, replace(chosen, stationary=stationary))
+    return kind(problem, mechanism, rng, replace(chosen, stationary=stationary))
 
 
 def _own_print(trust: TrustModel, kind: type[StreamLearner]) -> TrustModel:
@@ -101,17 +101,17 @@ def run_stream(
         for regrets in compiled.blocks():
             recorder.add_each(regrets)
         policy = compiled.policy()
-    plan = learner.plan
+    mechanism = learner.mechanism
     return Result(
         learner=learner.name,
         regret=recorder.curve(),
-        guarantee=plan.guarantee,
+        guarantee=mechanism.guarantee,
         policy=policy,
-        episodes=plan.episodes,
+        episodes=mechanism.episodes,
         seed=seeds.seed,
         settings=learner.settings.to_dict(),
-        mechanism=plan.mechanism,
-        noise=noise_deviations(plan.noise_variance(plan.episodes)),
+        mechanism=mechanism.mechanism,
+        noise=noise_deviations(mechanism.noise_variance(mechanism.episodes)),
     )
 
 
@@ -125,7 +125,7 @@ class CompiledRun:
 
     def __init__(self, mdp: TabularMDP, learner: StreamLearner, seeds: RunSeeds) -> None:
         self.learner = learner
-        self.stream = SimulatedStream(mdp, learner.plan, seeds)
+        self.stream = SimulatedStream(mdp, learner.mechanism, seeds)
         self._optimum = RegretMeter(mdp).optimal.value
         self._actions = np.zeros(mdp.shape.visits[:2], np.int64)
         self._probabilities = np.full(mdp.shape.visits, 1 / mdp.shape.actions)
@@ -178,7 +178,7 @@ class _Coefficients:
 
     def of(self, first: int, count: int) -> Floats:
         if first + count > self._first + len(self._rows):
-            last = min(self._learner.plan.episodes, first + max(count, _COEFFICIENTS))
+            last = min(self._learner.mechanism.episodes, first + max(count, _COEFFICIENTS))
             self._first = first
             self._rows = self._learner.coefficients(np.arange(first, last))
         return self._rows[first - self._first : first - self._first + count]
@@ -201,9 +201,9 @@ def walk(
     learner: StreamLearner, mdp: TabularMDP, seeds: RunSeeds
 ) -> Iterator[tuple[Policy, float]]:
     """Plan, play, release; yields each policy and its regret."""
-    stream, meter = SimulatedStream(mdp, learner.plan, seeds), RegretMeter(mdp)
-    counts = no_counts(learner.plan)
-    for _ in range(learner.plan.episodes):
+    stream, meter = SimulatedStream(mdp, learner.mechanism, seeds), RegretMeter(mdp)
+    counts = no_counts(learner.mechanism)
+    for _ in range(learner.mechanism.episodes):
         policy = learner.next_policy(counts)
         yield policy, meter.regret(policy)
         counts = stream.add(policy, learner.rng)

@@ -5,12 +5,12 @@ composition), and all else is post-processing of releases. **No regret bound is 
 known gap, or with n ~ K^(2/3), the textbook analysis of explore-then-commit applies without
 privacy).
 
-1. *Explore* with n users (`exploration.exploration_users`: from public facts, or ``length``), in
+1. *Explore* with n users (`exploration_users`: from public facts, or ``length``), in
    ``rounds`` batches, each as large as all before it together; who does not come is not replaced,
    since another batch would pay its noise anew. The first plays every action with
    the same probability; the others play the policy whose visits cover, in the model so far, every
    (step, state, action) that some policy can visit more often than noise pretends
-   (`exploration.designed_policy`). With ``exploration="uniform"`` all n users are one batch of
+   (`designed_policy`). With ``exploration="uniform"`` all n users are one batch of
    random actions: the textbook.
 2. *Commit*: all other users play the best policy of the model, which shuns what it does not know.
 
@@ -31,97 +31,59 @@ from discreet.learners.base import Batch, FlowLearner, Problem
 from discreet.learners.elimination.active_set import ImplicitActiveSet
 from discreet.learners.elimination.coverage import check_decisions, coverage_design, merge_policies
 from discreet.learners.elimination.explorers import shuffled_actions
+from discreet.learners.estimate import (
+    TOTAL,
+    VISIT_VARIANCE,
+    VISITS,
+    CountSums,
+    ReleasedRows,
+)
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
-from discreet.mdp.shape import Shape
 from discreet.privacy.plans import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 
 
-@dataclass(eq=False)
-class ExploredModel:
-    """Sums over exploring batches; the first axis is H long, or 1 when pooled over steps.
+def known_rows(sums: CountSums) -> BoolArray:
+    """``bool[L, S, A]``: rows with more visits than noise explains."""
+    return np.asarray(
+        sums.reward_sums[..., VISITS] > np.sqrt(sums.reward_sums[..., VISIT_VARIANCE])
+    )
 
-    Attributes:
-        transitions: ``[H, S, A, S]``.
-        rewards: ``[H, S, A]``, sums of r.
-        reward_visits: ``[H, S, A]``, the visits behind them.
-        doubt: ``[H, S, A]``, the noise variance of the visits.
+
+def model_probabilities(sums: CountSums, horizon: int) -> FloatArray:
+    """``[H, S, A, S]``: transitions of the model; unknown rows lead anywhere."""
+    states = sums.transitions.shape[1]
+    transitions = np.where(sums.number[..., None] >= 0, sums.transitions[sums.number], 0.0)
+    totals = transitions.sum(axis=-1, keepdims=True)
+    chances = np.full(transitions.shape, 1.0 / states)
+    seen = known_rows(sums)[..., None] & (totals > 0.0)
+    np.divide(transitions, totals, out=chances, where=seen)
+    return np.broadcast_to(chances, (horizon, *chances.shape[1:]))
+
+
+def greedy_policy(sums: CountSums, horizon: int, luck: FloatArray) -> DeterministicPolicy:
+    """The best policy of the model, which shuns what it does not know.
+
+    ``luck[H, S, A]``, distinct numbers, breaks ties.
     """
-
-    transitions: FloatArray
-    rewards: FloatArray
-    reward_visits: FloatArray
-    doubt: FloatArray
-
-    @classmethod
-    def empty(cls, shape: Shape, *, pooled: bool) -> "ExploredModel":
-        rows = (1 if pooled else shape.horizon, shape.states, shape.actions)
-        return cls(np.zeros((*rows, shape.states)), *(np.zeros(rows) for _ in range(3)))
-
-    def add(
-        self,
-        counts: PrivateCounts,
-        policy: StochasticPolicy,
-        start: BoolArray,
-        visit_variance: float,
-    ) -> None:
-        """One batch of users who played ``policy``; ``visit_variance``: see `BatchMechanism`."""
-        where = np.nonzero(counts.support)
-        flow, visits = released_flow(counts, start, policy.probabilities[where])
-        rewards = np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits
-        noise = counts.noise_variance["transitions"] * flow.shape[1] / 2
-        rows = (where[0] * 0, *where[1:]) if len(self.rewards) == 1 else where
-        np.add.at(self.transitions, rows, flow)
-        np.add.at(self.rewards, rows, rewards)
-        np.add.at(self.reward_visits, rows, visits)
-        np.add.at(self.doubt, rows, noise + visit_variance * np.maximum(visits, 0.0) / 2)
-
-    @property
-    def known(self) -> BoolArray:
-        """Rows with more visits than noise explains."""
-        certain: BoolArray = self.reward_visits > np.sqrt(self.doubt)
-        return certain
-
-    def probabilities(self, horizon: int) -> FloatArray:
-        """``[H, S, A, S]``: transitions of the model; unknown rows lead anywhere."""
-        totals = self.transitions.sum(axis=-1, keepdims=True)
-        anywhere = 1.0 / self.transitions.shape[-1]
-        chances = np.full(self.transitions.shape, anywhere)
-        seen = self.known[..., None] & (totals > 0.0)
-        np.divide(self.transitions, totals, out=chances, where=seen)
-        return np.broadcast_to(chances, (horizon, *chances.shape[1:]))
-
-    def greedy(self, horizon: int, luck: FloatArray) -> DeterministicPolicy:
-        """The best policy of the model, which shuns what it does not know.
-
-        Args:
-            horizon: H.
-            luck: ``[H, S, A]``, distinct numbers that break ties.
-        """
-        chances, known = self.probabilities(horizon), self.known
-        means = np.clip(self.rewards / np.maximum(self.reward_visits, 1e-12), 0.0, 1.0)
-        values = np.zeros(chances.shape[1])
-        actions = np.zeros((horizon, values.size), np.int64)
-        for h in range(horizon - 1, -1, -1):
-            layer = h if len(means) > 1 else 0
-            worth = np.where(known[layer], means[layer] + chances[h] @ values, 0.0)
-            values = worth.max(axis=1)
-            tied = worth > values[:, None] - 1e-9
-            actions[h] = np.where(tied, luck[h], -1.0).argmax(axis=1)
-        return DeterministicPolicy(actions)
-
-    def to_dict(self) -> dict[str, Plain]:
-        return {name: array.tolist() for name, array in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, data: JsonObject) -> "ExploredModel":
-        return cls(**{name: np.array(values, np.float64) for name, values in data.items()})
+    chances, known = model_probabilities(sums, horizon), known_rows(sums)
+    rewards = sums.reward_sums
+    means = np.clip(rewards[..., TOTAL] / np.maximum(rewards[..., VISITS], 1e-12), 0.0, 1.0)
+    values = np.zeros(chances.shape[1])
+    actions = np.zeros((horizon, values.size), np.int64)
+    for h in range(horizon - 1, -1, -1):
+        layer = h if len(means) > 1 else 0
+        worth = np.where(known[layer], means[layer] + chances[h] @ values, 0.0)
+        values = worth.max(axis=1)
+        tied = worth > values[:, None] - 1e-9
+        actions[h] = np.where(tied, luck[h], -1.0).argmax(axis=1)
+    return DeterministicPolicy(actions)
 
 
-def exploration_users(problem: Problem, plan: BatchMechanism) -> int:
+def exploration_users(problem: Problem, mechanism: BatchMechanism) -> int:
     """How many users explore: the n that minimises n + (K - n)·min(1, sd(n)), at most K/2.
 
     sd(n) is the standard deviation of a mean reward that n/(S·A) visits and the noise of a release
@@ -130,19 +92,16 @@ def exploration_users(problem: Problem, plan: BatchMechanism) -> int:
     rows = problem.shape.states * problem.shape.actions
 
     def loss(users: int) -> float:
-        noise, visits = plan.noise_variance(users), users / rows
-        variance = (1 + plan.visit_variance) * visits / 4 + noise["rewards"] + noise["transitions"]
+        noise, visits = mechanism.noise_variance(users), users / rows
+        variance = (
+            (1 + mechanism.visit_variance) * visits / 4 + noise["rewards"] + noise["transitions"]
+        )
         return users + (problem.episodes - users) * min(1.0, math.sqrt(variance) / visits)
 
-    least = plan.min_users
+    least = mechanism.min_users
     most = max(least, problem.episodes // 2)
     sizes = {min(most, max(least, round(2 ** (i / 2)))) for i in range(2 * most.bit_length() + 1)}
     return min(sorted(sizes), key=loss)
-
-
-def check_size(problem: Problem) -> None:
-    """Refuse a design that would not fit into memory."""
-    check_decisions(problem.shape, "A designed exploration", "set exploration='uniform'")
 
 
 def designed_policy(
@@ -222,22 +181,25 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
 
     def begin(self) -> None:
         """Decide when exploration ends, from public facts."""
-        problem, plan = self.problem, self.plan
+        problem, mechanism = self.problem, self.mechanism
         if self.chosen.exploration == "designed":
-            check_size(problem)
-        length = int(self.chosen.length or min(exploration_users(problem, plan), problem.episodes))
+            check_decisions(problem.shape, "A designed exploration", "set exploration='uniform'")
+        length = int(
+            self.chosen.length or min(exploration_users(problem, mechanism), problem.episodes)
+        )
         _validate.at_most(
             problem.episodes, "episodes counts all users, explorers included", length=length
         )
-        if problem.episodes - length < plan.min_users:  # too few to be released on their own
+        if problem.episodes - length < mechanism.min_users:  # too few to be released on their own
             length = problem.episodes
-        self._sizes = _round_sizes(length, self._rounds(), plan.min_users)
+        self._sizes = _round_sizes(length, self._rounds(), mechanism.min_users)
         self.settings |= {
             "length": length,
             "rounds": self._rounds(),
             "stationary": problem.stationary,
         }
-        self._model = ExploredModel.empty(problem.shape, pooled=problem.stationary)
+        layers = 1 if problem.stationary else problem.shape.horizon
+        self._sums = CountSums.empty(layers, problem.shape.states, problem.shape.actions)
         self._seed = int(self.rng.integers(2**62))
         self._told = 0
         self._batches = 0
@@ -253,8 +215,22 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         """Add the batch to the model, if it explored."""
         policy = self.ask().policy
         if isinstance(policy, StochasticPolicy):
-            start, per_visit = self.problem.start, self.plan.visit_variance
-            self._model.add(counts, policy, start, per_visit)
+            rows = np.nonzero(counts.support)
+            flow, visits = released_flow(counts, self.problem.start, policy.probabilities[rows])
+            noise, per_visit = counts.noise_variance, self.mechanism.visit_variance
+            seen = np.maximum(visits, 0.0)
+            batch = ReleasedRows(
+                rows,
+                flow,
+                visits,
+                np.asarray(counts.row_rewards) + (0.5 if counts.centred else 0.0) * visits,
+                sampling=seen,
+                reward_sampling=seen,
+                noise=noise["transitions"],
+                reward_noise=noise["rewards"],
+                visit_variance=noise["transitions"] * flow.shape[1] / 2 + per_visit * seen / 2,
+            )
+            self._sums.add(batch, 1.0, 1.0)
         self._told += counts.users
         self._batches += 1
         self._pending = None
@@ -262,7 +238,7 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
     def greedy(self) -> DeterministicPolicy:
         """The best policy of the model so far."""
         luck = np.random.default_rng(self._seed).random(self.problem.shape.visits)
-        return self._model.greedy(self.problem.shape.horizon, luck)
+        return greedy_policy(self._sums, self.problem.shape.horizon, luck)
 
     def _next(self) -> Batch:
         if self._batches < len(self._sizes):
@@ -275,10 +251,10 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         problem = self.problem
         if self._batches == 0:
             return uniform_policy(problem.shape)
-        noise = self.plan.noise_variance(users)["transitions"]
+        noise = self.mechanism.noise_variance(users)["transitions"]
         return designed_policy(
             problem,
-            self._model.probabilities(problem.shape.horizon),
+            model_probabilities(self._sums, problem.shape.horizon),
             problem.start / problem.start.sum(),
             min(1.0, np.sqrt(1.0 + noise * problem.shape.states / 2) / users),
             np.random.default_rng((self._seed, self._batches)),
@@ -293,13 +269,13 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
             "told": self._told,
             "batches": self._batches,
             "seed": self._seed,
-            "model": self._model.to_dict(),
+            "sums": self._sums.to_dict(),
         }
 
     def restore(self, state: JsonObject) -> None:
         self._told, self._seed = int(state["told"]), int(state["seed"])
         self._batches = int(state["batches"])
-        self._model = ExploredModel.from_dict(state["model"])
+        self._sums = CountSums.from_dict(state["sums"])
         self._pending = None
 
 

@@ -159,7 +159,7 @@ class LdpObi(StreamLearner):
         """Times in order, and c and c3 up to each; the times may be those that are asked for."""
         scale, printed = self.settings.error_scale, self.settings.union == "printed"
         episodes = self.problem.episodes
-        if not printed and _law_of(self.plan) is None:
+        if not printed and _law_of(self.mechanism) is None:
             times = np.unique(users)
             one = scale * self.error_bounds(times, self._failure(episodes))
             return times, one, self.problem.shape.states * one
@@ -175,11 +175,11 @@ class LdpObi(StreamLearner):
 
     def _failure(self, episodes: float) -> float:
         """Of one counter in one of so many episodes that share the failure probability."""
-        return self.settings.failure / (episodes * self.plan.cells)
+        return self.settings.failure / (episodes * self.mechanism.cells)
 
     def _all_at_once(self) -> tuple[Ints, Floats, Floats]:
         """Times, and the bounds c and c3 then: additive noise, episodes alike."""
-        law, copies = cast(tuple[SummedNoise, int], _law_of(self.plan))
+        law, copies = cast(tuple[SummedNoise, int], _law_of(self.mechanism))
         grid, failure = _time_grid(self.problem.episodes), self._failure(self.problem.episodes)
         one = np.append(0.0, law.sum_bounds(copies * grid, failure))
         many = np.append(0.0, law.sum_bounds(self.problem.shape.states * copies * grid, failure))
@@ -188,11 +188,11 @@ class LdpObi(StreamLearner):
     def _each_with_its_own(self) -> tuple[Ints, Floats, Floats]:
         """The same with the k-th episode's failure probability of Algorithm 2; any noise."""
         grid, states, found = _time_grid(self.problem.episodes), self.problem.shape.states, []
-        additive = _law_of(self.plan)
+        additive = _law_of(self.mechanism)
         for users in grid:
             failure = self._failure(2 * math.pi**2 * (users + 1.0) ** 2 / 3)
             if additive is None:
-                one = self.plan.error_bound(int(users), failure)
+                one = self.mechanism.error_bound(int(users), failure)
                 found.append((one, states * one))
             else:
                 law, copies = additive
@@ -219,9 +219,9 @@ class LdpObi(StreamLearner):
         return np.zeros((1, *self.problem.shape.visits))
 
 
-def _law_of(plan: ContinualMechanism) -> tuple[SummedNoise, int] | None:
+def _law_of(mechanism: ContinualMechanism) -> tuple[SummedNoise, int] | None:
     """The law of one user's noise and how often it is drawn for a counter, if noise is added."""
-    noise = getattr(plan, "noise", None)
+    noise = getattr(mechanism, "noise", None)
     law, copies = getattr(noise, "law", None), getattr(noise, "copies", None)
     return None if law is None or copies is None else (law, copies)
 

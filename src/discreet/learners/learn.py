@@ -182,13 +182,13 @@ def make_batch_learner(
             f"Learner {spec.name!r} releases after every episode, not per batch; use a batch "
             f"learner, for instance 'flow-ucb'."
         )
-    plan = trust.calibrate(
+    mechanism = trust.calibrate(
         problem.shape,
         schedule="batch",
         statistics=kind.released(settings),
         last_transitions=kind.last_transitions or problem.stationary,
     )
-    return kind(problem, plan, rng, **settings)
+    return kind(problem, mechanism, rng, **settings)
 
 
 def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
@@ -204,18 +204,18 @@ def stream_kind(spec: LearnerSpec) -> type[StreamLearner]:
 def learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: RunSeeds) -> Result:
     """The result of a batch learner, whoever made its plan."""
     outcome = run_batches(mdp, learner, seeds)
-    episodes, plan = learner.problem.episodes, learner.plan
+    episodes, mechanism = learner.problem.episodes, learner.mechanism
     return Result(
         learner=name,
         regret=outcome.regret,
-        guarantee=plan.guarantee,
+        guarantee=mechanism.guarantee,
         policy=outcome.policy,
         episodes=episodes,
         seed=seeds.seed,
         settings=learner.settings,
         extras={"batches": outcome.batches, **learner.extras},
-        mechanism=plan.mechanism,
-        noise=noise_deviations(plan.noise_variance(episodes)),
+        mechanism=mechanism.mechanism,
+        noise=noise_deviations(mechanism.noise_variance(episodes)),
     )
 
 
@@ -273,7 +273,7 @@ def release_batch(
         return _inside(sample_counts(mdp, batch.policy, users, rng), support)
 
     support = batch.policy.support(mdp.shape, learner.problem.start)
-    released = learner.plan.simulate(draw, batch.users, sampler=sampler, support=support)
+    released = learner.mechanism.simulate(draw, batch.users, sampler=sampler, support=support)
     return learner.reading(released)
 
 

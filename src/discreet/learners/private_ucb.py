@@ -108,7 +108,7 @@ class _NoisyOptimist(Optimist):
 
     def errors(self, users: Ints) -> Floats:
         """E, from the actual noise after that many users."""
-        failure = self.settings.failure / (3 * self.plan.cells * self.problem.episodes)
+        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
         bounds: Floats = self.settings.error_scale * self.error_bounds(users, failure)
         return bounds
 

@@ -162,11 +162,13 @@ class Psrl(StreamLearner):
 
     def _noise_variances(self, times: Ints) -> Floats:
         """Of one visit counter; under local privacy every user adds the same noise."""
-        if self.plan.guarantee.notion == "none":
+        if self.mechanism.guarantee.notion == "none":
             return np.zeros(len(times))
-        if self.plan.guarantee.notion == "LDP":
-            return times.astype(np.float64) * self.plan.noise_variance(1)["visits"]
-        return np.array([self.plan.noise_variance(int(k))["visits"] if k else 0.0 for k in times])
+        if self.mechanism.guarantee.notion == "LDP":
+            return times.astype(np.float64) * self.mechanism.noise_variance(1)["visits"]
+        return np.array(
+            [self.mechanism.noise_variance(int(k))["visits"] if k else 0.0 for k in times]
+        )
 
     def planner(self) -> Callable[..., None] | None:
         """`next_policy`, compiled: the same law, other random numbers."""
@@ -175,7 +177,7 @@ class Psrl(StreamLearner):
     def memory(self) -> Floats:
         """Scratch for Q, and what the compiled models are made of; its seeds come from ``rng``."""
         shape = self.problem.shape
-        pairs = (1 if self.plan.stationary else shape.horizon) * shape.states * shape.actions
+        pairs = (1 if self.mechanism.stationary else shape.horizon) * shape.states * shape.actions
         return first_memory(shape.visits, pairs, fresh_words(self.rng))
 
 

@@ -317,7 +317,7 @@ class DpUcbvi(ValidOptimist):
 
     def errors(self, users: Ints) -> Floats:
         """E, from the actual noise after that many users."""
-        failure = self.settings.failure / (3 * self.plan.cells * self.problem.episodes)
+        failure = self.settings.failure / (3 * self.mechanism.cells * self.problem.episodes)
         bounds: Floats = 4 * self.settings.error_scale * self.error_bounds(users, failure)
         return bounds
 

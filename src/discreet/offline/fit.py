@@ -33,8 +33,14 @@ from discreet.mdp._arrays import unit_interval
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.offline.evidence import CENTRE, Evidence, gather, pooled
-from discreet.offline.improvement import Improvement, improve
+from discreet.offline.improvement import (
+    CENTRE,
+    Evidence,
+    Improvement,
+    gather,
+    improve,
+    pooled,
+)
 from discreet.offline.release import Episodes, Randomness, Slots, check_trust, promised, release
 from discreet.offline.result import DEFER, Coverage, DeferringPolicy, Fit
 from discreet.privacy.guarantee import Guarantee, said
@@ -92,7 +98,7 @@ def gain_at_start(evidence: Evidence, gain: FloatArray, width: float) -> float:
     initial, first = evidence.initial, evidence.behaviour.layer(0)
     mean = float(initial @ gain)
     sampling = max(float(initial @ (gain - mean) ** 2), 0.0) / evidence.users
-    noise = float(first.visit_noise @ (gain - mean) ** 2) / evidence.users**2
+    noise = float(first.rows.visit_variance @ (gain - mean) ** 2) / evidence.users**2
     return max(mean - width * math.sqrt(sampling + noise), 0.0)
 
 
@@ -255,7 +261,7 @@ def _coverage(evidence: Evidence, slots: Slots) -> Coverage:
     actions = np.take_along_axis(
         np.concatenate([known, np.zeros_like(known[..., :1])], axis=2), slots.slot_of, axis=2
     )
-    visits = evidence.slots.visits
+    visits = evidence.visits
     other = visits[slots.support & ~slots.named].sum() / max(float(visits.sum()), 1e-300)
     alike = evidence.stationary
     return Coverage(
@@ -309,7 +315,7 @@ def _declared(support: ArrayLike | None, size: Shape, stationary: bool) -> BoolA
     if stationary and (declared != declared[:1]).any():
         raise InvalidInputError(
             f"Expected the same declared actions at every step with stationary=True, got others "
-            f"at some step; give played as bool{list(size.visits[1:])}."
+            f"at some step; give support as bool{list(size.visits[1:])}."
         )
     return declared
 

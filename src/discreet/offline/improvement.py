@@ -1,20 +1,56 @@
-"""The value of behaviour at one step, from its own rows or from pooled ones.
+"""What a release says of logged episodes, and where that allows a better policy than behaviour.
 
-*Own step*: all slots of a state added up. No probabilities of behaviour are needed, and none are
-known.
+**Rows.** A row is a slot (h, s, a), or a state (h, s) with all its slots added up: what behaviour
+does there, whatever its probabilities are. Sums and variances are those of
+`discreet.learners.estimate`, with the noise that flow consistency leaves on the visits: without
+constraints, N of a row has the noise of its C released counters, C·sigma² (C = S, or 1 at a
+collapsed last step). At the first step the layer sums to n. Later the slots of a state sum to what
+flows in, which is measured by one counter of each of the K rows of the layer before. So with k
+slots, O = k·C·sigma² (out), I = K·sigma² (in) and share = I/(I + O), a state's visits keep the
+variance share·O and a slot's C·sigma²·(1 - (1 - share)/k). Further constraints make them smaller
+still; with equal layers this is share = 1/2. Only visits beyond two standard deviations are
+certain; the lower-order term has the reach 2·(steps left).
 
-*With a pool* (rows of actions summed over steps), the same value is also sum b_a·Q_a, where b_a is
-the share of slot a at this step and Q_a its pooled value. Its variance is
+**Steps are pooled** where the caller declares stationary dynamics and the data do not contradict
+it. A step at which few people take an action adds noise and hardly any evidence, so each step
+enters with the weight w = m/(m + sigma²/0.1), m the visits that the pooled model predicts there.
+Two passes: the first model is pooled without weights. Behaviour is never pooled: what it does may
+change from step to step. The gate: of every row (s, a), each component x_h of its estimated
+transitions has one value per step, with information I_h = N²/(F + D·x² + M·max(x, 0.01)), where the
+step saw the row at all (N > sqrt D). Around their weighted mean, the sum over steps and components
+of I_h·(x_h - mean)² is, if the row is stationary, the chi-square of multinomial counts, with one
+degree of freedom less than there are next states for each step but one. Mean rewards have
+N²/(G + D/4 + M·max(r(1 - r), 0.01)) and one degree for each step but one. Limits are those of
+`discreet.learners.pooling`. The gate refuses what the data contradict. It cannot see a difference
+below the noise, or at a step where hardly anybody took the action: a declaration remains the word
+of who gives it.
+
+**The value of behaviour at one step.** *Own step*: all slots of a state added up. No probabilities
+of behaviour are needed, and none are known. *With a pool* (rows of actions summed over steps), the
+same value is also sum b_a·Q_a, where b_a is the share of slot a at this step and Q_a its pooled
+value. Its variance is
 
     sum b_a²·v_a + [N·sum b_a·(Q_a - V_b)² + sum D_a·(Q_a - V_b)²] / (N - 2·sqrt D)² + outside:
 
 that of the pooled rows, that of the shares (sampled, and noisy), and that of slots that are not
 known, whose value is taken as uniform: (their share, two standard deviations up)²·(H - h)²/12.
 Whichever variance is smaller is used. What is won later (`kept_gain`) is carried back through
-behaviour in the same two ways; slots that are not known then add nothing.
+behaviour in the same two ways; slots that are not known then add nothing. Shares that are *told*
+(public: a trial, a rule, an algorithm) have no variance, and a state whose slots are all known is
+then known even if nobody is seen in it at this step.
 
-Shares that are *told* (public: a trial, a rule, an algorithm) have no variance, and a state whose
-slots are all known is then known even if nobody is seen in it at this step.
+**Pessimistic improvement relative to behaviour.** Pessimism about values alone is not safe: it
+avoids states that are badly covered even where behaviour does well in them. Here every comparison
+is with behaviour in the same state, backward over steps, with V_b the estimated value of behaviour,
+var its variance, and Delta a pessimistic estimate of what has been won by later deviations:
+
+* *deviate* to a slot a that is known: r_a + P_a·(V_b' + Delta') - V_b minus ``width`` standard
+  deviations, of variance v_a + max(v_b - b_a²·v_a, 0) + sum (P_a - P_b)²·var', where b_a is the
+  estimated share of a in behaviour (its part of v_b is the same data, not new noise);
+* *defer*: P_b·Delta' minus ``width`` standard deviations, at least 0; 0 where behaviour is unknown.
+
+The larger one is taken, ties defer. States in which behaviour is unknown get the mean value of
+their layer with the variance of a uniform value, and always defer.
 """
 
 from typing import NamedTuple
@@ -22,8 +58,362 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet._types import BoolArray, FloatArray, IntArray
-from discreet.offline.evidence import Evidence, Rows, next_value, row_value
+from discreet.learners.estimate import (
+    NOISE,
+    TOTAL,
+    VISIT_VARIANCE,
+    VISITS,
+    CountSums,
+    ReleasedRows,
+    Rows,
+    next_value,
+    reward_square,
+    weight_of,
+)
+from discreet.learners.pooling import GLOBAL_LIMIT, LEAST_SPREAD, ROW_LIMIT, tolerance
 from discreet.offline.release import OTHER
+from discreet.privacy.projection.flow import consistent_flow
+from discreet.privacy.statistics import PrivateCounts
+
+CENTRE = 0.5
+"""Centred rewards are sums of r - 1/2."""
+EASE = 0.1
+_PASSES = 2
+_TIE = 1e-9
+
+
+class SlotRows(NamedTuple):
+    """Rows, and what is known of their rewards.
+
+    Attributes:
+        rows: sums and variances.
+        anchor: the mean reward at which noise on the visits does not move the mean.
+        drawn: 1 where the mean reward is estimated from people's rewards, 0 where it is known.
+    """
+
+    rows: Rows
+    anchor: FloatArray
+    drawn: FloatArray
+
+    def layer(self, step: int) -> "SlotRows":
+        """The rows of one step."""
+        return SlotRows(
+            Rows(*(array[step] for array in self.rows)), self.anchor[step], self.drawn[step]
+        )
+
+    @property
+    def visits(self) -> FloatArray:
+        return self.rows.visits
+
+    @property
+    def certain(self) -> FloatArray:
+        """Visits that noise does not explain: two standard deviations below those counted."""
+        return self.rows.certain(2)
+
+    @property
+    def known(self) -> BoolArray:
+        """Rows in which somebody was, beyond the noise."""
+        return np.asarray(self.certain > 0.5)
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Estimated P, ``[..., S]``; zeros where nobody was."""
+        return self.rows.transitions / _some(self.visits)[..., None]
+
+    @property
+    def means(self) -> FloatArray:
+        """Estimated mean rewards, as they are: noise can push them out of [0, 1]."""
+        return self.rows.rewards / _some(self.visits)
+
+    def ahead(self, following: FloatArray, reach: float) -> tuple[FloatArray, FloatArray]:
+        """P·f and its variance; ``reach`` is the largest value that is at stake."""
+        mean, square = next_value(self.rows, self.probabilities, following, 2 * reach)
+        return mean, square / _some(self.certain) ** 2
+
+    def value(
+        self, rewards: FloatArray, following: FloatArray, reach: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """P·f, with the variance of r + P·f for mean rewards in [0, 1]."""
+        mean, square = next_value(self.rows, self.probabilities, following, 2 * reach)
+        sampling, noise = self.drawn * self.rows.sampling, self.rows.reward_noise
+        square = square + reward_square(
+            sampling, noise, self.rows.visit_variance, rewards, self.anchor
+        )
+        return mean, np.maximum(square, 0.0) / _some(self.certain) ** 2
+
+
+class Evidence(NamedTuple):
+    """All rows of a release.
+
+    Attributes:
+        users: n.
+        released: the slots as they were released, made consistent.
+        slots: their sums ``[H, S, K]``.
+        anchor: ``[H, S, K]``, of `SlotRows`.
+        drawn: ``[H, S, K]``.
+        behaviour: rows ``[H, S]``.
+        support: ``bool[H, S, K]``.
+        pooled: sums ``[1, S, K]`` over steps, or None.
+        stationary: ``bool[S, K]``, the slots whose rows are taken from ``pooled``.
+        told: ``[H, S, K]``, what behaviour does, if it is public.
+    """
+
+    users: int
+    released: ReleasedRows
+    slots: CountSums
+    anchor: FloatArray
+    drawn: FloatArray
+    behaviour: SlotRows
+    support: BoolArray
+    pooled: CountSums | None = None
+    stationary: BoolArray | None = None
+    told: FloatArray | None = None
+
+    def at(self, step: int) -> SlotRows:
+        """The rows ``[S, K]`` to use at a step."""
+        own = SlotRows(self.slots.layer(step), self.anchor[step], self.drawn[step])
+        if self.pooled is None or self.stationary is None:
+            return own
+        chosen, over_steps = self.stationary, self.pooled.layer(0)
+        masks = (chosen[..., None], *[chosen] * (len(over_steps) - 1))
+        pairs = zip(masks, over_steps, own.rows, strict=True)
+        return SlotRows(
+            Rows(*(np.where(mask, pooled, step_) for mask, pooled, step_ in pairs)),
+            np.where(chosen, self.anchor[0], own.anchor),
+            np.where(chosen, self.drawn[0], own.drawn),
+        )
+
+    @property
+    def visits(self) -> FloatArray:
+        """``[H, S, K]``, of the slots."""
+        return self.slots.reward_sums[..., VISITS]
+
+    @property
+    def visit_variance(self) -> FloatArray:
+        """``[H, S, K]``, the noise on them."""
+        return self.slots.reward_sums[..., VISIT_VARIANCE]
+
+    @property
+    def shares(self) -> FloatArray:
+        """``[H, S, K]``, the share of each slot in what behaviour does: as told, or estimated."""
+        if self.told is not None:
+            return self.told
+        return self.visits / _some(self.behaviour.visits)[..., None]
+
+    @property
+    def initial(self) -> FloatArray:
+        """``[S]``, the estimated distribution of first states."""
+        first: FloatArray = self.behaviour.visits[0] / self.users
+        return first
+
+
+def gather(counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool) -> Evidence:
+    """The evidence of one release.
+
+    Args:
+        counts: the release, in slots.
+        known_rewards: ``[H, S, K]``, the mean reward where it is public, NaN elsewhere.
+        keep_last: whether transitions of the last step mean next states (see `release`).
+    """
+    support, variance = counts.support, counts.noise_variance
+    noise, rows = variance["transitions"], np.nonzero(support)
+    columns = np.full(len(support), float(support.shape[1]))
+    if not keep_last:
+        columns[-1] = 1.0
+    transitions = _consistent(counts, noise, columns)
+    visits, known = transitions.sum(axis=-1), known_rewards[rows]
+    public, centre = ~np.isnan(known), CENTRE if counts.centred else 0.0
+    rewards = np.where(public, np.nan_to_num(known) * visits, 0.0)
+    if counts.row_rewards is not None:
+        rewards = np.where(public, rewards, counts.row_rewards + centre * visits)
+    released = ReleasedRows(
+        rows,
+        transitions,
+        visits,
+        rewards,
+        sampling=visits,
+        reward_sampling=visits,
+        noise=noise,
+        reward_noise=np.where(public, 0.0, variance.get("rewards", 0.0)),
+        visit_variance=noise * slot_factors(support, columns)[rows],
+    )
+    slots = CountSums.empty(*support.shape)
+    slots.add(released, 1.0, 1.0)
+    everywhere = ~np.isnan(known_rewards)
+    anchor = np.where(everywhere, np.nan_to_num(known_rewards), centre)
+    drawn = np.where(everywhere, 0.0, 1.0)
+    behaviour = _behaviour(slots, support, columns, anchor, drawn, noise)
+    return Evidence(counts.users, released, slots, anchor, drawn, behaviour, support)
+
+
+def _consistent(counts: PrivateCounts, noise: float, columns: FloatArray) -> FloatArray:
+    """Flow-consistent transitions ``[R, S]``.
+
+    A collapsed last row has one true counter y of variance sigma². The projection sees S counters
+    y/S of variance sigma²/S, whose sum has the same solution.
+    """
+    rows = np.array(counts.row_transitions, np.float64)
+    steps, states = np.nonzero(counts.support)[0], rows.shape[1]
+    single = (columns < states)[steps]
+    rows[single] = rows[single, :1] / states
+    if not noise:
+        return rows
+    variance = np.broadcast_to((noise * columns / states)[:, None, None], counts.support.shape)
+    start = counts.support[0].any(axis=1)
+    return consistent_flow(
+        rows, users=counts.users, support=counts.support, start=start, variance=variance
+    ).transitions
+
+
+def _behaviour(
+    slots: CountSums,
+    support: BoolArray,
+    columns: FloatArray,
+    anchor: FloatArray,
+    drawn: FloatArray,
+    noise: float,
+) -> SlotRows:
+    """All slots of a state added up; no probabilities of behaviour are needed.
+
+    Known rewards leave the noise of who took which action: D·(r - mean)² for each slot.
+    """
+    layers = [slots.layer(step) for step in range(len(support))]
+    rows = Rows(*(np.stack(arrays) for arrays in zip(*layers, strict=True)))
+    visits, rewards = rows.visits.sum(axis=2), rows.rewards.sum(axis=2)
+    means, public = rewards / _some(visits), drawn == 0
+    mixing = rows.visit_variance * public * (anchor - means[..., None]) ** 2
+    some_drawn, centre = (support & ~public).any(axis=2), (anchor * ~public).max()
+    return SlotRows(
+        Rows(
+            rows.transitions.sum(axis=2),
+            visits,
+            rewards,
+            sampling=visits,
+            noise=noise * support.sum(axis=2),
+            reward_noise=(rows.reward_noise + mixing).sum(axis=2),
+            visit_variance=noise * state_factors(support, columns),
+        ),
+        np.where(some_drawn, centre, means),
+        np.ones(visits.shape),
+    )
+
+
+def state_factors(support: BoolArray, columns: FloatArray) -> FloatArray:
+    """``[H, S]``, variance of a state's visits per variance of a counter (module docstring).
+
+    >>> state_factors(np.ones((3, 4, 2), bool), np.array([4.0, 4, 1])).round(2)[:, 0].tolist()
+    [6.0, 4.0, 1.6]
+    """
+    out, share = _out_and_share(support, columns)
+    return out * share
+
+
+def slot_factors(support: BoolArray, columns: FloatArray) -> FloatArray:
+    """``[H, S, K]``, variance of a slot's visits per variance of a counter.
+
+    >>> slot_factors(np.ones((3, 4, 2), bool), np.array([4.0, 4, 1])).round(2)[:, 0, 0].tolist()
+    [3.5, 3.0, 0.9]
+    """
+    share = _out_and_share(support, columns)[1]
+    slots = np.maximum(support.sum(axis=2), 1)
+    kept = (columns[:, None] * (1 - (1 - share) / slots))[..., None]
+    return np.asarray(kept * support)
+
+
+def _out_and_share(support: BoolArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance of a state's visits by what flows out, and the share that constraints leave."""
+    out = support.sum(axis=2) * columns[:, None]
+    inflow = np.empty_like(out)
+    inflow[1:] = support.sum(axis=(1, 2))[:-1, None]
+    inflow[0] = out[0].sum() - out[0]  # the others of the first layer, whose sum is n
+    return out, inflow / np.maximum(inflow + out, 1e-300)
+
+
+def _some(visits: FloatArray) -> FloatArray:
+    """Visits to divide by."""
+    return np.maximum(visits, 1e-9)
+
+
+def pooled(evidence: Evidence, named: BoolArray) -> Evidence:
+    """The evidence with rows summed over steps, where the data do not contradict it."""
+    released, weight = evidence.released, np.ones(evidence.support.shape)
+    model = _over_steps(evidence, weight)
+    noise = float(released.noise)
+    if noise > 0:
+        for _ in range(_PASSES):
+            weight = weight_of(_predicted(evidence, model), noise, EASE)
+            model = _over_steps(evidence, weight)
+    return evidence._replace(pooled=model, stationary=stationary_rows(evidence, named))
+
+
+def _over_steps(evidence: Evidence, weight: FloatArray) -> CountSums:
+    sums = CountSums.empty(1, *evidence.support.shape[1:])
+    weights = weight[evidence.support]
+    sums.add(evidence.released, weights, weights)
+    return sums
+
+
+def _predicted(evidence: Evidence, model: CountSums) -> FloatArray:
+    """``[H, S, K]``, the visits of a run of the pooled model with the shares of each step."""
+    rows, shares = model.layer(0), evidence.shares
+    probabilities = rows.transitions / _some(rows.visits)[..., None]
+    visits, state = np.zeros(shares.shape), evidence.initial
+    for step, share in enumerate(shares):
+        visits[step] = state[:, None] * share
+        state = np.einsum("sk,skt->t", visits[step], probabilities)
+        state = state / max(float(state.sum()), 1e-12)
+    return evidence.users * visits
+
+
+def stationary_rows(evidence: Evidence, tested: BoolArray) -> BoolArray:
+    """``bool[S, K]``: the rows that may be pooled; none if all rows together contradict it.
+
+    ``tested[H, S, K]`` marks the rows that stand for one declared action.
+    """
+    visits, visit_variance = evidence.visits, evidence.visit_variance
+    seen = (visits > np.sqrt(visit_variance)) & (visits > 0) & tested
+    divisor, slots = np.maximum(visits, 1e-9), evidence.slots
+    squares, freedoms = np.zeros((2, *tested.shape[1:])), np.zeros((2, *tested.shape[1:]))
+    noise = slots.transition_sums[..., NOISE]
+    for state in range(
+        slots.transitions.shape[1]
+    ):  # one after the other: no array of all of them is made
+        counted = np.where(slots.number >= 0, slots.transitions[slots.number, state], 0.0)
+        shares = counted / divisor
+        spread = noise + visit_variance * shares**2 + visits * np.maximum(shares, LEAST_SPREAD)
+        square, freedom = _chi_square(shares, visits, spread, seen)
+        squares[0] += square
+        freedoms[0] += freedom * (state > 0)  # shares add up to one
+    means = slots.reward_sums[..., TOTAL] / divisor
+    inside = np.clip(means, 0, 1)
+    spread = slots.reward_sums[..., NOISE] + visit_variance / 4
+    spread = spread + visits * np.maximum(inside * (1 - inside), LEAST_SPREAD)
+    squares[1], freedoms[1] = _chi_square(means, visits, spread, seen & (evidence.drawn > 0))
+    limit = tolerance(evidence.users)
+    passed: BoolArray = np.ones(tested.shape[1:], np.bool_)
+    for square, freedom in zip(squares, freedoms, strict=True):
+        if _normal(square.sum(), freedom.sum()) >= GLOBAL_LIMIT * limit:
+            return np.zeros_like(passed)
+        passed &= _normal(square, freedom) < ROW_LIMIT * limit
+    return passed
+
+
+def _chi_square(
+    values: FloatArray, visits: FloatArray, spread: FloatArray, seen: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted squares around the mean over steps, and their degrees of freedom."""
+    weight = np.where(seen, visits**2 / np.maximum(spread, 1e-300), 0.0)
+    mean = (weight * values).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
+    square: FloatArray = (weight * (values - mean) ** 2).sum(axis=0)
+    freedom = np.maximum(seen.sum(axis=0) - 1.0, 0.0)
+    return np.where(freedom > 0, square, 0.0), freedom
+
+
+def _normal(value: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Wilson and Hilferty's normal z of a chi-square; minus infinity without freedom."""
+    some = np.maximum(freedom, 1.0)
+    z = ((value / some) ** (1 / 3) - (1 - 2 / (9 * some))) / np.sqrt(2 / (9 * some))
+    return np.where(freedom > 0, z, -np.inf)
 
 
 class Behaviour(NamedTuple):
@@ -46,7 +436,7 @@ class Later(NamedTuple):
 class Actions(NamedTuple):
     """The slots of one step: rows ``[S, K]``, P and mean rewards."""
 
-    rows: Rows
+    rows: SlotRows
     probabilities: FloatArray
     rewards: FloatArray
 
@@ -59,11 +449,11 @@ def action_rows(evidence: Evidence, step: int, known_rewards: FloatArray) -> Act
     return Actions(rows, rows.probabilities, rewards)
 
 
-def own_step(rows: Rows, later: Later, left: int) -> Behaviour:
+def own_step(rows: SlotRows, later: Later, left: int) -> Behaviour:
     """From the rows ``[S]`` of the step; clipped rewards would favour poor states, so they stay."""
     probabilities, means = rows.probabilities, rows.means
     inside = np.clip(means, 0, 1)
-    mean, variance = row_value(rows, probabilities, inside, later.values, float(left))
+    mean, variance = rows.value(inside, later.values, float(left))
     return Behaviour(rows.known, probabilities, means + mean, variance)
 
 
@@ -72,7 +462,7 @@ def with_pool(
 ) -> Behaviour:
     """The better known of ``own`` and of what pooled rows say, state by state."""
     rows, probabilities, rewards = actions
-    mean, variance = row_value(rows, probabilities, rewards, later.values, float(left))
+    mean, variance = rows.value(rewards, later.values, float(left))
     values, state = rewards + mean, evidence.behaviour.layer(step)
     certain = np.maximum(state.certain, 1e-9)
     known = rows.known & evidence.support[step]
@@ -80,7 +470,7 @@ def with_pool(
     total = np.maximum(inside.sum(axis=1), 1e-9)
     shares = inside / total[:, None]
     value = (shares * values).sum(axis=1)
-    noise = evidence.slots.visit_noise[step]
+    noise = evidence.visit_variance[step]
     apart = (values - value[:, None]) ** 2
     mixing = state.visits * (shares * apart).sum(axis=1) + (noise * known * apart).sum(axis=1)
     unseen = np.sqrt((noise * ~known * evidence.support[step]).sum(axis=1)) / certain
@@ -101,12 +491,12 @@ def with_pool(
     )
 
 
-def kept_gain(rows: Rows, behaviour: Behaviour, gain: FloatArray, width: float) -> FloatArray:
+def kept_gain(rows: SlotRows, behaviour: Behaviour, gain: FloatArray, width: float) -> FloatArray:
     """``[S]``, a lower bound of P_b·Delta by the rows of the step; 0 where behaviour is unknown."""
     most = float(gain.max())
     if most <= 0:
         return np.zeros(len(gain))
-    mean, variance = next_value(rows, rows.probabilities, gain, most)
+    mean, variance = rows.ahead(gain, most)
     kept = np.maximum(mean - width * np.sqrt(variance), 0)
     return np.where(behaviour.known, kept, 0.0)
 
@@ -115,17 +505,17 @@ def kept_gain_of_pool(
     evidence: Evidence, step: int, actions: Actions, gain: FloatArray, width: float
 ) -> FloatArray:
     """``[S]``, the same by pooled rows."""
-    most, (rows, probabilities, _) = float(gain.max()), actions
+    most, rows = float(gain.max()), actions.rows
     if most <= 0:
         return np.zeros(len(gain))
-    mean, variance = next_value(rows, probabilities, gain, most)
+    mean, variance = rows.ahead(gain, most)
     state, support = evidence.behaviour.layer(step), evidence.support[step]
     known = rows.known & support
     shares = evidence.shares[step] * known
     value = (shares * mean).sum(axis=1)
     # Shares of all slots add up to one: only differences between them can be wrong.
     apart = mean - np.where((known | ~support).all(axis=1), value, 0.0)[:, None]
-    noise = evidence.slots.visit_noise[step] * known + state.visits[:, None] * shares
+    noise = evidence.visit_variance[step] * known + state.visits[:, None] * shares
     mixing = (noise * apart**2).sum(axis=1) / np.maximum(state.certain, 1e-9) ** 2
     if evidence.told is not None:
         mixing = np.zeros_like(mixing)
@@ -140,26 +530,6 @@ def _whole(evidence: Evidence, step: int, known: BoolArray) -> BoolArray:
         return np.zeros(len(known), np.bool_)
     inside: BoolArray = (evidence.told[step] * known).sum(axis=1) > 1 - 1e-9
     return inside
-
-
-# Pessimistic improvement *relative to behaviour*: where to deviate, and what that is worth.
-#
-# Pessimism about values alone is not safe: it avoids states that are badly covered even where
-# behaviour does well in them. Here every comparison is with behaviour in the same state, backward
-# over steps, with V_b the estimated value of behaviour, var its variance, and Delta a pessimistic
-# estimate of what has been won by later deviations:
-#
-# * *deviate* to a slot a that is known: r_a + P_a·(V_b' + Delta') - V_b minus ``width`` standard
-#   deviations, of variance v_a + max(v_b - b_a²·v_a, 0) + sum (P_a - P_b)²·var', where b_a is the
-#   estimated share of a in behaviour (its part of v_b is the same data, not new noise);
-# * *defer*: P_b·Delta' minus ``width`` standard deviations, at least 0; 0 where behaviour is
-# unknown.
-#
-# The larger one is taken, ties defer. States in which behaviour is unknown get the mean value of
-# their layer with the variance of a uniform value, and always defer.
-
-
-_TIE = 1e-9
 
 
 class Improvement(NamedTuple):
@@ -224,7 +594,7 @@ def _advantage(
     """``[S, K]``, the pessimistic value of each slot over behaviour; -inf where it is unknown."""
     rows, probabilities, rewards = actions
     left = float(len(evidence.support) - step)
-    mean, variance = row_value(rows, probabilities, rewards, later.values + later.gain, left)
+    mean, variance = rows.value(rewards, later.values + later.gain, left)
     shared = evidence.shares[step] ** 2 * variance
     rest = np.maximum(behaviour.variance[:, None] - shared, 0)
     moved = (probabilities - behaviour.probabilities[:, None, :]) ** 2 @ later.variance
@@ -234,7 +604,7 @@ def _advantage(
 
 
 def _behaviour_value(
-    rows: Rows, behaviour: Behaviour, later: Later, left: int
+    rows: SlotRows, behaviour: Behaviour, later: Later, left: int
 ) -> tuple[FloatArray, FloatArray]:
     """V_b of this step and its variance."""
     weight = rows.visits * behaviour.known

@@ -124,7 +124,7 @@ def watch(study: Study, frozen: PrivateCounts | None = None) -> Watch:
     seen = Watch(frozen)
     driver = study._driver
     if isinstance(driver, BatchDriver):
-        driver.learner.plan = seen.over(driver.learner.plan)
+        driver.learner.mechanism = seen.over(driver.learner.mechanism)
     return seen
 
 

@@ -123,7 +123,7 @@ class BatchDriver(Driver):
 
     @property
     def mechanism(self) -> BatchMechanism:
-        return self.learner.plan
+        return self.learner.mechanism
 
     @property
     def min_users(self) -> int:

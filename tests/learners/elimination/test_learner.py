@@ -37,7 +37,9 @@ def play(learner, mdp, batches, seed=0):
         keys.append(batch.policy.key)
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
         support = batch.policy.support(mdp.shape, learner.problem.start)
-        learner.tell(learner.plan.release(counts, sampler=SimulationSampler(rng), support=support))
+        learner.tell(
+            learner.mechanism.release(counts, sampler=SimulationSampler(rng), support=support)
+        )
     return keys
 
 
@@ -132,7 +134,7 @@ def test_asking_twice_returns_the_same_batch_and_a_wrong_answer_is_refused():
     batch = learner.ask()
     assert learner.ask() is batch
     counts = sample_counts(SMALL, batch.policy, batch.users + 1, np.random.default_rng(0))
-    wrong = learner.plan.release(counts, sampler=SimulationSampler(np.random.default_rng(0)))
+    wrong = learner.mechanism.release(counts, sampler=SimulationSampler(np.random.default_rng(0)))
     with pytest.raises(InvalidInputError, match="nothing was counted"):
         learner.tell(wrong)
     assert learner.ask() is batch

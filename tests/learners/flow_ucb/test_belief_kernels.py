@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import belief_kernels as kernels
-from discreet.learners.flow_ucb.evidence import COLUMNS, VISITS
+from discreet.learners import pooling as kernels
+from discreet.learners.estimate import COLUMNS, VISITS
 from discreet.privacy.projection.valid_counts import valid_counts
 
 
@@ -52,10 +52,10 @@ def test_a_pooled_row_has_one_number_for_all_steps_and_others_their_own():
 def test_the_model_of_a_pooled_row_is_that_of_all_its_counts():
     number = np.array([[[0, 2]], [[1, 3]]])
     counts = np.array([[3.0, 1.0], [1.0, 3.0], [6.0, 2.0], [0.0, 4.0]])
-    moves = np.zeros((2, 1, 2, COLUMNS))
-    moves[..., VISITS] = counts.sum(axis=1)[number]
+    transition_sums = np.zeros((2, 1, 2, COLUMNS))
+    transition_sums[..., VISITS] = counts.sum(axis=1)[number]
     pooled, places = np.array([[True, False]]), np.empty_like(number)
     found = np.empty((kernels.numbered(number, pooled, places), 2))
-    kernels.models(number, counts, moves, pooled, places, found)
+    kernels.models(number, counts, transition_sums, pooled, places, found)
     np.testing.assert_allclose(found[places[:, 0, 0]], [[0.5, 0.5]] * 2)
     np.testing.assert_allclose(found[places[:, 0, 1]], [[0.75, 0.25], [0.0, 1.0]])

@@ -4,77 +4,78 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.flow_ucb import evidence as columns
-from discreet.learners.flow_ucb.evidence import Evidence
-from discreet.learners.flow_ucb.gate import everything_pooled, nothing_pooled, pooled_rows
+from discreet.learners import estimate as columns
+from discreet.learners.estimate import CountSums
+from discreet.learners.pooling import Pooled, pooled_rows
 
 
-def evidence_of(moves, rewards, visits, noise=60.0, seed=0):
-    """Noisy sums of ``visits`` at every row, of ``moves[H, S, A, S]`` and ``rewards[H, S, A]``."""
+def sums_of(transition_sums, rewards, visits, noise=60.0, seed=0):
+    """Noisy sums of ``visits`` of every row, of transitions and rewards of every step."""
     rng = np.random.default_rng(seed)
-    evidence = Evidence.empty(*rewards.shape)
-    evidence.number[:] = np.arange(rewards.size).reshape(rewards.shape)
-    counts = rng.multinomial(visits, moves) + rng.normal(0, noise**0.5, moves.shape)
-    evidence.transitions[:] = counts.reshape(rewards.size, -1)
-    for sums in (evidence.moves, evidence.gains):
-        sums[..., columns.VISITS], sums[..., columns.SAMPLING] = visits, visits
-        sums[..., columns.NOISE], sums[..., columns.DOUBT] = noise, noise
+    sums = CountSums.empty(*rewards.shape)
+    sums.number[:] = np.arange(rewards.size).reshape(rewards.shape)
+    counts = rng.multinomial(visits, transition_sums) + rng.normal(
+        0, noise**0.5, transition_sums.shape
+    )
+    sums.transitions[:] = counts.reshape(rewards.size, -1)
+    for part in (sums.transition_sums, sums.reward_sums):
+        part[..., columns.VISITS], part[..., columns.SAMPLING] = visits, visits
+        part[..., columns.NOISE], part[..., columns.VISIT_VARIANCE] = noise, noise
     gained = rng.binomial(visits, rewards) + rng.normal(0, noise**0.5, rewards.shape)
-    evidence.gains[..., columns.TOTAL] = gained
-    return evidence
+    sums.reward_sums[..., columns.TOTAL] = gained
+    return sums
 
 
 def world(seed, horizon=6):
     rng = np.random.default_rng([9, seed])
-    moves = np.repeat(rng.dirichlet(np.ones(4), (1, 4, 3)), horizon, axis=0)
-    return moves, np.repeat(rng.random((1, 4, 3)), horizon, axis=0)
+    transition_sums = np.repeat(rng.dirichlet(np.ones(4), (1, 4, 3)), horizon, axis=0)
+    return transition_sums, np.repeat(rng.random((1, 4, 3)), horizon, axis=0)
 
 
 def test_what_is_stationary_passes():
     # All rows together exceed two standard deviations in one world of forty, by chance.
     found = [
-        pooled_rows(evidence_of(*world(seed), 2000, seed=seed), 10_000, 0.25, 0.0)
-        for seed in range(40)
+        pooled_rows(sums_of(*world(seed), 2000, seed=seed), 10_000, 0.25, 0.0) for seed in range(40)
     ]
-    assert sum(pooled.moves.all() for pooled in found) >= 36
-    assert sum(pooled.gains.all() for pooled in found) >= 34
+    assert sum(pooled.transitions.all() for pooled in found) >= 36
+    assert sum(pooled.rewards.all() for pooled in found) >= 34
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_changing_world_is_not_pooled(seed):
     rng = np.random.default_rng(seed)
-    moves, rewards = rng.dirichlet(np.ones(4), (6, 4, 3)), rng.random((6, 4, 3))
-    pooled = pooled_rows(evidence_of(moves, rewards, 2000), 10_000, 0.25, 0.0)
-    assert not pooled.moves.any()
-    assert not pooled.gains.any()
+    transition_sums, rewards = rng.dirichlet(np.ones(4), (6, 4, 3)), rng.random((6, 4, 3))
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 10_000, 0.25, 0.0)
+    assert not pooled.transitions.any()
+    assert not pooled.rewards.any()
 
 
 def test_one_odd_row_is_left_out_and_the_others_stay():
-    moves, rewards = world(1)
-    moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    pooled = pooled_rows(evidence_of(moves, rewards, 600), 10_000, 0.25, 0.0)
-    assert not pooled.moves[1, 0]
-    assert pooled.moves.sum() == 11
+    transition_sums, rewards = world(1)
+    transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 600), 10_000, 0.25, 0.0)
+    assert not pooled.transitions[1, 0]
+    assert pooled.transitions.sum() == 11
 
 
 @pytest.mark.parametrize("odd", [1, 2])
 def test_one_odd_row_that_many_saw_says_nothing_about_the_others_and_two_do(odd):
     # Counted among all rows together, its chi-square alone would end the pooling of all.
-    moves, rewards = world(1)
+    transition_sums, rewards = world(1)
     for a in range(odd):
-        moves[2, 1, a] = moves[2, 1, a][::-1]
-    pooled = pooled_rows(evidence_of(moves, rewards, 50_000), 10_000, 0.25, 0.0)
-    assert pooled.moves.sum() == (11 if odd == 1 else 0)
-    assert pooled.gains.any() == (odd == 1)
+        transition_sums[2, 1, a] = transition_sums[2, 1, a][::-1]
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 50_000), 10_000, 0.25, 0.0)
+    assert pooled.transitions.sum() == (11 if odd == 1 else 0)
+    assert pooled.rewards.any() == (odd == 1)
 
 
 def test_of_fewer_than_ten_rows_none_may_be_odd():
     # A combination lock of six rows was pooled for 1e5 users, with one of them left out.
     rng = np.random.default_rng(4)
-    moves = np.repeat(rng.dirichlet(np.ones(2), (1, 2, 3)), 8, axis=0)
-    moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    pooled = pooled_rows(evidence_of(moves, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.25, 0.0)
-    assert not pooled.moves.any()
+    transition_sums = np.repeat(rng.dirichlet(np.ones(2), (1, 2, 3)), 8, axis=0)
+    transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
+    pooled = pooled_rows(sums_of(transition_sums, np.full((8, 2, 3), 0.5), 2000), 10_000, 0.25, 0.0)
+    assert not pooled.transitions.any()
 
 
 def swinging(which, swing):
@@ -83,26 +84,26 @@ def swinging(which, swing):
     ``swing[S, A]`` says by how much, of two states and six steps; NaN: nobody was there.
     """
     up = np.array([1.0, -1.0] * 3)[:, None, None]
-    evidence = Evidence.empty(6, *swing.shape)
-    evidence.number[:] = np.arange(evidence.number.size).reshape(evidence.number.shape)
-    for sums in (evidence.moves, evidence.gains):
-        sums[..., columns.VISITS], sums[..., columns.NOISE] = 1000.0 * ~np.isnan(swing), 100.0**2
+    sums = CountSums.empty(6, *swing.shape)
+    sums.number[:] = np.arange(sums.number.size).reshape(sums.number.shape)
+    for part in (sums.transition_sums, sums.reward_sums):
+        part[..., columns.VISITS], part[..., columns.NOISE] = 1000.0 * ~np.isnan(swing), 100.0**2
     by = 1000 * np.nan_to_num(up * swing)
-    evidence.transitions[:], evidence.gains[..., columns.TOTAL] = 500.0, 500.0
-    if which == "gains":
-        evidence.gains[..., columns.TOTAL] += by
+    sums.transitions[:], sums.reward_sums[..., columns.TOTAL] = 500.0, 500.0
+    if which == "rewards":
+        sums.reward_sums[..., columns.TOTAL] += by
     else:
-        evidence.transitions[:] += np.stack([by, -by], axis=-1).reshape(-1, 2)
-    return evidence
+        sums.transitions[:] += np.stack([by, -by], axis=-1).reshape(-1, 2)
+    return sums
 
 
 @pytest.mark.parametrize(("deviations", "passes"), [(1.9, True), (2.1, False)])
-@pytest.mark.parametrize("which", ["moves", "gains"])
+@pytest.mark.parametrize("which", ["transitions", "rewards"])
 def test_rows_that_are_not_odd_end_the_pooling_together_from_two_deviations_on(
     which, deviations, passes
 ):
     # Twelve rows of six steps; of transitions, both next states are compared.
-    components = 2 if which == "moves" else 1
+    components = 2 if which == "transitions" else 1
     square = stats.chi2.isf(stats.norm.sf(deviations), 12 * 5 * components)
     swing = np.full((2, 6), 0.1 * np.sqrt(square / (12 * 6 * components)))
     pooled = getattr(pooled_rows(swinging(which, swing), 10_000, 0.25, 0.0), which)
@@ -110,7 +111,7 @@ def test_rows_that_are_not_odd_end_the_pooling_together_from_two_deviations_on(
 
 
 @pytest.mark.parametrize(("odd", "passes"), [(2, True), (3, False)])
-@pytest.mark.parametrize("which", ["moves", "gains"])
+@pytest.mark.parametrize("which", ["transitions", "rewards"])
 def test_a_tenth_of_the_rows_may_be_odd_of_those_that_somebody_saw(which, odd, passes):
     # Forty rows, of which twenty were seen.
     swing = np.zeros((2, 20))
@@ -126,12 +127,14 @@ def paid(mean, odd, lost, step=2):
 
     There the noise of a thousand visits may have taken ``lost`` of them.
     """
-    evidence = swinging("gains", np.zeros((2, 6)))
-    evidence.gains[..., columns.TOTAL] = 1000.0 * mean
-    evidence.gains[step, 0, :2, columns.TOTAL] = 1000.0 * odd
-    evidence.moves[..., columns.BIAS] = lost
-    evidence.moves[-1, ..., columns.BIAS] = 0.0  # no transitions of the last step are released
-    return evidence
+    sums = swinging("rewards", np.zeros((2, 6)))
+    sums.reward_sums[..., columns.TOTAL] = 1000.0 * mean
+    sums.reward_sums[step, 0, :2, columns.TOTAL] = 1000.0 * odd
+    sums.transition_sums[..., columns.BIAS] = lost
+    sums.transition_sums[-1, ..., columns.BIAS] = (
+        0.0  # no transitions of the last step are released
+    )
+    return sums
 
 
 @pytest.mark.parametrize("step", [2, 5])
@@ -139,7 +142,7 @@ def paid(mean, odd, lost, step=2):
 def test_a_mean_that_cannot_be_is_no_contradiction_where_visits_are_missing(mean, odd, step):
     # A sum of r - 1/2 of 1.4 times the visits: 1,800 more of these explain it, a half each.
     def pooled(lost, hiding):
-        return pooled_rows(paid(mean, odd, lost, step), 10_000, 0.25, hiding).gains.all()
+        return pooled_rows(paid(mean, odd, lost, step), 10_000, 0.25, hiding).rewards.all()
 
     assert pooled(1800.0, 1.0) and pooled(3600.0, 0.5)
     assert not (pooled(600.0, 1.0) or pooled(1800.0, 0.3) or pooled(1800.0, 0.0))
@@ -147,39 +150,41 @@ def test_a_mean_that_cannot_be_is_no_contradiction_where_visits_are_missing(mean
 
 @pytest.mark.parametrize(("mean", "odd"), [(1.0, 0.1), (0.0, 0.9)])
 def test_a_mean_that_can_be_is_what_it_is_however_many_visits_are_missing(mean, odd):
-    assert not pooled_rows(paid(mean, odd, 1e6), 10_000, 0.25, 1.0).gains[0, :2].any()
+    assert not pooled_rows(paid(mean, odd, 1e6), 10_000, 0.25, 1.0).rewards[0, :2].any()
 
 
 def test_odd_rewards_leave_transitions_pooled():
-    moves, rewards = world(2)
+    transition_sums, rewards = world(2)
     rewards = np.random.default_rng(0).random(rewards.shape)
-    pooled = pooled_rows(evidence_of(moves, rewards, 2000), 10_000, 0.25, 0.0)
-    assert pooled.moves.all()
-    assert not pooled.gains.any()
+    pooled = pooled_rows(sums_of(transition_sums, rewards, 2000), 10_000, 0.25, 0.0)
+    assert pooled.transitions.all()
+    assert not pooled.rewards.any()
 
 
 def test_what_noise_explains_is_no_contradiction():
-    moves, rewards = world(1)
-    moves[2, 1, 0] = moves[2, 1, 0][::-1]
-    assert pooled_rows(evidence_of(moves, rewards, 10, noise=400.0), 10_000, 0.25, 0.0).moves.all()
+    transition_sums, rewards = world(1)
+    transition_sums[2, 1, 0] = transition_sums[2, 1, 0][::-1]
+    assert pooled_rows(
+        sums_of(transition_sums, rewards, 10, noise=400.0), 10_000, 0.25, 0.0
+    ).transitions.all()
 
 
 def test_limits_grow_with_the_users():
-    moves, rewards = world(1)
+    transition_sums, rewards = world(1)
     rewards[2, 1, 0] = min(rewards[0, 1, 0] + 0.15, 1.0)
-    evidence = evidence_of(moves, rewards, 800)
-    few, many = (pooled_rows(evidence, users, 0.25, 0.0).gains for users in (10_000, 10**9))
+    sums = sums_of(transition_sums, rewards, 800)
+    few, many = (pooled_rows(sums, users, 0.25, 0.0).rewards for users in (10_000, 10**9))
     assert not few[1, 0]
     assert many[1, 0]
 
 
 def test_nothing_is_pooled_where_nothing_may_be():
-    pooled = nothing_pooled(Evidence.empty(3, 2, 4))
-    assert pooled.moves.shape == pooled.gains.shape == (2, 4)
-    assert not (pooled.moves | pooled.gains).any()
+    pooled = Pooled.all_or_none(CountSums.empty(3, 2, 4), False)
+    assert pooled.transitions.shape == pooled.rewards.shape == (2, 4)
+    assert not (pooled.transitions | pooled.rewards).any()
 
 
 def test_a_declared_problem_is_pooled_everywhere():
-    declared = everything_pooled(Evidence.empty(1, 2, 4))
-    assert declared.moves.shape == declared.gains.shape == (2, 4)
-    assert (declared.moves & declared.gains).all()
+    declared = Pooled.all_or_none(CountSums.empty(1, 2, 4), True)
+    assert declared.transitions.shape == declared.rewards.shape == (2, 4)
+    assert (declared.transitions & declared.rewards).all()

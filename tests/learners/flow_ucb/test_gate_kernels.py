@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.learners.flow_ucb import gate as kernels
-from discreet.learners.flow_ucb.evidence import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
+from discreet.learners import pooling as kernels
+from discreet.learners.estimate import COLUMNS, NOISE, SAMPLING, TOTAL, VISITS
 
 
 @pytest.mark.parametrize("freedom", [1.0, 4.0, 30.0])
@@ -56,14 +56,14 @@ def test_a_single_odd_step_is_seen_where_the_sum_over_steps_hides_it():
 
 
 def test_rewards_hold_the_variance_of_their_visits():
-    gains = np.zeros((2, 1, 1, COLUMNS))
-    gains[..., VISITS], gains[..., SAMPLING] = 100.0, 100.0
-    gains[:, 0, 0, TOTAL] = 40.0, 60.0
+    reward_sums = np.zeros((2, 1, 1, COLUMNS))
+    reward_sums[..., VISITS], reward_sums[..., SAMPLING] = 100.0, 100.0
+    reward_sums[:, 0, 0, TOTAL] = 40.0, 60.0
     sure, doubtful = np.empty((1, 1, 3)), np.empty((1, 1, 3))
     nothing = np.zeros((2, 1, 1))
-    kernels.gain_scores(gains, nothing, 0.25, sure)
-    gains[..., 3] = 50.0
-    kernels.gain_scores(gains, nothing, 0.25, doubtful)
+    kernels.reward_scores(reward_sums, nothing, 0.25, sure)
+    reward_sums[..., 3] = 50.0
+    kernels.reward_scores(reward_sums, nothing, 0.25, doubtful)
     assert doubtful[0, 0, 2] < sure[0, 0, 2]
     assert doubtful[0, 0, 1] == sure[0, 0, 1] == 1
 
@@ -80,13 +80,17 @@ def test_rows_without_a_place_or_without_certain_visits_are_not_compared():
     number = np.full((3, 2, 1), -1)
     number[:, 0, 0] = 0, -1, 1
     counts = np.array([[90.0, 10.0], [10.0, 90.0]])
-    moves = np.zeros((3, 2, 1, COLUMNS))
-    moves[..., VISITS], moves[..., SAMPLING], moves[..., NOISE] = 100.0, 100.0, 1.0
+    transition_sums = np.zeros((3, 2, 1, COLUMNS))
+    transition_sums[..., VISITS], transition_sums[..., SAMPLING], transition_sums[..., NOISE] = (
+        100.0,
+        100.0,
+        1.0,
+    )
     scores = np.empty((2, 1, 3))
-    kernels.move_scores(number, counts, moves, scores)
+    kernels.transition_scores(number, counts, transition_sums, scores)
     assert scores[0, 0, 1] == 2
     assert scores[0, 0, 2] >= kernels.normal(scores[0, 0, 0], 2.0) > 6
     assert scores[1, 0].tolist() == [0, 0, -np.inf]
-    moves[2, 0, 0, 3] = 1e5
-    kernels.move_scores(number, counts, moves, scores)
+    transition_sums[2, 0, 0, 3] = 1e5
+    kernels.transition_scores(number, counts, transition_sums, scores)
     assert scores[0, 0].tolist() == [0, 0, -np.inf]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet._seeds import RunSeeds
-from discreet.learners.flow_ucb.evidence import VISITS
+from discreet.learners.estimate import VISITS
 from discreet.learners.learn import public_facts, run_batches
 from discreet.mdp import evaluate, make, plan
 from discreet.mdp.policies import DeterministicPolicy
@@ -33,12 +33,12 @@ def test_after_many_users_it_is_the_optimum_and_asking_changes_nothing():
 def unchecked(episodes):
     """A learner that knows RiverSwim, and has all of it checked by those who explore."""
     learner = experienced()
-    known = learner._belief(exploring=False)
+    known = learner._model(exploring=False)
 
-    def checked(belief, *, exploring):
-        gains = known.gains.copy()
-        gains[..., VISITS] *= not exploring
-        return known._replace(gains=gains)
+    def checked(model, *, exploring):
+        reward_sums = known.reward_sums.copy()
+        reward_sums[..., VISITS] *= not exploring
+        return known._replace(reward_sums=reward_sums)
 
     learner._checked = checked
     learner.problem = public_facts(RIVER, episodes)
@@ -48,7 +48,7 @@ def unchecked(episodes):
 def test_what_is_unchecked_is_unknown_to_explorers_alone():
     learner, best = unchecked(20_000), plan(RIVER).value
     assert evaluate(RIVER, learner.greedy()) > 0.98 * best
-    explorers = learner._planner.greedy(learner._belief(), np.zeros(RIVER.shape.visits))
+    explorers = learner._planner.greedy(learner._model(), np.zeros(RIVER.shape.visits))
     assert not np.array_equal(explorers.actions, learner.greedy().actions)
 
 
@@ -63,8 +63,8 @@ def test_neither_the_last_batch_nor_what_fills_a_batch_shuns_what_is_unchecked(e
     asked, as_ever = [], learner._greedy
     learner._greedy = lambda tie: asked.append(as_ever(tie)) or asked[-1]
     taken = learner._next_request().policy.distribution(RIVER.shape)
-    (route,) = asked
-    assert evaluate(RIVER, DeterministicPolicy(route.actions)) > 0.98 * plan(RIVER).value
-    chance = np.take_along_axis(taken, route.actions[..., None], axis=-1)
-    assert (chance[route.occupancy > 0] > 0).all()
+    (candidate,) = asked
+    assert evaluate(RIVER, DeterministicPolicy(candidate.actions)) > 0.98 * plan(RIVER).value
+    chance = np.take_along_axis(taken, candidate.actions[..., None], axis=-1)
+    assert (chance[candidate.occupancy > 0] > 0).all()
     assert (chance == 1).all() == (batches == 0)  # others have room for explorers

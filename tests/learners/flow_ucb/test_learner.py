@@ -105,7 +105,7 @@ def test_only_released_statistics_steer_it():
     learners = [learner_of(mdp, episodes=20_000) for _ in range(2)]
     batch, _ = (learner.ask() for learner in learners)
     counts = sample_counts(mdp, batch.policy, batch.users, np.random.default_rng(0))
-    release = learners[0].plan.release(
+    release = learners[0].mechanism.release(
         counts,
         sampler=SimulationSampler(np.random.default_rng(1)),
         support=batch.policy.support(mdp.shape, learners[0].problem.start),

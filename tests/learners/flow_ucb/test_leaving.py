@@ -7,6 +7,7 @@ import discreet
 from discreet.mdp import RandomMDP
 from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.sampling.samplers import SimulationSampler
 from helpers.flow_ucb import learner_of
 
@@ -27,8 +28,8 @@ def test_visits_are_of_those_who_stayed(trust):
     counts = Trajectories(data.states, actions, data.rewards).counts(mdp.shape, rng, support)
     stayed = counts.row_visits
     assert USERS - stayed[np.nonzero(support)[0] == 1].sum() == gone.sum() > 500
-    release = learner.plan.release(counts, sampler=SimulationSampler(rng), support=support)
+    release = learner.mechanism.release(counts, sampler=SimulationSampler(rng), support=support)
     rows = np.nonzero(support)
-    _, visits = learner._flow(release, policy.distribution(mdp.shape)[rows])
+    _, visits = released_flow(release, learner.problem.start, policy.distribution(mdp.shape)[rows])
     deviation = np.sqrt(release.noise_variance["transitions"])
     np.testing.assert_allclose(visits, stayed, atol=8 * deviation + 1e-9)

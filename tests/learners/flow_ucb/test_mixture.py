@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.learners.flow_ucb.learner import Part, mixed, several
-from discreet.learners.flow_ucb.plan import Route
+from discreet.learners.flow_ucb.planning import CandidatePolicy
 from discreet.mdp import RandomMDP
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
@@ -22,18 +22,18 @@ def occupancy(chosen):
 
 
 def route_of(seed):
-    route = Route.empty(4, 3)
-    route.actions[:] = np.random.default_rng(seed).integers(0, 2, (4, 3))
-    route.occupancy[:] = occupancy(np.eye(2)[route.actions])
-    return route
+    candidate = CandidatePolicy.empty(4, 3)
+    candidate.actions[:] = np.random.default_rng(seed).integers(0, 2, (4, 3))
+    candidate.occupancy[:] = occupancy(np.eye(2)[candidate.actions])
+    return candidate
 
 
 def test_one_route_is_played_as_it_is():
-    route = route_of(0)
-    found = mixed([Part(route, 10)], 12, 2)
+    candidate = route_of(0)
+    found = mixed([Part(candidate, 10)], 12, 2)
     assert isinstance(found.policy, DeterministicPolicy) and found.users == 12
-    np.testing.assert_array_equal(found.policy.actions, route.actions)
-    np.testing.assert_array_equal(found.occupancy, route.occupancy)
+    np.testing.assert_array_equal(found.policy.actions, candidate.actions)
+    np.testing.assert_array_equal(found.occupancy, candidate.occupancy)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -42,8 +42,8 @@ def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
     found = mixed(parts, 40, 2)
     assert isinstance(found.policy, StochasticPolicy)
     expected = sum(
-        users / 100 * np.eye(2)[route.actions] * route.occupancy[..., None]
-        for route, users in parts
+        users / 100 * np.eye(2)[candidate.actions] * candidate.occupancy[..., None]
+        for candidate, users in parts
     )
     chosen = found.policy.probabilities
     np.testing.assert_allclose(occupancy(chosen)[..., None] * chosen, expected, atol=1e-12)
@@ -53,8 +53,8 @@ def test_the_flow_of_the_policy_is_the_weighted_mean_of_the_flows(seed):
 def test_where_no_route_goes_actions_are_mixed_by_users():
     routes = [route_of(0), route_of(0)]
     routes[0].actions[2, 1], routes[1].actions[2, 1] = 0, 1
-    for route in routes:
-        route.occupancy[2, 1] = 0.0
+    for candidate in routes:
+        candidate.occupancy[2, 1] = 0.0
     found = mixed([Part(routes[0], 30), Part(routes[1], 10)], 40, 2)
     np.testing.assert_allclose(found.policy.probabilities[2, 1], [0.75, 0.25])
 
@@ -62,12 +62,12 @@ def test_where_no_route_goes_actions_are_mixed_by_users():
 def test_routes_are_added_until_there_are_enough_or_no_users_left():
     seen = []
 
-    def size(belief, most):
-        seen.append((belief, most))
-        return Part(belief, min(40, most))
+    def size(model, most):
+        seen.append((model, most))
+        return Part(model, min(40, most))
 
-    def expect(belief, part):
-        return f"{belief}+{part.users}"
+    def expect(model, part):
+        return f"{model}+{part.users}"
 
     first = Part("b", 40)
     assert [p.users for p in several("b", first, 1000, 3, size, expect)] == [40] * 3

@@ -3,30 +3,30 @@
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb.belief import Pooled, believed
-from discreet.learners.flow_ucb.evidence import BIAS, DOUBT, NOISE, TOTAL, VISITS, Evidence
-from discreet.learners.flow_ucb.plan import SHARE, Planner
+from discreet.learners.estimate import BIAS, NOISE, TOTAL, VISIT_VARIANCE, VISITS, CountSums
+from discreet.learners.flow_ucb.planning import SHARE, Planner
+from discreet.learners.pooling import Pooled, estimated
 from discreet.mdp.shape import Shape
 
 
-def belief_of(visits, rewards, doubt, horizon=2, pooled=False):
+def belief_of(visits, rewards, visit_variance, horizon=2, pooled=False):
     """One state; per action the visits, the mean reward and the variance of the visits."""
-    evidence = Evidence.empty(horizon, 1, len(visits))
-    evidence.number[:] = np.arange(horizon * len(visits)).reshape(horizon, 1, -1)
-    evidence.transitions[:, 0] = 1.0
-    for sums in (evidence.moves, evidence.gains):
-        sums[..., VISITS], sums[..., DOUBT] = visits, doubt
-    evidence.gains[..., TOTAL] = np.array(visits) * np.array(rewards)
+    sums = CountSums.empty(horizon, 1, len(visits))
+    sums.number[:] = np.arange(horizon * len(visits)).reshape(horizon, 1, -1)
+    sums.transitions[:, 0] = 1.0
+    for part in (sums.transition_sums, sums.reward_sums):
+        part[..., VISITS], part[..., VISIT_VARIANCE] = visits, visit_variance
+    sums.reward_sums[..., TOTAL] = np.array(visits) * np.array(rewards)
     rows = np.full((1, len(visits)), pooled)
-    return believed(evidence, Pooled(rows, rows))
+    return estimated(sums, Pooled(rows, rows))
 
 
 def planner(actions, horizon=2):
     return Planner(Shape(1, actions, horizon), np.ones(1), 0.0)
 
 
-def values_of(route):
-    return route.values.ravel().tolist()
+def values_of(candidate):
+    return candidate.values.ravel().tolist()
 
 
 def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy():
@@ -47,28 +47,28 @@ def test_an_uncertain_row_is_tried_when_exploring_and_shunned_when_greedy():
 
 def test_no_action_is_worth_more_than_one_reward_and_the_best_next_state():
     # Step 1 is known to pay 0.25; at step 0 nothing is known: 1.25, not the 2 that are left.
-    belief = belief_of([1e12], [0.25], [0.0])
-    belief.gains[0] = 0.0
-    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    assert values_of(route) == [1.25, 0.25, 0.0]
-    assert planner(1).value(route) == 1.25
+    model = belief_of([1e12], [0.25], [0.0])
+    model.reward_sums[0] = 0.0
+    candidate = planner(1).optimistic(model, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(candidate) == [1.25, 0.25, 0.0]
+    assert planner(1).value(candidate) == 1.25
 
 
 def test_the_last_step_needs_no_transitions():
-    belief = belief_of([1e12], [0.25], [0.0])
-    belief.moves[1], belief.number[1] = 0.0, -1
-    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    assert values_of(route) == [0.5, 0.25, 0.0]
+    model = belief_of([1e12], [0.25], [0.0])
+    model.transition_sums[1], model.number[1] = 0.0, -1
+    candidate = planner(1).optimistic(model, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    assert values_of(candidate) == [0.5, 0.25, 0.0]
 
 
 def test_width_is_per_row():
-    belief = belief_of([100.0, 100.0], [0.5, 0.5], [0.0, 0.0])
-    belief.gains[..., 2] = 100.0  # noise variance
+    model = belief_of([100.0, 100.0], [0.5, 0.5], [0.0, 0.0])
+    model.reward_sums[..., 2] = 100.0  # noise variance
     width = np.ones((2, 1, 2))
     width[..., 1] = 2.0
-    route = planner(2).optimistic(belief, width, np.zeros((2, 1, 2)))
-    assert route.actions.ravel().tolist() == [1, 1]
-    np.testing.assert_allclose(route.bonus[-1], 0.2)
+    candidate = planner(2).optimistic(model, width, np.zeros((2, 1, 2)))
+    assert candidate.actions.ravel().tolist() == [1, 1]
+    np.testing.assert_allclose(candidate.bonus[-1], 0.2)
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 16])
@@ -76,28 +76,28 @@ def test_errors_of_single_steps_add_up_as_squares_and_those_of_a_pooled_row_as_t
     # Every step's reward is known up to sd 0.1. Independent errors leave 0.1·sqrt(H) of all steps
     # together; one row for all steps is wrong by the same amount H times.
     for pooled, expected in ((False, 0.1 * horizon**0.5), (True, 0.1 * horizon)):
-        belief = belief_of([100.0], [0.25], [0.0], horizon, pooled)
+        model = belief_of([100.0], [0.25], [0.0], horizon, pooled)
         # Pooling has added the steps up; here every row has the same sums, pooled or not.
-        belief.gains[..., VISITS], belief.gains[..., NOISE] = 100.0, 100.0
-        belief.gains[..., TOTAL] = 25.0
+        model.reward_sums[..., VISITS], model.reward_sums[..., NOISE] = 100.0, 100.0
+        model.reward_sums[..., TOTAL] = 25.0
         tie = np.zeros((horizon, 1, 1))
-        route = planner(1, horizon).optimistic(belief, np.ones_like(tie), tie)
-        assert route.bonus.sum() == pytest.approx(expected)
-        assert route.values[0, 0] == pytest.approx(0.25 * horizon + expected)
+        candidate = planner(1, horizon).optimistic(model, np.ones_like(tie), tie)
+        assert candidate.bonus.sum() == pytest.approx(expected)
+        assert candidate.values[0, 0] == pytest.approx(0.25 * horizon + expected)
 
 
 def unsure_steps(errors, pooled=()):
     """One state, one action: step h pays 0.25 with sd ``errors[h]``; some are pooled."""
-    belief = belief_of([100.0], [0.25], [0.0], len(errors))
-    belief.gains[..., VISITS], belief.gains[..., TOTAL] = 100.0, 25.0
-    belief.gains[..., 0, 0, NOISE] = (100 * np.array(errors)) ** 2
-    belief.pooled_gains[list(pooled)] = True
-    return belief
+    model = belief_of([100.0], [0.25], [0.0], len(errors))
+    model.reward_sums[..., VISITS], model.reward_sums[..., TOTAL] = 100.0, 25.0
+    model.reward_sums[..., 0, 0, NOISE] = (100 * np.array(errors)) ** 2
+    model.pooled_rewards[list(pooled)] = True
+    return model
 
 
-def bonuses(belief):
-    width = np.ones(belief.number.shape)
-    return planner(1, len(width)).optimistic(belief, width, np.zeros_like(width)).bonus.ravel()
+def bonuses(model):
+    width = np.ones(model.number.shape)
+    return planner(1, len(width)).optimistic(model, width, np.zeros_like(width)).bonus.ravel()
 
 
 def test_what_is_unsure_is_carried_through_a_pooled_step():
@@ -106,64 +106,64 @@ def test_what_is_unsure_is_carried_through_a_pooled_step():
     np.testing.assert_allclose(found, [0.5 - 0.4, 0.1, 0.4])
 
 
-@pytest.mark.parametrize("which", ["pooled_moves", "pooled_gains"])
+@pytest.mark.parametrize("which", ["pooled_transitions", "pooled_rewards"])
 def test_a_row_of_which_anything_is_pooled_does_not_stand_alone(which):
-    belief = unsure_steps([0.3, 0.4])
-    getattr(belief, which)[0] = True
-    np.testing.assert_allclose(bonuses(belief), [0.3, 0.4])
+    model = unsure_steps([0.3, 0.4])
+    getattr(model, which)[0] = True
+    np.testing.assert_allclose(bonuses(model), [0.3, 0.4])
 
 
 def test_behind_an_unknown_row_nothing_is_unsure_that_counts():
     # The unknown step is worth the ceiling, whatever follows; the error before it counts whole.
-    belief = unsure_steps([0.3, 0.1, 0.4])
-    belief.gains[1, ..., VISITS] = 0.0
-    np.testing.assert_allclose(bonuses(belief)[[0, 2]], [0.3, 0.4])
+    model = unsure_steps([0.3, 0.1, 0.4])
+    model.reward_sums[1, ..., VISITS] = 0.0
+    np.testing.assert_allclose(bonuses(model)[[0, 2]], [0.3, 0.4])
 
 
 def test_what_is_unsure_is_the_mean_over_next_states():
     # Step 0 leads to state 0 or 1 alike; one is unsure by 0.3, the other by 0.1: U = 0.05.
-    evidence = Evidence.empty(2, 2, 1)
-    evidence.number[:] = np.arange(4).reshape(2, 2, 1)
-    evidence.transitions[:] = 50.0
-    evidence.moves[..., VISITS] = evidence.gains[..., VISITS] = 100.0
-    evidence.gains[..., NOISE] = np.array([[20.0, 20.0], [30.0, 10.0]])[..., None] ** 2
-    evidence.gains[..., TOTAL] = 25.0
+    sums = CountSums.empty(2, 2, 1)
+    sums.number[:] = np.arange(4).reshape(2, 2, 1)
+    sums.transitions[:] = 50.0
+    sums.transition_sums[..., VISITS] = sums.reward_sums[..., VISITS] = 100.0
+    sums.reward_sums[..., NOISE] = np.array([[20.0, 20.0], [30.0, 10.0]])[..., None] ** 2
+    sums.reward_sums[..., TOTAL] = 25.0
     nothing = np.zeros((2, 1), bool)
-    belief, ones = believed(evidence, Pooled(nothing, nothing)), np.ones((2, 2, 1))
-    belief.moves[..., VISITS] = 1e9  # where the step leads is known
-    route = Planner(Shape(2, 1, 2), np.array([1.0, 0.0]), 0.0).optimistic(belief, ones, 0 * ones)
-    assert route.bonus[0, 0] == pytest.approx((0.04 + 0.05) ** 0.5 - 0.05**0.5, rel=1e-6)
+    model, ones = estimated(sums, Pooled(nothing, nothing)), np.ones((2, 2, 1))
+    model.transition_sums[..., VISITS] = 1e9  # where the step leads is known
+    candidate = Planner(Shape(2, 1, 2), np.array([1.0, 0.0]), 0.0).optimistic(model, ones, 0 * ones)
+    assert candidate.bonus[0, 0] == pytest.approx((0.04 + 0.05) ** 0.5 - 0.05**0.5, rel=1e-6)
 
 
 def test_actions_are_compared_with_the_whole_of_their_own_errors():
     # Two actions lead to the same future, which is very unsure. Action 0 pays 0.5 for certain,
     # action 1 pays 0.3, give or take 0.3: it may be the better one, however unsure the rest is.
-    belief = belief_of([1e12, 100.0], [0.5, 0.3], [0.0, 0.0])
-    belief.gains[0, 0, 1, NOISE] = 30.0**2
-    belief.gains[1, ..., VISITS], belief.gains[1, ..., TOTAL] = 100.0, 0.0
-    belief.gains[1, ..., NOISE] = 90.0**2
+    model = belief_of([1e12, 100.0], [0.5, 0.3], [0.0, 0.0])
+    model.reward_sums[0, 0, 1, NOISE] = 30.0**2
+    model.reward_sums[1, ..., VISITS], model.reward_sums[1, ..., TOTAL] = 100.0, 0.0
+    model.reward_sums[1, ..., NOISE] = 90.0**2
     width, tie = np.ones((2, 1, 2)), np.zeros((2, 1, 2))
-    route = planner(2).optimistic(belief, width, tie)
-    assert route.actions[0, 0] == 1
+    candidate = planner(2).optimistic(model, width, tie)
+    assert candidate.actions[0, 0] == 1
     # What is hoped for before it is by squares, and the better of both: 0.5 and nothing more.
     added = (0.09 + 0.81) ** 0.5 - 0.9
-    assert route.values[0, 0] == pytest.approx(0.9 + max(0.5, 0.3 + added))
-    assert route.bonus[0, 0] == pytest.approx(added)
+    assert candidate.values[0, 0] == pytest.approx(0.9 + max(0.5, 0.3 + added))
+    assert candidate.bonus[0, 0] == pytest.approx(added)
 
 
 def test_a_state_that_is_sure_takes_nothing_from_the_errors_before_it():
     # Of two steps the second is known: all that is unsure is the first, and counts whole.
-    belief = belief_of([1e12], [0.25], [0.0])
-    belief.gains[0, ..., VISITS], belief.gains[0, ..., NOISE] = 100.0, 100.0
-    belief.gains[0, ..., TOTAL] = 25.0
-    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    np.testing.assert_allclose(route.bonus.ravel(), [0.1, 0.0], atol=1e-9)
+    model = belief_of([1e12], [0.25], [0.0])
+    model.reward_sums[0, ..., VISITS], model.reward_sums[0, ..., NOISE] = 100.0, 100.0
+    model.reward_sums[0, ..., TOTAL] = 25.0
+    candidate = planner(1).optimistic(model, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    np.testing.assert_allclose(candidate.bonus.ravel(), [0.1, 0.0], atol=1e-9)
     # Unsure is the second as well, three times as much: sqrt(0.01 + 0.09) in all.
-    belief.gains[1] = belief.gains[0]
-    belief.gains[1, ..., NOISE] = 900.0
-    route = planner(1).optimistic(belief, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
-    np.testing.assert_allclose(route.bonus.ravel(), [0.1**0.5 - 0.3, 0.3])
-    np.testing.assert_allclose(route.moments[..., SHARE].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
+    model.reward_sums[1] = model.reward_sums[0]
+    model.reward_sums[1, ..., NOISE] = 900.0
+    candidate = planner(1).optimistic(model, np.ones((2, 1, 1)), np.zeros((2, 1, 1)))
+    np.testing.assert_allclose(candidate.bonus.ravel(), [0.1**0.5 - 0.3, 0.3])
+    np.testing.assert_allclose(candidate.moments[..., SHARE].ravel(), [(0.1**0.5 - 0.3) / 0.1, 1.0])
 
 
 def test_the_work_of_largest_chances_is_known_before():
@@ -177,16 +177,16 @@ def test_the_work_of_largest_chances_is_known_before():
 
 def door_belief(seen, at=(0, 1, 2)):
     """Both states stay; state 1 had ``seen`` visits at steps ``at``, and many at others."""
-    evidence = Evidence.empty(3, 2, 2)
-    evidence.number[:] = np.arange(12).reshape(3, 2, 2)
+    sums = CountSums.empty(3, 2, 2)
+    sums.number[:] = np.arange(12).reshape(3, 2, 2)
     stay = np.tile([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], (3, 1))
-    evidence.transitions[:] = 1e6 * stay
-    for sums in (evidence.moves, evidence.gains):
-        sums[..., VISITS] = 1e6
-        sums[at, 1, :, VISITS], sums[at, 1, :, DOUBT] = seen, 1e4
-    evidence.moves[..., NOISE], evidence.moves[..., BIAS] = 1e4, 1e2
+    sums.transitions[:] = 1e6 * stay
+    for part in (sums.transition_sums, sums.reward_sums):
+        part[..., VISITS] = 1e6
+        part[at, 1, :, VISITS], part[at, 1, :, VISIT_VARIANCE] = seen, 1e4
+    sums.transition_sums[..., NOISE], sums.transition_sums[..., BIAS] = 1e4, 1e2
     none = np.zeros((2, 2), bool)
-    return believed(evidence, Pooled(none, none))
+    return estimated(sums, Pooled(none, none))
 
 
 DOOR = Planner(Shape(2, 2, 3), np.array([1.0, 0.0]), 0.0)
@@ -211,18 +211,18 @@ def test_a_hidden_way_leads_to_the_step_at_which_nobody_was_seen(step):
 
 def test_close_calls_are_close_to_the_best_and_no_others():
     # At the last step actions pay 0.8, 0.7, 0.4 and 0.8; a tenth is far where that is said.
-    belief = belief_of([1e12] * 4, [0.8, 0.7, 0.4, 0.8], [0.0] * 4)
-    last = planner(4).closeness(belief, 0.25)[1, 0]
+    model = belief_of([1e12] * 4, [0.8, 0.7, 0.4, 0.8], [0.0] * 4)
+    last = planner(4).closeness(model, 0.25)[1, 0]
     assert last == pytest.approx([1.0, 0.5, 0.0, 1.0])
-    first = planner(4).closeness(belief, 0.25)[0, 0]  # 1.6, 1.5, 1.2 and 1.6 of two steps
+    first = planner(4).closeness(model, 0.25)[0, 0]  # 1.6, 1.5, 1.2 and 1.6 of two steps
     assert first == pytest.approx([1.0, 0.75, 0.0, 1.0])
-    assert planner(4).closeness(belief, 0.1)[1, 0] == pytest.approx([1.0, 0.0, 0.0, 1.0])
+    assert planner(4).closeness(model, 0.1)[1, 0] == pytest.approx([1.0, 0.0, 0.0, 1.0])
 
 
 def test_nothing_is_far_where_nothing_is_known():
-    evidence = Evidence.empty(2, 1, 2)
+    sums = CountSums.empty(2, 1, 2)
     none = np.zeros((1, 2), bool)
-    assert planner(2).closeness(believed(evidence, Pooled(none, none)), 0.3).tolist() == [
+    assert planner(2).closeness(estimated(sums, Pooled(none, none)), 0.3).tolist() == [
         [[1.0, 1.0]],
         [[1.0, 1.0]],
     ]
@@ -230,12 +230,12 @@ def test_nothing_is_far_where_nothing_is_known():
 
 def test_of_a_declared_problem_an_action_is_as_close_as_at_its_closest_step():
     # One layer: 0.8 and 0.4 of one step are far apart, 1.6 and 1.2 of two are closer.
-    evidence = Evidence.empty(1, 1, 2)
-    evidence.number[:] = [[[0, 1]]]
-    evidence.transitions[:] = 1e12
-    for sums in (evidence.moves, evidence.gains):
-        sums[..., VISITS] = 1e12
-    evidence.gains[..., TOTAL] = [0.8e12, 0.4e12]
+    sums = CountSums.empty(1, 1, 2)
+    sums.number[:] = [[[0, 1]]]
+    sums.transitions[:] = 1e12
+    for part in (sums.transition_sums, sums.reward_sums):
+        part[..., VISITS] = 1e12
+    sums.reward_sums[..., TOTAL] = [0.8e12, 0.4e12]
     everything = np.ones((1, 2), bool)
-    found = planner(2).closeness(believed(evidence, Pooled(everything, everything)), 0.5)
+    found = planner(2).closeness(estimated(sums, Pooled(everything, everything)), 0.5)
     assert found.shape == (1, 1, 2) and found[0, 0] == pytest.approx([1.0, 0.5])

@@ -6,9 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from discreet.learners.flow_ucb import plan_kernels as kernels
-from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import BIAS, COLUMNS, DOUBT, NOISE, SAMPLING, VISITS
+from discreet.learners.estimate import (
+    BIAS,
+    COLUMNS,
+    NOISE,
+    SAMPLING,
+    VISIT_VARIANCE,
+    VISITS,
+    ModelEstimate,
+)
+from discreet.learners.flow_ucb import planning as kernels
 
 spread, sparse, middle = (
     kernels.spread.py_func,
@@ -88,19 +95,21 @@ def test_what_noise_hides_is_a_way_to_something_better():
 
 def test_variances_by_hand():
     # 100 visits, sd 20 on them: 80 are certain.
-    moved = kernels.move_variance(100.0, 100.0, 4.0, 400.0, 0.2, 3.0, 3.0)
+    moved = kernels.transition_variance(100.0, 100.0, 4.0, 400.0, 0.2, 3.0, 3.0)
     assert moved == pytest.approx((100 * 0.2 + 4 * 3 + 6**2) / 80**2)
-    plain = kernels.gain_variance(100.0, 100.0, 5.0, 400.0, 0.5, 0.0)
+    plain = kernels.reward_variance(100.0, 100.0, 5.0, 400.0, 0.5, 0.0)
     assert plain == pytest.approx((25 + 5 + 400 * 0.25 + 2**2) / 80**2)
     # Of centred rewards only what is not 1/2 is multiplied by the visits.
-    centred = kernels.gain_variance(100.0, 100.0, 5.0, 400.0, 0.75, 0.5)
+    centred = kernels.reward_variance(100.0, 100.0, 5.0, 400.0, 0.75, 0.5)
     assert centred == pytest.approx((100 * 0.75 * 0.25 + 5 + 400 / 16 + 2**2) / 80**2)
 
 
 @pytest.mark.parametrize(("visits", "known"), [(19.9, False), (20.0, False), (20.1, True)])
 def test_visits_that_noise_explains_are_no_visits(visits, known):
-    assert math.isfinite(kernels.gain_variance(visits, 1.0, 5.0, 400.0, 0.5, 0.5)) == known
-    assert math.isfinite(kernels.move_variance(visits, 1.0, 4.0, 400.0, 0.2, 3.0, 3.0)) == known
+    assert math.isfinite(kernels.reward_variance(visits, 1.0, 5.0, 400.0, 0.5, 0.5)) == known
+    assert (
+        math.isfinite(kernels.transition_variance(visits, 1.0, 4.0, 400.0, 0.2, 3.0, 3.0)) == known
+    )
 
 
 def test_a_mean_reward_is_between_zero_and_one():
@@ -132,26 +141,26 @@ def test_a_row_that_nobody_visited_leads_anywhere():
     assert out.tolist() == [[1.0, 0.0], [0.5, 0.5]]
 
 
-@pytest.mark.parametrize("unknown", ["moves", "gains", "number"])
+@pytest.mark.parametrize("unknown", ["transition_sums", "reward_sums", "number"])
 def test_nobody_comes_out_of_a_row_that_is_not_known(unknown):
     rng = np.random.default_rng(3)
     number, sums = np.arange(12).reshape(2, 3, 2), np.zeros((2, 3, 2, 5))
-    sums[..., VISITS], sums[..., DOUBT] = 11.0, 100.0
+    sums[..., VISITS], sums[..., VISIT_VARIANCE] = 11.0, 100.0
     pooled = np.zeros((2, 3, 2), bool)
-    belief = Belief(number, rng.dirichlet(np.ones(3), 12), sums, sums.copy(), pooled, pooled)
+    model = ModelEstimate(number, rng.dirichlet(np.ones(3), 12), sums, sums.copy(), pooled, pooled)
     actions, initial = rng.integers(0, 2, (2, 3)), rng.dirichlet(np.ones(3))
-    known, charted = np.zeros((2, 3)), np.zeros((2, 3))
-    state_occupancy(number, belief.probabilities, actions, initial, known)
-    kernels.charted_occupancy(belief, actions, initial, charted)
-    np.testing.assert_allclose(charted, known)
+    known, reachable = np.zeros((2, 3)), np.zeros((2, 3))
+    state_occupancy(number, model.probabilities, actions, initial, known)
+    kernels.reachable_occupancy(model, actions, initial, reachable)
+    np.testing.assert_allclose(reachable, known)
     row = (0, 1, actions[0, 1])
-    lost = initial[1] * belief.probabilities[number[row]]
+    lost = initial[1] * model.probabilities[number[row]]
     if unknown == "number":
-        belief.number[row] = -1
+        model.number[row] = -1
     else:
-        getattr(belief, unknown)[row][VISITS] = 10.0
-    kernels.charted_occupancy(belief, actions, initial, charted)
-    np.testing.assert_allclose(charted, [known[0], known[1] - lost])
+        getattr(model, unknown)[row][VISITS] = 10.0
+    kernels.reachable_occupancy(model, actions, initial, reachable)
+    np.testing.assert_allclose(reachable, [known[0], known[1] - lost])
 
 
 def test_renamed_actions_give_the_same_occupancies():
@@ -182,19 +191,21 @@ def test_where_noise_alone_leads_nobody_comes():
     # 100 visits with a noise of 10: chances above 0.2 stand out, with the sampling of 100 visits
     # above 0.22. Where visits are noise and where nobody played, nothing does.
     number = np.array([[[0, 1, -1]]])
-    moves = np.zeros((1, 1, 3, COLUMNS))
-    moves[..., VISITS], moves[..., NOISE] = 100.0, 100.0
-    moves[0, 0, 1, DOUBT] = 1e5
+    transition_sums = np.zeros((1, 1, 3, COLUMNS))
+    transition_sums[..., VISITS], transition_sums[..., NOISE] = 100.0, 100.0
+    transition_sums[0, 0, 1, VISIT_VARIANCE] = 1e5
     pooled = np.zeros((1, 1, 3), bool)
 
     def certain(chance):
-        belief = Belief(number, np.full((2, 1), chance), moves, moves, pooled, pooled)
+        model = ModelEstimate(
+            number, np.full((2, 1), chance), transition_sums, transition_sums, pooled, pooled
+        )
         out = np.full((1, 1, 3, 1), 9.0)
-        kernels.certain_moves.py_func(belief, out)
+        kernels.certain_transitions.py_func(model, out)
         return out[0, 0, :, 0].tolist()
 
     assert certain(0.21) == [0.21, 0.0, 0.0]
     assert certain(0.2) == [0.0, 0.0, 0.0]
-    moves[..., SAMPLING] = 100.0
+    transition_sums[..., SAMPLING] = 100.0
     assert certain(0.21) == [0.0, 0.0, 0.0]
     assert certain(0.23) == [0.23, 0.0, 0.0]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from discreet.learners.flow_ucb.request import Request
+from discreet.learners.flow_ucb.learner import Request
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
 
 OCCUPANCY = np.array([[1.0, 0.0], [0.25, 0.75]])

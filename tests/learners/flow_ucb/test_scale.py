@@ -7,7 +7,7 @@ import pytest
 
 import discreet
 from discreet.errors import UnsupportedError
-from discreet.learners.flow_ucb.evidence import VISITS
+from discreet.learners.estimate import VISITS
 from discreet.mdp import RandomMDP
 from discreet.mdp.simulation import sample_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
@@ -30,15 +30,15 @@ def test_without_noise_exactly_the_visited_rows_are_kept(stationary):
     mdp = RandomMDP(states=30, actions=6, horizon=4, seed=2)
     learner = learner_of(mdp, discreet.NoPrivacy(), episodes=10**6, stationary=stationary)
     visited = np.any([counts.visits > 0 for _, counts in play(mdp, learner, 3)], axis=0)
-    kept = learner._evidence.number >= 0
+    kept = learner._sums.number >= 0
     if not stationary:  # where the last step leads is not released
         visited[-1] = False
     expected = visited.any(axis=0, keepdims=True) if stationary else visited
     np.testing.assert_array_equal(kept, expected)
-    assert len(learner._evidence.filled) == kept.sum() < kept.size
-    sums = learner._evidence.filled.sum(axis=1)
+    assert learner._sums.number.max() + 1 == kept.sum() < kept.size
+    sums = learner._sums.transitions.sum(axis=1)
     np.testing.assert_allclose(
-        sums[learner._evidence.number[kept]], learner._evidence.moves[kept, VISITS]
+        sums[learner._sums.number[kept]], learner._sums.transition_sums[kept, VISITS]
     )
 
 
@@ -52,7 +52,7 @@ def test_memory_of_a_batch_does_not_grow_with_the_actions():
         rng, noise = np.random.default_rng(1), SimulationSampler(np.random.default_rng(2))
         tracemalloc.start()
         counts = sample_counts(mdp, batch.policy, batch.users, rng)
-        learner.tell(learner.plan.release(counts, sampler=noise, support=support))
+        learner.tell(learner.mechanism.release(counts, sampler=noise, support=support))
         used = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return used

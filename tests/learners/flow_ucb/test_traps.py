@@ -17,8 +17,8 @@ CENTRAL = discreet.Central(epsilon=1, delta=1e-6)
 class NoOwnStepCheck(FlowUCB):
     """The gate alone decides what is pooled."""
 
-    def _checked(self, belief, *, exploring):
-        return belief
+    def _checked(self, model, *, exploring):
+        return model
 
 
 class NoHiding(FlowUCB):

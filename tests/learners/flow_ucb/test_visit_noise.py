@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.learners.flow_ucb.visit_noise import (
-    plan_factors,
-    visit_noise_factors,
-    visits_to_see,
-)
+from discreet.learners.estimate import visit_noise_factors
+from discreet.learners.flow_ucb.learner import mechanism_factors
+from discreet.learners.flow_ucb.own_step import visits_to_see
 from discreet.learners.learn import public_facts
 from discreet.mdp import make
 from discreet.privacy.projection.flow import consistent_flow
@@ -73,7 +71,7 @@ def test_a_plan_says_whether_it_looks_twice_and_ends_early():
 
     def factors(trust, **what):
         plan = trust.calibrate(mdp.shape, schedule="batch", **what)
-        return plan_factors(problem, plan).tolist()
+        return mechanism_factors(problem, plan).tolist()
 
     central = discreet.Central(1, 1e-6)
     both = ("transitions", "rewards")

@@ -14,16 +14,14 @@ from discreet.learners.settings import OwnSettings
 class FlowSettings(OwnSettings):
     """The few numbers of flow-ucb.
 
-    Attributes:
-        confidence: the one multiplier on all bonuses; None: `usual_confidence`.
-        shrink: a batch is sized to shrink the expected bonus of its policy by this factor. 0.7 is
-            inherited from the rule set that was the start.
-        ease: variance per visit against which noise is weighed in a batch's credit. 0.1 is
-            inherited.
-        pooling: steps are pooled where released counts do not contradict it, or never.
-        mixing: where users are scarce, or a batch has to be large, it holds several routes, played
-            as one stochastic policy; what they do not need of a least size plays the greedy one;
-            False: every batch has one route, one action per state and step, for all its users.
+    Attributes: confidence: the one multiplier on all bonuses; None: `usual_confidence`. shrink: a
+        batch is sized to shrink the expected bonus of its policy by this factor. 0.7 is inherited
+        from the rule set that was the start. ease: variance per visit against which noise is
+        weighed in a batch's weight. 0.1 is inherited. pooling: steps are pooled where released
+        counts do not contradict it, or never. mixing: where users are scarce, or a batch has to be
+        large, it holds several candidate policies, played as one stochastic policy; what they do
+        not need of a least size plays the greedy one; False: every batch has one candidate policy,
+        one action per state and step, for all its users.
     """
 
     confidence: float | None = None
@@ -47,7 +45,7 @@ class FlowSettings(OwnSettings):
 
 
 SCARCE = 30.0
-"""Users per noise unit and row below which a batch holds several routes. Inherited."""
+"""Users per noise unit and row below which a batch holds several candidate policies. Inherited."""
 
 
 def users_per_unit(problem: Problem, noise_variance: float) -> float:
@@ -71,9 +69,6 @@ def usual_confidence(plenty: float) -> float:
     0.035 up to 10 users per unit and 0.08 from 1e3 on are inherited; 0.12 from 1e6 on was measured
     at K = 1e8 (small gaps, chains; RiverSwim was in view), and 0.2 from 1e7 on, where there is
     hardly any noise to pay for, at K = 1e7 without privacy.
-
-    Args:
-        plenty: `users_per_unit`.
     """
     orders = _orders(plenty)
     rises = (
@@ -86,7 +81,7 @@ def usual_confidence(plenty: float) -> float:
 
 HIDING = 1.0
 """Standard deviations of noise that may hide, in every batch, a way to a state in which nobody was
-seen (`plan_kernels.hidden_deviation`), and visits behind rewards (`gate`): what is lost with ten
+seen (`planning.hidden_deviation`), and visits behind rewards (`gate`): what is lost with ten
 states. Measured for ways: 0.5, 0.7 and 1."""
 
 
@@ -97,9 +92,6 @@ def hiding(plenty: float) -> float:
 
     At first nobody was seen anywhere, and there are nearer things to find out. Measured: from the
     start, and from 10 users per unit on.
-
-    Args:
-        plenty: users so far per unit of row and noise (that of a batch of all users).
     """
     return HIDING * _ramp(_orders(plenty) - 1)
 
@@ -116,9 +108,6 @@ def close_caution(plenty: float) -> float:
 
     To look again at what is almost as good costs every user little. Measured: 0.5 and 1, from 1e2
     and from 1e3 users per unit on; of all actions, 0.25 and 0.5.
-
-    Args:
-        plenty: users so far per unit of row and noise (that of a batch of all users).
     """
     return _ramp(_orders(plenty) - 3)
 

@@ -1,19 +1,70 @@
-"""Compiled planning of flow-ucb (equations in `learner`).
+"""Planning of flow-ucb: the optimistic policy of an estimate, and the greedy one.
 
 Arrays over rows have a leading axis of length H, or 1 where the problem was declared stationary.
 ``number[h, s, a]`` says which row of the model belongs there, -1 for none.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from discreet._jit import kernel
 from discreet._types import FloatArray, Int32Array, IntArray
-from discreet.learners.flow_ucb.belief import Belief
-from discreet.learners.flow_ucb.evidence import BIAS, DOUBT, NOISE, SAMPLING, TOTAL, VISITS
-from discreet.learners.flow_ucb.plan import DEVIATION, NEXT_VARIANCE, REWARD, SHARE, Route
+from discreet.learners.estimate import (
+    BIAS,
+    NOISE,
+    SAMPLING,
+    TOTAL,
+    VISIT_VARIANCE,
+    VISITS,
+    ModelEstimate,
+    reward_square,
+    transition_square,
+)
+from discreet.mdp.shape import Shape
 
+MOMENTS = 4
+NEXT_VARIANCE, DEVIATION, REWARD, SHARE = range(MOMENTS)
+"""Of the row that a candidate policy takes: the variance of the next value and its squared
+deviations, as far as noise reaches or hides; the mean reward; and the share of width·sd that is its
+bonus, 1 where anything of it is pooled, less where it stands alone before others that are
+unsure."""
+
+
+class CandidatePolicy(NamedTuple):
+    """A deterministic policy with what was known when it was made (a *plan* is a release).
+
+    Attributes:
+        actions: ``[H, S]``.
+        values: ``[H + 1, S]``, its value by its own account, bonuses included.
+        bonus: ``[H, S]``, the part of the value that is not known.
+        moments: ``[H, S, 4]``, the columns above.
+        occupancy: ``[H, S]``, how likely the model is there.
+    """
+
+    actions: IntArray
+    values: FloatArray
+    bonus: FloatArray
+    moments: FloatArray
+    occupancy: FloatArray
+
+    @classmethod
+    def empty(cls, horizon: int, states: int) -> "CandidatePolicy":
+        """To be filled."""
+        return cls(
+            np.zeros((horizon, states), np.int64),
+            np.zeros((horizon + 1, states)),
+            np.zeros((horizon, states)),
+            np.zeros((horizon, states, MOMENTS)),
+            np.zeros((horizon, states)),
+        )
+
+
+POSITIVE = 1 / math.sqrt(2 * math.pi)
+"""Mean of the positive part of a normal variable, in standard deviations."""
+SEEN = 2.0
+"""Times the visits that projected noise explains from which somebody was seen. Not varied."""
 TIE = 1e-9
 """Values that differ by less are as good as each other: rounding, not a choice."""
 QUIET = 0.15
@@ -85,24 +136,16 @@ def spread(rows: Sparse, i: int, following: FloatArray) -> tuple[float, float]:
 
 @kernel
 def noisy_deviation(
-    rows: Sparse, i: int, move: FloatArray, following: FloatArray, mean: float, everywhere: float
+    rows: Sparse, i: int, moved: FloatArray, following: FloatArray, mean: float, everywhere: float
 ) -> float:
     """Squared deviations of the next value from row i's mean, each by the noise that is left there.
 
     The projection onto counts that are not negative takes most of the noise away where there is
     nothing to count. A counter of x keeps the share x/sqrt(F) of its noise's variance F, at least
     `QUIET` and at most all of it.
-
-    Args:
-        rows: of the model.
-        i: the row.
-        move: its sums.
-        following: values of the next step.
-        mean: of the next value.
-        everywhere: the sum of squared deviations over all states.
     """
     deviation = QUIET * everywhere
-    scale = move[VISITS] / max(np.sqrt(move[NOISE]), 1e-300)
+    scale = moved[VISITS] / max(np.sqrt(moved[NOISE]), 1e-300)
     for k in range(rows.ends[i], rows.ends[i + 1]):
         left = min(rows.entries[k] * scale, 1.0)
         if left > QUIET:
@@ -132,7 +175,7 @@ def best_unseen(unseen: FloatArray, following: FloatArray) -> float:
 
 
 @kernel
-def hidden_deviation(move: FloatArray, mean: float, hidden: Hidden) -> float:
+def hidden_deviation(moved: FloatArray, mean: float, hidden: Hidden) -> float:
     """The squared deviation of a place to which a row may lead unseen, in units of its noise.
 
     Consistent counts that are not negative give to counters of nothing and take from the others. A
@@ -140,23 +183,21 @@ def hidden_deviation(move: FloatArray, mean: float, hidden: Hidden) -> float:
     three to five states, one with ten, 1.4 to 1.8 with twenty to forty, about half of that where
     who comes stays, and nothing with two (measured; a count below that loses most of itself). So
     share·(sum of w·sigma) visits of the row may have led there without being counted.
-
-    Args:
-        move: sums of the row.
-        mean: of its next value.
-        hidden: behind the rows of this step.
     """
-    if hidden.value <= mean or move[NOISE] <= 0.0:
+    if hidden.value <= mean or moved[NOISE] <= 0.0:
         return 0.0
-    return float((hidden.share * move[BIAS] * (hidden.value - mean)) ** 2 / move[NOISE])
+    return float((hidden.share * moved[BIAS] * (hidden.value - mean)) ** 2 / moved[NOISE])
+
+
+_transition_square, _reward_square = kernel(transition_square), kernel(reward_square)
 
 
 @kernel
-def move_variance(
+def transition_variance(
     visits: float,
     sampling: float,
     noise: float,
-    doubt: float,
+    visit_variance: float,
     variance: float,
     deviation: float,
     remaining: float,
@@ -165,25 +206,30 @@ def move_variance(
 
     ``remaining`` steps, H - h, bound how far a next value can be off: the lower-order term.
     """
-    certain = visits - np.sqrt(doubt)
+    certain = visits - np.sqrt(visit_variance)
     if certain <= 0.0:
         return np.inf
-    square = sampling * variance + noise * deviation + (2.0 * remaining * sampling / visits) ** 2
+    square = _transition_square(visits, sampling, noise, variance, deviation, 2.0 * remaining)
     return float(square / certain**2)
 
 
 @kernel
-def gain_variance(
-    visits: float, sampling: float, noise: float, doubt: float, reward: float, centre: float
+def reward_variance(
+    visits: float,
+    sampling: float,
+    noise: float,
+    visit_variance: float,
+    reward: float,
+    centre: float,
 ) -> float:
     """Variance of an estimated reward; infinite where noise alone explains the visits.
 
     Rewards are released as sums of r - ``centre``: noise on the visits moves them no further.
     """
-    certain = visits - np.sqrt(doubt)
+    certain = visits - np.sqrt(visit_variance)
     if certain <= 0.0:
         return np.inf
-    square = sampling * reward * (1.0 - reward) + noise + doubt * (reward - centre) ** 2
+    square = _reward_square(sampling, noise, visit_variance, reward, centre)
     return float((square + (2.0 * sampling / visits) ** 2) / certain**2)
 
 
@@ -207,7 +253,7 @@ class RowEstimate(NamedTuple):
 
 @kernel
 def estimate(
-    belief: Belief,
+    model: ModelEstimate,
     rows: Sparse,
     place: tuple[int, int, int],
     following: FloatArray,
@@ -216,28 +262,30 @@ def estimate(
     remaining: int,
     centre: float,
 ) -> RowEstimate:
-    """What the belief says of the row at ``place``.
+    """What the estimate says of the row at ``place``.
 
     With one step remaining nothing follows, and only its reward counts. The sum of squared
     deviations from a row's mean m is that from the plain mean c plus S·(m - c)² (``around``:
     `middle` of the following values).
     """
-    move, gain = belief.moves[place], belief.gains[place]
-    reward = mean_reward(gain)
+    moved, paid = model.transition_sums[place], model.reward_sums[place]
+    reward = mean_reward(paid)
     mean, variance, deviation = 0.0, 0.0, 0.0
-    error = gain_variance(gain[VISITS], gain[SAMPLING], gain[NOISE], gain[DOUBT], reward, centre)
+    error = reward_variance(
+        paid[VISITS], paid[SAMPLING], paid[NOISE], paid[VISIT_VARIANCE], reward, centre
+    )
     if remaining > 1:
-        i = belief.number[place]
+        i = model.number[place]
         if i >= 0:
             mean, variance = spread(rows, i, following)
             everywhere = around[1] + following.size * (mean - around[0]) ** 2
-            deviation = noisy_deviation(rows, i, move, following, mean, everywhere)
-            deviation += hidden_deviation(move, mean, hidden)
-        error += move_variance(
-            move[VISITS],
-            move[SAMPLING],
-            move[NOISE],
-            move[DOUBT],
+            deviation = noisy_deviation(rows, i, moved, following, mean, everywhere)
+            deviation += hidden_deviation(moved, mean, hidden)
+        error += transition_variance(
+            moved[VISITS],
+            moved[SAMPLING],
+            moved[NOISE],
+            moved[VISIT_VARIANCE],
             variance,
             deviation,
             float(remaining),
@@ -246,17 +294,17 @@ def estimate(
 
 
 @kernel
-def stands_alone(belief: Belief, place: tuple[int, int, int]) -> bool:
-    """Whether nothing of a row is pooled (`Belief`)."""
-    return not (belief.pooled_moves[place] or belief.pooled_gains[place])
+def stands_alone(model: ModelEstimate, place: tuple[int, int, int]) -> bool:
+    """Whether nothing of a row is pooled (`ModelEstimate`)."""
+    return not (model.pooled_transitions[place] or model.pooled_rewards[place])
 
 
 @kernel
 def bonus_share(error: float, later: float) -> float:
     """What remains of sd as the bonus of a row that stands alone before others that are unsure.
 
-    (sqrt(error + later) - sqrt(later))/sqrt(error), without the cancellation: along a route such
-    bonuses add up to the root of the sum of squares.
+    (sqrt(error + later) - sqrt(later))/sqrt(error), without the cancellation: along a candidate
+    policy such bonuses add up to the root of the sum of squares.
     """
     if error <= 0.0:
         return 1.0
@@ -288,13 +336,6 @@ def valued(row: RowEstimate, later: float, alone: bool, width: float, ceiling: f
     What follows is much the same whichever action is taken, and hardly counts in the difference of
     two: actions are compared with the whole of their own errors, or the better of two that are both
     unsure would be left for good where much is unsure behind them.
-
-    Args:
-        row: its estimate.
-        later: what is unsure from the next state on.
-        alone: whether its error is independent of the others'.
-        width: in standard deviations.
-        ceiling: no action is worth more; one that is not known is worth that much.
     """
     if np.isinf(row.error):
         return Valued(ceiling, ceiling, ceiling, 1.0, 0.0)
@@ -307,11 +348,11 @@ def valued(row: RowEstimate, later: float, alone: bool, width: float, ceiling: f
 
 
 @kernel
-def mean_reward(gains: FloatArray) -> float:
+def mean_reward(reward_sums: FloatArray) -> float:
     """Of one row, between zero and one; zero without visits."""
-    if gains[VISITS] <= 0.0:
+    if reward_sums[VISITS] <= 0.0:
         return 0.0
-    return float(min(max(gains[TOTAL] / gains[VISITS], 0.0), 1.0))
+    return float(min(max(reward_sums[TOTAL] / reward_sums[VISITS], 0.0), 1.0))
 
 
 @kernel
@@ -322,24 +363,24 @@ def preferred(value: float, best: float, tie: float, luck: float) -> bool:
 
 @kernel
 def optimistic(
-    belief: Belief,
+    model: ModelEstimate,
     width: FloatArray,
     unseen: FloatArray,
     hiding: float,
     explore: bool,
     centre: float,
     tie: FloatArray,
-    out: Route,
+    out: CandidatePolicy,
 ) -> None:
     """Backward induction with bonuses; without ``explore``, greedily, shunning unknown actions.
 
     No action is worth more than a reward of one and then the best state of the next step.
 
     A row of which anything is pooled is wrong in the same way at every step: its standard
-    deviations add up along a route. Rows that stand alone are wrong independently of each other:
-    their variances do, and ``unsure`` is the expected sum of those from a state on.
+    deviations add up along a candidate policy. Rows that stand alone are wrong independently of
+    each other: their variances do, and ``unsure`` is the expected sum of those from a state on.
     """
-    number, rows = belief.number, sparse(belief.probabilities)
+    number, rows = model.number, sparse(model.probabilities)
     actions, values, moments = out.actions, out.values, out.moments
     horizon = actions.shape[0]
     layers, states, choices = number.shape
@@ -355,10 +396,10 @@ def optimistic(
             values[h, s] = 0.0
             for a in range(choices):
                 place, later = (layer, s, a), 0.0
-                row = estimate(belief, rows, place, following, around, hidden, remaining, centre)
+                row = estimate(model, rows, place, following, around, hidden, remaining, centre)
                 if layers > 1 and number[place] >= 0:  # one layer: all pooled, or nothing follows
                     later = mean_after(rows, number[place], unsure[h + 1])
-                alone, wide = stands_alone(belief, place), width[place] if explore else 0.0
+                alone, wide = stands_alone(model, place), width[place] if explore else 0.0
                 worth = valued(row, later, alone, wide, ceiling)
                 shunned = not explore and np.isinf(row.error)
                 compared, value = (0.0, 0.0) if shunned else (worth.compared, worth.value)
@@ -374,7 +415,6 @@ def optimistic(
 
 @kernel
 def _begin(initial: FloatArray, out: FloatArray) -> None:
-    """``out[0] = initial``, without the comparison of shapes that is compiled for seconds."""
     for s in range(initial.size):
         out[0, s] = initial[s]
 
@@ -407,30 +447,24 @@ def state_occupancy(
 
 
 @kernel
-def certain_moves(belief: Belief, out: FloatArray) -> None:
+def certain_transitions(model: ModelEstimate, out: FloatArray) -> None:
     """``out[L, S, A, S]``: chances that are above `SURE` standard deviations of theirs, or none."""
-    layers, states, choices = belief.number.shape
+    layers, states, choices = model.number.shape
     out[:] = 0.0
     for layer, s, a in np.ndindex(layers, states, choices):
-        i, move = belief.number[layer, s, a], belief.moves[layer, s, a]
-        if i < 0 or move[VISITS] <= np.sqrt(move[DOUBT]):
+        i, moved = model.number[layer, s, a], model.transition_sums[layer, s, a]
+        if i < 0 or moved[VISITS] <= np.sqrt(moved[VISIT_VARIANCE]):
             continue
         for j in range(states):
-            chance = belief.probabilities[i, j]
-            square = move[NOISE] + move[SAMPLING] * chance * (1.0 - chance)
-            if chance * move[VISITS] > SURE * np.sqrt(square):
+            chance = model.probabilities[i, j]
+            square = moved[NOISE] + moved[SAMPLING] * chance * (1.0 - chance)
+            if chance * moved[VISITS] > SURE * np.sqrt(square):
                 out[layer, s, a, j] = chance
 
 
 @kernel
 def largest_chances(certain: FloatArray, initial: FloatArray, out: FloatArray) -> None:
-    """``out[h, s]``: the largest chance, over all policies, of being at s in step h.
-
-    Args:
-        certain: `certain_moves`.
-        initial: where episodes start.
-        out: to be filled.
-    """
+    """``out[h, s]``: the largest chance, over all policies, of being at s in step h."""
     horizon, states = out.shape
     layers, _, choices, _ = certain.shape
     _begin(initial, out)
@@ -455,22 +489,142 @@ def largest_chances(certain: FloatArray, initial: FloatArray, out: FloatArray) -
 
 
 @kernel
-def charted_occupancy(
-    belief: Belief, actions: IntArray, initial: FloatArray, out: FloatArray
+def reachable_occupancy(
+    model: ModelEstimate, actions: IntArray, initial: FloatArray, out: FloatArray
 ) -> None:
     """As `state_occupancy`, but nobody comes out of a row that is not known."""
     horizon, states = actions.shape
-    layers = belief.number.shape[0]
+    layers = model.number.shape[0]
     out[:] = 0.0
     _begin(initial, out)
     for h in range(horizon - 1):
         layer = h if layers > 1 else 0
         for s in range(states):
             a = actions[h, s]
-            move, gain = belief.moves[layer, s, a], belief.gains[layer, s, a]
-            seen = move[VISITS] > np.sqrt(move[DOUBT]) and gain[VISITS] > np.sqrt(gain[DOUBT])
-            i = belief.number[layer, s, a]
+            moved, paid = model.transition_sums[layer, s, a], model.reward_sums[layer, s, a]
+            seen = moved[VISITS] > np.sqrt(moved[VISIT_VARIANCE]) and paid[VISITS] > np.sqrt(
+                paid[VISIT_VARIANCE]
+            )
+            i = model.number[layer, s, a]
             if out[h, s] == 0.0 or i < 0 or not seen:
                 continue
             for j in range(states):
-                out[h + 1, j] += out[h, s] * belief.probabilities[i, j]
+                out[h + 1, j] += out[h, s] * model.probabilities[i, j]
+
+
+def unseen_states(model: ModelEstimate) -> FloatArray:
+    """``[L, S]``: 1 where visits are no more than projected noise explains, 0 from `SEEN` times on.
+
+    Linear between, and by the action that was seen most. Projected noise looks like visits: of each
+    of the S counters that lead to a state the positive part stays, `POSITIVE` standard deviations
+    in the mean, and at least one is allowed for. Where the transitions of the last step are its
+    own, they may not have been released: what counts is how often its rewards were seen, against
+    the noise of the same action one step before.
+    """
+    nothing = max(1.0, POSITIVE * model.number.shape[1]) * model.transition_sums[..., BIAS]
+    visits = model.transition_sums[..., VISITS].copy()
+    if len(visits) > 1:
+        own = ~model.pooled_transitions[-1]
+        visits[-1, own] = model.reward_sums[-1, own, VISITS]
+        nothing[-1, own] = nothing[-2, own]
+    seen = (visits / np.maximum(nothing, 1e-9)).max(axis=-1)
+    unseen: FloatArray = np.clip(SEEN - seen, 0.0, 1.0)
+    return unseen
+
+
+class Planner:
+    """Makes candidate policies from estimates.
+
+    Attributes:
+        shape: of the problem.
+        initial: ``[S]``, the distribution that episodes are taken to start from.
+        centre: what rewards are released less of: 1/2 where they are centred, or 0.
+    """
+
+    def __init__(self, shape: Shape, initial: FloatArray, centre: float) -> None:
+        self.shape = shape
+        self.initial = initial
+        self.centre = centre
+
+    @property
+    def reward_share(self) -> float:
+        """How much of the variance of a row's visits can be in that of its rewards.
+
+        A sum of r - c moves by at most max(c, 1 - c) with one visit more or less: 1/4 of the
+        variance where rewards are centred, all of it where they are not (``bits``, ``one-step``).
+        """
+        return max(self.centre, 1 - self.centre) ** 2
+
+    def optimistic(
+        self, model: ModelEstimate, width: FloatArray, tie: FloatArray, hiding: float = 0.0
+    ) -> CandidatePolicy:
+        """The candidate policy of the largest value, with ``width`` standard deviations per row."""
+        return self._made(model, width, tie, hiding, explore=True)
+
+    def greedy(self, model: ModelEstimate, tie: FloatArray) -> CandidatePolicy:
+        """The best policy of the model; actions that are not known are shunned."""
+        return self._made(model, np.zeros(model.number.shape), tie, 0.0, explore=False)
+
+    def _made(
+        self,
+        model: ModelEstimate,
+        width: FloatArray,
+        tie: FloatArray,
+        hiding: float,
+        *,
+        explore: bool,
+    ) -> CandidatePolicy:
+        candidate = CandidatePolicy.empty(self.shape.horizon, self.shape.states)
+        unseen = unseen_states(model) if hiding else np.zeros(model.number.shape[:2])
+        optimistic(model, width, unseen, hiding, explore, self.centre, tie, candidate)
+        state_occupancy(
+            model.number, model.probabilities, candidate.actions, self.initial, candidate.occupancy
+        )
+        return candidate
+
+    def reachable(self, model: ModelEstimate, candidate: CandidatePolicy) -> CandidatePolicy:
+        """With its occupancy as far as it leads through rows that are known."""
+        occupancy = np.zeros_like(candidate.occupancy)
+        reachable_occupancy(model, candidate.actions, self.initial, occupancy)
+        return candidate._replace(occupancy=occupancy)
+
+    def value(self, candidate: CandidatePolicy) -> float:
+        """Of a candidate policy, by its own account."""
+        return float(self.initial @ candidate.values[0])
+
+    def closeness(self, model: ModelEstimate, within: float) -> FloatArray:
+        """``[L, S, A]``: how close actions come to the best of their state, by the model.
+
+        1 for the best, 0 for those worse by the share ``within`` of the state's value, linear
+        between. An action of which nothing is known has 0, where others have a value: its bonus
+        needs no help.
+        """
+        values = self.greedy(model, np.zeros(self.shape.visits)).values
+        best = values[:-1, :, None]
+        visits, total = model.reward_sums[..., VISITS], model.reward_sums[..., TOTAL]
+        # `mean_reward` of all rows.
+        reward = np.clip(total / np.where(visits > 0, visits, np.inf), 0.0, 1.0)
+        known = np.broadcast_to(reward, self.shape.visits).copy()
+        numbers = np.broadcast_to(model.number, self.shape.visits)
+        for h in range(self.shape.horizon - 1):
+            following = np.append(model.probabilities @ values[h + 1], 0.0)  # -1: no row, nothing
+            known[h] += following[numbers[h]]
+        close = np.clip(1 - (best - known) / np.maximum(within * best, 1e-12), 0.0, 1.0)
+        return np.asarray(close if len(model.number) > 1 else close.max(axis=0, keepdims=True))
+
+    def largest_chances(self, model: ModelEstimate) -> FloatArray:
+        """``[H, S]``: the largest chance of every state at every step, over all policies.
+
+        By chances that stand out of their noise: where noise leads, nobody comes.
+        """
+        certain = np.empty((*model.number.shape, self.shape.states))
+        certain_transitions(model, certain)
+        out = np.zeros((self.shape.horizon, self.shape.states))
+        largest_chances(certain, self.initial, out)
+        return out
+
+    @property
+    def chance_work(self) -> float:
+        """Multiplications that `largest_chances` takes."""
+        s, a, h = self.shape.states, self.shape.actions, self.shape.horizon
+        return float(s**3 * a * h**2 / 2)
