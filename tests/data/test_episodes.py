@@ -1,19 +1,232 @@
-"""Rows become episodes whatever their order; what is no episode is refused with its row."""
+"""Cells, rows, episodes: what a table means, and what is refused."""
+
+import datetime
+import decimal
+import io
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from discreet.data import Cuts, Discretizer, Padding, Vocabulary
+from discreet.data import Cuts, Discretizer, Padding, Vocabulary, read_csv, read_frame
+from discreet.data.episodes import (
+    NOTHING,
+    Decided,
+    Foreign,
+    RefusedCellError,
+    Users,
+    name_decider,
+    numbers,
+    plain,
+    read_rows,
+)
+from discreet.data.layout import Layout
+from discreet.data.readers import CsvSource, FrameSource
 from discreet.errors import InvalidInputError
 from discreet.mdp import DeterministicPolicy, Trajectories
-from helpers.tables import HEADER, NAMES, VISITS, changed, logs, read, same
+from helpers.tables import HEADER, NAMES, VISITS, changed, frame, logs, read, same, text
 
-pytestmark = pytest.mark.core
+STATES = {"ill": 0, "1": 1, "True": 2}
+
+
+def named(values, *, optional=False):
+    return Decided(name_decider(STATES, "states", optional=optional)).numbers(values).tolist()
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("value", ["ill", " ill", np.str_("ill"), "\ufeffill"])
+def test_text_is_text(value):
+    assert named([value]) == [0]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("value", [1, 1.0, "1", "01", "1.0", np.int8(1), np.float32(1)])
+def test_a_number_is_its_name(value):
+    assert named([value]) == [1]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("flag", [True, np.True_, "True"])
+def test_a_truth_is_no_number(flag):
+    """Python takes True for 1; a column that mixes them says two things."""
+    assert named([1, flag, 1, flag]) == [1, 2, 1, 2]
+    assert named([flag, 1]) == [2, 1]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("nothing", [None, float("nan"), np.float64("nan"), "", "  ", "\u200b"])
+def test_nothing_is_nothing(nothing):
+    assert named(["ill", nothing], optional=True) == [0, NOTHING]
+    assert np.isnan(numbers([1, nothing])).tolist() == [False, True]
+    with pytest.raises(RefusedCellError, match="one of the states in every row") as refused:
+        named(["ill", nothing])
+    assert refused.value.index == 1
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "well",
+        2,
+        0.5,
+        1e300,
+        float("inf"),
+        False,
+        b"ill",
+        ["ill"],
+        {"ill": 1},
+        datetime.date(2020, 1, 1),
+        decimal.Decimal("0.5"),
+        1j,
+    ],
+    ids=repr,
+)
+def test_what_the_vocabulary_lacks_is_refused_at_its_first_place(foreign):
+    with pytest.raises(RefusedCellError, match="of the vocabulary") as refused:
+        named(["ill", 1, foreign, "ill", foreign], optional=True)
+    assert refused.value.index == 2
+    assert refused.value.value == foreign
+
+
+@pytest.mark.core
+@given(st.lists(st.sampled_from(["ill", 1, "1", 1.0, True, None]), max_size=20), st.integers(1, 5))
+def test_decisions_are_remembered_across_parts(values, size):
+    decided = Decided(name_decider(STATES, "states", optional=True))
+    parts = [decided.numbers(values[i : i + size]) for i in range(0, len(values), size)]
+    assert [int(n) for part in parts for n in part] == named(values, optional=True)
+
+
+@pytest.mark.core
+def test_plain_values_are_passed_on_as_they_are():
+    values = ["ill", 1, None]
+    assert plain(values) is values
+    assert isinstance(plain([b"ill"])[0], Foreign)
+
+
+class TestUsers:
+    """Numbers in the order in which users first come."""
+
+    def read(self, values):
+        users = Users()
+        return Decided(users.decide).numbers(values).tolist(), list(users)
+
+    def test_spellings_are_one_user(self):
+        values = ["bob", "ann", " bob", "b\u200bob", "\uff42ob\ufe0f", "Bob"]
+        assert self.read(values) == ([0, 1, 0, 0, 0, 2], ["bob", "ann", "Bob"])
+
+    def test_a_whole_number_is_one_user(self):
+        assert self.read([7, 7.0, np.int64(7), "7"]) == ([0, 0, 0, 0], ["7"])
+
+    def test_text_of_digits_stays_as_it_is(self):
+        assert self.read(["007", "7", "7.0"]) == ([0, 1, 2], ["007", "7", "7.0"])
+
+    @pytest.mark.parametrize(
+        ("value", "sentence"),
+        [
+            (True, "by text or by integers"),
+            (0.5, "by text or by integers"),
+            (2.0**53, "by text or by integers"),
+            (2**64, "by text or by integers"),
+            (b"ann", "by text or by integers"),
+            (["ann"], "by text or by integers"),
+            (datetime.date(2020, 1, 1), "by text or by integers"),
+            (None, "a name for every user"),
+            (float("nan"), "a name for every user"),
+            ("", "a name for every user"),
+            ("\ufeff ", "a name for every user"),
+            ("\ud800", "names of whole characters"),
+            ("ann\0", "names without control characters"),
+        ],
+        ids=ascii,
+    )
+    def test_who_is_nobody_is_refused(self, value, sentence):
+        with pytest.raises(RefusedCellError, match=sentence) as refused:
+            self.read([1, "ann", value])
+        assert refused.value.index == 2
+
+
+@pytest.mark.core
+@given(st.lists(st.floats(allow_nan=False) | st.integers(-9, 9), max_size=9))
+def test_numbers_are_read_to_the_last_digit(values):
+    assert numbers(values).tolist() == values
+    assert numbers([repr(value) for value in values]).tolist() == values
+    assert numbers([*map(repr, values), ""]).tolist()[:-1] == values
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("flag", [True, np.True_])
+def test_a_success_is_a_reward_of_one(flag):
+    assert numbers([flag, None])[0] == 1
+
+
+@pytest.mark.core
+def test_decimals_of_a_data_base_are_numbers():
+    assert numbers([decimal.Decimal("0.25"), None])[0] == 0.25
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    "wrong", ["much", "1_0", "0,5", "0x1", 10**400, [1], 1j, datetime.date(2020, 1, 1)], ids=str
+)
+def test_what_is_no_number_is_refused_at_its_place(wrong):
+    for values in ([1, wrong], [None, wrong, "x"]):
+        with pytest.raises(RefusedCellError, match="a number") as refused:
+            numbers(values)
+        assert refused.value.index == 1
+
+
+CLOSED = [*VISITS, ("ann", 4, "dead", None, None)]
+
+
+@pytest.mark.core
+def test_rows_are_the_numbers_of_the_vocabulary():
+    rows, users = read_rows(FrameSource(frame(CLOSED)), Layout(NAMES))
+    assert users == ["ann", "bob"]
+    assert rows.users.tolist() == [0, 0, 0, 1, 1, 1, 0]
+    assert rows.steps.tolist() == [0, 1, 2, 0, 1, 2, 3]
+    assert rows.states.tolist() == [0, 1, 1, 0, 0, 0, 2]
+    assert rows.actions.tolist() == [1, 0, 0, 0, 1, 1, NOTHING]
+    np.testing.assert_array_equal(rows.rewards, [0.25, 1, 0.5, 0, 0, 0.75, np.nan])
+    assert rows.following.tolist() == [NOTHING] * 7
+    assert rows.places.tolist() == list(range(7))
+
+
+@pytest.mark.core
+def test_rows_of_a_file_are_known_by_their_lines():
+    source = CsvSource(text([(*row, "well") for row in VISITS], (*HEADER, "next_state")), "f", ",")
+    rows, _ = read_rows(source, Layout(NAMES))
+    assert rows.places.tolist() == list(range(2, 8))
+    assert rows.following.tolist() == [1] * 6
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("reward", [-0.1, 1.1, -np.inf, np.inf])
+def test_a_reward_beyond_its_range_is_refused_or_clipped_as_was_said(reward):
+    rows = [VISITS[0], (*VISITS[1][:4], reward), *VISITS[2:]]
+    with pytest.raises(InvalidInputError, match=r"rewards from 0 to 1, got .*row 1 "):
+        read_rows(FrameSource(frame(rows)), Layout(NAMES))
+    clipped, _ = read_rows(FrameSource(frame(rows)), Layout(NAMES, clip_rewards=True))
+    assert clipped.rewards[1] == float(reward > 0)
+
+
+@pytest.mark.core
+def test_some_rows_are_rows():
+    rows, _ = read_rows(FrameSource(frame(CLOSED)), Layout(NAMES))
+    some = rows[np.array([5, 0])]
+    assert len(some) == 2
+    assert some.places.tolist() == [5, 0]
+    assert some.rewards.tolist() == [0.75, 0.25]
+
+
 WITH_NEXT = (*HEADER, "next_state")
 ANN, BOB = VISITS[:3], VISITS[3:]
 
 
+@pytest.mark.core
 @given(logs())
 def test_rows_in_any_order_are_the_episodes_they_came_from(log):
     names, whole, users, rows = log
@@ -22,6 +235,7 @@ def test_rows_in_any_order_are_the_episodes_they_came_from(log):
     assert same(episodes, whole)
 
 
+@pytest.mark.core
 @given(logs())
 def test_next_states_are_inferred_from_the_next_step(log):
     names, whole, users, rows = log
@@ -31,6 +245,7 @@ def test_next_states_are_inferred_from_the_next_step(log):
     np.testing.assert_array_equal(episodes.states[:, -1], whole.states[:, -2])
 
 
+@pytest.mark.core
 @given(logs())
 def test_a_closing_row_says_where_an_episode_ended(log):
     names, whole, _, rows = log
@@ -40,11 +255,13 @@ def test_a_closing_row_says_where_an_episode_ended(log):
     assert same(episodes, whole)
 
 
+@pytest.mark.core
 def test_two_spellings_are_one_user():
     rows = changed(1, "user", " a\u200bnn")
     assert read(rows)[1] == ["ann", "bob"]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
@@ -82,6 +299,7 @@ def test_what_is_no_episode_is_refused_with_its_row(rows, sentence):
         read(rows)
 
 
+@pytest.mark.core
 def test_a_next_state_must_be_the_state_of_the_next_row():
     rows = [(*row, None) for row in VISITS]
     rows[0] = (*VISITS[0], "ill")
@@ -91,12 +309,14 @@ def test_a_next_state_must_be_the_state_of_the_next_row():
         read(rows, WITH_NEXT)
 
 
+@pytest.mark.core
 def test_a_closing_row_has_no_next_state():
     rows = [*((*row, None) for row in VISITS), ("ann", 4, "well", None, None, "ill")]
     with pytest.raises(InvalidInputError, match=r"no next state where there is no action.*row 6"):
         read(rows, WITH_NEXT)
 
 
+@pytest.mark.core
 def test_a_closing_row_and_a_next_state_must_agree():
     rows = [(*row, None) for row in ANN]
     rows[2] = (*ANN[2], "ill")
@@ -202,8 +422,73 @@ class TestDiscretizer:
             read(rows, self.COLUMNS, self.WORDS, discretizer=self.CUTS)
 
 
+@pytest.mark.core
 def test_episodes_can_be_told_to_the_problem_they_were_named_for():
     episodes, users = read(VISITS)
     counts = episodes.counts(NAMES.shape, np.random.default_rng(0))
     assert counts.users == len(users) == 2
     assert isinstance(episodes, Trajectories)
+
+
+TEXT = text(VISITS).read()
+SIZE = len(TEXT.encode())
+CUTS = Discretizer(Cuts("state", [1], missing="bin"))
+NUMBERED = Vocabulary(states=[*CUTS.names, "dead"], actions=2, steps=2)
+CELLS = (
+    st.sampled_from(["ann", "ill", "well", "dead", "wait", "treat", 1, 2, 3, 0.5, None, "", 4])
+    | st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=3)
+    | st.binary(max_size=2)
+    | st.dates()
+    | st.lists(st.integers(), max_size=1)
+    | st.just(datetime.timedelta(1))
+)
+TABLES = st.integers(0, 4).flatmap(
+    lambda n: st.fixed_dictionaries(
+        {name: st.lists(CELLS, min_size=n, max_size=n) for name in (*HEADER, "next_state")}
+    )
+)
+OPTIONS = st.sampled_from([{}, {"padding": Padding("dead")}, {"clip_rewards": True}])
+
+
+def read_or_refused(read, *arguments, **options):
+    """Well-formed episodes, or one sentence."""
+    try:
+        episodes, users = read(*arguments, **options)
+    except InvalidInputError as refusal:
+        assert str(refusal).isprintable()
+        assert len(str(refusal)) < 600
+        return
+    episodes.check(arguments[1].shape)
+    assert len(episodes) == len(users) == len(set(users)) > 0
+
+
+@pytest.mark.core
+@given(TABLES, OPTIONS)
+def test_any_cells(table, options):
+    read_or_refused(read_frame, table, NAMES, **options)
+
+
+@pytest.mark.core
+@given(TABLES, OPTIONS)
+def test_any_cells_with_a_discretizer(table, options):
+    read_or_refused(read_frame, table, NUMBERED, discretizer=CUTS, **options)
+
+
+@pytest.mark.core
+@given(st.text())
+def test_any_text(content):
+    read_or_refused(read_csv, io.StringIO(content, newline=""), NAMES)
+
+
+@pytest.mark.core
+@given(st.integers(0, SIZE), st.integers(0, 3), st.binary(max_size=4))
+def test_any_damage_to_the_bytes_of_a_file(place, lost, found):
+    content = TEXT.encode()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "visits.csv"
+        path.write_bytes(content[:place] + found + content[place + lost :])
+        read_or_refused(read_csv, path, NAMES, padding=Padding("dead"))
