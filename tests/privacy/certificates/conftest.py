@@ -59,7 +59,7 @@ def made():
         ),
         "poisson": (distributions.PoissonNoise(mean=Fraction(50), ups=1, downs=1), 1, million),
         "histogram": (
-            distributions.ClassNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
+            distributions.HistogramNoise(kinds=((100, half, 1), (60, Fraction(1, 3), 1))),
             2,
             Fraction(1, 1000),
         ),

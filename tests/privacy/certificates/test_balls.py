@@ -19,7 +19,6 @@ from discreet.privacy.certificates import arithmetic
 from discreet.privacy.certificates.arithmetic import (
     PRECISION,
     arb,
-    as_float,
     at_precision,
     ball,
     clipped,
@@ -200,13 +199,6 @@ def test_the_normal_distribution_function_grows():
 @given(st.floats(min_value=-8, max_value=8))
 def test_the_normal_density(x):
     assert math.isclose(float(density(ball(x)).mid()), NormalDist().pdf(x), rel_tol=1e-12)
-
-
-@given(POSITIVE)
-def test_the_least_double_that_is_not_below(number):
-    found = as_float(number)
-    assert Fraction(found) >= number
-    assert Fraction(math.nextafter(found, -math.inf)) < number
 
 
 def test_without_flint_the_extra_is_named(monkeypatch):

@@ -13,7 +13,7 @@ from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.certificates.claims import Claim, claim_of, promised
 from discreet.privacy.certificates.distributions import (
     BinomialBits,
-    ClassNoise,
+    HistogramNoise,
     GaussianGrid,
     GaussianMoves,
     PiledGaussian,
@@ -21,14 +21,9 @@ from discreet.privacy.certificates.distributions import (
     TableNoise,
     coefficients_digest,
 )
-from discreet.privacy.certificates.document import (
-    binomial_refutation,
-    certify,
-    certify_claim,
-    gaussian_refutation,
-    verify,
-)
+from discreet.privacy.certificates.document import certify, certify_claim, verify
 from helpers.certificates import recomputed
+from helpers.refutations import binomial_refutation, gaussian_refutation
 
 HALF, MILLION = Fraction(1, 2), Fraction(1, 10**6)
 SHAPE = Shape(states=4, actions=2, horizon=6)
@@ -97,7 +92,7 @@ def one_class(trials, p):
     [((8, Fraction(1, 3), 1),), ((6, HALF, 2),), ((5, Fraction(1, 4), 1), (7, Fraction(1, 5), 1))],
 )
 def test_classes_agree_with_enumeration(kinds):
-    law = ClassNoise(kinds=kinds)
+    law = HistogramNoise(kinds=kinds)
     pairs = [(1.0, 1.0)]
     for trials, probability, times in kinds:
         for _ in range(times):
@@ -111,16 +106,16 @@ def test_classes_agree_with_enumeration(kinds):
 
 
 @pytest.mark.parametrize(
-    ("mean", "histogram", "epsilon", "users", "grid"),
+    ("mean", "groups", "epsilon", "users", "grid"),
     [("393.71", 11, 1, 20_000, 11), ("110.62", 11, 2, 20_000, 10), ("322.523", 9, 1, 5_000, 10)],
 )
-def test_golden_means_of_classes_are_certified_and_nearly_least(
-    mean, classes, epsilon, users, grid
+def test_golden_means_of_histograms_are_certified_and_nearly_least(
+    mean, groups, epsilon, users, grid
 ):
     base = 1 - Fraction(1, 2**grid)
 
     def ratio(noise):
-        law = ClassNoise(kinds=((users, noise / users, classes),))
+        law = HistogramNoise(kinds=((users, noise / users, groups),))
         return law.on_grid(Fraction(epsilon), MILLION, base) / MILLION
 
     assert Fraction(99, 100) < ratio(Fraction(mean)) <= 1
@@ -133,7 +128,7 @@ def again(certificate):
 
 
 def test_the_verifier_finds_the_bound_of_classes_again():
-    law = ClassNoise(kinds=((2_000, Fraction(1, 100), 2), (500, Fraction(1, 24), 1)))
+    law = HistogramNoise(kinds=((2_000, Fraction(1, 100), 2), (500, Fraction(1, 24), 1)))
     claim = Claim(law=law, epsilon=Fraction(2), delta=Fraction(1, 100), release={})
     certificate = certify_claim(claim, check=False)
     assert certificate.holds
@@ -143,7 +138,7 @@ def test_the_verifier_finds_the_bound_of_classes_again():
 
 def test_the_verifier_counts_empty_cells():
     """At a large epsilon delta is the probability that nothing falls into the other cell."""
-    law = ClassNoise(kinds=((8, Fraction(1, 4), 1),))
+    law = HistogramNoise(kinds=((8, Fraction(1, 4), 1),))
     empty = Fraction(3, 4) ** 8
     claim = Claim(law=law, epsilon=Fraction(20), delta=Fraction(1, 9), release={})
     assert empty <= again(certify_claim(claim, check=False)) <= empty * Fraction(1001, 1000)

@@ -42,7 +42,7 @@ COVERED = {
     ("local", "continual", "randomized-response"): distributions.FlippedBits,
     ("local", "continual", "one-step"): distributions.OneStep,
     ("shuffle", "batch", "bits"): distributions.BinomialBits,
-    ("shuffle", "batch", "histogram"): distributions.ClassNoise,
+    ("shuffle", "batch", "histogram"): distributions.HistogramNoise,
 }
 """What certificates say of each mechanism: its law, or None."""
 

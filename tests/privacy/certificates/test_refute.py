@@ -6,12 +6,11 @@ import pytest
 
 pytest.importorskip("flint")
 
-from discreet.privacy.certificates import document
 from discreet.privacy.certificates.arithmetic import Losses, arb_poly, ball, binomial_atoms, exact
 from discreet.privacy.certificates.distributions import BinomialBits, GaussianMoves
-from discreet.privacy.certificates.document import binomial_refutation, gaussian_refutation
-from helpers import curves
+from helpers import curves, refutations
 from helpers.properties import given, st
+from helpers.refutations import binomial_refutation, gaussian_refutation
 
 pytestmark = pytest.mark.usefixtures("sharp_balls")
 HALF = Fraction(1, 2)
@@ -62,7 +61,7 @@ def test_losses_are_rounded_down(weights, m):
     law = curves.table_law(weights)
     there = curves.moved(law, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
-    found = document.refute_rounded_down(atoms, base)
+    found = refutations.refute_rounded_down(atoms, base)
     masses = [exact(mass.mid()) for mass in found.masses.coeffs()]
     finite = sum(law[x] for x in law if x in there)
     assert abs(sum(masses) - finite) < Fraction(1, 10**40)
@@ -76,7 +75,7 @@ def test_a_loss_just_below_the_grid_is_rounded_down_to_the_next_point(place):
     """Doubles cannot tell it from the grid point itself."""
     base = Fraction(15, 16)
     ratio = base**place * (1 + Fraction(1, 10**30))
-    assert document.refute_rounded_down([(ball(1), ball(ratio))], base).first == place - 1
+    assert refutations.refute_rounded_down([(ball(1), ball(ratio))], base).first == place - 1
 
 
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=6), st.integers(0, 8))
@@ -85,13 +84,15 @@ def test_the_delta_of_rounded_losses_is_below_the_truth(weights, quarter):
     law = curves.table_law(weights)
     there = curves.moved(law, 1)
     atoms = [(ball(p), ball(there[x] / p)) for x, p in law.items() if x in there]
-    found = document.stick_from_below(document.refute_rounded_down(atoms, base), epsilon, base)
+    found = refutations.stick_from_below(
+        refutations.refute_rounded_down(atoms, base), epsilon, base
+    )
     assert 0 <= found <= curves.stick(law, there, curves.growth_of(epsilon)) + Fraction(1, 10**15)
 
 
 def test_missing_mass_earns_nothing_from_below():
     losses = Losses(0, arb_poly([ball(Fraction(1, 4)), ball(Fraction(1, 4))]))
-    found = document.stick_from_below(losses, Fraction(0), HALF)
+    found = refutations.stick_from_below(losses, Fraction(0), HALF)
     assert abs(found - Fraction(1, 8)) < Fraction(1, 10**40)
 
 
@@ -99,12 +100,12 @@ def test_a_ball_around_zero_counts_as_nothing():
     from discreet.privacy.certificates.arithmetic import arb
 
     losses = Losses(3, arb_poly([arb(0, 1e-3)]))
-    assert document.stick_from_below(losses, Fraction(0), HALF) == 0
+    assert refutations.stick_from_below(losses, Fraction(0), HALF) == 0
 
 
 def test_all_losses_of_a_binomial_are_placed():
     atoms = binomial_atoms(30, HALF, 1, 60.0)
-    found = document.refute_rounded_down(atoms, Fraction(63, 64))
+    found = refutations.refute_rounded_down(atoms, Fraction(63, 64))
     total = sum(exact(mass.mid()) for mass in found.masses.coeffs())
     assert abs(total - (1 - Fraction(1, 2**30))) < Fraction(1, 10**20)
 

@@ -38,30 +38,33 @@ PLANS = {
     "central batch gaussian centred": (of(Central(2, 1e-3, mechanism="gaussian"), **CENTRED), None),
     "central batch laplace": (of(Central(2, mechanism="laplace")), None),
     "central batch laplace centred": (of(Central(2, mechanism="laplace"), **CENTRED), None),
-    "central stream toeplitz": (of(Central(2, 1e-3, mechanism="toeplitz"), **STREAM), None),
-    "central stream toeplitz pooled": (of(Central(2, 1e-3, mechanism="toeplitz"), **POOLED), None),
-    "central stream tree-gaussian": (of(TREE, **STREAM), None),
-    "central stream tree-gaussian pooled": (of(TREE, **POOLED), None),
-    "central stream tree-laplace": (of(Central(2, mechanism="tree-laplace"), **STREAM), None),
+    "central continual toeplitz": (of(Central(2, 1e-3, mechanism="toeplitz"), **STREAM), None),
+    "central continual toeplitz pooled": (
+        of(Central(2, 1e-3, mechanism="toeplitz"), **POOLED),
+        None,
+    ),
+    "central continual tree-gaussian": (of(TREE, **STREAM), None),
+    "central continual tree-gaussian pooled": (of(TREE, **POOLED), None),
+    "central continual tree-laplace": (of(Central(2, mechanism="tree-laplace"), **STREAM), None),
     "local batch laplace": (of(Local(2, mechanism="laplace")), None),
     "local batch gaussian": (of(Local(2, 1e-3, mechanism="gaussian")), None),
     "local batch bounded": (of(BOUNDED, STEP), None),
     "local batch randomized-response": (of(Local(2, mechanism="randomized-response")), None),
     "local batch one-step": (of(Local(2, mechanism="one-step")), None),
     "local batch split": (of(Local(2, mechanism="split")), None),
-    "local stream laplace": (of(Local(2, mechanism="laplace"), **STREAM), None),
-    "local stream gaussian": (of(Local(2, 1e-3, mechanism="gaussian"), **STREAM), None),
-    "local stream gaussian pooled": (of(Local(2, 1e-3, mechanism="gaussian"), **POOLED), None),
-    "local stream bounded": (of(BOUNDED, STEP, **STREAM), None),
-    "local stream randomized-response": (
+    "local continual laplace": (of(Local(2, mechanism="laplace"), **STREAM), None),
+    "local continual gaussian": (of(Local(2, 1e-3, mechanism="gaussian"), **STREAM), None),
+    "local continual gaussian pooled": (of(Local(2, 1e-3, mechanism="gaussian"), **POOLED), None),
+    "local continual bounded": (of(BOUNDED, STEP, **STREAM), None),
+    "local continual randomized-response": (
         of(Local(2, mechanism="randomized-response"), **STREAM),
         None,
     ),
-    "local stream one-step": (of(Local(2, mechanism="one-step"), **STREAM), None),
+    "local continual one-step": (of(Local(2, mechanism="one-step"), **STREAM), None),
     "shuffle batch bits": (of(Shuffle(2, 1e-2, mechanism="bits", honest=0.8)), 50),
     "shuffle batch bits in jumps": (of(Shuffle(10, 1e-6, mechanism="bits")), 50),
-    "shuffle batch classes": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), 50),
-    "shuffle batch classes in their limit": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), None),
+    "shuffle batch histogram": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), 50),
+    "shuffle batch histogram in their limit": (of(Shuffle(4, 1e-2, honest=0.8), **CENTRED), None),
     "central layered tree-gaussian": (layered(TREE, "full"), None),
     "central layered tree-gaussian, public losses": (
         layered(TREE, "full", public_losses=True),
@@ -88,7 +91,7 @@ def made():
 
 def test_no_mechanism_is_left_out():
     known = {f"{m.trust} {m.schedule} {m.name}" for m in everything() if m.trust != "none"}
-    assert known - set(PLANS) == {"central stream tree-honaker", "central stream tree-iid"}
+    assert known - set(PLANS) == {"central continual tree-honaker", "central continual tree-iid"}
 
 
 def others(name, value):
@@ -240,11 +243,11 @@ def test_a_weaker_promise_is_refused_and_a_stronger_one_is_not(made):
             "trust to be central",
         ),
         ("shuffle batch bits in jumps", {"users": 25}, "that of 25 honest users"),
-        ("shuffle batch classes", {"states": 2}, "lists of 1 kinds"),
-        ("shuffle batch classes in their limit", {"users": 50}, "null of the limit"),
-        ("central stream toeplitz", {"episodes": 6}, "law.length"),
-        ("central stream tree-gaussian", {"episodes": 9}, "Recomputed"),
-        ("central stream tree-gaussian", {"stationary": True}, "no noise of law"),
+        ("shuffle batch histogram", {"states": 2}, "lists of 1 kinds"),
+        ("shuffle batch histogram in their limit", {"users": 50}, "null of the limit"),
+        ("central continual toeplitz", {"episodes": 6}, "law.length"),
+        ("central continual tree-gaussian", {"episodes": 9}, "Recomputed"),
+        ("central continual tree-gaussian", {"stationary": True}, "no noise of law"),
         ("central batch gaussian", {"horizon": 3}, "Recomputed"),
         ("central batch gaussian", {"participations": 2}, "participations to be 1"),
         ("central layered tree-gaussian", {"public_losses": True}, "no noise of law"),

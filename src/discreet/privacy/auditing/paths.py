@@ -30,7 +30,6 @@ from discreet.privacy.auditing.neighbours import (
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler
 from discreet.privacy.mechanisms import stored_tree
 from discreet.privacy.mechanisms._devices import HistogramEncoder
-from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.plans import (
     BatchMechanism,
     ContinualMechanism,
@@ -269,7 +268,7 @@ def _reports(
     ]
     messages = np.concatenate(sent)
     if mechanism.guarantee.notion == "SDP":
-        messages = shuffle(messages, sampler)
+        messages = messages[sampler.permutation(len(messages))]
         seen = np.concatenate([[len(rows) for rows in sent], _histogram(messages, encoder)])
     else:
         seen = messages.ravel()

@@ -2,14 +2,17 @@
 
 import itertools
 import math
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from discreet import _validate
 from discreet._types import FloatArray, Plain
+from discreet.errors import DiscreetWarning
 from discreet.mdp.shape import Shape
 from discreet.privacy.auditing.attack import epsilon_low, watched
 from discreet.privacy.auditing.cases import Case, Entry, cases, entries, find
@@ -17,8 +20,8 @@ from discreet.privacy.auditing.draws import misfits, unsound_draws
 from discreet.privacy.auditing.examine import TOLERANCE, examine
 from discreet.privacy.auditing.losses import Pair, exact_delta, exact_epsilon, outcomes
 from discreet.privacy.auditing.paths import BLOCK, SIMULATE
-from discreet.privacy.errata import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
+from discreet.privacy.trust import Shuffle
 
 INTEGERS = "shuffle/integers"
 """The protocol of papers 000 and 001 to the letter; the library sends bits instead."""
@@ -185,7 +188,11 @@ class IntegerMessages:
     """
 
     def __init__(self, epsilon: float, delta: float, crowd: int) -> None:
-        tau = printed_shuffle(_PRINTED, epsilon, delta).tau
+        with warnings.catch_warnings():  # printed constants warn when used; an audit knows
+            warnings.simplefilter("ignore", DiscreetWarning)
+            trust = Shuffle(epsilon, delta, calibration="paper")
+            constants = cast(Any, trust.calibrate(_PRINTED)).printed
+        tau = constants.tau
         self.users = round(_RATIO * tau)
         self.chance = tau / (2 * self.users)
         self.crowd = crowd

@@ -4,12 +4,11 @@ Every operation on balls encloses the exact result, so the upper end of a bound 
 is a bound. Floats choose windows and indices; whatever they choose, the bound stays true.
 """
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 from discreet.errors import MissingExtraError
@@ -19,17 +18,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("python-flint", "certify") from error
 
-__all__ = [
-    "arb",
-    "arb_poly",
-    "at_precision",
-    "ball",
-    "clipped",
-    "exact",
-    "half_line",
-    "lower",
-    "upper",
-]
+__all__ = ["arb", "arb_poly"]  # handed on
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +33,7 @@ def at_precision(bits: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Run a function with balls of this many bits, whatever the caller works with."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
+        @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             before = ctx.prec
             ctx.prec = bits
@@ -104,22 +93,15 @@ def density(value: arb) -> arb:
     return (-value * value / 2).exp() / (2 * arb.pi()).sqrt()
 
 
-def as_float(value: Fraction) -> float:
-    """The least double that is not below ``value``."""
-    number = float(value)
-    return number if Fraction(number) >= value else math.nextafter(number, math.inf)
-
-
 # Weighted sums of discrete Gaussians: a proven pointwise bound, and the delta that follows.
 #
 # A neighbour moves the counters by an integer vector v; every counter carries discrete Gaussian
-# noise
-# X of parameter sigma. With N = |v|² the privacy loss is (N - 2<v, X>)/(2 sigma²), so the law of
-# one integer, <v, X>, decides. Let g be the greatest common divisor of v, w = v/g, M = |w|² and
+# noise X of parameter sigma. With N = |v|² the privacy loss is (N - 2<v, X>)/(2 sigma²), so the law
+# of one integer, <v, X>, decides. Let g be the greatest common divisor of v, w = v/g, M = |w|² and
 # U = <w, X>; n counters move.
 #
-# **Lemma.** P(U = u) <= F·exp(-u²/(2 t²))/(t·sqrt(2 pi)) with t = sigma·sqrt(M),
-# q = exp(-pi² sigma²) and
+# **Lemma.** P(U = u) <= F·exp(-u²/(2 t²))/(t·sqrt(2 pi)) with t = sigma·sqrt(M), q = exp(-pi²
+# sigma²) and
 #
 # * F = (1 + 2q/(1-q))^n if every entry of w is 1 or -1;
 # * F = (1 + 2q/(1-q))^n·(1 + t·sqrt(2 pi)·exp(-2 pi² sigma²/M))
@@ -127,29 +109,27 @@ def as_float(value: Fraction) -> float:
 #
 # *Proof.* (a) The x with <w, x> = u are x0 + L with the lattice L = {x : <w, x> = 0} (Bézout), and
 # |x|² = u²/M + |y|² with y the projection of x along w. So P(U = u) is exp(-u²/(2t²)) times a sum
-# of
-# exp(-|y|²/(2 sigma²)) over a translate of L, which is largest for L itself (Poisson summation: all
-# Fourier coefficients are positive). Hence P(U = u) <= P(U = 0)·exp(-u²/(2t²)).
+# of exp(-|y|²/(2 sigma²)) over a translate of L, which is largest for L itself (Poisson summation:
+# all Fourier coefficients are positive). Hence P(U = u) <= P(U = 0)·exp(-u²/(2t²)).
 #
 # (b) *Entries ±1* (by symmetry all 1, M = n). Poisson summation over L, of determinant sqrt(n), and
-# over the integers, whose sum Z is at least sigma·sqrt(2 pi), gives
-# P(U = 0) <= (t·sqrt(2 pi))^-1·sum over the dual lattice of exp(-2 pi² sigma²|y|²). The dual is the
-# projection of Z^n; choose for each of its points a representative x with |sum x| <= n/2. Then
-# |y|² = |x|² - (sum x)²/n >= |x|² - |sum x|/2 >= |x|²/2 for integers x, and the sum is at most
-# (sum over m of exp(-pi² sigma² m²))^n <= (1 + 2q/(1-q))^n.
+# over the integers, whose sum Z is at least sigma·sqrt(2 pi), gives P(U = 0) <= (t·sqrt(2
+# pi))^-1·sum over the dual lattice of exp(-2 pi² sigma²|y|²). The dual is the projection of Z^n;
+# choose for each of its points a representative x with |sum x| <= n/2. Then |y|² = |x|² - (sum
+# x)²/n >= |x|² - |sum x|/2 >= |x|²/2 for integers x, and the sum is at most (sum over m of exp(-pi²
+# sigma² m²))^n <= (1 + 2q/(1-q))^n.
 #
 # (c) *In general* P(U = 0) = (1/2 pi)·∫ prod phi(w_i s) ds over |s| <= pi, where phi(s), the
 # characteristic function, is at most the sum over m of exp(-sigma²(s + 2 pi m)²/2) (Poisson again).
-# Let d_i be the distance of w_i·s from 2 pi Z. If all d_i <= pi/2 then
-# phi(w_i s) <= (1 + 2q/(1-q))·exp(-sigma² d_i²/2). Write w_i s = 2 pi m_i ± d_i. If m = 0, d_i is
-# |w_i s|, and these s contribute at most (1 + 2q/(1-q))^n/(t·sqrt(2 pi)). Else m is no multiple of
-# w
-# (w is primitive and |s| <= pi), and sum d_i² >= 4 pi²·(M|m|² - <m, w>²)/M >= 4 pi²/M, because the
-# numerator is a positive integer. If some d_i > pi/2, that factor alone is at most
-# 2·exp(-pi² sigma²/8)/(1 - exp(-3 pi² sigma²)), and all others are at most one. ∎
+# Let d_i be the distance of w_i·s from 2 pi Z. If all d_i <= pi/2 then phi(w_i s) <= (1 +
+# 2q/(1-q))·exp(-sigma² d_i²/2). Write w_i s = 2 pi m_i ± d_i. If m = 0, d_i is |w_i s|, and these s
+# contribute at most (1 + 2q/(1-q))^n/(t·sqrt(2 pi)). Else m is no multiple of w (w is primitive and
+# |s| <= pi), and sum d_i² >= 4 pi²·(M|m|² - <m, w>²)/M >= 4 pi²/M, because the numerator is a
+# positive integer. If some d_i > pi/2, that factor alone is at most 2·exp(-pi² sigma²/8)/(1 -
+# exp(-3 pi² sigma²)), and all others are at most one. ∎
 #
-# So delta(eps) <= F·J with J = sum over u of the normal density at u, of deviation t, times
-# (1 - exp(eps - loss(u)))+. It is summed term by term (`lattice_sum`), or in closed form
+# So delta(eps) <= F·J with J = sum over u of the normal density at u, of deviation t, times (1 -
+# exp(eps - loss(u)))+. It is summed term by term (`lattice_sum`), or in closed form
 # (`closed_form`): with h = 1/t, mu = sqrt(N)/sigma, z = mu/2 - eps/mu and f(x) = phi(x) -
 # e^eps·phi(x - mu) for x <= z, zero beyond, J is the trapezoidal sum of f with step h, and
 #
@@ -197,7 +177,7 @@ class Shifted:
 
 def excess(shifted: Shifted) -> arb:
     """The factor F of the lemma."""
-    energy = arb.pi() ** 2 * ball(self_squared(shifted.sigma))
+    energy = arb.pi() ** 2 * ball(shifted.sigma**2)
     q = (-energy).exp()
     factor = (1 + 2 * q / (1 - q)) ** shifted.cells
     if shifted.ones:
@@ -219,11 +199,6 @@ def least_share(shifted: Shifted) -> arb:
     return clipped(2 - factor) / (factor * factor)
 
 
-def self_squared(value: Fraction) -> Fraction:
-    """The square, exactly."""
-    return value * value
-
-
 def delta_of_shift(shifted: Shifted, epsilon: Fraction) -> tuple[arb, str]:
     """A bound on delta(epsilon) and the method that gave it."""
     if 8 * float(shifted.deviation) <= _LONGEST:
@@ -233,7 +208,7 @@ def delta_of_shift(shifted: Shifted, epsilon: Fraction) -> tuple[arb, str]:
 
 def lattice_sum(shifted: Shifted, epsilon: Fraction) -> arb:
     """J, term by term, with the far tail counted whole."""
-    variance, squares = self_squared(shifted.sigma), shifted.squares
+    variance, squares = shifted.sigma**2, shifted.squares
     spread = shifted.norm * variance
     edge = (Fraction(squares, 2) - epsilon * variance) / shifted.step
     top = math.ceil(edge) - 1
@@ -262,7 +237,7 @@ def smooth_parts(shifted: Shifted, epsilon: Fraction | arb) -> tuple[arb, arb]:
     growth = wanted.exp()
     integral = half_line(z) - growth * half_line(z - mu)
     rough = _variation(z) + growth * _variation(z - mu) + mu * density(z)
-    return clipped(integral), rough / (8 * ball(self_squared(shifted.sigma) * shifted.norm))
+    return clipped(integral), rough / (8 * ball(shifted.sigma**2 * shifted.norm))
 
 
 def _variation(y: arb) -> arb:
@@ -330,9 +305,8 @@ def window_of_sum(shifted: Shifted) -> tuple[list[tuple[int, arb]], arb]:
 # Composition of privacy losses on a grid, with connect-the-dots: the upper bound.
 #
 # A move of a counter turns one distribution into another: atoms of mass p under P and q under Q.
-# The
-# grid has the losses i·ln(1/x) with x = 1 - 2^-m. An atom whose ratio r = q/p lies between x^(i+1)
-# and x^i is split in two, of loss i and i+1, so that both masses are kept:
+# The grid has the losses i·ln(1/x) with x = 1 - 2^-m. An atom whose ratio r = q/p lies between
+# x^(i+1) and x^i is split in two, of loss i and i+1, so that both masses are kept:
 #
 #     above = (x^i·p - q)/(x^i - x^(i+1)),   below = p - above.
 #

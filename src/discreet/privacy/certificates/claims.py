@@ -19,7 +19,7 @@ from discreet.device.draws import WORD
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.certificates.distributions import (
     BinomialBits,
-    ClassNoise,
+    HistogramNoise,
     FlippedBits,
     GaussianGrid,
     GaussianMoves,
@@ -160,7 +160,7 @@ def _classes(plan: HistogramBatch, users: int | None) -> Law:
     times = Counter(one.cells for one in classes)
     kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in classes}
     noise = {one.cells: plan.reliable(users) * one.noise for one in classes}
-    return ClassNoise(kinds=tuple((noise[d], kinds[d], times[d]) for d in times))
+    return HistogramNoise(kinds=tuple((noise[d], kinds[d], times[d]) for d in times))
 
 
 def _noise(law: NoiseLaw, reach: Reach, copies: int = 1, *, pooled: bool = False) -> Law:

@@ -133,11 +133,11 @@ def layered_delta(layers: Layers, epsilon: Number) -> Fraction:
     >>> 1.052e-6 < layered_delta(moved, 40) < 1.053e-6
     True
     """
-    fine = layers.fine
-    factor = excess(fine) if fine else arb(1)
+    factor = excess(layers.fine) if layers.fine else arb(1)
     total, (masses, missing) = arb(0), layers.counted()
     for value, mass in masses:
-        total += mass * _at_most_one(factor * _upper_curve(fine, layers.left(epsilon, value)))
+        integral, correction = _smooth(layers.fine, layers.left(epsilon, value))
+        total += mass * (factor * (integral + correction)).min(arb(1))
     return min(Fraction(1), upper(total + clipped(missing)))
 
 
@@ -149,38 +149,26 @@ def layered_refutation(layers: Layers, epsilon: Number) -> Fraction:
     >>> layered_refutation(half, 1) > Fraction(1, 2)  # half the noise on a single loss
     True
     """
+    share = least_share(layers.fine) if layers.fine else arb(1)
     total = arb(0)
     for value, mass in layers.counted()[0]:
-        total += clipped(mass) * _lower_curve(layers.fine, layers.left(epsilon, value))
+        integral, correction = _smooth(layers.fine, layers.left(epsilon, value))
+        total += clipped(mass) * clipped(integral - correction) * share
     if layers.smooth:
         total *= least_share(layers.coarse) / excess(layers.coarse)
     return lower(total)
 
 
-def _upper_curve(fine: Shifted | None, epsilon: arb) -> arb:
-    if fine is None:
-        return clipped(-epsilon.expm1())
-    integral, correction = smooth_parts(fine, epsilon)
-    return integral + correction
-
-
-def _lower_curve(fine: Shifted | None, epsilon: arb) -> arb:
-    if fine is None:
-        return clipped(-epsilon.expm1())
-    integral, correction = smooth_parts(fine, epsilon)
-    return clipped(integral - correction) * least_share(fine)
-
-
-def _at_most_one(value: arb) -> arb:
-    return value.min(arb(1))
+def _smooth(fine: Shifted | None, epsilon: arb) -> tuple[arb, arb]:
+    """Delta of the losses alone as an integral, and how far from it the truth may be."""
+    return (clipped(-epsilon.expm1()), arb(0)) if fine is None else smooth_parts(fine, epsilon)
 
 
 # What is certified: laws of noise together with the moves of one user, each with its bound.
 #
 # A `Law` states a dominating pair in exact numbers and knows how to bound its delta. It knows
-# nothing
-# of plans (`plans` reads those) and nothing of calibration. A further law is a class here, a
-# function in `verify.py`, and an entry in both tables.
+# nothing of plans (`plans` reads those) and nothing of calibration. A further law is a class here,
+# a function in `verify.py`, and an entry in both tables.
 
 
 Document = dict[str, Any]
@@ -210,7 +198,6 @@ class Law(ABC):
         return {name: _exactly(getattr(self, name)) for name in names}
 
     def moves(self) -> Moves:
-        """How one user moves the counters."""
         return {name: getattr(self, name) for name in self.moved}
 
     @abstractmethod
@@ -261,19 +248,13 @@ class _OnGrid(Law):
             progress(f"composing all moves on a grid of 2^-{m}")
             found, before = self.on_grid(epsilon, delta, base), best
             if found < best or not method:
-                best, method = found, self._method(base, delta)
+                cut = _cut(delta, self.digits)
+                method = {"name": "connect-the-dots", "base": str(base), "bits": _MASS_BITS}
+                best, method = found, method | {"cut": cut}
             hopeless = found > delta * Fraction(3, 2) and found > before * Fraction(4, 5)
             if found <= delta or hopeless or (m > start + 3 and found > before * Fraction(99, 100)):
                 break
         return best, method
-
-    def _method(self, base: Fraction, delta: Fraction) -> Document:
-        return {
-            "name": "connect-the-dots",
-            "base": str(base),
-            "bits": _MASS_BITS,
-            "cut": _cut(delta, self.digits),
-        }
 
 
 class _Moved(_OnGrid):
@@ -288,7 +269,6 @@ class _Moved(_OnGrid):
         """The pair of one move."""
 
     def moves(self) -> Moves:
-        """So many rise by one, so many fall."""
         return _shifts((1, self.ups), (-1, self.downs))
 
     @at_precision(_GRID_BITS)
@@ -317,11 +297,9 @@ class BinomialBits(_Moved):
     name: ClassVar[str] = "binomial"
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
-        """The pair of one move."""
         return binomial_atoms(self.trials, self.probability, shift, depth)
 
     def typical_loss(self) -> float:
-        """One over the standard deviation."""
         variance = float(self.trials * self.probability * (1 - self.probability))
         return min(1.0, 1 / math.sqrt(variance))
 
@@ -336,16 +314,14 @@ class PoissonNoise(_Moved):
     name: ClassVar[str] = "poisson"
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
-        """The pair of one move."""
         return poisson_atoms(self.mean, shift, depth)
 
     def typical_loss(self) -> float:
-        """One over the standard deviation."""
         return min(1.0, 1 / math.sqrt(self.mean))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassNoise(_OnGrid):
+class HistogramNoise(_OnGrid):
     """Shuffle by classes: in each class a user moves one unit from a cell to another.
 
     Attributes:
@@ -356,7 +332,6 @@ class ClassNoise(_OnGrid):
     name: ClassVar[str] = "histogram"
 
     def fields(self) -> Document:
-        """Messages and probabilities, kind by kind."""
         return {
             "trials": [trials for trials, _, _ in self.kinds],
             "probability": [str(probability) for _, probability, _ in self.kinds],
@@ -373,7 +348,6 @@ class ClassNoise(_OnGrid):
 
     @at_precision(_GRID_BITS)
     def on_grid(self, epsilon: Fraction, delta: Fraction, base: Fraction) -> Fraction:
-        """Both directions are the same."""
         cut, depth = float(Fraction(_cut(delta, self.digits))), 30 - math.log(delta)
         reach = math.ceil(4 * depth * self.typical_loss() / -math.log(base))
         total = NO_LOSS
@@ -396,11 +370,9 @@ class TableNoise(_Moved):
     room: ClassVar[Fraction] = Fraction(1, 10**6)
 
     def atoms(self, shift: int, depth: float) -> list[Atom]:
-        """The pair of one move."""
         return table_atoms(self.weights, self.draws, shift, math.exp(-depth))
 
     def typical_loss(self) -> float:
-        """One over the standard deviation."""
         mean = sum(x * w for x, w in enumerate(self.weights)) / sum(self.weights)
         square = sum((x - mean) ** 2 * w for x, w in enumerate(self.weights)) / sum(self.weights)
         return min(1.0, 1 / math.sqrt(self.draws * square)) if square else 1.0
@@ -421,29 +393,26 @@ class GaussianMoves(Law):
     moved = ("times", "shift", "singles")
 
     def moves(self) -> Moves:
-        """One kind, or two."""
         return _shifts((self.shift, self.times), (1, self.singles))
 
     @property
     def squares(self) -> int:
-        """The squared length of the move."""
         return self.times * self.shift**2 + self.singles
 
     @at_precision(PRECISION)
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
         """By the lemma of `sums`; little noise is convolved."""
         progress("summing over the integers")
-        shifted = self._shifted()
+        if self.singles:
+            cells = self.times + self.singles
+            shifted = Shifted(sigma=self.sigma, norm=self.squares, cells=cells, ones=False)
+        else:
+            times = self.times
+            shifted = Shifted(sigma=self.sigma, norm=times, cells=times, step=self.shift)
         if self.sigma < Fraction(8, 5) or (self.singles and excess(shifted) > 1 + ball(self.room)):
             method = {"name": "convolution", "bits": _MASS_BITS, "cut": _cut(delta)}
             return upper(self._convolved(epsilon)), method
         return upper(delta_of_shift(shifted, epsilon)[0]), {"name": "sum"}
-
-    def _shifted(self) -> Shifted:
-        if not self.singles:
-            return Shifted(sigma=self.sigma, norm=self.times, cells=self.times, step=self.shift)
-        cells = self.times + self.singles
-        return Shifted(sigma=self.sigma, norm=self.squares, cells=cells, ones=False)
 
     def _convolved(self, epsilon: Fraction) -> arb:
         kept, total = arb(0), arb(0)
@@ -593,7 +562,6 @@ class LayeredGaussian(Layers, Law):
     moved = ("counts", "losses", "loss_shift")
 
     def bound(self, epsilon: Fraction, delta: Fraction, progress: Progress) -> Bound:
-        """See `layered_delta`."""
         progress("summing over the noise of the counts")
         found = layered_delta(self, epsilon)
         name = "convolved-counts" if self.count_sigma < Fraction(3, 2) else "summed-counts"
@@ -614,38 +582,34 @@ class _Pure(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _PureUnits(_Pure):
-    """Counters that move by ``units`` in all, wherever they are."""
+class LaplaceMoves(_Pure):
+    """Counters with discrete Laplace noise of ``scale`` move by ``units`` in all."""
 
     units: int
+    scale: Fraction
+    name: ClassVar[str] = "discrete-laplace"
     moved = ("units",)
 
     def moves(self) -> Moves:
-        """One by one."""
         return _shifts((1, self.units))
 
-
-@dataclass(frozen=True, kw_only=True)
-class LaplaceMoves(_PureUnits):
-    """Counters with discrete Laplace noise of ``scale``."""
-
-    scale: Fraction
-    name: ClassVar[str] = "discrete-laplace"
-
     def keeps(self, epsilon: Fraction) -> bool:
-        """L1 over scale."""
         return self.units / self.scale <= epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlippedBits(_PureUnits):
+class FlippedBits(_Pure):
     """Randomised response: ``units`` bits differ, each is flipped with probability ``flip``."""
 
+    units: int
     flip: Fraction
     name: ClassVar[str] = "randomized-response"
+    moved = ("units",)
+
+    def moves(self) -> Moves:
+        return _shifts((1, self.units))
 
     def keeps(self, epsilon: Fraction) -> bool:
-        """((1-q)/q)^units."""
         odds = max((1 - self.flip) / self.flip, self.flip / (1 - self.flip))
         return bool(ball(odds).log() * self.units <= ball(epsilon))
 
@@ -659,11 +623,9 @@ class OneStep(_Pure):
     name: ClassVar[str] = "one-step"
 
     def moves(self) -> Moves:
-        """One category for another."""
         return _shifts((1, 1), (-1, 1))
 
     def keeps(self, epsilon: Fraction) -> bool:
-        """(p/q)·((1-q)/(1-p))."""
         odds = self.keep / self.flip * (1 - self.flip) / (1 - self.keep)
         return bool(ball(odds).log() <= ball(epsilon))
 
@@ -673,7 +635,7 @@ LAWS: dict[str, type[Law]] = {
     for law in (
         BinomialBits,
         PoissonNoise,
-        ClassNoise,
+        HistogramNoise,
         TableNoise,
         GaussianMoves,
         PiledGaussian,

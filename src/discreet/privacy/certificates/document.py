@@ -1,7 +1,6 @@
 """The certificate: a claim with its proven bound, as a small file of exact numbers."""
 
 import json
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,22 +12,6 @@ from discreet._files import write_atomically
 from discreet._types import JsonObject, Plain
 from discreet.errors import CalibrationError
 from discreet.privacy.certificates import verify as verifier
-from discreet.privacy.certificates.arithmetic import (
-    NO_LOSS,
-    PRECISION,
-    Atom,
-    Losses,
-    Shifted,
-    arb,
-    arb_poly,
-    at_precision,
-    ball,
-    binomial_atoms,
-    clipped,
-    least_share,
-    lower,
-    smooth_parts,
-)
 from discreet.privacy.certificates.claims import Claim, Plan, claim_of
 from discreet.privacy.certificates.distributions import Progress
 from discreet.privacy.guarantee import rounded_down, rounded_up
@@ -60,7 +43,6 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """The claim is proven."""
         return self.bound <= self.claim.delta
 
     @property
@@ -71,7 +53,6 @@ class Certificate:
         return float(self.bound / self.claim.delta)
 
     def to_dict(self) -> dict[str, Plain]:
-        """The file's content."""
         data: dict[str, Plain] = {
             "format": FORMAT,
             **self.claim.to_dict(),
@@ -88,7 +69,6 @@ class Certificate:
         write_atomically(Path(path), text.encode("ascii"))
 
     def sentence(self) -> str:
-        """What was found."""
         claim = self.claim
         pair = f"delta({rounded_up(claim.epsilon)})"
         if self.holds:
@@ -113,9 +93,6 @@ def rounded(bound: Fraction, delta: Fraction, room: Fraction) -> Fraction:
     while roomy < 10**9 * unit:
         unit /= 10
     return min(delta, -(-roomy // unit) * unit)
-
-
-# Certify a plan; check a certificate again.
 
 
 def certify(
@@ -185,70 +162,3 @@ def _content(source: str | Path | JsonObject | Certificate) -> Any:
     if isinstance(source, Certificate):
         return json.loads(json.dumps(source.to_dict()))
     return dict(source) if isinstance(source, Mapping) else verifier.read(str(source))
-
-
-# Rigorous lower bounds on delta: to show that a claim is false, or that noise is the least.
-#
-# Rounding every privacy loss *down* to the grid can only lower delta, and so can leaving masses
-# out. So with losses rounded down, masses from below and nothing added for what was cropped,
-#
-#     delta(epsilon) >= sum of m_i·(1 - e^epsilon·x^i)+.
-#
-# The grid must be fine: the loss in epsilon is about half a step per move.
-
-
-@at_precision(96)
-def binomial_refutation(
-    trials: int, ups: int, downs: int, epsilon: Fraction, *, fineness: int = 2000
-) -> Fraction:
-    """At least this is the delta of fair binomial noise of ``trials`` bits.
-
-    Args:
-        trials: bits.
-        ups: counters that rise by one.
-        downs: counters that fall by one (fair bits lose the same both ways).
-        epsilon: at which delta is asked for.
-        fineness: grid steps per typical loss of one move.
-    """
-    half = Fraction(1, 2)
-    m = math.ceil(math.log2(fineness * math.sqrt(trials) / 2))
-    base = Fraction((1 << m) - 1, 1 << m)
-    one = refute_rounded_down(binomial_atoms(trials, half, 1, 45.0), base)
-    total = NO_LOSS.times(one.repeated(ups + downs, 1e-16), 0.0)
-    return stick_from_below(total, epsilon, base)
-
-
-def refute_rounded_down(atoms: list[Atom], base: Fraction) -> Losses:
-    """Losses rounded down to the grid of ``base``."""
-    step = -math.log(base)
-    placed: dict[int, arb] = {}
-    for mass, ratio in atoms:
-        i = math.floor(-math.log(float(ratio.mid())) / step)
-        while not ratio <= ball(base) ** i:  # proven: the loss is at least this
-            i -= 1
-        placed[i] = placed.get(i, arb(0)) + mass
-    first = min(placed)
-    masses = [placed.get(i, arb(0)) for i in range(first, max(placed) + 1)]
-    return Losses(first, arb_poly(masses))
-
-
-def stick_from_below(losses: Losses, epsilon: Fraction, base: Fraction) -> Fraction:
-    """The delta of the masses that are left."""
-    growth, total = ball(epsilon).exp(), arb(0)
-    power = ball(base) ** losses.first
-    for mass in losses.masses.coeffs():
-        total += clipped(mass) * clipped(1 - growth * power)
-        power *= ball(base)
-    return lower(total)
-
-
-@at_precision(PRECISION)
-def gaussian_refutation(sigma: float | Fraction, times: int, epsilon: Fraction) -> Fraction:
-    """At least this is the delta when ``times`` counters with discrete Gaussian noise move by one.
-
-    >>> gaussian_refutation(12.67, 36, Fraction(1)) > Fraction(1, 10**6)  # half the noise
-    True
-    """
-    shifted = Shifted(sigma=Fraction(sigma), norm=times, cells=times)
-    integral, correction = smooth_parts(shifted, epsilon)
-    return lower(clipped(integral - correction) * least_share(shifted))
