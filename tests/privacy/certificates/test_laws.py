@@ -13,9 +13,9 @@ from discreet.privacy import Central, Local, Shuffle
 from discreet.privacy.certificates.claims import Claim, claim_of, promised
 from discreet.privacy.certificates.distributions import (
     BinomialBits,
-    HistogramNoise,
     GaussianGrid,
     GaussianMoves,
+    HistogramNoise,
     PiledGaussian,
     PoissonNoise,
     TableNoise,

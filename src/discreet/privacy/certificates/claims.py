@@ -19,10 +19,10 @@ from discreet.device.draws import WORD
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.certificates.distributions import (
     BinomialBits,
-    HistogramNoise,
     FlippedBits,
     GaussianGrid,
     GaussianMoves,
+    HistogramNoise,
     LaplaceMoves,
     Law,
     LayeredGaussian,
