@@ -30,7 +30,6 @@ def real(**values: object) -> None:
 
 
 def _reals(values: Mapping[str, object]) -> list[tuple[str, Any]]:
-    """Names and values, all of them finite real numbers."""
     found = []
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):

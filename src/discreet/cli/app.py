@@ -154,7 +154,6 @@ def make_app() -> "typer.Typer":
 
 @functools.cache
 def _load(name: str) -> Any:
-    """The command of a name, ready to be called."""
     import typer
 
     from discreet.cli._options import importing

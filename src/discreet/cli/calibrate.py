@@ -98,7 +98,6 @@ def _check_learner(learner: str, trust: str) -> None:
 
 
 def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] | None:
-    """What all users send in a run: batches are those of one simulated run."""
     import numpy as np
 
     from discreet.learners.learn import learn, make_batch_learner, public_facts
@@ -118,7 +117,6 @@ def _run(learner: str, promise: Promise, release: Release) -> dict[str, float] |
 def _compared(
     promise: Promise, asked: str, cost: "Callable[[str, str], CalibrationReport]"
 ) -> "list[CalibrationReport]":
-    """All trust models and both schedules, or the one asked for."""
     from discreet.errors import InvalidInputError
 
     if promise.mechanism != "auto":
@@ -274,7 +272,6 @@ def _run_line(run: dict[str, float]) -> str:
 
 
 def _choice(report: "CalibrationReport") -> str:
-    """Which mechanism was taken, and what the others would have cost."""
     noise = dict(report.alternatives or {})
     taken = noise.pop(report.mechanism)
     others = ", ".join(f"{name} {rounded_noise(value)}" for name, value in noise.items())

@@ -244,7 +244,6 @@ def _asked(
 
 
 def _typed(context: typer.Context) -> set[str]:
-    """Names of the options that somebody gave."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 

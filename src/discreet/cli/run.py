@@ -5,7 +5,7 @@ import re
 import sys
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.models import OptionInfo
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 def _beside_learner(text: str, names: Names | None = None, *, papers: bool = True) -> OptionInfo:
-    """An option that means something beside --learner (or --paper) only."""
     said = f"With --learner{' or --paper' * papers}: {text}"
     return cast(OptionInfo, typer.Option(help=said, autocompletion=names))
 
@@ -96,6 +95,15 @@ class Changes:
     episodes: Annotated[str | None, typer.Option(help="Users, e.g. 2e5 or 1e4,1e6.")] = None
     seed: Annotated[int | None, typer.Option(help="One integer decides everything.")] = None
 
+    def of(self, chosen: "Experiment") -> "Experiment":
+        """The experiment with what was typed."""
+        given: dict[str, Any] = {
+            name: value for name, value in vars(self).items() if value is not None
+        }
+        if self.episodes is not None:
+            given["episodes"] = tuple(whole(k, "--episodes") for k in self.episodes.split(","))
+        return replace(chosen, **given)
+
 
 @dataclass(frozen=True)
 class Workers:
@@ -135,7 +143,7 @@ def run(
     if experiment is None and not one.what:
         experiment = _offer()
         quick = quick or typer.confirm("Its quick variant, under a minute?", default=True)
-    chosen = _changed(_chosen(experiment, one, quick), changes)
+    chosen = changes.of(_chosen(experiment, one, quick))
     _warn_of_promises(chosen)
     folder = output or _free(chosen, Path("results") / (chosen.name + "-quick" * quick))
     if dry_run or not json:
@@ -180,7 +188,6 @@ def report(folder: ResultFolder, json: Json = False) -> None:
 
 
 def _chosen(experiment: str | None, one: OneLearner, quick: bool) -> "Experiment":
-    """The experiment that somebody asked for, as its file has it."""
     from discreet.lab.spec import load_experiment
 
     single = _single if one.paper is None else _printed
@@ -211,7 +218,6 @@ def _run(chosen: "Experiment", folder: Path, workers: Workers, *, quiet: bool) -
 
 
 def _free(chosen: "Experiment", wanted: Path) -> Path:
-    """The folder of an experiment; one that holds other results is left alone."""
     from discreet.lab.runner import free_folder
 
     folder = free_folder(chosen, wanted)
@@ -223,7 +229,6 @@ def _free(chosen: "Experiment", wanted: Path) -> Path:
 def _announce(
     chosen: "Experiment", folder: Path, workers: Workers, *, as_json: bool, alone: bool
 ) -> None:
-    """Check everything, then say what the missing runs will take."""
     from discreet.lab.forecast import available_memory, forecast
     from discreet.lab.runner import check, missing
 
@@ -281,8 +286,8 @@ def show(results: "Results") -> None:
     from discreet.lab.summary import summarise, warnings_of, winners
 
     rows = summarise(results)
-    columns = ["trust", "guarantee", "K", "runs", "regret", "± sd", "of uniform", "s/run"]
-    columns.append("compile s")
+    columns = ["trust", "guarantee", "K", "runs", "regret", "± sd"]
+    columns += ["of uniform", "s/run", "compile s"]
     cells = [
         [
             row.facts["trust"],
@@ -335,11 +340,12 @@ _PROMISE = ("epsilon", "delta", "mechanism", "calibration")
 
 
 def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> None:
+    """What is typed must mean something beside the rest."""
+    if not one.what and one.given:
+        raise InvalidInputError(
+            f"--{one.given[0]} belongs to --learner; an experiment file sets its own."
+        )
     if not one.what:
-        if one.given:
-            raise InvalidInputError(
-                f"--{one.given[0]} belongs to --learner; an experiment file sets its own."
-            )
         return
     if experiment is not None:
         raise InvalidInputError(
@@ -351,26 +357,14 @@ def _refuse_mixtures(experiment: str | None, one: OneLearner, quick: bool) -> No
             f"--quick belongs to shipped experiments; with --{one.what} choose --episodes and "
             f"--runs."
         )
-    if one.paper is None:
-        _refuse_promises_of_none(one)
-    else:
-        _refuse_what_papers_say(one)
-
-
-def _refuse_what_papers_say(one: OneLearner) -> None:
-    """A preset has a learner, a trust model and a mechanism of its own."""
-    for name in ("learner", "trust", "mechanism"):
+    for name in ("learner", "trust", "mechanism") if one.paper is not None else ():
         if getattr(one, name) is not None:
             raise InvalidInputError(
                 f"Expected --paper {one.paper} without --{name}, which it has of its own; "
                 f"`discreet list papers` shows it."
             )
-
-
-def _refuse_promises_of_none(one: OneLearner) -> None:
-    """Without privacy there is nothing for these options to say."""
     promises = [name for name in _PROMISE if name in one.given]
-    if promises and one.trust in (None, "none"):
+    if promises and one.paper is None and one.trust in (None, "none"):
         raise InvalidInputError(
             f"Expected no --{promises[0]} without privacy, got --{promises[0]} "
             f"{getattr(one, promises[0])} with --trust none (the default): leave it out, or choose "
@@ -379,7 +373,6 @@ def _refuse_promises_of_none(one: OneLearner) -> None:
 
 
 def _offer() -> str:
-    """Ask on a terminal; elsewhere say what could have been asked for."""
     from discreet.lab import spec
 
     titles = spec.titles()
@@ -396,36 +389,23 @@ def _offer() -> str:
     return names[int(answer) - 1] if in_list else answer
 
 
-def _changed(chosen: "Experiment", changes: Changes) -> "Experiment":
-    episodes = chosen.episodes
-    if changes.episodes is not None:
-        episodes = tuple(whole(part, "--episodes") for part in changes.episodes.split(","))
-    return replace(
-        chosen,
-        runs=chosen.runs if changes.runs is None else changes.runs,
-        seed=chosen.seed if changes.seed is None else changes.seed,
-        episodes=episodes,
-    )
-
-
 def _single(one: OneLearner) -> "Experiment":
-    """An experiment with one learner, one environment and one trust model."""
     from discreet.lab.spec import Experiment, LearnerRow, TrustRow
     from discreet.learners.registry import get_learner
 
     own, parameters = _typed(one)
     name = get_learner(one.learner or "").name
-    place = _place("RiverSwim" if one.environment is None else one.environment, parameters)
-    trust = "none" if one.trust is None else one.trust
+    place = _place(one.environment or "RiverSwim", parameters)
+    trust = one.trust or "none"
     row = TrustRow(
         model=trust,
         epsilon=() if one.epsilon is None else (one.epsilon,),
         delta=one.delta or 0.0,
-        mechanism="auto" if one.mechanism is None else one.mechanism,
-        calibration="exact" if one.calibration is None else one.calibration,
+        mechanism=one.mechanism or "auto",
+        calibration=one.calibration or "exact",
     )
     return Experiment(
-        name=_file_name(f"{name}-{place.label}-{trust}"),
+        name=_slug(f"{name}-{place.label}-{trust}"),
         title=f"{name} on {place.label}",
         runs=5,
         environments=(place,),
@@ -454,7 +434,7 @@ def _printed(one: OneLearner) -> "Experiment":
     )
     exact = "-exact" * (preset.noise(one.calibration) == "exact")
     return Experiment(
-        name=_file_name(f"paper-{preset.name}{exact}-{place.label}"),
+        name=_slug(f"paper-{preset.name}{exact}-{place.label}"),
         title=f"{preset.title(one.calibration)}, on {place.label}",
         paper=preset.paper,
         runs=5,
@@ -471,7 +451,6 @@ def _typed(one: OneLearner) -> "tuple[dict[str, Plain], dict[str, Plain]]":
 
 
 def _place(name: str, parameters: "dict[str, Plain]") -> "EnvironmentRow":
-    """An environment of the roster, a file or a Gymnasium id, under a short label."""
     from discreet.lab.spec import EnvironmentRow
     from discreet.mdp.environments.registry import get_environment
 
@@ -480,7 +459,7 @@ def _place(name: str, parameters: "dict[str, Plain]") -> "EnvironmentRow":
     return EnvironmentRow(name=known, parameters=parameters, label=short)
 
 
-def _file_name(text: str) -> str:
+def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", text.lower())
 
 

@@ -153,7 +153,6 @@ def _batches(times: Sequence[tuple[int, float]]) -> Callable[[int], float]:
 
 
 def _bytes_per_user(cell: Cell) -> float:
-    """What the memory of a long run grows by with every further user."""
     few, more = _MEASURED
     if cell.episodes <= more:
         return 0.0
@@ -170,7 +169,6 @@ def _peak(cell: Cell, users: int) -> int:
 
 
 def _resident() -> float:
-    """The most memory that this process has had."""
     try:
         import resource
     except ImportError:  # not on Windows

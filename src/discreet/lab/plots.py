@@ -210,7 +210,6 @@ def plot_bounds(axes: "Axes", series: Sequence[Series], place: Place | None = No
 def _slope(
     axes: "Axes", one: Series, bound: "RegretBound", place: Place, looks: tuple[str, str]
 ) -> None:
-    """A bound, moved so that it meets the end of a line."""
     late, size = one.episodes >= one.episodes[-1] ** (1 / 2), place.sizes(bound)
     values = np.array([bound(*size, float(k), one.facts["epsilon"]) for k in one.episodes[late]])
     scale, (colour, name) = float(one.final.mean()) / values[-1], looks
@@ -323,7 +322,6 @@ def plot_policy(
 
 
 def _action_colours(count: int) -> "Colormap":
-    """One colour per action, ours while they last."""
     plt = pyplot()
     from matplotlib.colors import ListedColormap
 
@@ -386,7 +384,6 @@ def _draw_panels(
     panels: dict[str, list[Series]],
     title: str,
 ) -> None:
-    """One panel above the other on common axes, and one legend below."""
     rows: list[Axes] = list(drawn.subplots(len(panels), sharex=True, sharey=True))
     lines = lines_by_claim([one for group in panels.values() for one in group])
     for axes, (panel, group) in zip(rows, panels.items(), strict=True):
@@ -404,7 +401,6 @@ def _draw_panels(
 
 
 def _finish(axes: "Axes", title: str) -> None:
-    """Grid, ticks, limits and title, the same for all."""
     axes.set_axisbelow(True)
     axes.grid(True, which="major", color="0.9", lw=0.6)
     axes.spines[["top", "right"]].set_visible(False)
@@ -441,7 +437,6 @@ def _number_short_axes(axes: "Axes") -> None:
 
 
 def _place_of(results: Results, environment: str) -> Place | None:
-    """The size of an environment of the experiment; None if it is none of them."""
     from discreet.lab.tasks import build_environment
     from discreet.mdp.layered import LayeredMDP
 
@@ -535,7 +530,6 @@ def _literal(text: str) -> str:
 
 
 def _lines(series: Sequence[Series]) -> list[Line]:
-    """Every line with its name and its looks."""
     return list(zip(series, names_of(series), looks_of(series), strict=True))
 
 
@@ -553,7 +547,6 @@ def _longest(series: Sequence[Series], *, per_line: bool) -> list[Series]:
 
 
 def _groups(series: Sequence[Series], but: Varied) -> dict[str, list[Series]]:
-    """Series that differ only in ``but``, under a common name."""
     groups: dict[str, list[Series]] = {}
     names = names_of(series)
     if but == "epsilon":
@@ -567,7 +560,6 @@ def _groups(series: Sequence[Series], but: Varied) -> dict[str, list[Series]]:
 
 
 def _without_epsilon(one: Series, name: str, several: bool) -> str:
-    """The name of all epsilons of a learner and trust model."""
     said = trust_words(one.facts, one.guarantee)
     short = one.facts["trust"] + (" (paper's constants)" if "(paper" in said else "")
     return name.partition(", ε")[0] if several else short

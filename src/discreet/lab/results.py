@@ -149,7 +149,6 @@ class ResultFolder:
         return f"{len(others)} runs of other settings"
 
     def _stamp(self) -> "Stamp | None":
-        """Which versions made what is here; None in a new folder."""
         return cast("Stamp | None", _json_or_none(self.path / "environment.json", "packages"))
 
     def finished(self, task: Task) -> Part | None:

@@ -77,7 +77,6 @@ def labels_of(group: Sequence[Series]) -> list[str]:
 
 
 def _words(one: Series, *, learner: str) -> str:
-    """What a line's learner is called (if it is to be), its trust model and epsilon."""
     words = trust_words(one.facts, one.guarantee)
     return f"{learner}, {words}" if learner else words
 

@@ -265,7 +265,6 @@ def _row(series: Series) -> Row:
 
 
 def _kept(entry: Entry) -> bool:
-    """Whether printed constants deliver what they claim."""
     epsilon, delta = entry["guarantee"]["epsilon"], entry["guarantee"]["delta"]
     return epsilon is not None and epsilon <= entry["epsilon"] and delta <= entry["delta"]
 
