@@ -56,8 +56,6 @@ def test_a_command_says_how_it_is_started(name):
 def test_nothing_imports_research():
     """What is delivered, measured or tested stands without the workshop."""
     imported = re.compile(r"^\s*(?:from|import) research\b", re.MULTILINE)
-    files = [
-        f for part in ("src", "benchmarks", "tests") for f in (ROOT / part).rglob("*.py")
-    ]
+    files = [f for part in ("src", "benchmarks", "tests") for f in (ROOT / part).rglob("*.py")]
     assert len(files) > 300
     assert not [f for f in files if imported.search(f.read_text("utf-8"))]

@@ -96,7 +96,7 @@ def test_data_files_are_inside(built):
     wheel, archive = built
     names = zipfile.ZipFile(wheel).namelist()
     for file in ROOT.glob("src/discreet/**/*"):
-        if file.suffix in (".toml", ".js", ".typed"):
+        if file.suffix in (".toml", ".js", ".typed", ".html", ".css", ".pyi"):
             assert str(file.relative_to(ROOT / "src")) in names
     with tarfile.open(archive) as packed:
         assert any(
