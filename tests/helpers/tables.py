@@ -1,4 +1,4 @@
-"""Tables of episodes for the tests of the on-ramp."""
+"""Tables of episodes for the tests of readers."""
 
 import csv
 import io

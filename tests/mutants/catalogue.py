@@ -1015,8 +1015,8 @@ _MANY = (
     Mutant(
         "episodes-beyond-65536",
         "episodes beyond the first 65,536 of a batch are not counted",
-        "        counted = self.followed(played)\n        bits =",
-        "        counted = self.followed(played)\n        counted[65536:] = False\n        bits =",
+        "        counted = self.followed(support)\n        bits =",
+        "        counted = self.followed(support)\n        counted[65536:] = False\n        bits =",
         ("test_sums_of_episodes_hold_everybody", f"{_LAST}[central/gaussian]"),
     ),
     Mutant(
@@ -1520,8 +1520,8 @@ _PEOPLE = (
     Mutant(
         "tables-take-names-as-they-are",
         "readers of tables do not bring names to one spelling",
-        'return person("" if cell is None else cell)',
-        "return str(cell)",
+        'name = person("" if cell is None else cell)',
+        "name = str(cell)",
         ("test_spellings_of_one_name_are_one_person_or_refused[frame",),
     ),
     Mutant(

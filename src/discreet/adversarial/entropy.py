@@ -60,14 +60,8 @@ The Hessian is at most 5 (each nu enters two layers; the covariance of vectors (
 class Columns(NamedTuple):
     """Bounds of all blocks as columns, b·ln b of every bound b, and room to work in.
 
-    Attributes:
-        lower: ``[H, X', X·A]``.
-        upper: the same shape.
-        lower_entropy: the same shape.
-        upper_entropy: the same shape.
-        weights: ``[X']``, exp(nu - max nu) of the layer at hand.
-        totals: ``[X·A]``, one sum per block.
-        slopes: ``[X·A]``.
+    The first four are ``[H, X', X·A]``; weights ``[X']`` are exp(nu - max nu) of the layer at hand,
+    totals and slopes ``[X·A]`` have one entry per block.
     """
 
     lower: Floats

@@ -268,12 +268,14 @@ class World:
             last = min(first + size, self.episodes)
             count = last - first
             losses = _checked_losses(self.losses.block(first, last), first)
-            rounded = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
+            reported = losses
+            if mechanism.rounds_losses:
+                reported = np.rint(losses * LOSS_UNITS) / LOSS_UNITS
             draws = policy.random((count, horizon)), environment.random((count, horizon))
             users = LayeredUsers(
                 transitions=mdp.transitions,
                 widths=mdp.widths,
-                reported=rounded if mechanism.rounds_losses else losses,
+                reported=reported,
                 uniforms=np.stack(draws, axis=-1),
                 noise=LayeredCounters(*noise.block(count)),
                 raw=raw,
