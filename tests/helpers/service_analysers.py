@@ -12,7 +12,7 @@ from discreet.service.analyser import Analyser
 from discreet.service.client import Client
 from discreet.service.demo.users import episode_of
 from discreet.service.opening import make_signing_key
-from discreet.service.participant import Chain, MemoryOutbox, Participant
+from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket
 from discreet.service.protocol.charter import Charter
@@ -25,6 +25,7 @@ from helpers.services import (
     NOW,
     TOKEN,
     WORLD,
+    MemoryOutbox,
     make_test_shuffler,
     rng,
     serving,

@@ -9,13 +9,11 @@ import pytest
 from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.service import configs
 from discreet.service.configs import (
-    ANALYSER,
-    DEVICE,
-    SHUFFLER,
     AnalyserConfig,
     DeviceConfig,
     SystemClock,
     check_url,
+    template,
 )
 from discreet.service.configs import ShufflerConfig as Shuffler
 from helpers.clocks import ManualClock
@@ -38,16 +36,16 @@ def write(tmp_path, text):
 
 
 def test_the_templates_are_read_back(tmp_path):
-    one = Shuffler.read(write(tmp_path, SHUFFLER.format(**FIELDS)))
+    one = Shuffler.read(write(tmp_path, template("shuffler", **FIELDS)))
     assert (one.port, one.token_digest, one.where) == (9, b"\xab" * 32, str(tmp_path / "s.db"))
-    two = AnalyserConfig.read(write(tmp_path, ANALYSER.format(**FIELDS)))
+    two = AnalyserConfig.read(write(tmp_path, template("analyser", **FIELDS)))
     assert two.path(two.study) == tmp_path / "study.db" and two.jobs == 1
-    three = DeviceConfig.read(write(tmp_path, DEVICE.format(**FIELDS)))
+    three = DeviceConfig.read(write(tmp_path, template("device", **FIELDS)))
     assert three.study == "cd" * 32 and three.delay == 60
 
 
 def test_an_address_is_no_path(tmp_path):
-    text = SHUFFLER.format(**(FIELDS | {"store": "postgresql://u@h/d"}))
+    text = template("shuffler", **(FIELDS | {"store": "postgresql://u@h/d"}))
     assert Shuffler.read(write(tmp_path, text)).where == "postgresql://u@h/d"
 
 
@@ -62,14 +60,14 @@ def test_an_address_is_no_path(tmp_path):
     ],
 )
 def test_a_slip_is_named(tmp_path, old, new, sentence):
-    text = SHUFFLER.format(**FIELDS)
+    text = template("shuffler", **FIELDS)
     assert old in text
     with pytest.raises((InvalidInputError, UnknownNameError), match=sentence):
         Shuffler.read(write(tmp_path, text.replace(old, new)))
 
 
 def test_a_token_is_a_digest(tmp_path):
-    text = SHUFFLER.format(**(FIELDS | {"token": "secret"}))
+    text = template("shuffler", **(FIELDS | {"token": "secret"}))
     with pytest.raises(InvalidInputError, match="64 hexadecimal digits"):
         _ = Shuffler.read(write(tmp_path, text)).token_digest
 
@@ -77,11 +75,11 @@ def test_a_token_is_a_digest(tmp_path):
 @pytest.mark.parametrize("url", ["shuffler.example.org", "ftp://x", "http://", "https://a b"])
 def test_an_address_without_a_scheme_is_refused(tmp_path, url):
     with pytest.raises(InvalidInputError, match=r"such as 'https://.*got url="):
-        DeviceConfig.read(write(tmp_path, DEVICE.format(**(FIELDS | {"url": url}))))
+        DeviceConfig.read(write(tmp_path, template("device", **(FIELDS | {"url": url}))))
 
 
 def test_a_token_that_cannot_be_read_names_its_file(tmp_path):
-    config = AnalyserConfig.read(write(tmp_path, ANALYSER.format(**FIELDS)))
+    config = AnalyserConfig.read(write(tmp_path, template("analyser", **FIELDS)))
     with pytest.raises(InvalidInputError, match=r"Cannot read the token .*token': No such file"):
         _ = config.token
     (tmp_path / "token").write_text("secret\n")

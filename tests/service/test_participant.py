@@ -14,14 +14,13 @@ from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import DeviceConfig
 from discreet.service.participant import (
     Chain,
-    FileOutbox,
-    MemoryOutbox,
+    Outbox,
     Participant,
     fetch_charter,
 )
 from discreet.service.protocol.problems import Refusal
 from helpers.service_kills import forked
-from helpers.services import TOKEN, announced, charter, make_test_shuffler, serving
+from helpers.services import TOKEN, MemoryOutbox, announced, charter, make_test_shuffler, serving
 
 OF = charter()
 LIFE = {"states": [0, 0, 1], "actions": [0, 1], "rewards": [0.0, 1.0]}
@@ -49,7 +48,7 @@ class Shuffler:
 
 @pytest.fixture(params=["memory", "files"])
 def outbox(request, tmp_path):
-    return MemoryOutbox() if request.param == "memory" else FileOutbox(tmp_path / "box")
+    return MemoryOutbox() if request.param == "memory" else Outbox(tmp_path / "box")
 
 
 def attempts(shuffler, outbox, count):
@@ -101,11 +100,11 @@ def test_a_device_that_is_killed_sends_the_same_bytes_when_it_comes_back(tmp_pat
             os.kill(os.getpid(), signal.SIGKILL)
 
     def life():
-        attempts(Watched(), FileOutbox(tmp_path / "box"), 1)
+        attempts(Watched(), Outbox(tmp_path / "box"), 1)
 
     assert not forked(life) and not forked(life)
     shuffler = Shuffler(None)
-    assert attempts(shuffler, FileOutbox(tmp_path / "box"), 1) == (["accepted"], 0)
+    assert attempts(shuffler, Outbox(tmp_path / "box"), 1) == (["accepted"], 0)
     assert told.read_bytes() == 2 * shuffler.sent[0]
     (left,) = (tmp_path / "box").glob("*.report")
     assert left.read_bytes() == b""
@@ -131,7 +130,7 @@ def test_tickets_that_share_an_outbox_are_encoded_once_each(outbox):
 
 
 def test_an_older_report_of_the_same_ticket_goes(tmp_path):
-    box = FileOutbox(tmp_path / "box")
+    box = Outbox(tmp_path / "box")
     for owner, name in (("one", "first"), ("two", "first"), ("one", "second")):
         box.write(owner, name, b"sealed")
     assert box.read("one", "first") is None
@@ -140,10 +139,10 @@ def test_an_older_report_of_the_same_ticket_goes(tmp_path):
 
 def test_of_two_devices_with_one_outbox_only_one_works(tmp_path):
     """Both would find nothing, and both would encode."""
-    shuffler, box = Shuffler(None), FileOutbox(tmp_path / "box")
+    shuffler, box = Shuffler(None), Outbox(tmp_path / "box")
 
     def play(_):
-        other = Participant(Chain(OF, shuffler), shuffler, bytes(32), FileOutbox(tmp_path / "box"))
+        other = Participant(Chain(OF, shuffler), shuffler, bytes(32), Outbox(tmp_path / "box"))
         with pytest.raises(InvalidInputError, match="Another device"):
             other.attempt(lambda _: LIFE)
         return LIFE
@@ -221,7 +220,7 @@ def test_a_manifest_of_another_study_or_signer_is_refused():
 
 def test_a_kept_report_is_its_owner_s_alone(tmp_path):
     """It begins with the ticket."""
-    box = FileOutbox(tmp_path / "box")
+    box = Outbox(tmp_path / "box")
     box.write("owner", "name", b"sealed")
     (kept,) = (tmp_path / "box").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -259,7 +258,7 @@ def test_a_device_remembers_the_last_manifest_it_has_checked(tmp_path):
     ):
         client.announce(0, one.signed)
         chain, _ = participant.make_participant(config, client, lambda _: None, own="11" * 32)
-        assert chain.current().manifest == one.manifest
-    seen = tmp_path / "outbox" / "seen.manifest"
-    assert seen.read_bytes() == one.signed
-    assert participant._remembered(seen, OF)[0] == one.manifest
+        assert chain.seen is None and chain.current().manifest == one.manifest
+        assert (tmp_path / "outbox" / "seen.manifest").read_bytes() == one.signed
+        again, _ = participant.make_participant(config, client, lambda _: None, own="11" * 32)
+        assert again.seen == one.manifest

@@ -24,7 +24,7 @@ from discreet.service import analyser as analysers
 from discreet.service import configs, verification
 from discreet.service.client import Client, UnreachableError
 from discreet.service.opening import open_cells
-from discreet.service.participant import Chain, MemoryOutbox, Participant
+from discreet.service.participant import Chain, Participant
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report, ticket
 from discreet.service.protocol.canonical import from_bytes
@@ -41,6 +41,7 @@ from helpers.services import (
     NOW,
     SIGNER,
     TOKEN,
+    MemoryOutbox,
     announced,
     batch_key,
     charter,
@@ -432,7 +433,7 @@ def test_p20_sigterm_ends_a_device_that_waits_and_its_report_stays(tmp_path):
     shuffler = make_test_shuffler(tmp_path / "s.db", of, passes, rehearsal=True)
     with serving(shuffler) as url, Client(url, TOKEN) as client:
         client.announce(0, one.signed)
-        settings_ = configs.DEVICE.format(study=of.id.hex(), url=url)
+        settings_ = configs.template("device", study=of.id.hex(), url=url)
         (folder / "device.toml").write_text(settings_.replace("delay = 60.0", "delay = 86400.0"))
         words = ["device", "--config", str(folder / "device.toml"), "--rehearsal"]
         words += ["--ticket", passes[0].hex(), "--episode", str(folder / "life.json")]

@@ -26,7 +26,7 @@ from discreet.privacy.costs import usual_batch
 from discreet.service.analyser import Analyser, check_study
 from discreet.service.client import Client
 from discreet.service.demo.run import NOT_PROTECTED
-from discreet.service.participant import Chain, MemoryOutbox, Participant, fetch_charter
+from discreet.service.participant import Chain, Participant, fetch_charter
 from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import report, ticket
 from discreet.service.protocol.charter import Charter
@@ -38,6 +38,7 @@ from helpers.service_kills import forked, killer
 from helpers.services import (
     SIGNER,
     TOKEN,
+    MemoryOutbox,
     announced,
     charter,
     fake_report,

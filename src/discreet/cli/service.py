@@ -377,7 +377,6 @@ def verify(
 
 
 def _said(charter: "Charter") -> dict[str, Plain]:
-    """What everybody is told first, for scripts."""
     return {"study": charter.id.hex(), "promise": charter.promise, "collusion": charter.collusion}
 
 

@@ -154,7 +154,6 @@ class Analyser:
         self._client.close()
 
     def progress(self) -> str:
-        """One line of public numbers."""
         stamp = f"{REHEARSED}: " if self.charter.rehearsal else ""
         return f"{stamp}{self.study.batches} batches counted, {self.study.users} users in all"
 
@@ -249,7 +248,6 @@ class Analyser:
         return False
 
     def _fetch(self, number: int, fetched: Fetched) -> None:
-        """All groups, each of its size."""
         for place in range(fetched.groups):
             fetched.begin(place)
             self._client.messages(number, place, fetched.take)
@@ -344,13 +342,9 @@ def check_study(charter: Charter, study: Study) -> None:
         )
 
 
-# The analyser as a process.
-
-
 def make_analyser(
     config: AnalyserConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Analyser:
-    """The analyser of a file."""
     charter = Charter.read(config.path(config.charter))
     charter.check_rehearsal(rehearsal)
     signing_key = read_signing_key(config.path(config.signing_key))

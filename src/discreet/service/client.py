@@ -44,19 +44,15 @@ class Client:
         return self._ask("GET", "/v1/charter")
 
     def manifest(self) -> bytes:
-        """Of the open batch."""
         return self._ask("GET", "/v1/manifest")
 
     def manifest_at(self, number: int) -> bytes:
-        """Of any batch there ever was."""
         return self._ask("GET", f"/v1/manifests/{number}")
 
     def send(self, report: bytes) -> None:
-        """One device's report."""
         self._ask("POST", "/v1/reports", report)
 
     def announce(self, number: int, signed: bytes) -> None:
-        """Open a batch."""
         self._ask("PUT", f"/v1/batches/{number}", signed)
 
     def messages(self, number: int, place: int, take: Callable[[bytes], object]) -> None:
@@ -70,7 +66,6 @@ class Client:
         self._ask("POST", f"/v1/batches/{number}/done")
 
     def metrics(self) -> dict[str, int]:
-        """Public totals."""
         from prometheus_client.parser import text_string_to_metric_families
 
         text = self._ask("GET", "/metrics").decode("utf-8", "replace")
@@ -81,7 +76,6 @@ class Client:
             raise UnreachableError(f"{self._url}/metrics are no metrics.") from None
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""What every role does as a process: says what happens, and ends when it is told to."""
+"""What every role shares as a process: its TOML file, its log, its clock, and how it ends."""
 
 import logging
 import re
@@ -6,10 +6,11 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Protocol, Self
 
-from discreet._files import read_parsed
+from discreet._files import read_file, read_parsed
 from discreet._settings import make, read_toml
 from discreet.errors import InvalidInputError
 
@@ -27,11 +28,8 @@ def on_signals(do: Callable[[], object]) -> None:
         signal.signal(name, lambda *_: do())
 
 
-# Where time comes from: an object that is handed in. Nothing else here looks at a clock.
-
-
 class Clock(Protocol):
-    """Seconds since 1970."""
+    """Seconds since 1970: where time comes from, handed in. Nothing else looks at a clock."""
 
     def now(self) -> float:
         """The time."""
@@ -41,27 +39,20 @@ class SystemClock:
     """The machine's."""
 
     def now(self) -> float:
-        """The time."""
         return time.time()
 
 
-# What tests hang onto every commit: a function that does nothing in a deployment.
-
-
 At = Callable[[str], object]
-"""Called with ``name.before`` and ``name.after`` wherever something is kept."""
+"""Called with ``name.before`` and ``name.after`` wherever something is kept: for tests."""
 
 
 def nothing_happens(_: str) -> None:
     """What a deployment does before and after a commit."""
 
 
-# One TOML file per role, with comments; paths in it are relative to the file.
-
-
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What all roles share.
+    """A role's TOML file; paths in it are relative to the file.
 
     Attributes:
         folder: where the file lies.
@@ -101,8 +92,12 @@ class ShufflerConfig(Config):
         return self.store if "://" in self.store else str(self.path(self.store))
 
     @property
+    def model(self) -> bytes:
+        """The public model that the page plays, if the file names one."""
+        return read_file(self.path(self.world), "the world") if self.world else b""
+
+    @property
     def token_digest(self) -> bytes:
-        """SHA-256 of the analyser's token."""
         try:
             digest = bytes.fromhex(self.analyser_token_sha256)
         except ValueError:
@@ -148,58 +143,12 @@ class DeviceConfig(Config):
 
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
-SHUFFLER = """\
-# The shuffler of a discreet service: the only server. It cannot read what it holds.
 
-# What the study promises; public.
-charter = "{charter}"
-# SHA-256 of every ticket that may take part, from the enroller; read at every start.
-digests = "{digests}"
-# SHA-256 of the token with which the analyser names itself. The token itself is not kept here.
-analyser_token_sha256 = "{token}"
-# A SQLite file beside this one, or "postgresql://user@host/database" for several processes.
-store = "{store}"
-# Where it listens. TLS belongs to a reverse proxy before it.
-host = "127.0.0.1"
-port = {port}
-"""
 
-ANALYSER = """\
-# The analyser of a discreet service: a worker without an inbound port.
-
-# What the study promises; public.
-charter = "{charter}"
-# The study's file: keep it in backups. Keep the folder "keys" beside it out of them.
-study = "study.db"
-# Signs manifests; its public half stands in the charter.
-signing_key = "signing.key"
-# The token with which it names itself to the shuffler.
-token_file = "token"
-# Where the shuffler is.
-url = "{url}"
-# Processes that open envelopes; engine = "ray" (with ray_address) takes a cluster.
-jobs = 1
-engine = "processes"
-# An HTTP proxy on the way, if there is one; what the environment says (HTTP_PROXY) is not used.
-proxy = ""
-"""
-
-DEVICE = """\
-# One participant's device.
-
-# The study's name: the SHA-256 of its charter, from whoever handed out the ticket.
-study = "{study}"
-# Where the shuffler is.
-url = "{url}"
-# This participant's ticket, 64 hexadecimal digits, or given with --ticket.
-ticket = ""
-# Sealed reports wait here until they are taken; the same bytes are sent again after an error.
-outbox = "outbox"
-# The most seconds before a report is sent; the number is random.
-delay = 60.0
-# An HTTP proxy on the way, if there is one; what the environment says (HTTP_PROXY) is not used.
-proxy = ""
-"""
+def template(role: str, **fields: str) -> str:
+    """The file of a role, with comments."""
+    path = resources.files("discreet.service") / "templates" / f"{role}.toml"
+    return path.read_text("utf-8").format(**fields)
 
 
 def check_url(url: str) -> None:

@@ -1,8 +1,20 @@
-"""The analyser's secrets: one signing key, and one key per batch that is destroyed when counted.
+"""What the analyser keeps secret, what it fetches, and how it opens it.
 
-Files in a folder of the analyser, readable by their owner only. A batch key that was destroyed is
-overwritten and unlinked; what a disk or a backup keeps of it is beyond this program: keep batch
-keys out of backups.
+*Keys*: one signing key, and one key per batch that is destroyed when counted; files in a folder of
+the analyser, readable by their owner only. A batch key that was destroyed is overwritten and
+unlinked; what a disk or a backup keeps of it is beyond this program: keep them out of backups.
+
+*Fetched envelopes* lie in files without a name, which end with their process: on disk, never all in
+memory, and beside them their encapsulated keys in buckets, so that copies are found bucket by
+bucket. A bucket is drawn by a hash that nobody else knows; whoever chooses keys cannot fill one. A
+copy would count a user twice and so move counters by more than the guarantee covers. Of envelopes
+with one encapsulated key the first counts, every other one is a dummy: the batch is as if their
+senders had sent rubbish. It is not refused, or two participants with one envelope between them
+could stop a study; a shuffler that copies learns no more than one that drops reports.
+
+*Opening* is the heaviest work, some 70 microseconds each (docs/scale.md): in this process where
+there are few, in several processes, or on a Ray cluster. Results are the same whoever does it. A
+worker is given the batch's key: it must belong to the analyser.
 """
 
 import collections
@@ -35,7 +47,6 @@ SIZE = 32
 
 
 def make_signing_key(path: Path) -> Ed25519PrivateKey:
-    """A new signing key in a file."""
     key = Ed25519PrivateKey.generate()
     write_atomically(path, key.private_bytes_raw().hex().encode() + b"\n", private=True)
     return key
@@ -60,7 +71,6 @@ class BatchKeys:
         return key
 
     def read(self, number: int) -> bytes:
-        """The private key of a manifest."""
         return _read(self._path(number))
 
     def destroy(self, number: int) -> None:
@@ -84,12 +94,6 @@ def _read(path: Path) -> bytes:
     if len(key) != SIZE:
         raise InvalidInputError(f"Expected a key of {SIZE} bytes in {str(path)!r}.")
     return key
-
-
-# Opening envelopes: the analyser's heaviest work, some 70 microseconds each (docs/scale.md).
-#
-# In this process where there are few, in several processes, or on a Ray cluster. Results are the
-# same whoever does it. A worker is given the batch's key: it must belong to the analyser.
 
 
 T = TypeVar("T")
@@ -140,7 +144,6 @@ class Task(NamedTuple):
     dummy: int
 
     def open(self) -> Tally:
-        """How many of them hold each cell."""
         key = X25519PrivateKey.from_private_bytes(self.key)
         cells = open_cells(self.envelopes, key, self.manifest, self.place, self.dummy)
         return self.place, np.bincount(cells, minlength=self.dummy + 1)
@@ -206,19 +209,6 @@ def _ahead(items: Iterator[T], count: int) -> Iterator[T]:
     yield from begun
 
 
-# The envelopes of one batch between the shuffler and the opener: on disk, never all in memory.
-#
-# They lie in files without a name, which end with their process: sealed envelopes, and beside them
-# their encapsulated keys in buckets, so that copies are found bucket by bucket. A bucket is drawn
-# by a hash that nobody else knows; whoever chooses keys cannot fill one.
-#
-# A copy would count a user twice and so move counters by more than the guarantee covers. Of
-# envelopes
-# with one encapsulated key the first counts, every other one is a dummy: the batch is as if their
-# senders had sent rubbish. It is not refused, or two participants with one envelope between them
-# could stop a study; a shuffler that copies learns no more than one that drops reports.
-
-
 SLICE = 10_000
 """Envelopes that are in memory at a time: a second of opening."""
 _BUCKET = 32 << 20
@@ -257,7 +247,6 @@ class Fetched:
 
     @property
     def groups(self) -> int:
-        """How many there are."""
         return len(self._sizes)
 
     def _file(self, in_memory: int) -> "tempfile.SpooledTemporaryFile[bytes]":
@@ -340,7 +329,6 @@ class Fetched:
 
 
 def _heads(envelopes: bytes) -> WordArray:
-    """The encapsulated keys as words."""
     table = np.frombuffer(envelopes, np.uint8).reshape(-1, ENVELOPE)[:, :KEY]
     return np.ascontiguousarray(table).view(np.uint64)
 

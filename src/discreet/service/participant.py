@@ -10,9 +10,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
 
 from discreet._files import hold_alone, write_atomically
 from discreet.device import Draws
@@ -24,9 +22,7 @@ from discreet.service.protocol import manifest as manifests
 from discreet.service.protocol import ticket as tickets
 from discreet.service.protocol.charter import Charter
 from discreet.service.protocol.manifest import Announced, Manifest
-from discreet.service.protocol.manifest import read as read_manifest
 from discreet.service.protocol.problems import Refusal
-from discreet.service.protocol.ticket import digest
 
 _LONGEST_DELAY = 86_400
 Episode = Mapping[str, object]
@@ -34,41 +30,12 @@ Play = Callable[[Announced], Episode]
 """Plays the policy of a manifest: states, actions, rewards."""
 
 
-class Outbox(Protocol):
-    """Where a device keeps what it sealed, by a name for the ticket and one for the manifest."""
+class Outbox:
+    """Where a device keeps what it sealed, before it is sent for the first time.
 
-    def alone(self) -> AbstractContextManager[object]:
-        """For the time of the block no other device works with it: of two, both would encode."""
-
-    def read(self, owner: str, name: str) -> bytes | None:
-        """What was kept under this name; empty if it was answered."""
-
-    def write(self, owner: str, name: str, data: bytes) -> None:
-        """Keep this instead of all else of its owner, before it is sent for the first time."""
-
-
-class MemoryOutbox:
-    """For simulated users."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[str, bytes]] = {}
-
-    def alone(self) -> AbstractContextManager[object]:
-        """Nobody else has it."""
-        return contextlib.nullcontext()
-
-    def read(self, owner: str, name: str) -> bytes | None:
-        """What was kept."""
-        kept, data = self._kept.get(owner, ("", None))
-        return data if kept == name else None
-
-    def write(self, owner: str, name: str, data: bytes) -> None:
-        """Keep it."""
-        self._kept[owner] = (name, data)
-
-
-class FileOutbox:
-    """A folder of the device: it outlives a device that is killed."""
+    By a name for the ticket (its owner) and one for the manifest, in a folder of the device: it
+    outlives a device that is killed. Empty bytes stand for a report that was answered.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +43,7 @@ class FileOutbox:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Between processes, too."""
+        """For the time of the block no other device works with it: of two, both would encode."""
         try:
             lock = hold_alone(self._folder / "outbox")
         except BlockingIOError:
@@ -89,12 +56,11 @@ class FileOutbox:
             os.close(lock)
 
     def read(self, owner: str, name: str) -> bytes | None:
-        """What was kept."""
         path = self._path(owner, name)
         return path.read_bytes() if path.exists() else None
 
     def write(self, owner: str, name: str, data: bytes) -> None:
-        """Keep it; what was kept before for this owner goes when this is on the disk."""
+        """Keep this; what was kept before for this owner goes when this is on the disk."""
         path = self._path(owner, name)
         if not data:  # should a power cut undo this, the same bytes are sent again
             path.write_bytes(data)
@@ -213,7 +179,7 @@ class Participant:
                 announced = self._chain.current()
             except Refusal as refusal:
                 return _come_again(refusal, ("noOpenBatch",))
-            owner, name = digest(self._ticket).hex()[:32], announced.hash.hex()
+            owner, name = tickets.digest(self._ticket).hex()[:32], announced.hash.hex()
             sealed = self._outbox.read(owner, name)
             if sealed is None:
                 cells = announced.device.encode(play(announced), self._draws)
@@ -222,17 +188,14 @@ class Participant:
             if not sealed:
                 return "ticketSpent"
             self._pause(secrets.SystemRandom().uniform(0, self._delay))
-            state = self._sent(sealed)
+            try:
+                self._client.send(sealed)
+                state = "accepted"
+            except Refusal as refusal:
+                state = _come_again(refusal, ("ticketSpent", "policyOutdated", "noOpenBatch"))
             if state in ("accepted", "ticketSpent"):
                 self._outbox.write(owner, name, b"")
             return state
-
-    def _sent(self, sealed: bytes) -> str:
-        try:
-            self._client.send(sealed)
-        except Refusal as refusal:
-            return _come_again(refusal, ("ticketSpent", "policyOutdated", "noOpenBatch"))
-        return "accepted"
 
 
 def _come_again(refusal: Refusal, expected: tuple[str, ...]) -> str:
@@ -276,12 +239,8 @@ def make_participant(
     if len(ticket) != tickets.SIZE:
         raise InvalidInputError("Expected a ticket of 64 hexadecimal digits; give --ticket.")
     folder = config.path(config.outbox)
-    charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), FileOutbox(folder)
-    chain = Chain(charter, client, *_remembered(folder / "seen.manifest", charter))
+    charter, outbox = fetch_charter(client, study, rehearsal=rehearsal), Outbox(folder)
+    path = folder / "seen.manifest"  # the last one that this device has checked
+    seen = manifests.read(path.read_bytes(), charter).manifest if path.exists() else None
+    chain = Chain(charter, client, seen, lambda signed: write_atomically(path, signed))
     return chain, Participant(chain, client, ticket, outbox, delay=config.delay, pause=pause)
-
-
-def _remembered(path: Path, charter: Charter) -> tuple[Manifest | None, Callable[[bytes], object]]:
-    """The last manifest that a device has checked, and how it keeps the next one."""
-    seen = read_manifest(path.read_bytes(), charter).manifest if path.exists() else None
-    return seen, lambda signed: write_atomically(path, signed)

@@ -58,7 +58,6 @@ class Service:
     charter: Charter
 
     def config(self, role: str) -> Path:
-        """The file of a role."""
         return self.folder / role / f"{role}.toml"
 
 
@@ -91,37 +90,24 @@ def setup_service(
     if study.get("learner") == "flow-ucb":
         study.setdefault("mixing", False)  # a manifest has one action per state and step
     try:
-        return _made(folder, terms, trust, (url, store), seed=seed, **study)
+        for name in ("", "analyser", "shuffler", "enroller", "device"):
+            (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
+        begun = start(
+            folder / "analyser" / "study.db",
+            trust=trust,
+            sampler="simulation" if terms.rehearsal else "secure",
+            seed=seed,
+            **study,
+        )
+        key = make_signing_key(folder / "analyser" / "signing.key")
+        charter = charter_of(begun, trust, terms, key.public_key().public_bytes_raw())
+        check_study(charter, begun)
+        charter.verify()
+        write_atomically(folder / "charter.json", charter.data)
+        _write_configs(folder, charter, url, store)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-
-
-def _made(
-    folder: Path,
-    terms: Terms,
-    trust: Shuffle,
-    addresses: tuple[str, str],
-    *,
-    seed: int | None,
-    **study: Any,
-) -> Service:
-    """All files, in a new folder."""
-    for name in ("", "analyser", "shuffler", "enroller", "device"):
-        (folder / name).mkdir(mode=0o700 if name else 0o755, parents=not name)
-    begun = start(
-        folder / "analyser" / "study.db",
-        trust=trust,
-        sampler="simulation" if terms.rehearsal else "secure",
-        seed=seed,
-        **study,
-    )
-    key = make_signing_key(folder / "analyser" / "signing.key")
-    charter = charter_of(begun, trust, terms, key.public_key().public_bytes_raw())
-    check_study(charter, begun)
-    charter.verify()
-    write_atomically(folder / "charter.json", charter.data)
-    _write_configs(folder, charter, *addresses)
     return Service(folder, charter)
 
 
@@ -203,14 +189,16 @@ def _write_configs(folder: Path, charter: Charter, url: str, store: str) -> None
     write_atomically(folder / "analyser" / "token", token.encode(), private=True)
     digest = hashlib.sha256(token.encode()).hexdigest()
     port = url.rpartition(":")[2]
-    fields = {"charter": "../charter.json", "url": url, "study": charter.id.hex()}
-    shuffler = {"digests": "digests.txt", "token": digest, "store": store}
-    shuffler["port"] = port if port.isdigit() else "8700"
-    texts = {
-        "shuffler": configs.SHUFFLER.format(**fields, **shuffler),
-        "analyser": configs.ANALYSER.format(**fields),
-        "device": configs.DEVICE.format(**fields),
+    fields = {
+        "charter": "../charter.json",
+        "url": url,
+        "study": charter.id.hex(),
+        "digests": "digests.txt",
+        "token": digest,
+        "store": store,
+        "port": port if port.isdigit() else "8700",
     }
-    for role, text in texts.items():
+    for role in ("shuffler", "analyser", "device"):
+        text = configs.template(role, **fields)
         write_atomically(folder / role / f"{role}.toml", text.encode())
     ticket.write_digests(folder / "shuffler" / "digests.txt", [])

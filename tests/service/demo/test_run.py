@@ -19,7 +19,6 @@ from discreet.service.demo.run import (
     NOT_PROTECTED,
     Arrangement,
     Demo,
-    Journey,
     Role,
     ending,
     examine,
@@ -98,9 +97,9 @@ def test_the_page_has_a_link_for_every_spare_ticket(ended):
 )
 def test_what_does_not_fit_is_found(ended, change, name):
     show, _, _, totals = ended
-    mdp, outcome = ARRANGEMENT.home.mdp, Journey(silent=3)
-    assert getattr(examine(show.service, mdp, totals, outcome), name)
-    assert not getattr(examine(show.service, mdp, totals | change, outcome), name)
+    mdp = ARRANGEMENT.home.mdp
+    assert getattr(examine(show.service, mdp, totals, silent=3), name)
+    assert not getattr(examine(show.service, mdp, totals | change, silent=3), name)
 
 
 def test_a_key_that_was_left_is_found(ended):
@@ -108,7 +107,7 @@ def test_a_key_that_was_left_is_found(ended):
     left = show.service.folder / "analyser" / "keys" / "000000.key"
     left.write_text("00")
     try:
-        assert not examine(show.service, ARRANGEMENT.home.mdp, totals, Journey(silent=3)).forgotten
+        assert not examine(show.service, ARRANGEMENT.home.mdp, totals, silent=3).forgotten
     finally:
         left.unlink()
 

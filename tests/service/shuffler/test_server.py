@@ -203,11 +203,11 @@ def test_a_rehearsal_is_served_only_by_who_says_so(folder):
 
 
 def test_a_world_that_cannot_be_read_is_one_sentence(folder):
-    assert server._world(shuffler_of(folder)) == b""
+    assert shuffler_of(folder).model == b""
     (folder / "world.json").write_bytes(b"{}")
-    assert server._world(shuffler_of(folder, world="world.json")) == b"{}"
+    assert shuffler_of(folder, world="world.json").model == b"{}"
     with pytest.raises(InvalidInputError, match=r"Cannot read the world '.*no\.json'"):
-        server._world(shuffler_of(folder, world="no.json"))
+        _ = shuffler_of(folder, world="no.json").model
 
 
 def test_a_store_of_another_study_learns_no_tickets_of_this_one(folder):

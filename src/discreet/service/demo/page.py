@@ -41,13 +41,11 @@ class Spread:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the regret after all users."""
         low, high = np.percentile(self.finals, INTERVAL)
         return float(low), float(high)
 
 
 def real_curve(mdp: TabularMDP, counted: Sequence[Manifest]) -> RegretCurve:
-    """Of the batches that were counted."""
     meter = RegretMeter(mdp)
     recorder = RegretRecorder(sum(manifest.users for manifest in counted))
     for manifest in counted:
@@ -57,7 +55,6 @@ def real_curve(mdp: TabularMDP, counted: Sequence[Manifest]) -> RegretCurve:
 
 
 def final(curve: RegretCurve) -> float:
-    """The regret of all users."""
     return float(curve.values[-1])
 
 
@@ -106,7 +103,6 @@ _TEMPLATES = jinja2.Environment(
 
 
 def draw(curve: RegretCurve, band: Spread) -> str:
-    """Both curves as SVG."""
     users = max(int(band.users[-1]), int(curve.episodes[-1]))
     top = 1.05 * max(float(band.high.max()), float(curve.values.max()), 1e-9)
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +80,10 @@ class Arrangement:
 
     @property
     def home(self) -> World:
-        """Where users live."""
         return get_world(self.world)
 
     @property
     def trust(self) -> Shuffle:
-        """What is promised."""
         return Shuffle(self.epsilon, self.delta, mechanism="histogram")
 
 
@@ -153,7 +151,6 @@ class Role:
         self.kills = 0
 
     def start(self) -> None:
-        """Start it, or start it again."""
         # five processes on one machine: numerical libraries must not take all of its cores
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with self._log.open("ab") as log:
@@ -167,7 +164,6 @@ class Role:
 
     @property
     def number(self) -> int:
-        """Of its process."""
         return 0 if self._process is None else self._process.pid
 
     @property
@@ -177,7 +173,6 @@ class Role:
 
     @property
     def words(self) -> str:
-        """The last line that it wrote."""
         lines = self._log.read_text("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"
 
@@ -207,7 +202,6 @@ class Role:
         return True
 
     def ask_to_end(self) -> None:
-        """SIGTERM."""
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()
@@ -249,7 +243,6 @@ def _on_sigterm(do: Any) -> Any:
 
 
 def wait_until_there(client: Client, shuffler: Role) -> None:
-    """Until the shuffler answers."""
     last = time.monotonic() + _START
     while time.monotonic() < last:
         shuffler.check()
@@ -308,7 +301,6 @@ class Findings:
     seconds: float
 
     def rows(self, band: Spread) -> list[list[str]]:
-        """For people."""
         low, high = band.interval
         yes = {True: "yes", False: "NO"}
         return [
@@ -322,7 +314,6 @@ class Findings:
         ]
 
     def summary(self, band: Spread) -> dict[str, Plain]:
-        """For scripts."""
         low, high = band.interval
         return {
             "rehearsal": True,
@@ -337,21 +328,6 @@ class Findings:
             "simulated_regret": {"low": low, "high": high},
             "seconds": self.seconds,
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Journey:
-    """What happened on the way.
-
-    Attributes:
-        kills: SIGKILLs of every role.
-        seconds: that it took.
-        silent: users who may have been counted without a word in the diaries.
-    """
-
-    kills: Mapping[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    silent: int = 0
 
 
 class Demo:
@@ -388,11 +364,9 @@ class Demo:
 
     @property
     def roles(self) -> list[Role]:
-        """All processes."""
         return [self.shuffler, self.analyser, *self.users]
 
     def links(self) -> list[str]:
-        """The page for every spare ticket."""
         tickets = ticket.read(self.service.folder / "enroller" / "tickets.txt")
         study = self.service.charter.id.hex()
         spare = tickets[self.arrangement.users :]
@@ -423,21 +397,15 @@ class Demo:
                 role.wait(self._patience)
             seconds = time.monotonic() - began
             totals = _insist(client.metrics)
-        return self._examined(totals, seconds)
-
-    def _examined(self, totals: dict[str, int], seconds: float) -> Findings:
-        """Who was killed between a report and its answer cannot know that it was taken."""
+        # who was killed between a report and its answer cannot know that it was taken
         unsure = min(sum(role.kills for role in self.users), len(self.users))
-        others = len(self.links())
         return examine(
             self.service,
             self.arrangement.home.mdp,
             totals,
-            Journey(
-                kills={role.name: role.kills for role in self.roles},
-                seconds=seconds,
-                silent=unsure + others,
-            ),
+            kills={role.name: role.kills for role in self.roles},
+            seconds=seconds,
+            silent=unsure + len(self.links()),
         )
 
     def _watch(
@@ -467,7 +435,6 @@ class Demo:
 
     @staticmethod
     def _next(victims: Sequence[Role]) -> Role:
-        """One of those that were killed least often."""
         least = min(role.kills for role in victims)
         return secrets.choice([role for role in victims if role.kills == least])
 
@@ -485,15 +452,23 @@ class Demo:
 
 
 def examine(
-    service: Service, mdp: TabularMDP, totals: dict[str, int], outcome: Journey
+    service: Service,
+    mdp: TabularMDP,
+    totals: dict[str, int],
+    *,
+    kills: Mapping[str, int] | None = None,
+    seconds: float = 0.0,
+    silent: int = 0,
 ) -> Findings:
     """Check what a study has left behind.
 
     Args:
-        service: the service.
+        service: that was run.
         mdp: the true model.
         totals: the shuffler's, at the end.
-        outcome: what happened on the way.
+        kills: SIGKILLs of every role on the way.
+        seconds: that it took.
+        silent: users who may have been counted without a word in the diaries.
     """
     folder, charter = service.folder, service.charter
     study = Study.read(folder / "analyser" / "study.db")
@@ -501,18 +476,21 @@ def examine(
     chain = verification.check_chain(charter, signed)
     verified = verification.check_ledger(study, chain) == study.batches
     charter.verify()
+    keys = list((folder / "analyser" / "keys").iterdir())
     kept = _kept(folder / "shuffler" / "shuffler.db")
     unheard = study.users - len(diaries(folder))
     return Findings(
         users=study.users,
         batches=study.batches,
-        kills=outcome.kills,
+        kills=kills or {},
         counted_once=totals["tickets_spent"] == kept["spent"] == study.users
-        and 0 <= unheard <= outcome.silent,
+        and 0 <= unheard <= silent,
         ledger_verified=verified,
-        forgotten=_forgotten(folder, totals, kept["bodies"]),
+        forgotten=not keys
+        and not kept["bodies"]
+        and not any(totals[name] for name in ("received", "batches_sealed", "batches_full")),
         curve=real_curve(mdp, _counted(study, [one.manifest for one in chain])),
-        seconds=outcome.seconds,
+        seconds=seconds,
     )
 
 
@@ -524,12 +502,6 @@ def _kept(store: Path) -> dict[str, int]:
         ((spent,),) = database.execute(query).fetchall()
         ((left,),) = database.execute(f"SELECT {bodies}").fetchall()
     return {"spent": spent, "bodies": left}
-
-
-def _forgotten(folder: Path, totals: dict[str, int], bodies: int) -> bool:
-    keys = list((folder / "analyser" / "keys").iterdir())
-    left = totals["received"] or totals["batches_sealed"] or totals["batches_full"] or bodies
-    return not keys and not left
 
 
 def _counted(study: Study, chain: list[Manifest]) -> list[Manifest]:

@@ -1,4 +1,11 @@
-"""The environments of demonstrations: shipped ones, small, with names that people can read."""
+"""Where simulated users live, and the process in which a part of them does, one after the other.
+
+    python -m discreet.service.demo.users FOLDER WORLD SEED PART PARTS USERS LEAVE
+
+It may be killed at any moment: who has finished is written down, and the one who was under way
+sends the same sealed bytes again. Tickets from number USERS on, and LEAVE places of every batch,
+are left for people at the page.
+"""
 
 import sys
 import time
@@ -18,12 +25,13 @@ from discreet.mdp.simulation import sample_trajectories
 from discreet.mdp.tabular import TabularMDP
 from discreet.service.client import Client, UnreachableError
 from discreet.service.configs import DeviceConfig
-from discreet.service.participant import Chain, Episode, FileOutbox, Participant, fetch_charter
+from discreet.service.participant import Chain, Episode, Outbox, Participant, fetch_charter
 from discreet.service.protocol import ticket
 from discreet.service.protocol.manifest import Announced
 from discreet.service.protocol.problems import Refusal
 
 HORIZON = 4
+_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,6 @@ class World:
 
     @cached_property
     def mdp(self) -> TabularMDP:
-        """The true model."""
         return make(self.environment, **self.parameters)
 
     @property
@@ -109,9 +116,6 @@ def get_world(name: str) -> World:
     return WORLDS[name]
 
 
-# What simulated users do: one episode of a known world.
-
-
 def episode_of(world: TabularMDP, announced: Announced, rng: np.random.Generator) -> Episode:
     """What one user does in a world under a manifest's policy."""
     policy = DeterministicPolicy(np.array(announced.manifest.policy))
@@ -123,24 +127,8 @@ def episode_of(world: TabularMDP, announced: Announced, rng: np.random.Generator
     }
 
 
-# The process in which a part of the simulated users lives, one after the other.
-#
-#     python -m discreet.service.demo.users FOLDER WORLD SEED PART PARTS USERS LEAVE
-#
-# It may be killed at any moment: who has finished is written down, and the one who was under way
-# sends the same sealed bytes again. Tickets from number USERS on, and LEAVE places of every batch,
-# are left for people at the page.
-
-
-_PAUSE = 0.05
-
-
 class Diary:
-    """Who of a part has finished, and how; it survives SIGKILL.
-
-    Args:
-        path: of its file.
-    """
+    """Who of a part has finished, and how; a file that survives SIGKILL."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +142,6 @@ class Diary:
         return {int(pair[0]): pair[1] for pair in pairs if len(pair) == 2}
 
     def write(self, user: int, state: str) -> None:
-        """This user has finished."""
         with self._path.open("a", encoding="ascii") as file:
             if file.tell() and not self._path.read_bytes().endswith(b"\n"):
                 file.write("\n")
@@ -189,7 +176,7 @@ class Part:
         charter = fetch_charter(self._client, bytes.fromhex(config.study), rehearsal=True)
         self._chain = Chain(charter, self._client)
         self._tickets = ticket.read(folder / "enroller" / "tickets.txt")
-        self._outbox = FileOutbox(folder / "users" / f"outbox-{part}")
+        self._outbox = Outbox(folder / "users" / f"outbox-{part}")
         self._diary = Diary(folder / "users" / f"{part}.diary")
         self._world, self._seed, self._leave = world, seed, leave
         self._mine = range(part, len(self._tickets), parts)

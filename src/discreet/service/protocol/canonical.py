@@ -59,12 +59,10 @@ class Document(ABC):
 
     @cached_property
     def data(self) -> bytes:
-        """Its canonical text."""
         return to_bytes(self.fields())
 
     @cached_property
     def hash(self) -> bytes:
-        """SHA-256 of `data`."""
         return sha256(self.data)
 
 

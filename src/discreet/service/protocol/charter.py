@@ -103,21 +103,17 @@ class Charter(canonical.Document):
 
     @property
     def states(self) -> int:
-        """S."""
         return len(self.names["states"])
 
     @property
     def actions(self) -> int:
-        """A."""
         return len(self.names["actions"])
 
     @property
     def horizon(self) -> int:
-        """H."""
         return len(self.names["steps"])
 
     def fields(self) -> JsonObject:
-        """All of it."""
         return {
             "version": VERSION,
             "kind": "charter",
@@ -144,7 +140,6 @@ class Charter(canonical.Document):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """From its file."""
         return cls.from_bytes(read_file(path))
 
     @classmethod
@@ -200,7 +195,6 @@ class Charter(canonical.Document):
         }
 
     def device(self, policy: Sequence[Sequence[int]], users: int) -> HistogramDevice:
-        """The encoder of a batch."""
         try:
             return HistogramDevice(self.description(policy, users))
         except DeviceError as error:
@@ -283,7 +277,6 @@ class Charter(canonical.Document):
 
     @property
     def promise(self) -> str:
-        """One line for a person."""
         stamp = f"{REHEARSED}: " if self.rehearsal else ""
         pair = f"{rounded_up(self.epsilon)}, {rounded_up(self.delta, 3)}"
         return f"{stamp}({pair})-SDP, {UNIT}, {NEIGHBOURS}"

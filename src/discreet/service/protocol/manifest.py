@@ -59,7 +59,6 @@ class Manifest(canonical.Document):
     deadline: int
 
     def fields(self) -> JsonObject:
-        """All of it."""
         return {
             "version": VERSION,
             "kind": "manifest",
@@ -76,7 +75,6 @@ class Manifest(canonical.Document):
         }
 
     def signed(self, key: Ed25519PrivateKey) -> bytes:
-        """As it travels."""
         return key.sign(_DOMAIN + self.data).hex().encode("ascii") + b"\n" + self.data
 
 
@@ -96,12 +94,10 @@ class Announced:
 
     @property
     def hash(self) -> bytes:
-        """Of the manifest."""
         return self.manifest.hash
 
     @property
     def sizes(self) -> list[int]:
-        """Messages per user in every group."""
         return [one.messages for one in self.device.groups]
 
     @property

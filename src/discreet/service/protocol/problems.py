@@ -59,7 +59,6 @@ class Refusal(errors.DiscreetError):  # a refusal is not always somebody's error
 
     @property
     def status(self) -> int:
-        """Of the HTTP answer."""
         return PROBLEMS[self.code].status
 
 

@@ -17,7 +17,6 @@ _MARK = "sha256:"
 
 
 def make(count: int) -> list[bytes]:
-    """Fresh tickets."""
     if count < 1:
         raise InvalidInputError(f"Expected at least one ticket, got {count}.")
     return [secrets.token_bytes(SIZE) for _ in range(count)]
@@ -39,7 +38,6 @@ def write_digests(path: Path, digests: Iterable[bytes]) -> None:
 
 
 def read(path: Path) -> list[bytes]:
-    """Tickets that `write` wrote."""
     return _read(path, "", "a ticket")
 
 

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from discreet._files import read_file, reason
+from discreet._files import reason
 from discreet.errors import InvalidInputError
 from discreet.service.configs import At, ShufflerConfig, nothing_happens, set_up_logging
 from discreet.service.protocol import ticket
@@ -19,6 +19,7 @@ from discreet.service.shuffler.shuffler import Shuffler
 from discreet.service.shuffler.store import Store, open_store
 from discreet.service.shuffler.web import make_app
 
+log = logging.getLogger("discreet.service.shuffler")
 HEADER_SECONDS = 10.0
 """In which a request's first line and headers must have arrived."""
 ANSWER_SECONDS = 30.0
@@ -144,12 +145,6 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-# The shuffler as a process: from its file to what serves until it is told to end.
-
-
-log = logging.getLogger("discreet.service.shuffler")
-
-
 def make_shuffler(
     config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_happens
 ) -> Shuffler:
@@ -175,14 +170,7 @@ def serve(config: ShufflerConfig, *, rehearsal: bool = False, at: At = nothing_h
     set_up_logging()
     with listen(config.host, config.port) as listener:
         shuffler = make_shuffler(config, rehearsal=rehearsal, at=at)
-        app = make_app(shuffler, world=_world(config))
+        app = make_app(shuffler, world=config.model)
         where = f"{config.host}:{listener.getsockname()[1]}"
         log.info("the shuffler of study %s listens on http://%s", shuffler.charter.id.hex(), where)
         make_server(app, config.host, config.port).run([listener])
-
-
-def _world(config: ShufflerConfig) -> bytes:
-    """The public model that the page plays, if the file names one."""
-    if not config.world:
-        return b""
-    return read_file(config.path(config.world), "the world")

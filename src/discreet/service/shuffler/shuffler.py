@@ -138,13 +138,13 @@ class Shuffler:
             raise Refusal("badManifest", str(error)) from None
 
     async def manifest(self) -> bytes:
+        """Of the open batch."""
         row = await self.run(self._store.live)
         if row is None or row.state != "open":
             raise Refusal("noOpenBatch")
         return row.announced.signed
 
     async def manifest_at(self, number: int) -> bytes:
-        """Of any batch there ever was."""
         return await self.run(self._store.manifest, number)
 
     async def messages(self, number: int, place: int) -> AsyncIterator[bytes]:
@@ -196,7 +196,6 @@ class Shuffler:
             await asyncio.sleep(_TICK)
 
     async def _write(self) -> None:
-        """One group after the other into the store."""
         arrived = self._arrived
         while arrived is not None:
             await arrived.wait()

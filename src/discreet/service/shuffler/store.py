@@ -1,5 +1,17 @@
-"""The permutation: uniform over all envelopes of a group, from the operating system's randomness.
+"""The shuffler's state machine on a database, in whole transactions.
 
+A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
+``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the messages
+deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted and
+its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
+
+Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
+the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
+(bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no address
+and no link from a ticket to a body stands in any of them. One thread owns a store (the one that
+made it); several processes may have one each where the database is a server.
+
+*The permutation* is uniform over all envelopes of a group, from the operating system's randomness.
 Every envelope draws a bucket and, inside its bucket, a key of 64 bits; the order is that of bucket
 and key. If all keys of a bucket are distinct (they are drawn again otherwise) every order of its
 envelopes is equally likely, by symmetry; and so is every order of all of them, because the pair
@@ -62,24 +74,6 @@ def permuted(data: bytes) -> bytes:
         ordered = keys[order]
         if (ordered[1:] != ordered[:-1]).all():
             return envelopes[order].tobytes()
-
-
-# The shuffler's state machine on a database, in whole transactions.
-#
-# A batch is ``open`` (reports come), ``full`` (the n-th report has come, in its own transaction),
-# ``sealed`` (permuted, the bodies deleted, in one transaction), ``done`` (acknowledged, the
-# messages
-# deleted); or it was ``open`` when its deadline passed and is ``expired``: its bodies are deleted
-# and
-# its tickets free again, in one transaction. At most one batch is open, full or sealed at a time.
-#
-# Tables: ``about`` (version and charter), ``batch`` (one row per manifest), ``ticket`` (digest, and
-# the manifest under which it was spent), ``report`` (bodies in the order of arrival), ``piece``
-# (bodies on their way into buckets), ``sealed`` (buckets of permuted envelopes). No time, no
-# address and no link from a ticket to a body stands in any of them.
-#
-# One thread owns a store (the one that made it); several processes may have one each where the
-# database is a server.
 
 
 VERSION = 1
@@ -378,7 +372,6 @@ class Store(ABC):
             raise InvalidInputError(f"Expected {users} bodies, found {seen}: nothing is released.")
 
     def _bodies(self, count: int) -> Iterator[list[bytes]]:
-        """All bodies, so many at a time."""
         last = -1
         query = "SELECT id, body FROM report WHERE id > ? ORDER BY id LIMIT ?"
         while rows := self._execute(query, last, count):
@@ -387,7 +380,6 @@ class Store(ABC):
             yield [bytes(body) for _, body in rows]
 
     def _gather(self, row: BatchState) -> None:
-        """Pieces to buckets, each in a random order."""
         found = self._execute("SELECT DISTINCT place, bucket FROM piece ORDER BY place, bucket")
         query = "SELECT body FROM piece WHERE place = ? AND bucket = ?"
         total = 0

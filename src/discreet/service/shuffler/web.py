@@ -322,7 +322,6 @@ async def read_body(
 
 
 def _answer(code: str) -> tuple[Message, Message]:
-    """The two messages that answer a report."""
     body, headers, status = b"", {}, 201
     if code != ACCEPTED:
         body, status = document(code), PROBLEMS[code].status
