@@ -1,12 +1,25 @@
-"""Configurations: plain values, read back as what they were."""
+"""Configurations as plain values, the guarantee that follows from them, the users they need."""
 
 import json
+import math
 
 import pytest
 
 import discreet
 from discreet.errors import InvalidInputError
+from discreet.mdp.shape import Shape
+from discreet.privacy.guarantee import NO_GUARANTEE, REHEARSED, Rehearsal
+from discreet.privacy.trust import Central, Local, Shuffle
 from discreet.study import config as configs
+from discreet.study.config import (
+    COPIES,
+    OPERATOR,
+    PRECISION,
+    PUBLIC,
+    Prospect,
+    study_guarantee,
+    users_needed,
+)
 
 
 def made(**changes):
@@ -65,3 +78,110 @@ def test_generators_follow_from_the_seed_and_differ():
 def test_what_is_refused(changes, said):
     with pytest.raises(InvalidInputError, match=said):
         made(**changes)
+
+
+SMALL = Shape(2, 2, 2)
+TRUSTS = [Central(1), Local(1), Shuffle(1, 1e-6)]
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_a_secure_study_promises_what_its_releases_do(trust):
+    released = trust.calibrate(SMALL).guarantee
+    made = study_guarantee(released, secure=True)
+    assert (made.notion, made.epsilon, made.delta) == (released.notion, 1.0, released.delta)
+    assert not made.simulated
+    assert REHEARSED not in str(made)
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_nobody_takes_a_rehearsal_for_a_study_guarantee(trust):
+    made = study_guarantee(trust.calibrate(SMALL).guarantee, secure=False)
+    assert isinstance(made, Rehearsal)
+    assert made.simulated
+    assert str(made).startswith(REHEARSED)
+
+
+def test_only_a_central_study_has_an_operator_to_trust():
+    central = study_guarantee(Central(1).calibrate(SMALL).guarantee, secure=True)
+    local = study_guarantee(Local(1).calibrate(SMALL).guarantee, secure=True)
+    assert set(OPERATOR) <= set(central.assumptions)
+    assert not set(OPERATOR) & set(local.assumptions)
+    stream = study_guarantee(Central(1).calibrate(SMALL).guarantee, secure=True, stream=True)
+    assert not set(OPERATOR) & set(stream.assumptions)
+
+
+def test_a_central_stream_says_that_two_copies_of_its_file_tell_all():
+    released = Central(1).calibrate(SMALL).guarantee
+    assert set(COPIES) <= set(study_guarantee(released, secure=True, stream=True).assumptions)
+    assert not set(COPIES) & set(study_guarantee(released, secure=True).assumptions)
+    local = Local(1).calibrate(SMALL).guarantee
+    assert not set(COPIES) & set(study_guarantee(local, secure=True, stream=True).assumptions)
+
+
+def test_the_assumptions_of_the_release_stay():
+    released = Central(1).calibrate(SMALL).guarantee
+    assert study_guarantee(released, secure=True).assumptions[: len(released.assumptions)] == (
+        released.assumptions
+    )
+
+
+def test_without_privacy_there_is_nothing_to_rehearse():
+    made = study_guarantee(NO_GUARANTEE, secure=False)
+    assert not isinstance(made, Rehearsal)
+    assert made.notion == "none"
+
+
+@pytest.mark.parametrize("trust", TRUSTS, ids=lambda trust: trust.name)
+def test_who_took_part_is_public_and_the_promise_says_so(trust):
+    assert PUBLIC in study_guarantee(trust.calibrate(SMALL).guarantee, secure=True).assumptions
+
+
+def test_users_who_reported_twice_are_charged_twice():
+    released = Shuffle(1, 1e-6).calibrate(SMALL).guarantee
+    made = study_guarantee(released, secure=True, releases=2)
+    assert (made.epsilon, made.delta) == (2 * released.epsilon, 2 * released.delta)
+    assert "reported 2 times" in made.assumptions[-1]
+
+
+SHAPE = Shape(3, 2, 4)
+
+
+def needed(trust, episodes=10**6):
+    return users_needed(SHAPE, trust.calibrate(SHAPE), episodes)
+
+
+def test_without_privacy_it_is_a_matter_of_chance_alone():
+    exact = SHAPE.states * SHAPE.actions * 0.25 / PRECISION**2
+    assert exact <= needed(discreet.NoPrivacy()) <= 1.1 * exact + 10
+
+
+def test_less_privacy_loss_needs_more_users_and_less_trust_many_more():
+    found = [needed(discreet.Central(epsilon, 1e-6)) for epsilon in (10, 1, 0.1)]
+    assert found == sorted(found) and len(set(found)) == 3
+    assert needed(discreet.Local(1)) > 20 * needed(discreet.Central(1, 1e-6))
+
+
+def test_that_many_are_enough_and_much_fewer_are_not():
+    plan = discreet.Central(1, 1e-6).calibrate(SHAPE)
+
+    def error(users):
+        visits = users / (SHAPE.states * SHAPE.actions)
+        return math.sqrt(0.25 / visits + plan.noise_variance(users)["rewards"] / visits**2)
+
+    found = needed(discreet.Central(1, 1e-6))
+    assert error(found) <= PRECISION < error(int(0.8 * found))
+
+
+def test_streams_are_judged_at_their_own_time():
+    trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
+    plan = trust.calibrate(SHAPE, schedule="continual", episodes=500)
+    assert users_needed(SHAPE, plan, 500) > needed(discreet.Central(1, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("users", "episodes", "said"),
+    [(900, 2_000, "has 2,000."), (9_000, 2_000, "expect to learn little"), (None, 1, "No number")],
+)
+def test_it_says_what_to_expect(users, episodes, said):
+    guarantee = discreet.Central(1).calibrate(SHAPE).guarantee
+    assert said in str(Prospect(guarantee, users, episodes))

@@ -1,4 +1,4 @@
-"""The file of a study: whole or not there, its owner's alone, and every edit of it is noticed."""
+"""The file: rows and back to the last bit, whole transactions, and what damage and disks do."""
 
 import math
 import os
@@ -9,13 +9,16 @@ import stat
 import sys
 import time
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import discreet
 from discreet._files import temporary_of
 from discreet.errors import StudyError
 from discreet.study import check, store
-from discreet.study.store import Store
+from discreet.study.store import Store, packed, unpacked
 from helpers.studies import advance, begin, everything_in, sql
 
 
@@ -332,3 +335,108 @@ def test_a_commit_is_on_the_disk_and_what_is_deleted_is_zeroed(tmp_path):
     with Store(study.path)._connected(writing=True) as connection:
         for pragma, value in (("synchronous", 2), ("secure_delete", 1), ("journal_mode", "wal")):
             assert connection.execute(f"PRAGMA {pragma}").fetchone() == (value,)
+
+
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=5),
+)
+LISTS = st.one_of(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=6, max_size=12),
+    st.lists(st.floats(allow_nan=False), min_size=6, max_size=12),
+    st.lists(st.one_of(st.integers(), st.floats(allow_nan=False)), min_size=8, max_size=10),
+    st.lists(st.booleans(), min_size=8, max_size=9),
+)
+STATES = st.dictionaries(
+    st.text("abc.", min_size=1, max_size=3),
+    st.recursive(st.one_of(LEAVES, LISTS), lambda one: st.lists(one, max_size=4), max_leaves=6),
+    max_size=4,
+)
+
+
+def typed(value):
+    """Values with their types: 1, 1.0 and True differ."""
+    if isinstance(value, dict):
+        return {key: typed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [typed(part) for part in value]
+    return type(value), math.copysign(1, value) if value == 0 else 0, value
+
+
+@settings(max_examples=60)
+@given(STATES)
+def test_every_state_comes_back(state):
+    assert typed(unpacked(packed(state))) == typed(state)
+
+
+def test_arrays_are_bytes_and_nothing_is_pickled():
+    rows = packed({"a": {"b": np.arange(12.0).reshape(3, 4)}, "c": [True] * 9})
+    assert [row[:3] for row in rows] == [
+        ("", "json", "[]"),
+        ("a.b", "float64", "[3,4]"),
+        ("c", "bool", "[9]"),
+    ]
+    assert rows[1][3] == np.arange(12.0).tobytes()
+
+
+@pytest.mark.parametrize(
+    "value", [[1, 2.0] * 5, [[1], [2, 3]] * 5, [2**80] * 9, ["x"] * 9, [1] * 3]
+)
+def test_what_is_no_long_array_stays_text(value):
+    assert [row[1] for row in packed({"a": value})] == ["json"]
+
+
+def test_nothing_is_created_where_no_study_can_be(tmp_path, monkeypatch):
+    with pytest.raises(StudyError, match="There is no folder"):
+        begin(tmp_path / "missing" / "study.db")
+    with pytest.raises(StudyError, match="is a folder"):
+        begin(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+    def refused(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(StudyError, match=r"Cannot write in the folder .*: Permission denied"):
+        begin(tmp_path / "study.db")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="who owns all may write all")
+def test_a_read_only_folder_is_refused(tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(StudyError, match="Cannot write in the folder"):
+        begin(folder / "study.db")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("cut", [1, 100, 3_000, 9_000, 30_000])
+@pytest.mark.parametrize("goes_on", ["resume", "tell"])
+def test_a_log_that_was_cut_off_leaves_no_second_release(tmp_path, goes_on, cut):
+    """Killed while the log was being written: the batch is told again, its first noise is gone."""
+    place = check.Trial(tmp_path, begin)
+    study = place.fresh()
+    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
+    path = place.crashed(before, log[:-cut])
+    again = discreet.resume(path)
+    assert again.batches == 0
+    if goes_on == "tell":
+        check.log_of(path).write_bytes(log[:-cut])
+        advance(again)
+        assert again.batches == 1
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_a_commit_that_reached_the_log_is_kept(tmp_path):
+    place = check.Trial(tmp_path, begin)
+    study = place.fresh()
+    before, log = study.path.read_bytes(), check.log_of_a_tell(study)
+    path = place.crashed(before, log)
+    again = discreet.resume(path, study.head)
+    assert (again.batches, again.users) == (1, study.users)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
