@@ -80,7 +80,7 @@ def test_a_release_is_not_lost_with_the_file_of_its_policy(logged, discreet, mon
     def full(*_):
         raise library.errors.InvalidInputError("Cannot write 'p.csv': No space left on device.")
 
-    monkeypatch.setattr(library.offline.result, "write_rows", full)
+    monkeypatch.setattr(library.offline.fit, "write_rows", full)
     command = ["fit", "logged.csv", *OPTIONS, *TRUST, "--rehearse", "--seed", "3"]
     code, out, err = discreet(*command, "--output", "p.csv", *["--json"] * as_json)
     assert (code, err) == (2, "")

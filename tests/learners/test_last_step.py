@@ -5,7 +5,7 @@ import pytest
 
 import discreet
 from discreet.errors import InvalidInputError
-from discreet.learners.elimination.absorbing_model import CountPool
+from discreet.learners.elimination.explorers import CountPool
 from discreet.learners.learn import expected_regret, make_batch_learner, public_facts
 from discreet.learners.registry import get_learner, learner_names
 from discreet.mdp import uniform_policy

@@ -20,7 +20,7 @@ from discreet.mdp import (
     sample_trajectories,
     uniform_policy,
 )
-from discreet.offline.result import DEFER
+from discreet.offline.fit import DEFER
 from discreet.privacy import Budget, Ledger
 from discreet.privacy.ledger import Cost
 

@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp import MixturePolicy, StochasticPolicy
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.offline.result import DEFER, DeferringPolicy
+from discreet.offline.fit import DEFER, DeferringPolicy
 
 pytestmark = pytest.mark.core
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.data import Vocabulary
-from discreet.offline.result import Coverage, DeferringPolicy, Fit
+from discreet.offline.fit import Coverage, DeferringPolicy, Fit
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
 
 pytestmark = pytest.mark.core

@@ -20,8 +20,7 @@ from discreet.adversarial.world import make_world
 from discreet.errors import DiscreetWarning, InvalidInputError, UnknownNameError
 from discreet.learners.base import Problem
 from discreet.learners.continual import make_learner
-from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.explorers import PaperElimination
+from discreet.learners.elimination.explorers import CountPool, PaperElimination
 from discreet.learners.elimination.learner import write_script
 from discreet.learners.elimination.settings import EliminationSettings, PrintedConstants
 from discreet.learners.learn import stream_kind

@@ -14,7 +14,7 @@ from discreet.errors import DiscreetError, InvalidInputError
 if TYPE_CHECKING:
     from discreet._types import BoolArray
     from discreet.data.vocabulary import Vocabulary
-    from discreet.offline.result import Fit
+    from discreet.offline.fit import Fit
     from discreet.privacy.ledger import Budget, Ledger
     from discreet.study.design import Design
 

@@ -124,7 +124,6 @@ def check_learner(
 
 
 def _raised(error: Exception) -> str:
-    """A mistake in the learner as a problem; an error raised on purpose is the caller's."""
     if isinstance(error, DiscreetError):
         raise error
     return f"it raised {sentence_of(error)}"
@@ -156,7 +155,6 @@ def _valid_policies(spec: LearnerSpec, settings: Mapping[str, object]) -> str | 
 
 
 def _only_private(spec: LearnerSpec, settings: Mapping[str, object]) -> str | None:
-    """It holds no model and no raw counts, and needs neither to plan."""
     for trust in _trusts(spec):
         problem = _peeks(spec, trust, settings)
         if problem:
@@ -170,7 +168,6 @@ def _holds(learner: object) -> str | None:
 
 
 def _raw(value: object) -> bool:
-    """A model or raw counts, alone or among others."""
     if isinstance(value, Mapping):
         return any(map(_raw, value.values()))
     if isinstance(value, list | tuple | set | deque):
@@ -179,7 +176,6 @@ def _raw(value: object) -> bool:
 
 
 def _peeks(spec: LearnerSpec, trust: TrustModel, settings: Mapping[str, object]) -> str | None:
-    """Told the same releases, it must ask for the same users, whatever people did behind them."""
     mdp = RandomMDP(states=3, actions=2, horizon=3)  # a few users of it already earn something
     play = _play if spec.schedule == "batch" else _play_stream
     first = play(spec, mdp, trust, settings)
@@ -204,7 +200,6 @@ def _play(
     settings: Mapping[str, object],
     told: list[PrivateCounts] | None = None,
 ) -> _Played:
-    """Play and release; the learner is told the releases, or those of another run."""
     given, seeds = dict(settings), RunSeeds(0)
     problem = public_facts(mdp, 300, stationary=bool(given.pop("stationary", False)))
     learner = make_batch_learner(spec, problem, trust, seeds.generator("policy"), given)
@@ -229,7 +224,6 @@ def _play_stream(
     settings: Mapping[str, object],
     told: list[PrivateCounts] | None = None,
 ) -> _Played:
-    """The same for a stream, by its plain form."""
     seeds = RunSeeds(0)
     rng = seeds.generator("policy")
     learner = make_learner(stream_kind(spec), mdp, trust, 20, rng, settings)

@@ -75,7 +75,6 @@ def make_learner(
 
 
 def _own_print(trust: TrustModel, kind: type[StreamLearner]) -> TrustModel:
-    """Local ``calibration="paper"`` means the learner's own paper: 002 and 003 print two scales."""
     if kind.paper and isinstance(trust, Local) and trust.calibration == "paper":
         return replace(trust, calibration=cast(Calibration, f"paper-{kind.paper}"))
     return trust

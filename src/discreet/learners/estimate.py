@@ -260,7 +260,6 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """As a person reads it."""
         return f"{self.value:.3f} (95% interval {self.low:.3f} to {self.high:.3f})"
 
 
@@ -343,7 +342,6 @@ class PolicyValue:
         return Estimate(float(value), float(low), float(high)), known
 
     def _first_states(self) -> FloatArray:
-        """How often episodes begin in each state: as seen, or evenly where nothing was."""
         if len(self.sums.number) > 1:
             seen = np.maximum(self.sums.layer(0).visits.sum(axis=1), 0.0) * self.start
             if seen.sum() > 0:
@@ -352,7 +350,6 @@ class PolicyValue:
 
 
 def _cut(transitions: FloatArray) -> FloatArray:
-    """Rows that sum to one, from noisy counts; even ones where nothing is left."""
     kept = np.maximum(transitions, 0.0)
     total = kept.sum(axis=-1, keepdims=True)
     even = np.full_like(kept, 1 / kept.shape[-1])

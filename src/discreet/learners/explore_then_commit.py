@@ -28,8 +28,12 @@ import numpy as np
 from discreet import _validate
 from discreet._types import BoolArray, FloatArray, JsonObject, Plain
 from discreet.learners.base import Batch, FlowLearner, Problem
-from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.coverage import check_decisions, coverage_design, merge_policies
+from discreet.learners.elimination.active_set import (
+    ImplicitActiveSet,
+    check_decisions,
+    coverage_design,
+    merge_policies,
+)
 from discreet.learners.elimination.explorers import shuffled_actions
 from discreet.learners.estimate import (
     TOTAL,
@@ -143,7 +147,6 @@ def designed_policy(
 
 
 def _markov(occupancy: FloatArray) -> StochasticPolicy:
-    """The policy of an occupancy ``[H, S, A]``; uniform where nobody comes."""
     total = occupancy.sum(axis=-1, keepdims=True)
     probabilities = np.full_like(occupancy, 1 / occupancy.shape[-1])
     np.divide(occupancy, total, out=probabilities, where=total > 1e-12)
@@ -247,7 +250,6 @@ class ExploreThenCommit(FlowLearner[ExploreSettings]):
         return Batch(self.greedy(), self.problem.episodes - self._told)
 
     def _explore(self, users: int) -> StochasticPolicy:
-        """The policy of the next round of exploration."""
         problem = self.problem
         if self._batches == 0:
             return uniform_policy(problem.shape)

@@ -156,7 +156,6 @@ class LdpObi(StreamLearner):
         return one[at], many[at]
 
     def _bounds(self, users: Ints) -> tuple[Ints, Floats, Floats]:
-        """Times in order, and c and c3 up to each; the times may be those that are asked for."""
         scale, printed = self.settings.error_scale, self.settings.union == "printed"
         episodes = self.problem.episodes
         if not printed and _law_of(self.mechanism) is None:
@@ -174,11 +173,9 @@ class LdpObi(StreamLearner):
         return self._grid
 
     def _failure(self, episodes: float) -> float:
-        """Of one counter in one of so many episodes that share the failure probability."""
         return self.settings.failure / (episodes * self.mechanism.cells)
 
     def _all_at_once(self) -> tuple[Ints, Floats, Floats]:
-        """Times, and the bounds c and c3 then: additive noise, episodes alike."""
         law, copies = cast(tuple[SummedNoise, int], _law_of(self.mechanism))
         grid, failure = _time_grid(self.problem.episodes), self._failure(self.problem.episodes)
         one = np.append(0.0, law.sum_bounds(copies * grid, failure))
@@ -186,7 +183,6 @@ class LdpObi(StreamLearner):
         return np.append(0, grid), one, many
 
     def _each_with_its_own(self) -> tuple[Ints, Floats, Floats]:
-        """The same with the k-th episode's failure probability of Algorithm 2; any noise."""
         grid, states, found = _time_grid(self.problem.episodes), self.problem.shape.states, []
         additive = _law_of(self.mechanism)
         for users in grid:
@@ -220,14 +216,12 @@ class LdpObi(StreamLearner):
 
 
 def _law_of(mechanism: ContinualMechanism) -> tuple[SummedNoise, int] | None:
-    """The law of one user's noise and how often it is drawn for a counter, if noise is added."""
     noise = getattr(mechanism, "noise", None)
     law, copies = getattr(noise, "law", None), getattr(noise, "copies", None)
     return None if law is None or copies is None else (law, copies)
 
 
 def _time_grid(episodes: int) -> Ints:
-    """Times 1..K, spaced by at most half a percent beyond 400, K included."""
     dense = np.arange(1, min(episodes, 400) + 1)
     sparse = np.geomspace(400, max(episodes, 400), 1 + int(201 * math.log(max(episodes / 400, 1))))
     return np.unique(np.append(dense, np.minimum(np.ceil(sparse), episodes).astype(np.int64)))

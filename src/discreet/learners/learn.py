@@ -81,7 +81,6 @@ def _learn_paper(
     seeds: RunSeeds,
     settings: dict[str, Any],
 ) -> Result:
-    """A run as printed, with what is given instead, and the guarantee of the printed view."""
     trust = preset.trust_model(*budget, settings.pop("calibration", None))
     chosen = {**preset.settings, **settings}
     result = _learn(mdp, preset.learner, trust, episodes, seeds, chosen)
@@ -96,7 +95,6 @@ def _learn_paper(
 
 
 def _refuse_beside_paper(paper: str, **given: object) -> None:
-    """A preset says what learns and whom is trusted."""
     for name, value in given.items():
         if value is not None:
             raise InvalidInputError(
@@ -105,7 +103,6 @@ def _refuse_beside_paper(paper: str, **given: object) -> None:
 
 
 def _refuse_without_paper(learner: str | None, **given: float | None) -> None:
-    """A learner is needed; budgets belong to its trust model."""
     if learner is None:
         raise InvalidInputError(
             "Expected learner='flow-ucb', for instance, or paper='001', got neither; "
@@ -278,7 +275,6 @@ def release_batch(
 
 
 def _inside(counts: Counts, support: BoolArray) -> Counts:
-    """Simulated users follow the policy; a release would drop their other steps in silence."""
     lost = counts.outside(support)
     if lost:
         raise InvalidInputError(

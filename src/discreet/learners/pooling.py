@@ -130,7 +130,6 @@ def pooled_rows(sums: CountSums, users: int, reward_share: float, hiding: float)
 
 
 def _all_rows(scores: FloatArray, limit: float) -> float:
-    """The z of all rows that are stationary; infinite if too many are not."""
     compared, nonstationary = scores[..., 1] > 0, scores[..., 2] >= limit
     few = NONSTATIONARY_ROWS * nonstationary.size < 1
     if nonstationary.sum() > (0.0 if few else max(1.0, NONSTATIONARY_ROWS * compared.sum())):
@@ -288,7 +287,6 @@ def row_score(counts: FloatArray, sums: FloatArray, steps: int, out: FloatArray)
 
 @kernel
 def _put(row: FloatArray, step: int, out: FloatArray) -> None:
-    """``out[:, step] = row``, without the comparison of shapes that is compiled for seconds."""
     for i in range(row.size):
         out[i, step] = row[i]
 

@@ -161,7 +161,6 @@ class Psrl(StreamLearner):
         return 0.0
 
     def _noise_variances(self, times: Ints) -> Floats:
-        """Of one visit counter; under local privacy every user adds the same noise."""
         if self.mechanism.guarantee.notion == "none":
             return np.zeros(len(times))
         if self.mechanism.guarantee.notion == "LDP":
@@ -264,7 +263,6 @@ def _fused(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fused_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop over many generators, with the licence of `_fused`."""
     made = numba.njit(cache=True, fastmath={"contract"}, error_model="numpy", **BORROWED)
     compiled: Callable[..., Any] = made(function)
     return compiled
@@ -272,7 +270,6 @@ def _fused_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @_fused
 def _uniform_of(word: np.uint64) -> float:
-    """The first 52 bits as a number in (0, 1): an odd multiple of 2^-53."""
     return float(as_float((word >> np.uint64(12)) | _ONE) - _BELOW_ONE)
 
 
@@ -294,14 +291,12 @@ def _log_of(uniform: float) -> float:
 
 @_fused
 def _sine(x: float, w: float) -> float:
-    """Sin x for |x| <= pi/4 and w = x²."""
     p = 1 / 362880.0 + w * (-1 / 39916800.0 + w * (1 / 6227020800.0 - w / 1307674368000.0))
     return x + x * w * (-1 / 6.0 + w * (1 / 120.0 + w * (-1 / 5040.0 + w * p)))
 
 
 @_fused
 def _cosine(w: float) -> float:
-    """Cos x for |x| <= pi/4 and w = x²."""
     p = -1 / 3628800.0 + w * (1 / 479001600.0 - w / 87178291200.0)
     p = -1 / 720.0 + w * (1 / 40320.0 + w * p)
     return 1.0 + w * (-0.5 + w * (1 / 24.0 + w * p))
@@ -309,7 +304,6 @@ def _cosine(w: float) -> float:
 
 @_fused
 def _exponential(word: np.uint64) -> float:
-    """A standard exponential, never below zero by a rounding error."""
     drawn = -_log_of(_uniform_of(word))
     return float(drawn if drawn > _LEAST else _LEAST)
 
@@ -340,7 +334,6 @@ def draw_normals(radii: FourWords, turns: FourWords, first: Floats, second: Floa
 
 @inlined
 def _some_generators(state: WordArray, first: int, count: int) -> FourWords:
-    """Consecutive ones of ``state[4, generators]``."""
     last = first + count
     return (
         state[0, first:last],
@@ -365,7 +358,6 @@ def draw_ahead(words: WordArray, normals: Floats, uniforms: Floats) -> None:
 
 @inlined
 def _next_draws(memory: Floats, pairs: int, states: int) -> tuple[Floats, Floats]:
-    """The normals and uniforms of the next model."""
     draws = _model_draws(pairs, states)
     left, words, normals, uniforms = _memory_parts(memory, draws)
     if left[0] == 0.0:
@@ -415,7 +407,6 @@ def _posterior(
 
 @inlined
 def _propose(flat: Floats, normals: Floats, uniforms: Floats) -> int:
-    """Shapes become gammas, or their own negative where the first question leaves a doubt."""
     doubtful = 0
     for i in range(uniforms.size):
         d = flat[i] - 1 / 3
@@ -430,7 +421,6 @@ def _propose(flat: Floats, normals: Floats, uniforms: Floats) -> int:
 
 @inlined
 def _settle(shape: float, normal: float, uniform: float, rng: np.random.Generator) -> float:
-    """The gamma of this normal if the exact test accepts it, else another one."""
     d = shape - 1 / 3
     z = normal / (3.0 * np.sqrt(d))
     if z > -1.0 and np.log1p(-uniform) < 3.0 * d * (np.log1p(z) - z + z * z / 2 - z * z * z / 3):
@@ -442,7 +432,6 @@ def _settle(shape: float, normal: float, uniform: float, rng: np.random.Generato
 def _draw_gammas(
     model: Floats, normals: Floats, uniforms: Floats, states: int, rng: np.random.Generator
 ) -> None:
-    """The first S + 1 rows of the model, from shapes to gammas."""
     groups, pairs = model.shape[1:]
     if _propose(model.reshape(model.size), normals, uniforms) > 0:
         for g in range(groups):  # pair by pair, as the reference draws
@@ -455,7 +444,6 @@ def _draw_gammas(
 
 @inlined
 def _finish(model: Floats, normals: Floats, states: int) -> None:
-    """Gammas and the law of the rewards become p, then r, then nothing that steps ahead add."""
     groups, pairs = model.shape[1:]
     reward_normals = (states + 1) * groups * pairs
     for g in range(groups):

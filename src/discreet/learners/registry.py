@@ -243,7 +243,6 @@ def get_learner(name: str) -> LearnerSpec:
 
 
 def _of_plugin(name: str) -> LearnerSpec:
-    """The learner that another package offers under this name."""
     if name not in _registry.entry_points("learners"):
         raise UnknownNameError("learner", name, learner_names())
     spec = _registry.load("learners", name)

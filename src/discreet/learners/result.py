@@ -121,7 +121,6 @@ class Result:
     noise: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """One line: what ran, what it promised, what it lost."""
         return (
             f"Result({self.learner!r}, {self.guarantee}, episodes={self.episodes:,}, "
             f"final_regret={self.final_regret:,.1f}, mechanism={self.mechanism!r})"

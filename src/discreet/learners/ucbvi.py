@@ -407,7 +407,6 @@ _ROUNDING = 1e-9
 
 @inlined
 def _bonus(root: float, shift: float, linear: float, square: float, n: float) -> float:
-    """The part of the bonus that needs no values."""
     return float(root / np.sqrt(n - shift) + (linear + square / n) / n)
 
 
@@ -469,7 +468,6 @@ def _valid_model(
     last: int,
     valid: Floats,
 ) -> None:
-    """Equations 4, 5 and 1 of Qiao and Wang (2023): model = P, r, N; ``valid[S]`` is room."""
     _, states, choices = visits.shape
     share = error / (2 * states)
     for g in range(first, last):
@@ -533,7 +531,6 @@ def estimate(
 def _signed_model(
     row: Floats, transitions: Floats, visits: Floats, rewards: Floats, model: Floats
 ) -> None:
-    """Plain ratios of noisy counts: model = P, r, N, of all groups: none is ever left out."""
     groups, states, choices = visits.shape
     for g in range(groups):
         for s in range(states):
@@ -549,7 +546,6 @@ def _signed_model(
 
 @inlined
 def _correction(row: Floats, model: Floats, group: int, x: int, choices: int, most: float) -> float:
-    """sqrt(CORRECTION·sum_s' P(s')·min(NEAR/N'(s') + NEAR2/N'(s')², H²)/N), N' = sum_a N'(s',a)."""
     states = model.shape[2] // choices
     following = group + 1 if model.shape[1] > 1 else 0
     total = 0.0
@@ -602,7 +598,6 @@ def _optimistic(row: Floats, model: Floats, values: Floats, h: int, g: int, cap:
 
 @inlined
 def _keep(new: Floats, clip: bool, memory: Floats, h: int) -> None:
-    """``memory[0, h]`` = the new Q values of all pairs, or the old where they are to stay below."""
     _, _, states, choices = memory.shape
     for s in range(states):
         for a in range(choices):
@@ -614,7 +609,6 @@ def _keep(new: Floats, clip: bool, memory: Floats, h: int) -> None:
 def _play_and_move(
     rate: float, memory: Floats, h: int, probabilities: Floats, values: Floats
 ) -> None:
-    """Play the policy in ``memory[1]`` at step h and value it, then move it by mirror ascent."""
     _, _, states, choices = memory.shape
     for s in range(states):
         value = 0.0

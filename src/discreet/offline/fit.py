@@ -1,4 +1,4 @@
-"""What may be claimed: the value of behaviour, and a lower value of the policy.
+"""`discreet.fit`: a better policy from logged episodes, what may be claimed of it, and `Fit`.
 
 The value of behaviour is estimated without any model, by the mean total reward of the users: the
 counters of rewards add up to it, each with its noise. Totals lie in [0, H], so their variance is at
@@ -18,7 +18,7 @@ Delta alone would be no claim: it is relative to a behaviour whose value is itse
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,11 +26,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray
+from discreet._files import write_rows
+from discreet._types import BoolArray, FloatArray, IntArray, Plain
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.mdp._arrays import unit_interval
+from discreet.mdp._arrays import frozen_copy, unit_interval
 from discreet.mdp.counts import Counts
+from discreet.mdp.policies import MixturePolicy, PolicyLike, StochasticPolicy, as_policy
 from discreet.mdp.shape import Shape, check_shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.offline.improvement import (
@@ -42,11 +44,255 @@ from discreet.offline.improvement import (
     pooled,
 )
 from discreet.offline.release import Episodes, Randomness, Slots, check_trust, promised, release
-from discreet.offline.result import DEFER, Coverage, DeferringPolicy, Fit
-from discreet.privacy.guarantee import Guarantee, said
+from discreet.privacy.guarantee import Guarantee, rounded_down, rounded_up, said
 from discreet.privacy.ledger import Account, Ledger, distinct
 from discreet.privacy.statistics import PrivateCounts, check_counts
 from discreet.privacy.trust import TrustModel
+
+DEFER = -1
+"""What a `DeferringPolicy` says where the present behaviour goes on."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeferringPolicy:
+    """One action for each step and state, or `DEFER`: whoever decides today decides.
+
+    It needs the behaviour's own action. Replacing that by an estimate of what behaviour does is
+    another policy, and a worse one.
+
+    >>> policy = DeferringPolicy(np.array([[1, DEFER]]))
+    >>> policy.action(0, 0, behaviour=0), policy.action(0, 1, behaviour=0)
+    (1, 0)
+
+    Attributes:
+        actions: ``int64[H, S]``, `DEFER` where the behaviour goes on.
+    """
+
+    actions: IntArray
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.actions)
+        whole = np.issubdtype(given.dtype, np.integer)
+        if given.ndim != 2 or not whole or not given.size or given.min() < DEFER:
+            raise InvalidInputError(
+                f"Expected actions as integers (H, S), at least 0 or DEFER = {DEFER}, got dtype "
+                f"{given.dtype} and shape {given.shape}."
+            )
+        object.__setattr__(self, "actions", frozen_copy(given, np.int64))
+
+    @property
+    def defers(self) -> BoolArray:
+        """``bool[H, S]``: where the behaviour goes on."""
+        return np.asarray(self.actions == DEFER)
+
+    def action(self, step: int, state: int, *, behaviour: int) -> int:
+        """What to do at a step in a state where today's behaviour would do ``behaviour``."""
+        _validate.count(0, step=step, state=state, behaviour=behaviour)
+        horizon, states = self.actions.shape
+        if step >= horizon or state >= states:
+            raise InvalidInputError(
+                f"Expected step < {horizon} and state < {states}, got step={step} and "
+                f"state={state}."
+            )
+        chosen = int(self.actions[step, state])
+        return behaviour if chosen == DEFER else chosen
+
+    def with_behaviour(self, behaviour: PolicyLike, actions: int) -> StochasticPolicy:
+        """The policy that people meet if today's behaviour is ``behaviour`` (for simulations).
+
+        Args:
+            behaviour: deterministic or stochastic, or the array of one.
+            actions: A, how many actions there are.
+        """
+        horizon, states = self.actions.shape
+        shape = Shape(states, actions, horizon)
+        given = as_policy(behaviour, shape)
+        if isinstance(given, MixturePolicy):
+            raise InvalidInputError(
+                "Expected a behaviour without memory, got a mixture; merge each of its components."
+            )
+        chosen: FloatArray = np.eye(actions)[np.maximum(self.actions, 0)]
+        merged = np.where(self.defers[:, :, None], given.distribution(shape), chosen)
+        return StochasticPolicy(merged)
+
+
+FORMAT = "discreet-fit-1"
+_WIDEST = 100
+_MOST_STATES = 40
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Coverage:
+    """What the release could see. Estimates from noisy counts, as public as the policy.
+
+    Attributes:
+        visits: ``[H, S]``, estimated users in each state at each step.
+        behaviour: ``bool[H, S]``, states whose behaviour is known.
+        actions: ``bool[H, S, A]``, declared actions that are known: enough people took them to
+            rise above the noise.
+        other: the estimated share of steps that took an undeclared action.
+        pooled: the share of declared rows (s, a) that were pooled over steps; None if the caller
+            did not declare stationary dynamics.
+    """
+
+    visits: FloatArray
+    behaviour: BoolArray
+    actions: BoolArray
+    other: float
+    pooled: float | None
+
+    @property
+    def seen(self) -> float:
+        """The share of steps spent in states with a choice that is known: two actions or more."""
+        return self.share(self.actions.sum(axis=2) > 1)
+
+    def share(self, where: BoolArray) -> float:
+        """The estimated share of all steps that are spent in the marked states ``bool[H, S]``."""
+        return float(self.visits[where].sum() / max(float(self.visits.sum()), 1e-300))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit:
+    """A policy from logged episodes, and what may be said of it. ``print`` it.
+
+    Attributes:
+        policy: an action, or DEFER, for each step and state.
+        lower_value: a value per episode that the policy is claimed to reach.
+        behaviour_value: the estimated value per episode of what people do today.
+        behaviour_error: its standard error, noise included.
+        gain: the pessimistic estimate of what the policy adds; 0 if it always defers.
+        coverage: what could be seen.
+        guarantee: what has been promised to the people in the log.
+        users: how many they are (public).
+        declared: ``bool[H, S, A]``, the actions that were declared.
+        width: standard deviations of pessimism.
+        vocabulary: the names of states, actions and steps, if given.
+        account: what the ledger says of these people; None if it was not charged.
+    """
+
+    policy: DeferringPolicy
+    lower_value: float
+    behaviour_value: float
+    behaviour_error: float
+    gain: float
+    coverage: Coverage
+    guarantee: Guarantee
+    users: int
+    declared: BoolArray
+    width: float
+    vocabulary: Vocabulary | None = None
+    account: Account | None = None
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in one line that nobody mistakes if the noise was simulated."""
+        return str(said(self.guarantee))
+
+    @property
+    def names(self) -> Vocabulary:
+        """What states, actions and steps are called; numbers if nobody named them."""
+        horizon, states = self.policy.actions.shape
+        return self.vocabulary or Vocabulary(
+            states=states, actions=self.declared.shape[2], steps=horizon
+        )
+
+    def rows(self) -> list[dict[str, Plain]]:
+        """One row per step and state: an action, or DEFER."""
+        names, chosen = self.names, self.policy.actions
+        return [
+            {"step": step, "state": state, "action": _action(int(chosen[h, s]), names)}
+            for h, step in enumerate(names.steps)
+            for s, state in enumerate(names.states)
+        ]
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON, the policy left out: see `rows`."""
+        cover, acts = self.coverage, ~self.policy.defers
+        return {
+            "format": FORMAT,
+            "guarantee": self.promise,
+            "simulated": self.guarantee.simulated,
+            "users": self.users,
+            "behaviour_value": self.behaviour_value,
+            "behaviour_error": self.behaviour_error,
+            "lower_value": self.lower_value,
+            "gain": self.gain,
+            "width": self.width,
+            "changed_steps": cover.share(acts),
+            "seen_steps": cover.seen,
+            "undeclared_steps": cover.other,
+            "pooled": cover.pooled,
+            "ledger": None if self.account is None else self.account.to_dict(),
+        }
+
+    def save_policy(self, path: str | Path) -> None:
+        """Write the policy with names, as JSON or CSV by the ending of ``path``."""
+        write_rows(path, self.rows(), self.to_dict())
+
+    def __str__(self) -> str:
+        lines = [f"Fit on the logged episodes of {self.users:,} people"]
+        lines += [f"  {name:<15} {text}" for name, text in self._facts()]
+        return "\n".join([*lines, "", *self._table()])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        cover, acts = self.coverage, ~self.policy.defers
+        cells, rows = acts.size, int(self.declared.sum())
+        unseen = rows - int((cover.actions & self.declared).sum())
+        dark = int((~cover.behaviour).sum())
+        error = f"{self.behaviour_value:.4g} +- {rounded_up(self.behaviour_error, 2)} per episode"
+        unit = f"of at most {len(self.policy.actions)}: rewards count from 0 to 1 a step"
+        return [
+            ("today", f"{error}, {unit} (estimate and standard error)"),
+            ("this policy", f"{rounded_down(self.lower_value)} or more ({self._claim()})"),
+            ("changes", f"{int(acts.sum())} of {cells} (step, state): {cover.share(acts):.0%} of "
+             "all steps; elsewhere it DEFERs to today's behaviour"),
+            ("could not see", f"{unseen} of {rows} declared actions, and anything at all in {dark} "
+             f"of {cells} (step, state), {cover.share(~cover.behaviour):.0%} of all steps"),
+            ("could compare", f"two actions or more in {cover.seen:.0%} of all steps"),
+            ("undeclared", f"{cover.other:.0%} of all steps took an action that was not declared"),
+            *([] if cover.pooled is None else [("stationary", _pooled(cover.pooled))]),
+            ("promise", self.promise),
+            *([] if self.account is None else [("ledger", str(self.account))]),
+        ]  # fmt: skip
+
+    def _claim(self) -> str:
+        width = rounded_up(self.width, 6)
+        if self.gain > 0:
+            return (
+                f"today less {width} standard errors, plus a cautious {rounded_down(self.gain, 2)}"
+            )
+        return f"today less {width} standard errors: nothing better was found"
+
+    def _table(self) -> list[str]:
+        names, horizon = self.names, len(self.policy.actions)
+        acting = np.flatnonzero((~self.policy.defers).any(axis=0))
+        if not acting.size:
+            return ["It DEFERs everywhere: these data cannot tell a better policy from today's."]
+        shown = acting[:_MOST_STATES]
+        grid = [["state", *names.steps]]
+        for state in shown:
+            chosen = self.policy.actions[:, state]
+            grid.append(
+                [names.states[state], *("." if a < 0 else names.actions[a] for a in chosen)]
+            )
+        widths = [max(len(row[i]) for row in grid) for i in range(horizon + 1)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in grid]
+        lines = [
+            line.rstrip() if len(line) <= _WIDEST else f"{line[:_WIDEST]}..." for line in lines
+        ]
+        more = acting.size - shown.size
+        end = [f"... and {more} more states; see policy.actions."] if more else []
+        return ["What to do at each step (. = DEFER; states left out always DEFER):", *lines, *end]
+
+
+def _action(number: int, names: Vocabulary) -> str:
+    return "DEFER" if number == DEFER else names.actions[number]
+
+
+def _pooled(share: float) -> str:
+    if share == 0:
+        return "as declared, but the data contradict it: nothing was pooled over steps"
+    return f"as declared, and not checked by anybody else: {share:.0%} of all rows were pooled"
 
 
 class BehaviourValue(NamedTuple):
@@ -75,7 +321,6 @@ def behaviour_value(
 def _from_visits(
     counts: PrivateCounts, known_rewards: FloatArray, *, keep_last: bool
 ) -> tuple[float, float]:
-    """The total reward and the variance of its noise, from raw visits and known rewards."""
     transitions = np.asarray(counts.row_transitions)
     steps, rewards = np.nonzero(counts.support)[0], known_rewards[counts.support]
     horizon = len(counts.support)
@@ -109,9 +354,6 @@ def lower_value(behaviour: BehaviourValue, gain: float, width: float) -> float:
     1.3
     """
     return max(behaviour.value - width * behaviour.error + gain, 0.0)
-
-
-# `discreet.fit`: a better policy from logged episodes, privately.
 
 
 BOTH = ("transitions", "rewards")
@@ -194,7 +436,6 @@ def fit(  # noqa: PLR0913 - each is one public choice of the caller
 
 
 def _people(users: Sequence[str | int] | None, ledger: object, data: Episodes) -> Sequence[str]:
-    """Names and a ledger come together, a name for every episode."""
     if (users is None) != (ledger is None):
         given, missing = ("ledger", "users") if users is None else ("users", "ledger")
         raise InvalidInputError(
@@ -228,7 +469,6 @@ def _fitted(
     width: float,
     vocabulary: Vocabulary | None,
 ) -> Fit:
-    """All that follows from the release and from public choices."""
     evidence = gather(counts, known_rewards, keep_last=stationary)._replace(told=told)
     if stationary:
         evidence = pooled(evidence, slots.named)
@@ -280,7 +520,6 @@ def _check_width(width: float) -> None:
 
 
 def _size(data: object, shape: Shape | None, vocabulary: Vocabulary | None) -> Shape:
-    """The public size of the problem: never read off episodes."""
     if not isinstance(data, Trajectories | Counts):
         raise InvalidInputError(
             f"Expected Trajectories or Counts, got {type(data).__name__}; read a table with "
@@ -327,7 +566,6 @@ def _start(start: ArrayLike | None, size: Shape) -> BoolArray:
 
 
 def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
-    """Marks of one of these shapes, of which some are True."""
     mask = np.asarray(given)
     if mask.dtype != np.bool_ or mask.shape not in shapes:
         wanted = " or ".join(f"bool{list(shape)}" for shape in shapes)
@@ -342,7 +580,6 @@ def _mask(name: str, given: ArrayLike, *shapes: tuple[int, ...]) -> BoolArray:
 
 
 def _rewards(rewards: ArrayLike | None, size: Shape) -> FloatArray:
-    """``[H, S, A]``, NaN where the mean reward is not known."""
     if rewards is None:
         return np.full(size.visits, np.nan)
     means = unit_interval(rewards, "rewards")
@@ -355,7 +592,6 @@ def _rewards(rewards: ArrayLike | None, size: Shape) -> FloatArray:
 
 
 def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
-    """``[H, S, A]``, probabilities."""
     shares = unit_interval(behaviour, "behaviour")
     if shares.shape not in (size.visits, size.visits[1:]):
         raise InvalidInputError(
@@ -373,6 +609,5 @@ def _behaviour(behaviour: ArrayLike, size: Shape) -> FloatArray:
 
 
 def _in_slots(means: FloatArray, slots: Slots) -> FloatArray:
-    """``[H, S, K]``: known rewards of single actions; OTHER has none."""
     found = np.take_along_axis(means, np.maximum(slots.action_of, 0), axis=2)
     return np.where(slots.action_of < 0, np.nan, found)

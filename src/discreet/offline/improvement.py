@@ -321,7 +321,6 @@ def slot_factors(support: BoolArray, columns: FloatArray) -> FloatArray:
 
 
 def _out_and_share(support: BoolArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variance of a state's visits by what flows out, and the share that constraints leave."""
     out = support.sum(axis=2) * columns[:, None]
     inflow = np.empty_like(out)
     inflow[1:] = support.sum(axis=(1, 2))[:-1, None]
@@ -330,7 +329,6 @@ def _out_and_share(support: BoolArray, columns: FloatArray) -> tuple[FloatArray,
 
 
 def _some(visits: FloatArray) -> FloatArray:
-    """Visits to divide by."""
     return np.maximum(visits, 1e-9)
 
 
@@ -354,7 +352,6 @@ def _over_steps(evidence: Evidence, weight: FloatArray) -> CountSums:
 
 
 def _predicted(evidence: Evidence, model: CountSums) -> FloatArray:
-    """``[H, S, K]``, the visits of a run of the pooled model with the shares of each step."""
     rows, shares = model.layer(0), evidence.shares
     probabilities = rows.transitions / _some(rows.visits)[..., None]
     visits, state = np.zeros(shares.shape), evidence.initial
@@ -401,7 +398,6 @@ def stationary_rows(evidence: Evidence, tested: BoolArray) -> BoolArray:
 def _chi_square(
     values: FloatArray, visits: FloatArray, spread: FloatArray, seen: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Weighted squares around the mean over steps, and their degrees of freedom."""
     weight = np.where(seen, visits**2 / np.maximum(spread, 1e-300), 0.0)
     mean = (weight * values).sum(axis=0) / np.maximum(weight.sum(axis=0), 1e-300)
     square: FloatArray = (weight * (values - mean) ** 2).sum(axis=0)
@@ -410,7 +406,6 @@ def _chi_square(
 
 
 def _normal(value: FloatArray, freedom: FloatArray) -> FloatArray:
-    """Wilson and Hilferty's normal z of a chi-square; minus infinity without freedom."""
     some = np.maximum(freedom, 1.0)
     z = ((value / some) ** (1 / 3) - (1 - 2 / (9 * some))) / np.sqrt(2 / (9 * some))
     return np.where(freedom > 0, z, -np.inf)
@@ -525,7 +520,6 @@ def kept_gain_of_pool(
 
 
 def _whole(evidence: Evidence, step: int, known: BoolArray) -> BoolArray:
-    """``bool[S]``: behaviour is told, and all that it does is known."""
     if evidence.told is None:
         return np.zeros(len(known), np.bool_)
     inside: BoolArray = (evidence.told[step] * known).sum(axis=1) > 1 - 1e-9
@@ -591,7 +585,6 @@ def _advantage(
     later: Later,
     width: float,
 ) -> FloatArray:
-    """``[S, K]``, the pessimistic value of each slot over behaviour; -inf where it is unknown."""
     rows, probabilities, rewards = actions
     left = float(len(evidence.support) - step)
     mean, variance = rows.value(rewards, later.values + later.gain, left)
@@ -606,7 +599,6 @@ def _advantage(
 def _behaviour_value(
     rows: SlotRows, behaviour: Behaviour, later: Later, left: int
 ) -> tuple[FloatArray, FloatArray]:
-    """V_b of this step and its variance."""
     weight = rows.visits * behaviour.known
     total = float(weight.sum())
     typical = float(weight @ behaviour.values) / total if total > 0 else left / 2

@@ -123,7 +123,6 @@ class Slots:
 
 
 def _add(totals: IntArray, row: IntArray, values: IntArray) -> None:
-    """Add each of ``values`` to its row of ``totals``; at once where no two share a row."""
     if np.unique(row).size == row.size:
         totals[row] += values
     else:
@@ -227,7 +226,6 @@ def release(
 
 @lru_cache(maxsize=64)
 def _plan(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> CountsMechanism:
-    """Calibration knows no data, so one plan serves all releases of a size."""
     return with_counts(
         trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidInputError
-from discreet.learners.elimination.absorbing_model import (
+from discreet.learners.elimination.active_set import optimal_values
+from discreet.learners.elimination.explorers import (
     CountPool,
     SecondLook,
     absorbing_model,
@@ -15,7 +16,6 @@ from discreet.learners.elimination.absorbing_model import (
     frequent_tuples,
     upper_and_lower,
 )
-from discreet.learners.elimination.active_set import optimal_values
 from discreet.mdp import RandomMDP, plan, sample_counts, uniform_policy
 from discreet.mdp.shape import Shape
 from discreet.privacy.trust import NoPrivacy

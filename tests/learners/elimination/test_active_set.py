@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.policy_enumeration import enumerate_policies
+from discreet.learners.elimination.active_set import ImplicitActiveSet, enumerate_policies
 from discreet.mdp import RiverSwim
 from discreet.mdp.shape import Shape
 

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from discreet.learners.elimination.active_set import ImplicitActiveSet
-from discreet.learners.elimination.coverage import coverage_design, merge_policies
-from discreet.learners.elimination.policy_enumeration import enumerate_policies
+from discreet.learners.elimination.active_set import (
+    ImplicitActiveSet,
+    coverage_design,
+    enumerate_policies,
+    merge_policies,
+)
 from discreet.mdp import RandomMDP, RiverSwim
 from discreet.mdp.shape import Shape
 

@@ -190,7 +190,7 @@ def test_the_papers_have_visits_released_and_the_default_does_not():
         ("practical", ("transitions", "rewards")),
     ):
         made = make(SMALL, 500, Central(1, 1e-5), structure=structure)
-        assert made.plan.statistics == statistics
+        assert made.mechanism.statistics == statistics
         assert PolicyElimination.released({"structure": structure}) == statistics
 
 

@@ -8,8 +8,13 @@ import pytest
 import discreet
 from discreet import Shuffle
 from discreet.learners.base import Problem
-from discreet.learners.elimination.absorbing_model import CountPool, SecondLook
-from discreet.learners.elimination.explorers import PaperElimination, _one_step, _steps
+from discreet.learners.elimination.explorers import (
+    CountPool,
+    PaperElimination,
+    SecondLook,
+    _one_step,
+    _steps,
+)
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.learn import make_batch_learner
 from discreet.learners.registry import get_learner
@@ -212,7 +217,7 @@ def test_estimates_of_a_long_run_stay_below_the_best_value():
 
 def assumption_4(made, counts, seed):
     """Whether one release, as the papers process it, is what Assumption 4 says."""
-    release = made.plan.release(counts, sampler=SimulationSampler(np.random.default_rng(seed)))
+    release = made.mechanism.release(counts, sampler=SimulationSampler(np.random.default_rng(seed)))
     pool = CountPool.of_release(release)
     processed = made.explorer.processed(pool)
     error, visits = made.explorer.error(pool), processed.transitions.sum(axis=-1)

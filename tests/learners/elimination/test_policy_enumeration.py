@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import UnsupportedError
-from discreet.learners.elimination.policy_enumeration import enumerate_policies
+from discreet.learners.elimination.active_set import enumerate_policies
 from discreet.mdp import RandomMDP, RiverSwim, evaluate, occupancy
 from discreet.mdp.shape import Shape
 

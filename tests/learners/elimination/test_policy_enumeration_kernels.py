@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.learners.elimination import policy_enumeration as kernels
+from discreet.learners.elimination import active_set as kernels
 from helpers.absorbing import random_model, visits_of
 
 H, X, A = 3, 2, 2

@@ -7,9 +7,9 @@ import pytest
 
 from discreet.errors import UnsupportedError
 from discreet.learners.base import Problem
-from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.coverage import MOST_DECISIONS
+from discreet.learners.elimination.active_set import MOST_DECISIONS
 from discreet.learners.elimination.explorers import (
+    CountPool,
     ImplicitElimination,
     greedy_actions,
     numbers_of,
@@ -161,7 +161,7 @@ def test_the_visiting_mixture_reaches_all_that_can_be_reached():
 def test_the_auxiliary_mixture_joins_the_design_by_its_share():
     made = taught()
     active = made.active_set(made.model(), np.random.default_rng(10))
-    from discreet.learners.elimination.coverage import coverage_design
+    from discreet.learners.elimination.active_set import coverage_design
 
     policies, weights = visiting_mixture(active)
     occupancies = np.stack([active.occupancy(policy) for policy in policies])

@@ -1,17 +1,178 @@
-"""Compiled dynamic programs behind the implicit active set.
+"""Sets of policies and what is asked of them: a linear functional maximised, a coverage design.
 
-Transitions may be sub-stochastic: the missing mass goes to an absorbing state worth nothing. The
-last step has no successor. ``order[h, x]`` lists the actions in the order in which ties prefer
-them; the caller shuffles it, so no action is special.
+**Designs** (001, equation 3) are mixtures that cover what every active policy visits. Among
+mixtures with occupancy y, the design minimises ``max over active mu of sum mu / y`` over the tuples
+t = (h, x, a) that some active policy reaches. It is the optimality condition of maximising the
+concave ``sum over t of log y(t)``: at the optimum no occupancy mu has ``sum mu / y`` above the
+number of tuples, and y itself attains that number. So the optimal value *is* the number of tuples,
+and any mixture whose value is within 1% of it carries its own certificate.
+
+(Printed over deterministic policies the minimum is infinite: no single policy plays two actions in
+one place.)
+
+**The implicit set** rests on dynamic programs. Transitions may be sub-stochastic: the missing mass
+goes to an absorbing state worth nothing. The last step has no successor. ``order[h, x]`` lists the
+actions in the order in which ties prefer them; the caller shuffles it, so no action is special.
+
+**The list** of deterministic policies is passed over. A policy is a number in base A: one digit per
+decision point (h, x), the earliest step first. In a sorted list neighbours share long prefixes, so
+each pass recomputes only the steps that changed.
 """
 
+import base64
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet._jit import kernel
-from discreet._types import FloatArray, IntArray
-from discreet.learners.elimination.coverage import Corner, Oracle
+from discreet._types import BoolArray, FloatArray, IntArray
+from discreet.errors import UnsupportedError
+from discreet.mdp.shape import Shape
+
+MOST_DECISIONS = 2**27
+"""Decisions of all policies of a design together, one policy for each (h, x, a): a gigabyte."""
+
+
+def check_decisions(shape: Shape, who: str, remedy: str) -> None:
+    """Refuse a design that would not fit into memory."""
+    tuples = shape.horizon * shape.states * shape.actions
+    decisions = tuples * shape.horizon * shape.states
+    if decisions > MOST_DECISIONS:
+        raise UnsupportedError(
+            f"{who} plans one policy for each of {tuples} (step, state, action): {decisions} "
+            f"decisions are more than {MOST_DECISIONS}; {remedy}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Corner:
+    """What maximises a linear functional of the occupancy over the active policies.
+
+    Attributes:
+        policies: ``[m, H, X]``, one policy, or two that are mixed.
+        shares: ``[m]``, their weights.
+        occupancy: ``[H, X, A]`` of the mixture.
+        bound: no active policy gives the functional a higher value.
+    """
+
+    policies: IntArray
+    shares: FloatArray
+    occupancy: FloatArray
+    bound: float
+
+
+Oracle = Callable[[FloatArray], Corner]
+"""Linear functional ``[H, X, A]`` -> its maximum over the active policies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mixture of deterministic policies and what it is worth.
+
+    Attributes:
+        policies: ``[n, H, X]`` distinct policies.
+        weights: ``[n]``, a distribution.
+        occupancy: ``[H, X, A]`` of the mixture.
+        covered: ``bool[H, X, A]``, the tuples the design must cover.
+        value: the coverage number: the largest ``sum mu / y`` that the oracle reached.
+        bound: no active policy at all exceeds this coverage number (equal to ``value`` if the
+            oracle is exact).
+        iterations: calls of the oracle.
+    """
+
+    policies: IntArray
+    weights: FloatArray
+    occupancy: FloatArray
+    covered: BoolArray
+    value: float
+    bound: float
+    iterations: int
+
+    @property
+    def tuples(self) -> int:
+        """How many tuples are covered: the least possible coverage number."""
+        return int(self.covered.sum())
+
+    @property
+    def excess(self) -> float:
+        """``value / tuples``; 1 is perfect."""
+        return self.value / max(self.tuples, 1)
+
+
+def coverage_design(
+    policies: IntArray,
+    weights: FloatArray,
+    occupancies: FloatArray,
+    oracle: Oracle,
+    *,
+    tolerance: float = 1.01,
+    most_iterations: int = 1000,
+) -> Design:
+    """Frank-Wolfe with exact line search, started from a mixture that reaches every tuple.
+
+    Args:
+        policies: ``[n, H, X]``, the starting mixture.
+        weights: ``[n]``, its weights (normalised here).
+        occupancies: ``[n, H, X, A]`` of its policies.
+        oracle: maximises a linear functional over the active policies.
+        tolerance: stop when the coverage number is at most this times the number of tuples.
+        most_iterations: give up on the tolerance after so many oracle calls; `Design.value` then
+            says what was reached.
+    """
+    shares = weights / weights.sum()
+    occupancy = np.tensordot(shares, occupancies, axes=1)
+    covered = occupancy > 0.0
+    found: list[IntArray] = list(policies)
+    mixture: list[float] = shares.tolist()
+    y = occupancy[covered]
+    value, bound, calls = 0.0, 0.0, 0
+    while calls < most_iterations and y.size:
+        functional = np.zeros_like(occupancy)
+        functional[covered] = 1.0 / y
+        corner = oracle(functional)
+        calls += 1
+        reached = corner.occupancy[covered]
+        # The mixture itself has value y.size, so the maximum is never below it.
+        value = max(float((reached / y).sum()), float(y.size))
+        bound = max(corner.bound, value)
+        if value <= tolerance * y.size:
+            break
+        step = _line_search(y, reached)
+        y = (1.0 - step) * y + step * reached
+        mixture = [share * (1.0 - step) for share in mixture] + (step * corner.shares).tolist()
+        found.extend(corner.policies)
+    occupancy = np.zeros_like(occupancy)
+    occupancy[covered] = y
+    distinct, merged = merge_policies(np.stack(found), np.array(mixture))
+    return Design(distinct, merged, occupancy, covered, value, bound, calls)
+
+
+def _line_search(y: FloatArray, corner: FloatArray) -> float:
+    low, high = 0.0, 1.0 - 1e-9
+    direction = corner - y
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        if float((direction / (y + middle * direction)).sum()) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def merge_policies(policies: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Equal policies become one, with the sum of their weights; zero weights go.
+
+    >>> merge_policies(np.array([[[0]], [[1]], [[0]]]), np.array([0.25, 0.5, 0.25]))[1].tolist()
+    [0.5, 0.5]
+    """
+    first: dict[bytes, int] = {}
+    merged = np.zeros(len(policies))
+    for i, policy in enumerate(policies):
+        merged[first.setdefault(policy.tobytes(), i)] += weights[i]
+    return policies[merged > 0.0], merged[merged > 0.0] / merged.sum()
+
 
 _TIE = 1e-13
 """Two action values closer than this (relatively) are a tie."""
@@ -316,3 +477,236 @@ class ImplicitActiveSet:
             return Corner(np.stack([top.policy, top.partner]), shares, occupancy, top.bound)
 
         return best
+
+
+@kernel
+def _decode(index: int, actions: int, points: IntArray, policy: IntArray) -> int:
+    changed: int = policy.shape[0]
+    for k in range(points.shape[0] - 1, -1, -1):
+        h, x = points[k, 0], points[k, 1]
+        digit = index % actions
+        index //= actions
+        if policy[h, x] != digit:
+            policy[h, x] = digit
+            changed = h
+    return changed
+
+
+@kernel
+def _advance(transitions: FloatArray, policy: IntArray, h: int, mass: FloatArray) -> None:
+    X = policy.shape[1]
+    mass[h + 1] = 0.0
+    for x in range(X):
+        if mass[h, x] > 0.0:
+            a = policy[h, x]
+            for y in range(X):
+                mass[h + 1, y] += mass[h, x] * transitions[h, x, a, y]
+
+
+@kernel
+def policy_values(
+    indices: IntArray,
+    points: IntArray,
+    transitions: FloatArray,
+    initial: FloatArray,
+    rewards: FloatArray,
+) -> FloatArray:
+    """Value of every listed policy (sorted indices) for one reward."""
+    H, X, A, _ = transitions.shape
+    policy = np.zeros((H, X), np.int64)
+    mass = np.zeros((H + 1, X))
+    for x in range(X):
+        mass[0, x] = initial[x]
+    earned = np.zeros(H + 1)
+    values = np.zeros(indices.shape[0])
+    for j in range(indices.shape[0]):
+        changed = _decode(indices[j], A, points, policy)
+        for h in range(0 if j == 0 else changed, H):
+            total = earned[h]
+            for x in range(X):
+                total += mass[h, x] * rewards[h, x, policy[h, x]]
+            earned[h + 1] = total
+            if h < H - 1:
+                _advance(transitions, policy, h, mass)
+        values[j] = earned[H]
+    return values
+
+
+@kernel
+def _tie_key(index: int, salt: int) -> np.uint64:
+    z = np.uint64(index) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(salt)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def best_visits(
+    indices: IntArray,
+    points: IntArray,
+    transitions: FloatArray,
+    initial: FloatArray,
+    step: int,
+    salt: int,
+) -> tuple[FloatArray, IntArray]:
+    """For every (x, a): the listed policy most likely to play it at ``step``, ties at random.
+
+    Returns the probabilities ``[X, A]`` and the policies' numbers (-1 where no policy gets there).
+    """
+    H, X, A, _ = transitions.shape
+    policy = np.zeros((H, X), np.int64)
+    mass = np.zeros((H + 1, X))
+    for x in range(X):
+        mass[0, x] = initial[x]
+    best = np.zeros((X, A))
+    winner = np.full((X, A), -1)
+    keys = np.zeros((X, A), np.uint64)
+    for j in range(indices.shape[0]):
+        changed = _decode(indices[j], A, points, policy)
+        for h in range(0 if j == 0 else changed, step):
+            _advance(transitions, policy, h, mass)
+        key = _tie_key(indices[j], salt)
+        for x in range(X):
+            p, a = mass[step, x], policy[step, x]
+            better = p > best[x, a] + 1e-12
+            tied = p > 0.0 and p >= best[x, a] - 1e-12 and key >= keys[x, a]
+            if better or tied:
+                best[x, a], winner[x, a], keys[x, a] = max(p, best[x, a]), indices[j], key
+    return best, winner
+
+
+@kernel
+def decode_policy(index: int, points: IntArray, policy: IntArray, actions: int) -> None:
+    """Write the policy with this number into ``policy`` at the decision points."""
+    _decode(index, actions, points, policy)
+
+
+# The explicit active set: every deterministic policy as a number, for at most 2^25 of them.
+#
+# Decisions that no episode can meet are left out: at the first step only the public start states
+# count (the support of the transitions is never assumed to be known). RiverSwim with 4 states and
+# horizon 6 has 2^21 policies, horizon 7 has 2^25.
+#
+# This is the papers' own data structure, the exact oracle for the tests of the implicit set, and
+# what ``structure="paper"`` runs on.
+
+
+MOST_POLICIES = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class EnumeratedPolicies:
+    """A sorted list of policies of one problem.
+
+    Attributes:
+        shape: states, actions, horizon.
+        points: ``[n, 2]``, the decision points (h, x) in order.
+        indices: the policies in the list, as increasing numbers in base A.
+    """
+
+    shape: Shape
+    points: IntArray
+    indices: IntArray
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def policy(self, index: int) -> IntArray:
+        """The policy with this number; action 0 where no episode can be."""
+        actions = np.zeros((self.shape.horizon, self.shape.states), np.int64)
+        decode_policy(index, self.points, actions, self.shape.actions)
+        return actions
+
+    def index(self, policy: IntArray) -> int:
+        number = 0
+        for h, x in self.points:
+            number = number * self.shape.actions + int(policy[h, x])
+        return number
+
+    def contains(self, policy: IntArray) -> bool:
+        """Whether a policy is in the list."""
+        number = self.index(policy)
+        at = int(np.searchsorted(self.indices, number))
+        return at < len(self.indices) and int(self.indices[at]) == number
+
+    def values(
+        self, transitions: FloatArray, initial: FloatArray, rewards: FloatArray
+    ) -> FloatArray:
+        """Value of every policy in the list."""
+        plain = (np.array(array, np.float64) for array in (transitions, initial, rewards))
+        found: FloatArray = policy_values(self.indices, self.points, *plain)
+        return found
+
+    def keep(self, mask: BoolArray) -> "EnumeratedPolicies":
+        """The policies where ``mask`` holds."""
+        return EnumeratedPolicies(self.shape, self.points, self.indices[mask])
+
+    def visiting(
+        self, transitions: FloatArray, initial: FloatArray, step: int, salt: int
+    ) -> tuple[IntArray, FloatArray]:
+        """For every (x, a), the listed policy that plays it at ``step`` with highest probability.
+
+        Ties are broken at random by ``salt``. Returns policies ``[X, A, H, X]`` and probabilities
+        ``[X, A]`` (0: out of reach, the policy means nothing).
+        """
+        if self.complete:
+            return self._everyone(transitions, initial, salt).visiting_at(step)
+        visits, winners = best_visits(self.indices, self.points, transitions, initial, step, salt)
+        policies = np.array([[self.policy(max(int(i), 0)) for i in row] for row in winners])
+        return policies, visits
+
+    def oracle(self, transitions: FloatArray, initial: FloatArray) -> Oracle:
+        """Exact maximisation of a linear functional of the occupancy over the list."""
+
+        def best(functional: FloatArray) -> Corner:
+            values = self.values(transitions, initial, functional)
+            top = int(np.argmax(values))
+            policy = self.policy(int(self.indices[top]))
+            occupancy = policy_occupancy(transitions, initial, policy)
+            return Corner(policy[None], np.ones(1), occupancy, float(values[top]))
+
+        return self._everyone(transitions, initial, 0).oracle() if self.complete else best
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing has been dropped; then one dynamic program does what a pass does."""
+        return len(self.indices) == int(self.shape.actions ** len(self.points))
+
+    def _everyone(
+        self, transitions: FloatArray, initial: FloatArray, salt: int
+    ) -> ImplicitActiveSet:
+        shape = self.shape
+        names = np.broadcast_to(np.arange(shape.actions), shape.visits)
+        order = np.random.default_rng(salt).permuted(names, axis=-1)
+        return ImplicitActiveSet(transitions, initial, np.zeros(shape.visits), -np.inf, order)
+
+    def packed(self) -> str:
+        """The list as text, for a study's state."""
+        member = np.zeros(self.shape.actions ** len(self.points), np.bool_)
+        member[self.indices] = True
+        return base64.b64encode(zlib.compress(np.packbits(member).tobytes())).decode()
+
+    def unpacked(self, text: str) -> "EnumeratedPolicies":
+        """The list that `packed` wrote, for the same problem."""
+        total = self.shape.actions ** len(self.points)
+        bits = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
+        member = np.unpackbits(bits, count=total).astype(np.bool_)
+        return EnumeratedPolicies(self.shape, self.points, np.flatnonzero(member))
+
+
+def enumerate_policies(shape: Shape, start: BoolArray) -> EnumeratedPolicies:
+    """All deterministic policies of a problem whose episodes begin in ``start``.
+
+    >>> len(enumerate_policies(Shape(states=2, actions=2, horizon=2), np.array([True, False])))
+    8
+    """
+    first = [(0, int(x)) for x in np.flatnonzero(start)]
+    later = [(h, x) for h in range(1, shape.horizon) for x in range(shape.states)]
+    points = np.array(first + later, np.int64).reshape(-1, 2)
+    total = shape.actions ** len(points)
+    if total > MOST_POLICIES:
+        raise UnsupportedError(
+            f"{shape.actions}^{len(points)} policies are too many to list (the limit is 2^25); "
+            f"use structure='practical', which never lists them."
+        )
+    return EnumeratedPolicies(shape, points, np.arange(total, dtype=np.int64))

@@ -14,8 +14,7 @@ import numpy as np
 from discreet._types import JsonObject, Plain
 from discreet.errors import InvalidInputError
 from discreet.learners.base import Batch, FlowLearner, Problem
-from discreet.learners.elimination.absorbing_model import CountPool
-from discreet.learners.elimination.explorers import ImplicitElimination, PaperElimination
+from discreet.learners.elimination.explorers import CountPool, ImplicitElimination, PaperElimination
 from discreet.learners.elimination.settings import EliminationSettings
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.shape import Shape
@@ -82,7 +81,6 @@ def staged_schedule(
 
 
 def _in_proportion(total: int, shares: tuple[float, ...]) -> tuple[int, ...]:
-    """Integers in proportion to ``shares`` that sum to ``total``; the last takes the rest."""
     parts = [int(total * share / sum(shares)) for share in shares[:-1]]
     return (*parts, total - sum(parts))
 
@@ -215,7 +213,6 @@ class PolicyElimination(FlowLearner[EliminationSettings]):
         return self.script[self.position]
 
     def _generator(self, purpose: int) -> np.random.Generator:
-        """Fresh draws for each batch, so that a resumed learner asks for the same policies."""
         return np.random.default_rng((self._seed, self.position, purpose))
 
 
