@@ -303,7 +303,7 @@ def test_objects_give_a_learner_away(text):
         "import discreet.learners.learn as runner",
         "def cheat():\n    from discreet.learners import check",
         "def cheat():\n    from discreet.privacy.simulation import kernels as users",
-        "from discreet.privacy import streams",
+        "from discreet.privacy import sampling",
         "def cheat():\n    from discreet.privacy.auditing.probes import PresetSampler",
         "def cheat():\n    return -np.log(np.random.random(3))",
         "def cheat():\n    return np.random.default_rng()",
