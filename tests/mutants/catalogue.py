@@ -1772,7 +1772,7 @@ _CLASSES = (
     Mutant(
         "certificate-options-ignored",
         "a certificate is verified whatever the options ask for",
-        "        return (*_plan(promise, release), math.inf) if typed else None\n",
+        "        return (*_mechanism(promise, release), math.inf) if typed else None\n",
         "        return None\n",
         ("test_a_certificate_of_something_else_is_refused",),
     ),
@@ -2160,7 +2160,7 @@ _LAB = (
     Mutant(
         "results-of-an-edited-mechanism",
         "runs of a mechanism that was edited since are shown as those of the present one",
-        '"mechanism": _mechanism_source(self.trust),',
+        '"mechanism": _fingerprint(chosen),',
         '"mechanism": "",',
         ("test_an_edited_mechanism_of_another_package_reuses_nothing",),
     ),
