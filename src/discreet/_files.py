@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from discreet._spelling import guarded
 from discreet.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -222,6 +221,8 @@ def _as_json(rows: Sequence[Row], about: Row) -> str:
 
 
 def _as_csv(rows: Sequence[Row], about: Row) -> str:
+    from discreet._spelling import guarded
+
     text = io.StringIO()
     writer = csv.DictWriter(text, [*rows[0], "guarantee"], lineterminator="\n")
     writer.writeheader()

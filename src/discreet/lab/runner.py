@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discreet import _validate
-from discreet._ray import connected
 from discreet.errors import DiscreetError, MissingExtraError, UnknownNameError
 from discreet.lab.results import ResultFolder, Results
 from discreet.lab.spec import Experiment
@@ -285,6 +284,8 @@ def _as_completed(pool: ProcessPoolExecutor, work: Sequence[Task]) -> Iterator[O
 
 def run_on_ray(work: Sequence[Task], *, jobs: int, address: str | None) -> Iterator[Outcome]:
     """The same tasks on the cluster at ``address``, or on a local one started here."""
+    from discreet._ray import connected
+
     with connected(address, jobs) as ray:
         remote = ray.remote(num_cpus=1, max_retries=2)(execute)
         pending = {remote.remote(task): task for task in work}
