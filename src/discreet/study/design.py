@@ -50,7 +50,7 @@ class Design:
         actions: number or names.
         steps: number or names.
         trust: ``model`` and the options of `make_trust`.
-        learner: of the roster.
+        learner: by its registered name.
         episodes: users in all.
         start_states: where episodes can begin.
         stationary: the dynamics do not depend on the step.

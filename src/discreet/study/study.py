@@ -75,7 +75,7 @@ def start(
 
     Args:
         path: the study's file.
-        learner: a batch or stream learner of the roster.
+        learner: a registered learner, of the batch or the continual schedule.
         trust: who sees raw episodes, with which (epsilon, delta).
         states: number of states, or their names.
         actions: number of actions, or their names.

@@ -224,7 +224,7 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
     yield "mechanism", mechanism.mechanism
     yield "statistics", ", ".join(mechanism.statistics)
     if law is not None:
-        yield "law", law.name
+        yield "noise distribution", law.name
         for name, value in law.fields().items():
             yield f"its {name}, exactly", _plain(value)
         yield "one participant moves", _moves(law.moves())
