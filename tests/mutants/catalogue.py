@@ -1401,8 +1401,8 @@ _FIT = (
     Mutant(
         "fit-other-dropped",
         "who takes an undeclared action is dropped instead of being counted as OTHER",
-        "            played[:, :, most] = ~declared.all(axis=2)",
-        "            played[:, :, most] = False",
+        "            support[:, :, most] = ~declared.all(axis=2)",
+        "            support[:, :, most] = False",
         ("test_undeclared_actions_are_released_as_other",),
     ),
     Mutant(
@@ -1432,8 +1432,8 @@ _FIT = (
     Mutant(
         "fit-rows-from-data",
         "only rows that somebody visited are released",
-        "return plan.release(counts, sampler=randomness.sampler, played=slots.played)",
-        "return plan.release(counts, sampler=randomness.sampler, played=counts.visits > 0)",
+        "return plan.release(counts, sampler=randomness.sampler, support=slots.support)",
+        "return plan.release(counts, sampler=randomness.sampler, support=counts.visits > 0)",
         ("test_every_declared_counter_has_noise_whether_somebody_was_there_or_not",),
     ),
     Mutant(
