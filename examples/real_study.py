@@ -13,7 +13,7 @@ import numpy as np
 import discreet
 from discreet import device
 from discreet.mdp.simulation import sample_trajectories
-from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
 
 world = discreet.make("RiverSwim", states=3, horizon=3, relabel=0)  # unknown to the study

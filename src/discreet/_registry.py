@@ -97,7 +97,7 @@ def first_line(module: str, name: str) -> str:
     >>> first_line("discreet.mdp.environments.synthetic", "RiverSwim")
     'A chain against the current: far right pays 1, staying at the left end pays 0.005.'
     """
-    pattern = rf'^(?:class|def) {name}\b.*?"""(.*?)(?:\n|""")'
+    pattern = rf'^(?:(?:class|def) {name}\b.*?|{name} = .*?\)\n)"""(.*?)(?:\n|""")'
     found = re.search(pattern, _text(module), re.DOTALL | re.MULTILINE)
     return found[1].strip() if found else ""
 

@@ -21,9 +21,8 @@ from discreet.mdp import RiverSwim
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.losses import grid_delta
-from discreet.privacy.mechanisms._cumulative import IndependentNoise
-from discreet.privacy.mechanisms._laws import BoundedLaw
-from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, revealed, tree_levels
+from discreet.privacy.mechanisms.noise import Bounded, IndependentNoise
+from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Central, Local, NoPrivacy
 
@@ -107,7 +106,7 @@ def test_no_two_users_can_be_told_apart_by_more_than_epsilon(trust, feedback, ce
     )
     users = np.array(list(reports(size, feedback, bool(centred))))
     levels = tree_levels(1000) if isinstance(trust, Central) else 1
-    per_count = per_loss = levels / plan.noise.law.scale
+    per_count = per_loss = levels / plan.noise.distribution.scale
     if feedback == "bandit":
         per_loss = LOSS_UNITS / plan.loss_law.scale
     counts = 2 * math.prod(size.padded)
@@ -150,14 +149,18 @@ def test_the_central_privatizer_of_004_pads_the_losses_alone(calibration):
         padded = calibrate_layered(trust, SIZE, 1000, padded_losses=True, **options)
     counts, losses = padded.streams()
     assert type(counts.noise) is TreeNoise and type(losses.noise) is PaddedTreeNoise
-    assert losses.noise.law.scale == pytest.approx(LOSS_UNITS * counts.noise.law.scale)
-    assert counts.noise.law == plain.noise.law  # padding adds noise, and costs no privacy
+    assert losses.noise.distribution.scale == pytest.approx(
+        LOSS_UNITS * counts.noise.distribution.scale
+    )
+    assert (
+        counts.noise.distribution == plain.noise.distribution
+    )  # padding adds noise, and costs no privacy
     assert padded.guarantee == plain.guarantee
-    one = padded.noise.law.variance
+    one = padded.noise.distribution.variance
     assert padded.noise_variance()["visits"] == pytest.approx(padded.noise.terms(1000) * one)
     assert padded.noise_variance()["losses"] == pytest.approx(tree_levels(1000) * one)
     if calibration == "paper-004":
-        assert padded.noise.law.scale == pytest.approx(3 * SIZE.horizon * math.log2(1000))
+        assert padded.noise.distribution.scale == pytest.approx(3 * SIZE.horizon * math.log2(1000))
 
 
 def test_padding_the_losses_alone_needs_a_laplace_tree_that_carries_them():
@@ -180,7 +183,7 @@ def test_padded_losses_are_drawn_with_the_same_number_of_terms_at_all_times():
         real, cells = SIZE.real_pairs, SIZE.real_triples
         drawn.append((losses[:, real].std(axis=1), transitions[:, cells].std(axis=1)))
     losses, counts = (np.mean([d[i] for d in drawn], axis=0) for i in (0, 1))
-    node = math.sqrt(plan.noise.law.variance)
+    node = math.sqrt(plan.noise.distribution.variance)
     assert losses[31] / node == pytest.approx(math.sqrt(6), rel=0.1)  # one node, five paddings
     assert counts[31] / node == pytest.approx(1.0, rel=0.1)
 
@@ -199,13 +202,16 @@ def test_the_tail_of_laplace_losses_is_the_printed_one():
 
 def test_exact_laplace_spends_exactly_epsilon():
     plan = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="full")
-    assert plan.noise.law.scale == pytest.approx((24 + 42) * tree_levels(20_000))
+    assert plan.noise.distribution.scale == pytest.approx((24 + 42) * tree_levels(20_000))
     bandit = calibrate_layered(Central(1.0), SIZE, 20_000, feedback="bandit")
-    counts = 24 * tree_levels(20_000) / bandit.noise.law.scale
+    counts = 24 * tree_levels(20_000) / bandit.noise.distribution.scale
     losses = 12 * LOSS_UNITS / bandit.loss_law.scale
     assert counts + losses == pytest.approx(1.0)
     local = calibrate_layered(Local(2.0), SIZE, 20_000, feedback="bandit")
-    assert 24 / local.noise.law.scale + 12 * LOSS_UNITS / local.loss_law.scale == pytest.approx(2.0)
+    assert (
+        24 / local.noise.distribution.scale + 12 * LOSS_UNITS / local.loss_law.scale
+        == pytest.approx(2.0)
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["tree-gaussian", "tree-honaker", "tree-iid", "toeplitz"])
@@ -215,9 +221,9 @@ def test_gaussian_noise_composes_to_the_promise(mechanism):
     if mechanism == "toeplitz":
         counts = 24 / plan.noise.sigma**2
     elif mechanism == "tree-gaussian":
-        counts = 24 * tree_levels(20_000) / plan.noise.law.sigma**2
+        counts = 24 * tree_levels(20_000) / plan.noise.distribution.sigma**2
     else:
-        counts = 24 * (revealed(plan.noise)[0] / plan.noise.law.sigma) ** 2
+        counts = 24 * plan.noise.on_grid().ratio ** 2
     ratio = math.sqrt(counts + 12 * (LOSS_UNITS / plan.loss_law.sigma) ** 2)
     delta = gaussian_delta(1.0, ratio, 1.0)
     assert 0.95e-6 < delta <= 1e-6 * (1 + 1e-6)
@@ -279,7 +285,7 @@ def test_observed_losses_carry_fresh_noise_of_the_stated_size(trust, centred):
 
 def test_public_losses_protect_trajectories_only():
     public = calibrate_layered(Central(1.0), SIZE, 1000, feedback="full", public_losses=True)
-    assert public.noise.law.scale == pytest.approx(24 * tree_levels(1000))
+    assert public.noise.distribution.scale == pytest.approx(24 * tree_levels(1000))
     assert "losses are public" in public.guarantee.assumptions[-1]
     _, _, losses = public.open(SimulationSampler(np.random.default_rng(0))).block(10)
     assert not losses.any()
@@ -304,7 +310,7 @@ def test_mechanisms_without_additive_noise_are_refused():
 @pytest.mark.parametrize("share", [0.2, 0.8])
 def test_any_share_of_the_budget_spends_all_of_it(share):
     plan = calibrate_layered(Local(1.0), SIZE, 1000, feedback="bandit", loss_share=share)
-    spent = 24 / plan.noise.law.scale + 12 * LOSS_UNITS / plan.loss_law.scale
+    spent = 24 / plan.noise.distribution.scale + 12 * LOSS_UNITS / plan.loss_law.scale
     assert 1 - 0.05 < spent <= 1 + 1e-9
     gaussian = calibrate_layered(
         Central(1.0, 1e-6), SIZE, 1000, feedback="bandit", loss_share=share
@@ -344,7 +350,7 @@ def test_counts_and_losses_together_are_certified(horizon, epsilon, delta, feedb
     size = steps_of(horizon)
     trust = Local(epsilon, delta, mechanism="gaussian")
     plan = calibrate_layered(trust, size, 100, feedback=feedback)
-    sigma = plan.noise.law.sigma
+    sigma = plan.noise.distribution.sigma
     moved = Layers(
         count_sigma=sigma,
         counts=4 * horizon,
@@ -364,7 +370,7 @@ def test_trees_with_losses_are_certified(feedback):
 
     trust = Central(40.0, 1e-6, mechanism="tree-gaussian")
     plan = calibrate_layered(trust, steps_of(1), 4, feedback=feedback)
-    levels, sigma = tree_levels(4), plan.noise.law.sigma
+    levels, sigma = tree_levels(4), plan.noise.distribution.sigma
     moved = Layers(
         count_sigma=sigma,
         counts=4 * levels,
@@ -399,7 +405,7 @@ def test_toeplitz_with_losses_keeps_its_promise(epsilon, feedback):
 
 
 def test_noise_that_nothing_is_known_about_is_refused():
-    bounded = IndependentNoise(episodes=10, law=BoundedLaw(50))
+    bounded = IndependentNoise(episodes=10, distribution=Bounded(50))
     with pytest.raises(UnsupportedError, match="has no scale"):
         in_loss_units(bounded)
     shares = Shares(counts=4, losses=2, stream=6, once=6.0)
@@ -418,7 +424,7 @@ def test_noise_that_nothing_is_known_about_is_refused():
 def test_pure_epsilons_add_up_exactly():
     for epsilon, share in itertools.product((0.1, 0.7, 1, 3), (0.2, 1 / 3, 0.8)):
         plan = calibrate_layered(Local(epsilon), SIZE, 10, feedback="bandit", loss_share=share)
-        spent = Fraction(24) / Fraction(plan.noise.law.scale)
+        spent = Fraction(24) / Fraction(plan.noise.distribution.scale)
         spent += Fraction(12 * LOSS_UNITS) / Fraction(plan.loss_law.scale)
         assert spent <= min(Fraction(str(epsilon)), Fraction(epsilon))
         assert spent > Fraction(epsilon) * (1 - Fraction(1, 10**12))

@@ -4,14 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.adversarial.noise import LOSS_UNITS, Shares, _least_factor, in_loss_units, larger
+from discreet.adversarial.noise import LOSS_UNITS, Shares, _least_factor, in_loss_units
 from discreet.adversarial.noise import together as both
 from discreet.errors import CalibrationError, UnsupportedError
-from discreet.privacy.mechanisms._cumulative import (
+from discreet.privacy.mechanisms.noise import (
+    Bounded,
+    Gaussian,
     IndependentNoise,
+    Laplace,
+    NoCumulativeNoise,
 )
-from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
-from discreet.privacy.mechanisms.toeplitz import ToeplitzStream
+from discreet.privacy.mechanisms.toeplitz import square_root
 from discreet.privacy.mechanisms.tree import TreeNoise, tree_levels
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.trust import Central, Local
@@ -20,51 +23,52 @@ COUNTS, LOSSES, EPISODES = 12, 6, 16
 
 
 def independent(law):
-    return IndependentNoise(episodes=EPISODES, law=law)
+    return IndependentNoise(episodes=EPISODES, distribution=law)
 
 
-@pytest.mark.parametrize("noise", [independent(LaplaceLaw(3.0)), independent(GaussianLaw(3.0))])
+@pytest.mark.parametrize("noise", [independent(Laplace(3.0)), independent(Gaussian(3.0))])
 def test_more_noise_is_more_of_the_same_law(noise):
-    doubled = larger(noise, 2.0)
-    assert type(doubled.law) is type(noise.law)
-    assert doubled.law == noise.law.scaled(2.0) and doubled.episodes == EPISODES
+    doubled = noise.scaled(2.0)
+    assert type(doubled.distribution) is type(noise.distribution)
+    assert doubled.distribution == noise.distribution.scaled(2.0) and doubled.episodes == EPISODES
 
 
 def test_losses_are_counted_in_finer_units():
-    assert in_loss_units(independent(LaplaceLaw(3.0))).law == LaplaceLaw(3.0 * LOSS_UNITS)
-    noise, _ = ToeplitzStream.design(Central(1, 1e-6), Reach(units=COUNTS), EPISODES)
+    assert in_loss_units(independent(Laplace(3.0))).distribution == Laplace(3.0 * LOSS_UNITS)
+    noise, _ = square_root(Central(1, 1e-6), Reach(units=COUNTS), EPISODES)
     finer = in_loss_units(noise)
     assert finer.sigma == pytest.approx(LOSS_UNITS * noise.sigma, rel=1e-9)
 
 
 def test_noise_that_nothing_is_known_about_is_refused():
-    for function in (lambda n: larger(n, 2.0), in_loss_units, lambda n: both(n, Central(1), None)):
-        with pytest.raises(UnsupportedError, match="No loss release exists for object"):
-            function(object())
+    nothing = NoCumulativeNoise(episodes=EPISODES)
+    for function in (lambda n: n.scaled(2.0), in_loss_units, lambda n: both(n, Central(1), None)):
+        with pytest.raises(UnsupportedError, match="NoCumulativeNoise"):
+            function(nothing)
     shares = Shares(COUNTS, LOSSES, COUNTS + LOSSES, 0.0)
     with pytest.raises(UnsupportedError, match="bounded noise"):
-        both(independent(BoundedLaw(20)), Local(1), shares)
+        both(independent(Bounded(20)), Local(1), shares)
 
 
 @pytest.mark.parametrize("once", [0.0, 18.0])
 def test_pure_noise_spends_exactly_the_promise(once):
     trust, levels = Central(1), tree_levels(EPISODES)
     stream = COUNTS + LOSSES if once == 0 else 2 * COUNTS
-    law = LaplaceLaw(float(stream * levels))
+    law = Laplace(float(stream * levels))
     noise, losses = both(
-        TreeNoise(episodes=EPISODES, law=law), trust, Shares(COUNTS, LOSSES, stream, once)
+        TreeNoise(episodes=EPISODES, distribution=law), trust, Shares(COUNTS, LOSSES, stream, once)
     )
-    spent = COUNTS * levels / noise.law.scale
+    spent = COUNTS * levels / noise.distribution.scale
     if once == 0:
         assert losses is None
-        spent += LOSSES * levels / noise.law.scale
+        spent += LOSSES * levels / noise.distribution.scale
     else:
         spent += LOSSES * LOSS_UNITS / losses.scale
     assert spent == pytest.approx(1.0)
 
 
 def test_nothing_is_left_for_losses_when_counts_spend_it_all():
-    noise = independent(LaplaceLaw(float(COUNTS)))
+    noise = independent(Laplace(float(COUNTS)))
     with pytest.raises(CalibrationError, match="use a larger loss_share"):
         both(noise, Local(1), Shares(COUNTS, LOSSES, COUNTS, 18.0))
 
@@ -72,11 +76,11 @@ def test_nothing_is_left_for_losses_when_counts_spend_it_all():
 def test_gaussian_noise_is_raised_until_both_fit():
     trust = Local(1, 1e-6)
     shares = Shares(COUNTS, LOSSES, COUNTS, 18.0)
-    small = independent(GaussianLaw(17.0))  # hardly enough for the counts alone
+    small = independent(Gaussian(17.0))  # hardly enough for the counts alone
     noise, losses = both(small, trust, shares)
-    assert noise.law.sigma >= 17.0 and isinstance(losses, GaussianLaw)
-    assert noise.law.sigma / 17.0 == pytest.approx(
-        losses.sigma / both(independent(GaussianLaw(1e3)), trust, shares)[1].sigma, rel=1e-5
+    assert noise.distribution.sigma >= 17.0 and isinstance(losses, Gaussian)
+    assert noise.distribution.sigma / 17.0 == pytest.approx(
+        losses.sigma / both(independent(Gaussian(1e3)), trust, shares)[1].sigma, rel=1e-5
     )
 
 

@@ -19,7 +19,7 @@ from discreet.privacy.auditing.paths import (
     main_path,
     stream_path,
 )
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 
 
 def batch_of(episode, users, shape):

@@ -3,8 +3,8 @@
 import dataclasses
 
 from discreet.privacy import check_mechanism
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.plans import noisy_batch
+from discreet.privacy.mechanisms.additive import AdditiveBatch
+from discreet.privacy.mechanisms.base import noisy_batch
 
 
 def as_type(plan, kind, **changes):
@@ -18,7 +18,7 @@ def said(plan):
     return " ".join(check_mechanism(plan).problems)
 
 
-class LouderWithData(LaplaceBatch):
+class LouderWithData(AdditiveBatch):
     """The same draws, used twice where there are more than a few rewards."""
 
     few = 0
@@ -28,7 +28,7 @@ class LouderWithData(LaplaceBatch):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: factor * self.law.draw(sampler, n),
+            lambda _, n: factor * self.noise.draw(sampler, n),
             secure=sampler.secure,
             support=support,
         )

@@ -8,7 +8,7 @@ import numpy as np
 import discreet
 from discreet.mdp import make
 from discreet.mdp.simulation import sample_trajectories
-from discreet.privacy.mechanisms.shuffle import shuffle
+from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.sampling.samplers import SimulationSampler
 
 RIVER = make("RiverSwim", states=3, horizon=4, relabel=1)

@@ -156,15 +156,16 @@ def test_an_edited_gymnasium_environment_reuses_nothing(tmp_path, monkeypatch):
 
 
 NOISE = """
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.mechanisms.additive import AddedOnce
+from discreet.privacy.mechanisms.one_shot import laplace_noise
 from discreet.privacy.mechanisms.registry import MechanismSpec, register
 
 
-class Mine(LaplaceBatch):
-    pass
+def mine(trust, reach):
+    return laplace_noise(trust, reach)
 
 
-register(MechanismSpec("central", "batch", "mine-{name}", Mine))
+register(MechanismSpec("central", "batch", "mine-{name}", AddedOnce(mine)))
 """
 
 

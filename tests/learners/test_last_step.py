@@ -13,7 +13,7 @@ from discreet.mdp.planning import RegretMeter
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.mechanisms.none import ExactBatch
+from discreet.privacy.mechanisms.additive import AdditiveBatch
 from discreet.privacy.statistics import PrivateCounts
 
 TRUSTS = {
@@ -88,7 +88,7 @@ def release_with_looks(mdp, policy, users, deviation, rng):
     )
 
 
-class Looking(ExactBatch):
+class Looking(AdditiveBatch):
     """What a learner reads off a plan whose releases look twice at the visits."""
 
     def noise_variance(self, users):

@@ -44,7 +44,7 @@ def test_results_are_not_restamped():
     with pytest.raises(AttributeError):
         made.learner = "y"
     assert made.settings is not result().settings
-    assert (made.settings, made.extras, made.mechanism, made.noise) == ({}, {}, "", {})
+    assert (made.settings, made.extras, made.name, made.noise) == ({}, {}, "", {})
 
 
 @pytest.mark.parametrize("trust", [Shuffle(2, 1e-6), Central(2, 1e-6)])
@@ -52,7 +52,7 @@ def test_a_batch_run_says_which_mechanism_auto_stood_for(trust):
     made = learn(MDP, learner="pe", trust=trust, episodes=200)
     plan = trust.calibrate(MDP.shape, statistics=("transitions", "rewards"))
     assert trust.mechanism == "auto"
-    assert made.mechanism == plan.mechanism != "auto"
+    assert made.mechanism == plan.name != "auto"
     variance = plan.noise_variance(200)
     assert made.noise == {name: math.sqrt(value) for name, value in variance.items()}
     assert min(made.noise.values()) > 0.0
@@ -61,7 +61,7 @@ def test_a_batch_run_says_which_mechanism_auto_stood_for(trust):
 def test_a_stream_run_says_the_noise_of_its_last_release():
     made = learn(MDP, learner="dp-ucbvi", trust=Local(2), episodes=40)
     plan = Local(2).calibrate(MDP.shape, schedule="continual", episodes=40)
-    assert made.mechanism == plan.mechanism
+    assert made.mechanism == plan.name
     assert made.noise["visits"] == pytest.approx(math.sqrt(plan.noise_variance(40)["visits"]))
     assert "mechanism" not in made.extras
 

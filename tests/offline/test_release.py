@@ -58,7 +58,7 @@ def test_the_noise_is_that_of_the_plan_for_this_trust(statistics):
     plan = TRUST.calibrate(SLOTS.shape, statistics=statistics, last_transitions=True)
     recorder = Recorder()
     found = released(nobody_moves(), recorder, statistics=statistics)
-    assert {sigma for sigma, _ in recorder.asked} == {plan.law.sigma}
+    assert {sigma for sigma, _ in recorder.asked} == {plan.noise.sigma}
     assert found.noise_variance == plan.noise_variance(4)
     assert found.guarantee == plan.guarantee.stamped(secure=False)
 
@@ -172,7 +172,7 @@ def test_a_fit_draws_once_and_is_made_of_counts_plus_the_draw(monkeypatch):
     rows = int(SLOTS.support.sum())
     transitions, rewards, left = (draw.values for draw in recorder.draws)
     assert (transitions.size, rewards.size, left.size) == (rows * SHAPE.states, rows, SHAPE.horizon)
-    assert {draw.asked[:2] for draw in recorder.draws} == {("discrete_gaussian", plan.law.sigma)}
+    assert {draw.asked[:2] for draw in recorder.draws} == {("discrete_gaussian", plan.noise.sigma)}
     still = released(data, PresetSampler.still())
     apart = 2 * (found.row_transitions - still.row_transitions)
     assert np.array_equal(apart.ravel(), transitions)

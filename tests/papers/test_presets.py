@@ -38,9 +38,9 @@ from discreet.papers.presets import (
     get_preset,
     preset_names,
 )
-from discreet.privacy.errata import integer_messages_delta
 from discreet.privacy.guarantee import Guarantee, rounded_up
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.bits import integer_messages_delta
+from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise
 from discreet.privacy.sampling.samplers import SimulationSampler
 from helpers.loading import loaded
@@ -249,7 +249,7 @@ def test_local_randomisers_of_002(name):
     if preset.mechanism == "randomized-response":
         assert plan.flip == pytest.approx(1 / (math.exp(2.0 / H2) - 1))
     else:
-        law = LaplaceLaw(6 * H2 / 2.0) if preset.mechanism == "laplace" else GaussianLaw(H2 / 2.0)
+        law = Laplace(6 * H2 / 2.0) if preset.mechanism == "laplace" else Gaussian(H2 / 2.0)
         assert plan.noise.law == law
     assert trust.delta == (0.1 if name == "002-gaussian" else 0.0)  # caption of Figure 2
     printed = {} if name == "002-psrl" else {"union": "printed"}
@@ -265,7 +265,7 @@ def test_ldp_obi_as_printed():
     assert alpha > 1  # Algorithm 2
     assert learner.problem.stationary  # Section 2: time-homogeneous
     [c], [c3] = learner.noise_bounds(users)
-    law = LaplaceLaw(6 * H2 / 2.0)
+    law = Laplace(6 * H2 / 2.0)
     events = 3 * failure / (2 * math.pi**2 * k**2) / learner.mechanism.cells  # Algorithm 2
     assert c == pytest.approx(law.bound({1.0: 1000.0}, events), rel=0.01)
     assert c3 == pytest.approx(law.bound({1.0: 1000.0 * S2}, events), rel=0.01)
@@ -287,7 +287,7 @@ def test_dp_ucbvi_as_printed(name):
     preset = get_preset(name)
     learner = stream_learner(preset, RiverSwim(states=X, horizon=H))
     scale = 3 * H * (math.log2(K) if name == "003-jdp" else 1.0)
-    assert learner.mechanism.noise.law == LaplaceLaw(scale)
+    assert learner.mechanism.noise.law == Laplace(scale)
     if name == "003-jdp":
         assert type(learner.mechanism.noise) is TreeNoise
     settings = learner.settings
@@ -321,7 +321,7 @@ def test_private_uc_o_reps_as_printed(name):
     central = name.endswith("jdp")
     scale = 3 * H * (math.log2(K) if central else 1.0)
     counts, losses = made.mechanism.streams()
-    assert counts.noise.law == LaplaceLaw(scale)
+    assert counts.noise.law == Laplace(scale)
     failure = made.failure / (pairs * (X + 1) * K)
     quantiles = made.mechanism.error_bounds(failure, np.arange(1, 4))
     _, episodes = next(made.blocks(settings, 1.0))
@@ -342,9 +342,9 @@ def test_private_uob_lbps_as_printed(name):
     assert made.log_iota == pytest.approx(math.log(pairs * K / (pairs / K)))  # iota = XAK/delta
     assert settings.loss_estimator == "paper"
     assert bandit_rate(made, settings, 1.0) == pytest.approx(math.sqrt(states / K))
-    assert made.mechanism.loss_law == LaplaceLaw(3 * H).scaled(LOSS_UNITS)
+    assert made.mechanism.loss_law == Laplace(3 * H).scaled(LOSS_UNITS)
     scale = 3 * H * (math.log2(K) if name.endswith("jdp") else 1.0)
-    assert made.mechanism.noise.law == LaplaceLaw(scale)
+    assert made.mechanism.noise.law == Laplace(scale)
     learner = UobLbps(made, settings)
     failure = made.failure / (pairs * K)
     printed = 3 * H * math.log(1 / failure)  # E' = 3H/eps·log(iota)

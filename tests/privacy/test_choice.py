@@ -8,7 +8,7 @@ import pytest
 from discreet import Central, Local, Shuffle
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.trust import least_noise, worst_noise
+from discreet.privacy.trust import least_noise
 
 
 def shape(horizon):
@@ -28,7 +28,7 @@ def shape(horizon):
 )
 def test_the_law_with_the_least_noise(horizon, epsilon, delta, name, std):
     plan = Central(epsilon, delta).calibrate(shape(horizon))
-    assert plan.mechanism == name
+    assert plan.name == name
     assert plan.guarantee.delta == (delta if name == "gaussian" else 0)
     assert plan.guarantee.epsilon == epsilon
     assert math.sqrt(plan.noise_variance(1)["visits"]) == pytest.approx(std, rel=1e-3)
@@ -37,14 +37,14 @@ def test_the_law_with_the_least_noise(horizon, epsilon, delta, name, std):
 def test_the_choice_follows_the_statistics():
     """One statistic moves a third of the units: Laplace is ahead up to a larger horizon."""
     trust = Central(1, 1e-6)
-    assert trust.calibrate(shape(3), statistics=("visits",)).mechanism == "laplace"
-    assert trust.calibrate(shape(3)).mechanism == "gaussian"
+    assert trust.calibrate(shape(3), statistics=("visits",)).name == "laplace"
+    assert trust.calibrate(shape(3)).name == "gaussian"
 
 
 def test_explicit_choices_stay():
     for name in ("gaussian", "laplace"):
-        assert Central(1, 1e-6, mechanism=name).calibrate(shape(1)).mechanism == name
-        assert Central(1, 1e-6, mechanism=name).calibrate(shape(6)).mechanism == name
+        assert Central(1, 1e-6, mechanism=name).calibrate(shape(1)).name == name
+        assert Central(1, 1e-6, mechanism=name).calibrate(shape(6)).name == name
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_streams_compare_their_worst_times(delta, episodes, name):
     trust = Central(1, delta)
     options = {"schedule": "continual", "episodes": episodes}
     plan = trust.calibrate(shape(1), **options)
-    assert plan.mechanism == name
+    assert plan.name == name
     assert plan.guarantee.delta == (delta if name == "toeplitz" else 0)
     worst = max(plan.noise_variance(k)["visits"] for k in range(1, episodes + 1))
-    assert worst_noise(plan, episodes)["visits"] == pytest.approx(math.sqrt(worst))
+    assert plan.worst_noise(episodes)["visits"] == pytest.approx(math.sqrt(worst))
     for candidate in trust.candidates("continual"):
         other = candidate.calibrate(shape(1), **options)
-        assert max(worst_noise(other, episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
+        assert max(other.worst_noise(episodes).values()) >= math.sqrt(worst) * (1 - 1e-9)
 
 
 def test_the_first_of_equals_and_the_least_of_others():
@@ -86,7 +86,7 @@ def test_a_law_that_cannot_be_calibrated_leaves_the_others():
     trust = Central(1e-5, 1e-9)
     with pytest.raises(CalibrationError, match="larger epsilon"):
         replace(trust, mechanism="gaussian").calibrate(shape(6))
-    assert trust.calibrate(shape(6)).mechanism == "laplace"
+    assert trust.calibrate(shape(6)).name == "laplace"
 
 
 @pytest.mark.parametrize("epsilon", [1e-13, 1e-300, 5e-324])
@@ -102,7 +102,7 @@ def test_noise_beyond_exact_integers_is_refused_before_anything_is_released(epsi
 
 def test_a_tree_too_wide_for_averages_leaves_the_plain_one():
     plan = Central(1e-10).calibrate(shape(2), schedule="continual", episodes=9)
-    assert plan.mechanism == "tree-laplace"
+    assert plan.name == "tree-laplace"
 
 
 @pytest.mark.parametrize("honest", [0, -1, 1.5, math.nan])

@@ -12,7 +12,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import calibrate
 from discreet.privacy.accounting.routes import Route
 from discreet.privacy.costs import run_traffic, usual_batch
-from discreet.privacy.mechanisms.histogram import deterministic
+from discreet.privacy.statistics import one_action
 
 SHAPE = Shape(states=4, actions=2, horizon=6)
 SHUFFLE = Shuffle(epsilon=1, delta=1e-6, mechanism="bits")
@@ -83,7 +83,7 @@ def test_report_of_shuffle_by_classes():
 def test_a_whole_run_costs_more_than_its_last_batch():
     plan = usual_batch(Shuffle(epsilon=1, delta=1e-6), SHAPE)
     run = run_traffic(plan, [100, 1_000, 18_900])
-    sent = [plan.traffic(n, support=deterministic(SHAPE)).messages for n in (100, 1_000, 18_900)]
+    sent = [plan.traffic(n, support=one_action(SHAPE)).messages for n in (100, 1_000, 18_900)]
     assert run["most_messages_per_user"] == sent[0] > sent[1] > sent[2] == 22
     assert run["users_of_the_dearest_batch"] == 100
     mean = (100 * sent[0] + 1_000 * sent[1] + 18_900 * 22) / 20_000
@@ -165,12 +165,12 @@ def test_verification_lists_the_accountings():
 
 
 def test_disagreement_is_not_reported(monkeypatch):
-    from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+    from discreet.privacy.mechanisms.bits import BitsBatch
 
     def doubtful(*_, **__):
         return [Route("one", 1.0), Route("other", 1.2)]
 
-    monkeypatch.setattr(ShuffleBatch, "accountings", doubtful)
+    monkeypatch.setattr(BitsBatch, "accountings", doubtful)
     with pytest.raises(CalibrationError, match="disagree"):
         calibrate(SHUFFLE, SHAPE, users=20_000, verify=True)
 

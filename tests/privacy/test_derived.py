@@ -8,7 +8,7 @@ import pytest
 
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.piles import zcdp_delta
-from discreet.privacy.derived import concentrated, implied
+from discreet.privacy.guarantee import implied
 from discreet.privacy.trust import Central, Local, NoPrivacy, Shuffle
 
 SHAPE = Shape(states=2, actions=2, horizon=3)
@@ -34,19 +34,19 @@ def test_joint_privacy_implies_nothing_more(trust):
 
 def test_rho_is_the_squared_distance_over_two_variances():
     plan = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE)
-    assert concentrated(plan) == pytest.approx(18 / (2 * plan.law.sigma**2))
+    assert plan.concentrated() == pytest.approx(18 / (2 * plan.noise.sigma**2))
     local = Local(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, stationary=True, **STREAM)
-    assert concentrated(local) == pytest.approx(3 * 18 / (2 * local.noise.law.sigma**2))
+    assert local.concentrated() == pytest.approx(3 * 18 / (2 * local.noise.distribution.sigma**2))
     tree = Central(1, 1e-6, mechanism="tree-gaussian").calibrate(SHAPE, **STREAM)
-    assert concentrated(tree) == pytest.approx(6 * 18 / (2 * tree.noise.law.sigma**2))
+    assert tree.concentrated() == pytest.approx(6 * 18 / (2 * tree.noise.distribution.sigma**2))
 
 
 def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
     """Of the law that is released, at several orders: at most order·rho, and almost that."""
     plan = Central(1, 1e-6, mechanism="gaussian").calibrate(SHAPE, statistics=("visits",))
-    rho = concentrated(plan) / 6  # of one of the 2H unit moves
-    reach = math.ceil(40 * plan.law.sigma)
-    logs = -(np.arange(-reach, reach + 1) ** 2) / (2 * plan.law.sigma**2)
+    rho = plan.concentrated() / 6  # of one of the 2H unit moves
+    reach = math.ceil(40 * plan.noise.sigma)
+    logs = -(np.arange(-reach, reach + 1) ** 2) / (2 * plan.noise.sigma**2)
     logs -= np.logaddexp.reduce(logs)
     here, moved = logs[1:], logs[:-1]
     for order in (2, 5, 17):
@@ -59,7 +59,7 @@ def test_the_renyi_divergence_of_a_unit_move_is_what_rho_says():
 def test_concentration_of_streams_is_consistent_with_their_promise(mechanism):
     """It converts to a delta no better than the exact one, and not much worse."""
     plan = Central(1, 1e-6, mechanism=mechanism).calibrate(SHAPE, **STREAM)
-    assert 1e-6 * 0.99 < zcdp_delta(concentrated(plan), 1.0) < 3e-5
+    assert 1e-6 * 0.99 < zcdp_delta(plan.concentrated(), 1.0) < 3e-5
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_concentration_of_streams_is_consistent_with_their_promise(mechanism):
         Local(1).calibrate(SHAPE),
         Shuffle(1, 1e-6).calibrate(SHAPE),
     ],
-    ids=lambda plan: f"{plan.guarantee.notion}-{plan.mechanism}",
+    ids=lambda plan: f"{plan.guarantee.notion}-{plan.name}",
 )
 def test_other_noise_is_not_concentrated(plan):
-    assert concentrated(plan) is None
+    assert plan.concentrated() is None
 
 
 def test_an_infinite_epsilon_stays_infinite():

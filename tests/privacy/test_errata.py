@@ -12,7 +12,7 @@ from discreet.privacy.accounting.closed_forms import gaussian_epsilon
 from discreet.privacy.accounting.distributions import binomial_pmf
 from discreet.privacy.accounting.losses import epsilon_of_moves
 from discreet.privacy.accounting.search import NoiseBits, noise_bits
-from discreet.privacy.errata import (
+from discreet.privacy.mechanisms.bits import (
     _least_share,
     integer_messages_delta,
     printed_shuffle,

@@ -10,7 +10,6 @@ from discreet.privacy.auditing.cases import entries
 from discreet.privacy.auditing.neighbours import opposites, vector
 from discreet.privacy.auditing.probes import PresetSampler
 from discreet.privacy.ledger import Budget, Cost, Ledger
-from discreet.privacy.plans import CountsMechanism, ReportMechanism
 
 USERS, LATE = 70_000, 4_464
 """The late ones come after the first 65,536."""
@@ -76,9 +75,9 @@ def of_reports(plan, late):
 
 def ways(plan):
     yield of_simulated_users
-    if isinstance(plan, CountsMechanism):
+    if plan.takes_counts:
         yield of_counts
-    if isinstance(plan, ReportMechanism):
+    if plan.takes_reports:
         yield of_reports
 
 

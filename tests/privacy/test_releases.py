@@ -6,7 +6,6 @@ import pytest
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
-from discreet.privacy.releases import ReportRelease
 from discreet.privacy.trust import Central, Local
 from helpers.sampling import sampler
 
@@ -26,7 +25,7 @@ def stream(trust=None, **options):
 
 def test_a_block_of_additive_noise_has_nothing_else():
     block = stream().block(3)
-    assert block.noise.shape == (3, stream().plan.cells)
+    assert block.noise.shape == (3, stream().mechanism.cells)
     assert block.gains.size == block.steps.size == block.centres.size == 0
     assert block.scale == 1.0
 
@@ -76,14 +75,16 @@ def test_releases_are_stamped_as_simulated_and_counted():
 
 
 def test_only_local_streams_take_reports():
-    assert not isinstance(stream(), ReportRelease)
-    assert not hasattr(stream(), "add_report")
-    assert isinstance(stream(Local(1, mechanism="laplace")), ReportRelease)
+    assert stream(Local(1, mechanism="laplace")).mechanism.takes_reports
+    running = stream()
+    assert not running.mechanism.takes_reports
+    with pytest.raises(UnsupportedError, match="takes raw counts, not reports"):
+        running.add_report(np.zeros((1, 4), np.int64))
 
 
 def test_reports_add_up():
     running = stream(Local(1e6, mechanism="laplace"))  # as good as no noise
-    encoder = running.plan.encoder()
+    encoder = running.mechanism.encoder()
     episode = (np.zeros(3, int), np.zeros(2, int), np.zeros(2))
     for _ in range(4):
         seen = running.add_report(encoder.encode(*episode, sampler()))

@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.mechanisms._encoders import episode_counts
+from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS, Form, centred_reach, sensitivity
 from discreet.privacy.statistics import flatten, half_units

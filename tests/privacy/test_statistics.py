@@ -31,15 +31,15 @@ TRUSTS = {
 
 def noise_of(plan, users, sampler):
     """The mechanism's noise on each of n counters, for one that only adds noise."""
-    match plan.mechanism:
+    match plan.name:
         case "none":
             return np.zeros
         case "gaussian":
-            return lambda n: sampler.discrete_gaussian(plan.law.sigma, n)
+            return lambda n: sampler.discrete_gaussian(plan.noise.sigma, n)
         case "laplace" if plan.guarantee.notion == "JDP":
-            return lambda n: sampler.discrete_laplace(plan.law.scale, n)
+            return lambda n: sampler.discrete_laplace(plan.noise.scale, n)
         case "laplace":
-            return lambda n: plan.law.draw_sum(sampler, users, n)
+            return lambda n: plan.noise.draw_sum(sampler, users, n)
     each = plan.bits(users)
     trials = users * each.bits
     return lambda n: sampler.binomial(trials, each.probability, n) - trials * each.probability

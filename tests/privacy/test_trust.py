@@ -69,8 +69,8 @@ def test_every_mechanism_can_be_asked_for_by_name(mechanism):
     assert trust.resolve(mechanism.schedule) == mechanism.name
     schedule = {"schedule": "continual", "episodes": 4} if mechanism.schedule == "continual" else {}
     plan = trust.calibrate(SHAPE, **schedule)
-    assert type(plan) is mechanism.load()
-    assert plan.mechanism == mechanism.name
+    assert plan.spec == mechanism
+    assert plan.name == mechanism.name
     assert plan.guarantee.notion == trust.notion
     if mechanism.pure:
         assert plan.guarantee.delta == 0
@@ -83,12 +83,12 @@ def test_every_mechanism_can_be_asked_for_by_name(mechanism):
 def test_a_misspelt_mechanism_is_answered_with_the_right_one():
     with pytest.raises(UnknownNameError, match="did you mean 'laplace'"):
         Local(1, mechanism="laplase").calibrate(SHAPE)
-    with pytest.raises(UnknownNameError, match="stream mechanism of Central"):
+    with pytest.raises(UnknownNameError, match="continual mechanism of Central"):
         Central(1, mechanism="gaussian").resolve("continual")
 
 
 def test_a_shuffler_has_no_stream():
-    with pytest.raises(UnsupportedError, match="Shuffle has no stream release"):
+    with pytest.raises(UnsupportedError, match="Shuffle has no continual release"):
         Shuffle(1, 1e-6).calibrate(SHAPE, schedule="continual", episodes=4)
 
 

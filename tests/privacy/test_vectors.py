@@ -40,12 +40,12 @@ def test_add_is_totals_plus_noise(trust):
 
 def test_noise_follows_the_reach():
     dense = vector_stream(Central(2), SIZES, Reach(units=24), episodes=8)
-    assert dense.noise.law.scale == 24 * 3 / 2
+    assert dense.noise.distribution.scale == 24 * 3 / 2
     gauss = [
         vector_stream(Local(1, 1e-6, mechanism="gaussian"), SIZES, Reach(units=u), episodes=8)
         for u in (12, 48)
     ]
-    ratio = gauss[1].noise.law.sigma / gauss[0].noise.law.sigma
+    ratio = gauss[1].noise.distribution.sigma / gauss[0].noise.distribution.sigma
     assert ratio == pytest.approx(2, rel=1e-3)
 
 
@@ -70,7 +70,7 @@ def test_rounding_is_unbiased():
 def test_a_user_who_reaches_further_than_the_plan_is_refused():
     plan = vector_stream(Central(1), {"x": 6}, Reach(units=4), episodes=3)
     release = plan.open(SimulationSampler(np.random.default_rng(0)))
-    with pytest.raises(InvalidInputError, match="half of the plan's reach"):
+    with pytest.raises(InvalidInputError, match="half of the mechanism's reach"):
         release.add({"x": np.array([1, 1, 1, 0, 0, 0])})
     with pytest.raises(InvalidInputError, match="from 0 to 1"):
         release.add({"x": np.array([2, 0, 0, 0, 0, 0])})

@@ -86,7 +86,7 @@ def test_one_more_user_in_the_original_and_in_a_copy_meets_different_noise(tmp_p
     if people:
         advance(study, 1, users=people)
     thief = nodes(copy_of(study, tmp_path / "thief")).open[0].copy()
-    victim, sigma = episodes_of(study, 2, 1), nodes(study)._noise.law.sigma
+    victim, sigma = episodes_of(study, 2, 1), nodes(study)._noise.distribution.sigma
     others = []
     for branch in range(8):
         other = copy_of(study, tmp_path / str(branch))
@@ -144,7 +144,7 @@ def test_what_a_kill_leaves_beside_the_file_takes_no_noise_away(tmp_path):
     exact = vector(study, episodes_of(study, 7, 1))
     closing = [level for level in range(nodes(again)._noise.levels) if 64 % (1 << level) == 0]
     noise = nodes(again).closed[closing] - before[closing] - exact
-    assert (np.abs(noise).mean(axis=1) > nodes(again)._noise.law.sigma / 2).all()
+    assert (np.abs(noise).mean(axis=1) > nodes(again)._noise.distribution.sigma / 2).all()
     # Without the key neither file nor log shows an open node, as it was or as it is.
     for open_nodes in (before, nodes(again).open):
         for row in open_nodes:
@@ -182,7 +182,7 @@ def test_a_backup_that_is_restored_and_goes_on_meets_noise_of_its_own(tmp_path):
     restored = discreet.resume(study.path, head)
     np.testing.assert_array_equal(nodes(restored).open, old)
     restored.tell(data, users=names(restored, 12))
-    second, sigma = nodes(restored).closed, nodes(restored)._noise.law.sigma
+    second, sigma = nodes(restored).closed, nodes(restored)._noise.distribution.sigma
     for level in range(6):  # all of them closed at user 32
         spread = np.mean((first[level] - second[level]) ** 2.0) / (2 * sigma**2)
         draws = 1 if level > 3 else 2  # [16, 32) and [0, 32) were open when the copy was made

@@ -52,13 +52,14 @@ from discreet.adversarial.noise import LOSS_UNITS, Shares, in_loss_units, togeth
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.layered import LayeredMDP
 from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
-from discreet.privacy.mechanisms._cumulative import (
+from discreet.privacy.mechanisms.base import delivered
+from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
     IndependentNoise,
+    Laplace,
+    NoiseDistribution,
     check_exact,
 )
-from discreet.privacy.mechanisms._laws import LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms._printed import delivered, printed_in
 from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.mechanisms.tree import PaddedTreeNoise, TreeNoise, tree_levels
 from discreet.privacy.sampling.samplers import Sampler
@@ -186,7 +187,7 @@ class LayeredMechanism:
     guarantee: Guarantee
     mechanism: str = "none"
     noise: CumulativeNoise | None = None
-    loss_law: NoiseLaw | None = None
+    loss_law: NoiseDistribution | None = None
     streamed_losses: bool = False
     public_losses: bool = False
     centred_losses: bool = False
@@ -208,7 +209,7 @@ class LayeredMechanism:
         if self.noise is None or not self.streamed_losses:
             return None
         if self.padded_losses and isinstance(self.noise, TreeNoise):
-            return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law)
+            return PaddedTreeNoise(episodes=self.episodes, distribution=self.noise.distribution)
         return self.noise
 
     def noise_variance(self) -> dict[str, float]:
@@ -233,7 +234,7 @@ class LayeredMechanism:
 
     def loss_tail(self, failure: float) -> float:
         """The same by the exact tail of Laplace noise, scale·ln(1/failure) (004, Lemma 5.1)."""
-        if isinstance(self.loss_law, LaplaceLaw):
+        if isinstance(self.loss_law, Laplace):
             return self.loss_law.scale / LOSS_UNITS * math.log(1 / failure)
         return self.loss_bound(failure)
 
@@ -254,7 +255,7 @@ class LayeredMechanism:
         stream = partial(
             VectorMechanism,
             episodes=self.episodes,
-            mechanism=self.mechanism,
+            name=self.mechanism,
             guarantee=self.guarantee,
         )
         counts = {"transitions": self.size.triples, "visits": self.size.pairs}
@@ -287,7 +288,7 @@ class LayeredNoise:
         """
         drawn: dict[str, NumberArray] = {}
         for release in self._releases:
-            drawn |= release.plan.split(release.noise_block(episodes))
+            drawn |= release.mechanism.split(release.noise_block(episodes))
         if self.mechanism.loss_law is not None:
             drawn["losses"] = self.mechanism.loss_law.draw(
                 self._sampler, (episodes, self.mechanism.size.pairs)
@@ -401,7 +402,7 @@ def _additive_name(trust: PrivateTrust) -> str:
     return name
 
 
-_Design = tuple[CumulativeNoise, NoiseLaw | None, Guarantee]
+_Design = tuple[CumulativeNoise, NoiseDistribution | None, Guarantee]
 
 
 @dataclass(frozen=True)
@@ -440,17 +441,18 @@ def _exact(trust: PrivateTrust, moved: _Moved, episodes: int, loss_share: float)
 
 def _printed(trust: PrivateTrust, name: str, moved: _Moved, episodes: int) -> _Design:
     """The constants of paper 004 and what they deliver under replace-one."""
-    printed_in(trust, name, "004")
+    spec = trust.spec("continual")
+    replace(spec, papers=tuple(p for p in spec.papers if p == "004")).check_printed(trust)
     scale = 3 * moved.size.horizon / float(trust.epsilon)
-    loss_law = LaplaceLaw(scale).scaled(LOSS_UNITS) if moved.once else None
+    loss_law = Laplace(scale).scaled(LOSS_UNITS) if moved.once else None
     noise: CumulativeNoise
     if isinstance(trust, Local):
-        noise = IndependentNoise(episodes=episodes, law=LaplaceLaw(scale))
+        noise = IndependentNoise(episodes=episodes, distribution=Laplace(scale))
         spent = (moved.counts + moved.losses) / scale
     else:
-        law = LaplaceLaw(scale * math.log2(episodes))
+        law = Laplace(scale * math.log2(episodes))
         tree = PaddedTreeNoise if name == "tree-iid" else TreeNoise
-        noise = tree(episodes=episodes, law=law)
+        noise = tree(episodes=episodes, distribution=law)
         streamed = moved.counts + moved.losses - moved.once
         spent = streamed * tree_levels(episodes) / law.scale + moved.once / scale
     return noise, loss_law, delivered(trust, "paper 004", spent)

@@ -1,14 +1,13 @@
 """Noise on losses beside the noise on counts: one promise for both (proof in `adversarial`).
 
-Each kind of stream noise says here how it carries losses in finer units and what it delivers
-together with them; a kind that nothing is known about is refused.
+Noise over time says itself how it is scaled and whether it lies on a grid; here is what it delivers
+together with losses. A kind that nothing is known about is refused.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
 
 from discreet import _validate
 from discreet.errors import CalibrationError, UnsupportedError
@@ -16,17 +15,20 @@ from discreet.privacy.accounting.closed_forms import gaussian_delta, gaussian_si
 from discreet.privacy.accounting.lattice import Moved, two_lattice_delta
 from discreet.privacy.accounting.losses import grid_delta
 from discreet.privacy.accounting.routes import zcdp_epsilon
-from discreet.privacy.mechanisms._cumulative import CumulativeNoise, IndependentNoise
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
-from discreet.privacy.mechanisms.tree import GridTreeNoise, TreeNoise, revealed
+from discreet.privacy.mechanisms.noise import (
+    CumulativeNoise,
+    Gaussian,
+    GridDraws,
+    Laplace,
+    NoiseDistribution,
+)
 from discreet.privacy.trust import PrivateTrust
 
 LOSS_UNITS = 1024
 """A loss of one in released units."""
 _TRUE = 1 - 1e-9
 """Of delta: covers the rounding errors of sums of doubles."""
-_Both = tuple[CumulativeNoise, NoiseLaw | None]
+_Both = tuple[CumulativeNoise, NoiseDistribution | None]
 _TOLERANCE, _LARGEST_FACTOR = 1e-6, 16.0
 
 
@@ -52,68 +54,30 @@ class Shares:
         return self.once == 0
 
 
-@singledispatch
-def larger(noise: CumulativeNoise, factor: float) -> CumulativeNoise:
-    """``factor`` times as much noise."""
-    raise _unknown(noise)
-
-
-@larger.register(TreeNoise)
-@larger.register(IndependentNoise)
-def _(noise: TreeNoise | IndependentNoise, factor: float) -> CumulativeNoise:
-    return replace(noise, law=noise.law.scaled(factor))
-
-
-@larger.register
-def _(noise: ToeplitzNoise, factor: float) -> CumulativeNoise:
-    return noise.scaled(factor)
-
-
-@singledispatch
 def in_loss_units(noise: CumulativeNoise) -> CumulativeNoise:
     """The same noise on losses counted in units of 1/1024."""
-    return larger(noise, LOSS_UNITS)
-
-
-@in_loss_units.register
-def _(noise: ToeplitzNoise) -> CumulativeNoise:
     return noise.scaled(LOSS_UNITS, pile=LOSS_UNITS)
 
 
-@singledispatch
 def together(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """The stream's noise and that of one-shot losses (in loss units, None if they are streamed).
 
-    Gaussian noise on both is raised until the promise holds for both together.
+    Gaussian noise on both is raised until the guarantee holds for both together.
     """
-    raise _unknown(noise)
+    return (_on_lattices if noise.on_grid() is None else _on_a_grid)(noise, trust, shares)
 
 
-@together.register(TreeNoise)
-@together.register(IndependentNoise)
-def _(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
-    return _on_lattices(noise, trust, shares)
-
-
-@together.register
-def _(noise: GridTreeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
-    return (_on_a_grid if noise.gridded else _on_lattices)(noise, trust, shares)
-
-
-@together.register
-def _(noise: ToeplitzNoise, trust: PrivateTrust, shares: Shares) -> _Both:
-    return _on_a_grid(noise, trust, shares)
-
-
-def _on_lattices(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, shares: Shares) -> _Both:
+def _on_lattices(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
     """Integer noise on counts, integer noise on losses in finer units."""
-    copies = noise.levels if isinstance(noise, TreeNoise) else noise.copies
-    if isinstance(noise.law, LaplaceLaw):
-        spent = Fraction(shares.counts * copies) / Fraction(noise.law.scale)
+    copies, distribution = getattr(noise, "draws_moved", 1), getattr(noise, "distribution", None)
+    if distribution is None:
+        raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
+    if isinstance(distribution, Laplace):
+        spent = Fraction(shares.counts * copies) / Fraction(distribution.scale)
         return noise, None if shares.streamed else _rest_of_epsilon(trust, spent, shares.losses)
-    if not isinstance(noise.law, GaussianLaw):
-        raise UnsupportedError(f"No loss release exists for {noise.law.kind} noise.")
-    sigma = noise.law.sigma
+    if not isinstance(distribution, Gaussian):
+        raise UnsupportedError(f"No loss release exists for {distribution.kind} noise.")
+    sigma = distribution.sigma
     fine, cells = sigma * LOSS_UNITS, shares.losses * copies
     if not shares.streamed:
         fine = LOSS_UNITS * gaussian_sigma(math.sqrt(shares.once), trust.epsilon, trust.delta)
@@ -125,44 +89,14 @@ def _on_lattices(noise: TreeNoise | IndependentNoise, trust: PrivateTrust, share
         return two_lattice_delta(counts, losses, float(trust.epsilon)) <= trust.delta * _TRUE
 
     factor = _least_factor(holds)
-    return larger(noise, factor), None if shares.streamed else GaussianLaw(fine * factor)
+    return noise.scaled(factor), None if shares.streamed else Gaussian(fine * factor)
 
 
-@dataclass(frozen=True)
-class _OnGrid:
-    """Stream noise that is continuous up to the cost of its grid.
-
-    Attributes:
-        ratio: L2 of a unit move of one counter, in standard deviations.
-        steps: the least standard deviation of a draw, in grid steps.
-        draws: how many draws a move of one counter touches.
-    """
-
-    ratio: float
-    steps: float
-    draws: int
-
-
-@singledispatch
-def _grid_of(noise: CumulativeNoise) -> _OnGrid:
-    raise _unknown(noise)
-
-
-@_grid_of.register
-def _(noise: ToeplitzNoise) -> _OnGrid:
-    return _OnGrid(1 / noise.sigma, noise.steps, noise.episodes)
-
-
-@_grid_of.register
-def _(noise: GridTreeNoise) -> _OnGrid:
-    unit, spread, draws = revealed(noise)
-    steps = noise.steps(spread).sigma
-    return _OnGrid(unit * math.ldexp(spread / steps, noise.bits), steps, draws)
-
-
-def deviations_moved(noise: CumulativeNoise) -> float:
-    """L2 of a unit move of one counter of noise on a grid, in standard deviations."""
-    return _grid_of(noise).ratio
+def _grid_of(noise: CumulativeNoise) -> GridDraws:
+    grid = noise.on_grid()
+    if grid is None:
+        raise UnsupportedError(f"No loss release exists for {type(noise).__name__}.")
+    return grid
 
 
 def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _Both:
@@ -172,12 +106,12 @@ def _on_a_grid(noise: CumulativeNoise, trust: PrivateTrust, shares: Shares) -> _
 
     def holds(factor: float) -> bool:
         if shares.streamed:
-            return _grid_holds(larger(noise, factor), None, trust, shares)
+            return _grid_holds(noise.scaled(factor), None, trust, shares)
         losses = Moved(fine * factor, shares.losses, LOSS_UNITS)
-        return _grid_holds(larger(noise, factor), losses, trust, shares)
+        return _grid_holds(noise.scaled(factor), losses, trust, shares)
 
     factor = _least_factor(holds)
-    return larger(noise, factor), None if shares.streamed else GaussianLaw(fine * factor)
+    return noise.scaled(factor), None if shares.streamed else Gaussian(fine * factor)
 
 
 def _grid_holds(
@@ -200,7 +134,7 @@ def _grid_holds(
     return zcdp_epsilon(squares / 2, delta) <= epsilon
 
 
-def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> LaplaceLaw:
+def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> Laplace:
     """What the stream leaves of a pure epsilon, in exact rationals."""
     promised = Fraction(float(trust.epsilon))
     left = min(_validate.exact(trust.epsilon), promised) - spent  # type: ignore[arg-type]
@@ -209,7 +143,7 @@ def _rest_of_epsilon(trust: PrivateTrust, spent: Fraction, losses: int) -> Lapla
     scale = float(losses / left)
     while Fraction(scale) * left < losses:
         scale = math.nextafter(scale, math.inf)
-    return LaplaceLaw(scale).scaled(LOSS_UNITS)
+    return Laplace(scale).scaled(LOSS_UNITS)
 
 
 def _least_factor(holds: Callable[[float], bool]) -> float:
@@ -227,7 +161,3 @@ def _least_factor(holds: Callable[[float], bool]) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _unknown(noise: object) -> UnsupportedError:
-    return UnsupportedError(f"No loss release exists for {type(noise).__name__}.")

@@ -97,7 +97,7 @@ class Cell:
         """Which code makes it: our logic, and the files of what comes from elsewhere."""
         spec, asked = get_learner(self.learner.name), getattr(self.trust, "mechanism", "auto")
         chosen = [
-            mechanism.load()
+            mechanism.code
             for mechanism in mechanism_registry.everything()
             if (mechanism.trust, mechanism.name) == (self.trust_name, asked) and not mechanism.ours
         ]

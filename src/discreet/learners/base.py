@@ -16,7 +16,7 @@ from discreet._types import BoolArray, Floats, Ints, JsonObject, Plain
 from discreet.learners.settings import Settings, StreamSettings
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
 
 Chosen_co = TypeVar("Chosen_co", bound=Settings, covariant=True)

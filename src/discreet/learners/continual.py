@@ -109,7 +109,7 @@ def run_stream(
         episodes=mechanism.episodes,
         seed=seeds.seed,
         settings=learner.settings.to_dict(),
-        mechanism=mechanism.mechanism,
+        mechanism=mechanism.name,
         noise=noise_deviations(mechanism.noise_variance(mechanism.episodes)),
     )
 

@@ -45,7 +45,7 @@ from discreet.learners.estimate import (
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import OwnSettings
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy, uniform_policy
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 

@@ -64,7 +64,7 @@ from discreet.learners.continual import (
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.learners.settings import NoisyBonusSettings
 from discreet.mdp.policies import DeterministicPolicy
-from discreet.privacy.plans import ContinualMechanism
+from discreet.privacy.mechanisms.base import ContinualMechanism
 from discreet.privacy.statistics import PrivateCounts
 
 
@@ -217,7 +217,7 @@ class LdpObi(StreamLearner):
 
 def _law_of(mechanism: ContinualMechanism) -> tuple[SummedNoise, int] | None:
     noise = getattr(mechanism, "noise", None)
-    law, copies = getattr(noise, "law", None), getattr(noise, "copies", None)
+    law, copies = getattr(noise, "distribution", None), getattr(noise, "copies", None)
     return None if law is None or copies is None else (law, copies)
 
 

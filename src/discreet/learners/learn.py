@@ -23,7 +23,7 @@ from discreet.mdp.policies import MixturePolicy, Policy
 from discreet.mdp.simulation import sample_counts
 from discreet.mdp.tabular import TabularMDP
 from discreet.papers.presets import Preset, get_preset
-from discreet.privacy.errata import printed_shuffle
+from discreet.privacy.mechanisms.bits import printed_shuffle
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import NoPrivacy, Shuffle, TrustModel, check_trust_model, trust_name
@@ -211,7 +211,7 @@ def learn_in_batches(name: str, mdp: TabularMDP, learner: BatchLearner, seeds: R
         seed=seeds.seed,
         settings=learner.settings,
         extras={"batches": outcome.batches, **learner.extras},
-        mechanism=mechanism.mechanism,
+        mechanism=mechanism.name,
         noise=noise_deviations(mechanism.noise_variance(episodes)),
     )
 

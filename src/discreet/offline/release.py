@@ -21,7 +21,7 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import CountsMechanism, with_counts
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import Central, NoPrivacy, TrustModel, check_trust_model
@@ -225,7 +225,5 @@ def release(
 
 
 @lru_cache(maxsize=64)
-def _plan(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> CountsMechanism:
-    return with_counts(
-        trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)
-    )
+def _plan(trust: TrustModel, shape: Shape, statistics: tuple[str, ...]) -> BatchMechanism:
+    return trust.calibrate(shape, schedule="batch", statistics=statistics, last_transitions=True)

@@ -6,39 +6,30 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from discreet import _validate
 from discreet._types import JsonObject
 from discreet.errors import CalibrationError, DiscreetWarning, UnsupportedError
 from discreet.mdp.shape import Shape, check_shape
-from discreet.privacy.derived import Implied, concentrated, implied
-from discreet.privacy.guarantee import Guarantee
+from discreet.privacy.guarantee import Guarantee, Implied
+from discreet.privacy.mechanisms.base import BatchMechanism, Mechanism, Traffic
 from discreet.privacy.mechanisms.registry import Schedule
-from discreet.privacy.plans import (
-    BatchMechanism,
-    ContinualMechanism,
-    ContinualReportMechanism,
-    Traffic,
-)
 from discreet.privacy.sensitivity import STATISTICS
-from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel, check_trust_model, worst_noise
-
-if TYPE_CHECKING:
-    from discreet.privacy.mechanisms.histogram import HistogramBatch
-    from discreet.privacy.mechanisms.shuffle import ShuffleBatch
+from discreet.privacy.statistics import one_action
+from discreet.privacy.trust import PrivateTrust, TrustModel, check_trust_model
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport:
-    """The answer of `calibrate`: plain values about one plan.
+    """The answer of `calibrate`: plain values about one mechanism.
 
     Attributes:
         trust: central, local, shuffle or noprivacy.
         mechanism: the mechanism's name.
         calibration: ``"exact"`` or ``"paper"``.
-        schedule: ``"batch"`` or ``"stream"``.
-        users: users in the batch, or episodes of the stream.
+        schedule: ``"batch"`` or ``"continual"``.
+        users: users in the batch, or of the stream.
         shape: the problem's size.
         guarantee: what is delivered.
         noise_std: standard deviation of the noise on one counter of each statistic, after all
@@ -51,13 +42,13 @@ class CalibrationReport:
         delta_of_integer_messages: shuffle only: the least delta, at every epsilon, of the integers
             that papers 000 and 001 send, if nobody else or everybody else has the same bit.
         delta_of_whole_vectors: shuffle only: the least delta if a user's transition counters
-            travelled together, with the bits of this plan.
+            travelled together, with the bits of this mechanism.
         messages_per_user: messages that one device sends (None if it hands over a raw episode).
         bytes_per_user: their size. Through a shuffler both are for a deterministic policy.
         derived: statistics that are not released for themselves: another measurement of the others.
-        noise_cells: shuffle by classes only: lambda, and per kind of class its cells, the noise
+        noise_cells: shuffle by histograms only: lambda, and per kind of class its cells, the noise
             cells of each user and the probability that one is not blank.
-        parties: shuffle by classes only: what each party sees, and both together.
+        parties: shuffle by histograms only: what each party sees, and both together.
         run: what all users of a learner's run send (see `run_traffic`), where a run was asked for.
         alternatives: noise of every mechanism that was compared, if the choice was left open.
         noise_bits: shuffle only: noise bits per user and counter, their probability, and whether
@@ -121,8 +112,8 @@ def calibrate(
         trust: who is trusted, and the wanted (epsilon, delta).
         shape: states, actions, horizon.
         users: users of one batch, or episodes of the stream.
-        schedule: ``"batch"`` or ``"stream"``.
-        statistics: which counters are released. None: all three; of shuffle by classes transitions
+        schedule: ``"batch"`` or ``"continual"``.
+        statistics: which counters are released. None: all three; of histograms transitions
             but those of the last step, and rewards, which tell visits as well.
         stationary: counters pooled over steps (streams only).
         verify: also run independent accountings and refuse to report if they disagree.
@@ -140,27 +131,27 @@ def calibrate(
     _validate.choice(("batch", "continual"), schedule=schedule)
     _validate.count(users=users)
     request = _Request(shape, schedule, statistics, users, stationary)
-    plan = request.plan(trust)
-    traffic, noise = _traffic(plan, users), _noise(plan, users)
+    mechanism = request.mechanism(trust)
+    traffic, noise = _traffic(mechanism, users), _noise(mechanism, users)
     return CalibrationReport(
         trust=type(trust).__name__.lower(),
-        mechanism=plan.mechanism,
+        mechanism=mechanism.name,
         calibration=getattr(trust, "calibration", "exact"),
         schedule=schedule,
         users=users,
         shape=shape,
-        guarantee=plan.guarantee,
+        guarantee=mechanism.guarantee,
         noise_std=noise,
-        derived=tuple(name for name in noise if name not in plan.statistics),
-        noise_std_per_user=_noise_of_one(plan),
+        derived=tuple(name for name in noise if name not in mechanism.statistics),
+        noise_std_per_user=_noise_of_one(mechanism),
         expected_count=request.expected(noise),
         messages_per_user=traffic.messages if traffic else None,
         bytes_per_user=traffic.bytes if traffic else None,
         alternatives=_alternatives(trust, request),
-        **_shuffle_facts(trust, plan, users),
-        accountings=_accountings(plan, users) if verify else [],
-        concentrated=concentrated(plan),
-        implies=implied(plan.guarantee),
+        **mechanism.cost_facts(trust, users),
+        accountings=_accountings(mechanism, users) if verify else [],
+        concentrated=mechanism.concentrated(),
+        implies=mechanism.implied(),
         **_printed(trust, request),
     )
 
@@ -175,7 +166,7 @@ class _Request:
     users: int
     stationary: bool
 
-    def plan(self, trust: TrustModel) -> BatchMechanism | ContinualMechanism:
+    def mechanism(self, trust: TrustModel) -> Mechanism:
         """The calibrated release."""
         if self.schedule == "continual":
             return trust.calibrate(
@@ -187,7 +178,7 @@ class _Request:
             )
         if self.stationary:
             raise UnsupportedError(
-                "Counters are pooled over steps in streams only; use schedule=stream."
+                "Counters are pooled over steps in streams only; use schedule=continual."
             )
         return usual_batch(trust, self.shape, self.statistics)
 
@@ -202,11 +193,10 @@ class _Request:
 def usual_batch(
     trust: TrustModel, shape: Shape, statistics: tuple[str, ...] | None = None
 ) -> BatchMechanism:
-    """The plan of a batch as learners ask for it; ``statistics`` as in `calibrate`."""
-    if trust.resolve("batch") == "histogram":
-        asked = statistics or ("transitions", "rewards")
-        return trust.calibrate(shape, statistics=asked, last_transitions=False)
-    return trust.calibrate(shape, statistics=statistics or STATISTICS)
+    """A batch as learners ask for it; ``statistics`` as in `calibrate`."""
+    spec = trust.spec("batch")
+    asked = statistics or spec.usual
+    return trust.calibrate(shape, statistics=asked, last_transitions=spec.usual_last)
 
 
 def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | None:
@@ -217,44 +207,36 @@ def _alternatives(trust: TrustModel, request: _Request) -> dict[str, float] | No
     found = {}
     for candidate in candidates:
         with contextlib.suppress(CalibrationError):
-            plan = request.plan(candidate)
-            found[plan.mechanism] = max(worst_noise(plan, request.users).values())
+            mechanism = request.mechanism(candidate)
+            found[mechanism.name] = max(mechanism.worst_noise(request.users).values())
     return found
 
 
-def _traffic(plan: BatchMechanism | ContinualMechanism, users: int) -> Traffic | None:
-    if isinstance(plan, BatchMechanism):
-        return _batch_traffic(plan, users)
-    return plan.encoder().traffic if isinstance(plan, ContinualReportMechanism) else None
-
-
-def _noise(plan: BatchMechanism | ContinualMechanism, users: int) -> dict[str, float]:
-    """Of what is released, and of what a release tells besides."""
-    found = worst_noise(plan, users)
-    if isinstance(plan, BatchMechanism):
-        stated = plan.noise_variance(users)
+def _noise(mechanism: Mechanism, users: int) -> dict[str, float]:
+    """Of what is released, and of what a batch tells besides."""
+    found = mechanism.worst_noise(users)
+    if isinstance(mechanism, BatchMechanism):
+        stated = mechanism.noise_variance(users)
         found |= {n: math.sqrt(stated[n]) for n in STATISTICS if n in stated and n not in found}
     return found
 
 
-def _batch_traffic(plan: BatchMechanism, users: int) -> Traffic | None:
+def _traffic(mechanism: Mechanism, users: int) -> Traffic | None:
     """What a user sends; through a shuffler while a deterministic policy is played."""
-    from discreet.privacy.mechanisms.histogram import deterministic
-
-    support = deterministic(plan.shape) if plan.guarantee.notion == "SDP" else None
-    return plan.traffic(users, support=support)
+    support = one_action(mechanism.shape) if mechanism.guarantee.notion == "SDP" else None
+    return mechanism.traffic(users, support=support)
 
 
-def run_traffic(plan: BatchMechanism, batches: Sequence[int]) -> dict[str, float] | None:
+def run_traffic(mechanism: BatchMechanism, batches: Sequence[int]) -> dict[str, float] | None:
     """What the users of a whole run send, batch after batch; None if they send nothing encoded.
 
     A user takes part in one batch. Noise is shared by those of a batch, so small ones are dear.
 
     Args:
-        plan: of the learner.
+        mechanism: of the learner.
         batches: users of every batch.
     """
-    sent = [_batch_traffic(plan, users) for users in batches]
+    sent = [_traffic(mechanism, users) for users in batches]
     messages = [traffic.messages for traffic in sent if traffic]
     if len(messages) < len(batches) or not messages:
         return None
@@ -273,72 +255,18 @@ def run_traffic(plan: BatchMechanism, batches: Sequence[int]) -> dict[str, float
     }
 
 
-def _noise_of_one(plan: BatchMechanism | ContinualMechanism) -> dict[str, float] | None:
-    if plan.guarantee.notion != "LDP":
+def _noise_of_one(mechanism: Mechanism) -> dict[str, float] | None:
+    if mechanism.guarantee.notion != "LDP":
         return None
-    return {name: math.sqrt(variance) for name, variance in plan.noise_variance(1).items()}
+    return {name: math.sqrt(variance) for name, variance in mechanism.noise_variance(1).items()}
 
 
-def _shuffle_facts(
-    trust: TrustModel, plan: BatchMechanism | ContinualMechanism, users: int
-) -> JsonObject:
-    """The noise of every user, and what other messages with the same bits would betray."""
-    from discreet.privacy.errata import (
-        integer_messages_delta,
-        printed_shuffle,
-        whole_vectors_delta,
-    )
-
-    if not isinstance(trust, Shuffle):
-        return {}
-    if plan.mechanism == "histogram":
-        return _classes_facts(cast("HistogramBatch", plan), users)
-    each = cast("ShuffleBatch", plan).bits(users)
-    split = trust.paper != "000"
-    printed = printed_shuffle(plan.shape, trust.epsilon, trust.delta, split=split).bits(users)
-    nobody, everybody = integer_messages_delta(printed)
-    return {
-        "noise_bits": {
-            "per_user_and_counter": each.bits,
-            "probability": each.probability,
-            "fair_bits_in_all": 4 * each.variance(users),
-            "drawn_from_a_table": bool(each.weights),
-        },
-        "delta_of_integer_messages": {"nobody_else": nobody, "everybody_else": everybody},
-        "delta_of_whole_vectors": whole_vectors_delta(each, plan.shape.horizon),
-    }
-
-
-def _classes_facts(plan: "HistogramBatch", users: int) -> JsonObject:
-    """The noise cells of every user, and who sees what."""
-    from discreet.device.draws import WORD
-    from discreet.privacy.mechanisms.histogram import PARTIES, deterministic
-
-    classes = plan.classes(users, deterministic(plan.shape))
-    widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
-    return {
-        "noise_cells": {
-            "groups": len(classes),
-            "mean_per_cell": float(plan.intensity(users)),
-            "lambda": str(plan.intensity(users)),
-            "of": {
-                name: {"cells": one.cells, "per_user": one.noise, "probability": one.weight / WORD}
-                for name, one in widest.items()
-            },
-        },
-        "parties": dict(PARTIES),
-    }
-
-
-def _accountings(plan: BatchMechanism | ContinualMechanism, users: int) -> list[dict[str, Any]]:
-    if isinstance(plan, ContinualMechanism):
-        return []
+def _accountings(mechanism: Mechanism, users: int) -> list[dict[str, Any]]:
     from discreet.privacy.accounting.routes import cross_check
 
-    routes = plan.accountings(users, with_library=_library_installed())
+    routes = mechanism.accountings(users, with_library=_library_installed())
     if routes:
-        claimed = plan.guarantee.epsilon
-        cross_check(routes, at_most=claimed)
+        cross_check(routes, at_most=mechanism.guarantee.epsilon)
     return [
         {
             "route": r.name,
@@ -360,18 +288,17 @@ def _printed(trust: TrustModel, request: _Request) -> JsonObject:
         return {}
     asked = trust.calibration
     calibration = "paper" if asked == "exact" else asked  # each paper has its own constants
-    mechanisms = dict.fromkeys([trust.mechanism, "auto"])
-    for mechanism in mechanisms:
-        printed = replace(trust, mechanism=mechanism, calibration=calibration)
+    for name in dict.fromkeys([trust.mechanism, "auto"]):
+        printed = replace(trust, mechanism=name, calibration=calibration)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DiscreetWarning)
-                plan = request.plan(printed)
+                mechanism = request.mechanism(printed)
         except (UnsupportedError, CalibrationError):
             continue
-        delivered = plan.guarantee
+        delivered = mechanism.guarantee
         return {
-            "paper_noise_std": worst_noise(plan, request.users),
+            "paper_noise_std": mechanism.worst_noise(request.users),
             "delivered_by_paper": {
                 "epsilon": delivered.epsilon if math.isfinite(delivered.epsilon) else None,
                 "delta": delivered.delta,

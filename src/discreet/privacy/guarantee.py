@@ -186,3 +186,36 @@ def said(guarantee: Guarantee) -> Guarantee:
 
 NO_GUARANTEE = Guarantee(notion="none", epsilon=math.inf, delta=0.0)
 """What the non-private twin promises: nothing."""
+
+
+_BILLBOARD = "what all other users receive is computed from this release (billboard lemma)"
+
+
+@dataclass(frozen=True)
+class Implied:
+    """A guarantee that holds because another one does."""
+
+    guarantee: Guarantee
+    reason: str
+
+    def to_dict(self) -> "dict[str, Plain]":
+        """Plain values for JSON."""
+        return {**self.guarantee.to_dict(), "reason": self.reason}
+
+
+def implied(guarantee: Guarantee) -> tuple[Implied, ...]:
+    """What follows from it: shuffle and local privacy imply joint privacy.
+
+    What all other users receive is a function of the release and of their own data. If the release
+    is (epsilon, delta)-DP in one user's episode, so is what the others receive: the billboard lemma
+    (Hsu, Huang, Roth, Roughgarden and Wu 2014; 001, Section VII).
+
+    >>> [found] = implied(Guarantee(notion="SDP", epsilon=1.0, delta=1e-6))
+    >>> print(found.guarantee)
+    (1, 1e-06)-JDP, one user's whole episode, replace-one
+    """
+    if guarantee.notion not in ("SDP", "LDP"):
+        return ()
+    others = ASSUMPTIONS["JDP"][1]
+    joint = replace(guarantee, notion="JDP", assumptions=(*guarantee.assumptions, others))
+    return (Implied(joint, _BILLBOARD),)

@@ -221,6 +221,13 @@ def check_counts(counts: Counts, shape: Shape, *, users: int | None = None) -> N
         )
 
 
+def one_action(shape: Shape) -> BoolArray:
+    """What a policy with one action per state plays: its rows are as many as any other's."""
+    support = np.zeros(shape.visits, np.bool_)
+    support[:, :, 0] = True
+    return support
+
+
 def check_support(support: BoolArray | None, shape: Shape) -> BoolArray:
     """The mask ``bool[H, S, A]``; all counters when none is given."""
     if support is None:

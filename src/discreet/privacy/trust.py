@@ -1,12 +1,13 @@
-"""Which of several calibrated plans carries the least noise.
+"""Trust models: frozen configurations that calibrate themselves into mechanisms.
 
-All candidates keep the same promise or a stronger one (Laplace noise has delta = 0), so the choice
+A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns it,
+for one problem size, into a mechanism with its noise and its guarantee. Where the choice is open,
+all candidates deliver the same guarantee or a stronger one (pure ones have delta = 0), so that it
 is a matter of accuracy alone. It depends on the problem's size and on (epsilon, delta), which are
 public, and on no data.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
 
@@ -15,52 +16,23 @@ from discreet.errors import CalibrationError, InvalidInputError, UnknownNameErro
 from discreet.mdp.shape import Shape, check_shape
 from discreet.privacy.accounting.roots import check_delta, check_epsilon
 from discreet.privacy.guarantee import Notion
-from discreet.privacy.mechanisms.registry import Schedule, mechanisms
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.base import (
+    BatchMechanism,
+    ContinualMechanism,
+    Mechanism,
+    Request,
+)
+from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, mechanisms
 from discreet.privacy.sensitivity import STATISTICS
 
-_Plan = TypeVar("_Plan", bound=BatchMechanism | ContinualMechanism)
+_Mechanism = TypeVar("_Mechanism", bound=Mechanism)
 
 
-def worst_noise(plan: BatchMechanism | ContinualMechanism, users: int) -> dict[str, float]:
-    """Standard deviation of the noise by statistic; of streams at the worst time."""
-    variances = [plan.noise_variance(time) for time in _times(plan, users)]
-    return {name: math.sqrt(max(v[name] for v in variances)) for name in plan.statistics}
-
-
-def least_noise(plans: Sequence[_Plan], users: int) -> _Plan:
-    """The plan whose noisiest counter has the least noise; the first of equals."""
-    if len(plans) == 1:
-        return plans[0]
-    return min(plans, key=lambda plan: max(worst_noise(plan, users).values()))
-
-
-def _times(plan: BatchMechanism | ContinualMechanism, users: int) -> Iterable[int]:
-    if isinstance(plan, BatchMechanism):
-        return [users]
-    from discreet.privacy.mechanisms.toeplitz import ToeplitzStream  # brings scipy along
-
-    if isinstance(plan, ToeplitzStream):
-        return [plan.noise.worst_episode]
-    return _worst_times(users)
-
-
-def _worst_times(episodes: int) -> Iterator[int]:
-    """The last release, and below it the numbers with the most ones in base two (trees).
-
-    >>> list(_worst_times(12))
-    [12, 11, 7]
-    """
-    yield episodes
-    for position in range(episodes.bit_length()):
-        if episodes >> position & 1 and (time := (episodes >> position << position) - 1) > 0:
-            yield time
-
-
-# Trust models: frozen configurations that calibrate themselves into plans.
-#
-# A trust model says who sees raw episodes and which (epsilon, delta) is wanted; `calibrate` turns
-# it, for one problem size, into a plan with its noise and its guarantee.
+def least_noise(mechanisms: Sequence[_Mechanism], users: int) -> _Mechanism:
+    """The one whose noisiest counter has the least noise; the first of equals."""
+    if len(mechanisms) == 1:
+        return mechanisms[0]
+    return min(mechanisms, key=lambda one: max(one.worst_noise(users).values()))
 
 
 Calibration = Literal[
@@ -75,7 +47,19 @@ class TrustModel:
 
     notion: ClassVar[Notion]
     name: ClassVar[str]
-    """Short, as in the roster, in experiment files and on the command line."""
+    """Short, as in the registry, in experiment files and on the command line."""
+    encoded: ClassVar[bool] = False
+    """Users encode on their own devices."""
+
+    @property
+    def printed(self) -> bool:
+        """The constants of a paper are asked for."""
+        return False
+
+    @property
+    def paper(self) -> str:
+        """The number of that paper where one is named, else nothing."""
+        return ""
 
     @overload
     def calibrate(
@@ -111,29 +95,28 @@ class TrustModel:
         """Noise for this problem size that delivers this guarantee.
 
         With ``mechanism="auto"`` every one of `candidates` is calibrated and the one with the least
-        noise (of streams: at the worst time) is taken; the plan's guarantee is its own.
+        noise (of streams: at the worst time) is taken; its guarantee is its own.
 
         Args:
             shape: states, actions, horizon.
-            schedule: ``"batch"`` (one release per batch of distinct users) or ``"stream"``
+            schedule: ``"batch"`` (one release per batch of distinct users) or ``"continual"``
                 (a release after every episode).
             statistics: which counters are released; the sensitivity follows from it.
             episodes: length of the stream (streams only).
             stationary: counters pooled over steps before the release (streams only).
             last_transitions: whether transitions of the last step are needed (batches only): they
                 teach nothing unless steps are pooled, and a mechanism that can leave them out adds
-                less noise. What the plan does is `BatchMechanism.last_transitions`.
+                less noise. What it does is `BatchMechanism.last_transitions`.
         """
         check_shape(shape)
         _validate.truth(stationary=stationary, last_transitions=last_transitions)
         _validate.choice(("batch", "continual"), schedule=schedule)
-        options = {"statistics": statistics, "episodes": episodes, "stationary": stationary}
         if schedule == "continual":
             _validate.count(episodes=episodes)
-        else:
-            options["last_transitions"] = last_transitions
-        plans = _possible([(c, schedule) for c in self.candidates(schedule)], shape, options)
-        return least_noise(plans, episodes or 1)
+        request = Request(shape, statistics, episodes or 0, stationary, last_transitions)
+        possible = _possible(self.candidates(schedule), schedule, request)
+        chosen: BatchMechanism | ContinualMechanism = least_noise(possible, episodes or 1)
+        return chosen
 
     def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
         """The explicit trust models among which ``mechanism="auto"`` takes the least noise.
@@ -162,40 +145,28 @@ class TrustModel:
             raise UnknownNameError(f"{schedule} mechanism of {type(self).__name__}", asked, table)
         return str(asked)
 
-    def load(self, schedule: Schedule) -> Any:
-        """The class of the plans of the mechanism that `resolve` names."""
-        return mechanisms(self.name, schedule)[self.resolve(schedule)].load()
+    def spec(self, schedule: Schedule) -> MechanismSpec:
+        """What is known of the mechanism that `resolve` names."""
+        return mechanisms(self.name, schedule)[self.resolve(schedule)]
 
     def _default(self, schedule: Schedule) -> str:
         return next(iter(mechanisms(self.name, schedule)))
 
 
-def _possible(
-    choices: list[tuple[TrustModel, Schedule]], shape: Shape, options: dict[str, Any]
-) -> list[BatchMechanism | ContinualMechanism]:
-    """The plans of all candidates that can be calibrated; if none can, the first one says why."""
-    plans: list[BatchMechanism | ContinualMechanism] = []
+def _possible(candidates: Sequence[TrustModel], schedule: Schedule, request: Request) -> list[Any]:
+    """The mechanisms of all candidates that can be calibrated; if none can, the first says why."""
+    found: list[Any] = []
     refused = None
-    for trust, schedule in choices:
+    for trust in candidates:
+        spec = trust.spec(schedule)
+        spec.check_printed(trust)
         try:
-            plan = trust.load(schedule).calibrate(trust, shape, **options)
+            found.append(spec.load().calibrate(spec, trust, request))
         except CalibrationError as error:
             refused = refused or error
-        else:
-            _check_name(trust.resolve(schedule), plan)
-            plans.append(plan)
-    if not plans and refused:
+    if not found and refused:
         raise refused
-    return plans
-
-
-def _check_name(name: str, plan: BatchMechanism | ContinualMechanism) -> None:
-    """What a plan calls itself stands in results and tables: it has to be what was asked for."""
-    if plan.mechanism != name:
-        raise InvalidInputError(
-            f"The mechanism {name!r} makes plans that are called {plan.mechanism!r}, like those of "
-            f"another one; give its class {type(plan).__name__} the name {name!r}."
-        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -226,9 +197,24 @@ class PrivateTrust(TrustModel):
         """
         return self.calibration.partition("-")[2]
 
+    def _default(self, schedule: Schedule) -> str:
+        """The first that delivers what is asked for: printed constants, or delta = 0."""
+        table = list(mechanisms(self.name, schedule).values())
+        printing = [spec for spec in table if spec.papers] if self.printed else []
+        pure = [spec for spec in table if spec.pure] if self.delta == 0 else []
+        return (printing or pure or table)[0].name
+
     def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
-        """One: the mechanism asked for, or the default."""
-        return (replace(self, mechanism=self.resolve(schedule)),)
+        """Those with the delta asked for, against pure ones, which need none."""
+        named = replace(self, mechanism=self.resolve(schedule))  # refuses what does not exist
+        if self.mechanism != "auto" or self.printed:
+            return (named,)
+        table = mechanisms(self.name, schedule).values()
+        close = [spec for spec in table if spec.auto == "approximate" and self.delta]
+        pure = sorted((spec for spec in table if spec.auto == "pure"), key=lambda s: not s.pure)
+        found = [replace(self, mechanism=spec.name) for spec in close]
+        found += [replace(self, mechanism=spec.name, delta=0.0) for spec in pure]
+        return tuple(found) or (named,)
 
 
 @dataclass(frozen=True)
@@ -238,21 +224,6 @@ class Central(PrivateTrust):
     notion: ClassVar[Notion] = "JDP"
     name: ClassVar[str] = "central"
 
-    def _default(self, schedule: Schedule) -> str:
-        if self.printed and schedule == "continual":
-            return "tree-laplace"
-        if self.delta == 0:
-            return {"batch": "laplace", "continual": "tree-laplace"}[schedule]
-        return super()._default(schedule)
-
-    def candidates(self, schedule: Schedule) -> tuple[Self, ...]:
-        """Gaussian noise (if delta > 0) against Laplace noise, which needs no delta."""
-        if self.mechanism != "auto" or self.printed:
-            return super().candidates(schedule)
-        gaussian = super().candidates(schedule) if self.delta else ()
-        pure = ("laplace",) if schedule == "batch" else ("tree-laplace", "tree-honaker")
-        return (*gaussian, *(replace(self, mechanism=name, delta=0.0) for name in pure))
-
 
 @dataclass(frozen=True)
 class Local(PrivateTrust):
@@ -260,9 +231,7 @@ class Local(PrivateTrust):
 
     notion: ClassVar[Notion] = "LDP"
     name: ClassVar[str] = "local"
-
-    def _default(self, schedule: Schedule) -> str:
-        return "laplace" if self.printed else super()._default(schedule)
+    encoded: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -276,15 +245,12 @@ class Shuffle(PrivateTrust):
     honest: float = 1.0
     notion: ClassVar[Notion] = "SDP"
     name: ClassVar[str] = "shuffle"
+    encoded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _validate.positive(honest=self.honest)
         _validate.probability(honest=self.honest)
-
-    def _default(self, schedule: Schedule) -> str:
-        """The papers print noise bits."""
-        return "bits" if self.printed else super()._default(schedule)
 
 
 @dataclass(frozen=True)
@@ -298,7 +264,7 @@ class NoPrivacy(TrustModel):
 TRUST_MODELS: dict[str, type[TrustModel]] = {
     model.name: model for model in (NoPrivacy, Central, Local, Shuffle)
 }
-"""What trust models are called in the roster, in experiment files and on the command line."""
+"""What trust models are called in the registry, in experiment files and on the command line."""
 
 
 def make_trust(name: str, **options: object) -> TrustModel:

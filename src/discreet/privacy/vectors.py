@@ -19,10 +19,7 @@ from discreet import _validate
 from discreet._types import FloatArray, IntArray
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import (
-    AdditiveStream,
-    CumulativeNoise,
-)
+from discreet.privacy.mechanisms.noise import CumulativeNoise
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import debias
@@ -38,15 +35,15 @@ class VectorMechanism:
     Attributes:
         sizes: name -> length of its vector.
         episodes: length of the stream.
-        mechanism: its name.
+        name: of the mechanism.
         noise: noise over time on one counter.
-        guarantee: one promise for all vectors together.
+        guarantee: one guarantee for all vectors together.
         reach: how far replacing one user may move all vectors together.
     """
 
     sizes: Mapping[str, int]
     episodes: int
-    mechanism: str
+    name: str
     noise: CumulativeNoise
     guarantee: Guarantee
     reach: Reach
@@ -72,10 +69,10 @@ class VectorMechanism:
 class VectorRelease:
     """One running stream of named vectors."""
 
-    def __init__(self, plan: VectorMechanism, sampler: Sampler) -> None:
-        self.plan = plan
+    def __init__(self, mechanism: VectorMechanism, sampler: Sampler) -> None:
+        self.mechanism = mechanism
         self.sampler = sampler
-        self._run = plan.noise.start(plan.cells, sampler)
+        self._run = mechanism.noise.start(mechanism.cells, sampler)
 
     def noise_block(self, episodes: int) -> FloatArray:
         """Noise on each cumulative counter after each of the next releases."""
@@ -83,30 +80,30 @@ class VectorRelease:
 
     def add(self, vectors: Mapping[str, IntArray]) -> dict[str, FloatArray]:
         """Take one more user's vectors and return the cumulative private ones."""
-        plan = self.plan
-        if set(vectors) != set(plan.sizes):
-            raise InvalidInputError(f"Expected {sorted(plan.sizes)}, got {sorted(vectors)}.")
-        for name, size in plan.sizes.items():
+        mechanism = self.mechanism
+        if set(vectors) != set(mechanism.sizes):
+            raise InvalidInputError(f"Expected {sorted(mechanism.sizes)}, got {sorted(vectors)}.")
+        for name, size in mechanism.sizes.items():
             value = np.asarray(vectors[name])
             if value.shape != (size,) or not np.issubdtype(value.dtype, np.integer):
                 raise InvalidInputError(
                     f"Expected {name} to be {size} integers, got {value.dtype} {value.shape}; "
                     f"round numbers in [0, 1] with `round_to_bits`."
                 )
-        user = np.concatenate([vectors[name] for name in plan.sizes])
-        _check_reach(user, plan.reach)
-        return plan.split(debias(self._run.add(user), plan.noise.unit, 0.0))
+        user = np.concatenate([vectors[name] for name in mechanism.sizes])
+        _check_reach(user, mechanism.reach)
+        return mechanism.split(debias(self._run.add(user), mechanism.noise.unit, 0.0))
 
 
 def _check_reach(user: IntArray, reach: Reach) -> None:
-    """Refuse a vector that, in place of another, could move further than the plan covers."""
+    """Refuse a vector that, in place of another, could move further than the mechanism covers."""
     if ((user < 0) | (user > reach.pile)).any():
         raise InvalidInputError(
-            f"Expected values from 0 to {reach.pile}, as the plan's reach says; nothing was added."
+            f"Expected values from 0 to {reach.pile}, as the reach says; nothing was added."
         )
     if reach.pile * user.size > reach.units < 2 * int(user.sum()):
         raise InvalidInputError(
-            f"Expected a total of at most {reach.units // 2}, half of the plan's reach, got "
+            f"Expected a total of at most {reach.units // 2}, half of the mechanism's reach, got "
             f"{int(user.sum())}; nothing was added."
         )
 
@@ -123,22 +120,24 @@ def vector_stream(
         episodes: length of the stream.
 
     >>> from discreet.privacy.trust import Central
-    >>> plan = vector_stream(Central(1), {"losses": 48}, Reach(units=48), episodes=1)
-    >>> plan.noise.law.scale
+    >>> vectors = vector_stream(Central(1), {"losses": 48}, Reach(units=48), episodes=1)
+    >>> vectors.noise.distribution.scale
     48.0
     """
     _validate.count(episodes=episodes, **dict(sizes))
-    name, kind = trust.resolve("continual"), trust.load("continual")
-    if not issubclass(kind, AdditiveStream):
+    spec = trust.spec("continual")
+    spec.check_printed(trust)
+    design = getattr(spec.load(), "design", None)
+    if design is None:
         raise UnsupportedError(
-            f"The mechanism {name!r} adds no noise to counters and cannot release other vectors; "
-            f"use 'laplace' or 'gaussian'."
+            f"The mechanism {spec.name!r} adds no noise to counters and cannot release other "
+            f"vectors; use 'laplace' or 'gaussian'."
         )
-    noise, guarantee = kind.design(trust, reach, episodes)
+    noise, guarantee = design(trust, reach, episodes)
     return VectorMechanism(
         sizes=dict(sizes),
         episodes=episodes,
-        mechanism=name,
+        name=spec.name,
         noise=noise,
         guarantee=guarantee,
         reach=reach,

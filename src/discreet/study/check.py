@@ -37,15 +37,11 @@ from discreet.mdp.tabular import TabularMDP
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import REHEARSED
-from discreet.privacy.mechanisms.shuffle import shuffle
-from discreet.privacy.mechanisms.stored_tree import StoredTree
-from discreet.privacy.plans import (
+from discreet.privacy.mechanisms.base import (
     BatchMechanism,
-    CountsMechanism,
-    ReportMechanism,
-    with_counts,
-    with_reports,
 )
+from discreet.privacy.mechanisms.bits import shuffle
+from discreet.privacy.mechanisms.stored_tree import StoredTree
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.study.drivers import BatchDriver, StreamDriver
@@ -103,18 +99,18 @@ class Watch:
 
         def release(counts: Counts, **options: Any) -> PrivateCounts:
             self.counts, self.secure = counts, options["sampler"].secure
-            self.released = self._frozen or with_counts(mechanism).release(counts, **options)
+            self.released = self._frozen or mechanism.release(counts, **options)
             return self.released
 
         def release_reports(reports: IntArray, users: int, **options: Any) -> PrivateCounts:
-            self.secure, made = options["secure"], with_reports(mechanism)
+            self.secure, made = options["secure"], mechanism
             self.released = self._frozen or made.release_reports(reports, users, **options)
             return self.released
 
         watched = copy.copy(mechanism)  # mechanisms are frozen, and this copy of one is ours
-        if isinstance(mechanism, CountsMechanism):
+        if mechanism.takes_counts:
             object.__setattr__(watched, "release", release)
-        if isinstance(mechanism, ReportMechanism):
+        if mechanism.takes_reports:
             object.__setattr__(watched, "release_reports", release_reports)
         return watched
 

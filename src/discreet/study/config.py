@@ -21,7 +21,7 @@ from discreet.learners.base import Problem
 from discreet.mdp.shape import Shape
 from discreet.privacy import trust as trust_models
 from discreet.privacy.guarantee import Guarantee, said
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.trust import TrustModel
 
 OPERATOR = (

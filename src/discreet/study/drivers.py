@@ -20,21 +20,20 @@ from discreet.learners.learn import check_trust, make_batch_learner
 from discreet.learners.registry import LearnerSpec, get_learner
 from discreet.mdp.policies import DeterministicPolicy, Policy, StochasticPolicy
 from discreet.mdp.trajectories import Trajectories
-from discreet.privacy.mechanisms.stored_tree import MECHANISMS, Seal, StoredTree, on_disk
-from discreet.privacy.plans import (
+from discreet.privacy.mechanisms.base import (
     BatchMechanism,
     ContinualMechanism,
-    ContinualReportMechanism,
+    ContinualRelease,
     Encoder,
+    Seal,
+    StoredRelease,
     unflatten,
-    with_counts,
-    with_reports,
 )
-from discreet.privacy.releases import ReportRelease
+from discreet.privacy.mechanisms.registry import mechanisms
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.simulation.users import no_counts
 from discreet.privacy.statistics import PrivateCounts, flatten
-from discreet.privacy.trust import Central, Local, Shuffle, TrustModel, least_noise
+from discreet.privacy.trust import Local, Shuffle, TrustModel, least_noise
 
 Data = Trajectories | ArrayLike
 
@@ -133,7 +132,7 @@ class BatchDriver(Driver):
         return self.learner.ask()
 
     def encoder(self, users: int) -> Encoder:
-        return with_reports(self.mechanism).encoder(users, support=self.support())
+        return self.mechanism.encoder(users, support=self.support())
 
     def release(
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
@@ -141,11 +140,11 @@ class BatchDriver(Driver):
         support = self.support()
         if not isinstance(data, Trajectories):
             reports = np.asarray(data)
-            return with_reports(self.mechanism).release_reports(
+            return self.mechanism.release_reports(
                 reports, users, secure=sampler.secure, support=support
             )
         counts = data.counts(self.mechanism.shape, rounding, support)
-        return with_counts(self.mechanism).release(counts, sampler=sampler, support=support)
+        return self.mechanism.release(counts, sampler=sampler, support=support)
 
     def learn(self, released: PrivateCounts) -> None:
         self.learner.tell(self.learner.reading(released))
@@ -236,27 +235,6 @@ def check_reports_or_episodes(driver: Driver, data: Data, users: int) -> None:
     data.check(driver.mechanism.shape)
 
 
-class _Sums:
-    """Exact sums, for studies that promise nothing."""
-
-    def __init__(self, mechanism: ContinualMechanism) -> None:
-        self.users = 0
-        self._sums = np.zeros(mechanism.cells, np.int64)
-
-    def add(self, vector: IntArray) -> None:
-        self.users += 1
-        self._sums += vector
-
-    def release(self) -> IntArray:
-        return self._sums
-
-    def state(self) -> dict[str, IntArray]:
-        return {"sums": self._sums}
-
-    def restore(self, state: Mapping[str, IntArray], users: int) -> None:
-        self.users, self._sums = users, np.array(state["sums"], np.int64)
-
-
 class StreamDriver(Driver):
     """One policy per user, one user after the other, and cumulative releases.
 
@@ -285,14 +263,12 @@ class StreamDriver(Driver):
         self._mechanism = _mechanism(problem, trust)
         self.learner = kind(problem, self._mechanism, rng, chosen)
         self._secure = sampler.secure
-        self.running: StoredTree | _Sums | None = None
-        self._reports: ReportRelease | None = None
-        if isinstance(self._mechanism, ContinualReportMechanism):
+        self.running: StoredRelease | None = None
+        self._reports: ContinualRelease | None = None
+        if self._mechanism.takes_reports:
             self._reports = self._mechanism.open(sampler)
-        elif trust.notion == "none":
-            self.running = _Sums(self._mechanism)
         else:
-            self.running = StoredTree(self._mechanism, sampler, seal if sampler.secure else None)
+            self.running = self._mechanism.open_stored(sampler, seal if sampler.secure else None)
         self.counts = no_counts(self._mechanism)
         self._policy: Policy | None = None
 
@@ -302,7 +278,7 @@ class StreamDriver(Driver):
 
     @property
     def sealed(self) -> bool:
-        return self._secure and isinstance(self.running, StoredTree)
+        return self.running is not None and self.running.sealed
 
     def ask(self) -> Batch:
         if self._policy is None:
@@ -310,7 +286,7 @@ class StreamDriver(Driver):
         return Batch(self._policy, 1)
 
     def encoder(self, users: int) -> Encoder:
-        return with_reports(self._mechanism).encoder()
+        return self._mechanism.encoder()
 
     def release(
         self, data: Data, users: int, *, sampler: Sampler, rounding: np.random.Generator
@@ -360,7 +336,7 @@ class StreamDriver(Driver):
         if self.running:
             self.running.restore(state["sums"], users)
         if self._reports:
-            self._reports.go_on(state["sums"], users)
+            self._reports.restore(state["sums"], users)
         values = np.array(state["released"], np.float64)
         mechanism, secure = self._mechanism, self._secure
         self.counts = (
@@ -374,23 +350,22 @@ def _mechanism(problem: Problem, trust: TrustModel) -> ContinualMechanism:
     """Of central streams one whose memory may be written down, the one with the least noise."""
     options: Any = {"schedule": "continual", "episodes": problem.episodes}
     options["stationary"] = problem.stationary
-    if not isinstance(trust, Central):
+    if all(one.spec("continual").storable for one in trust.candidates("continual")):
         mechanism: ContinualMechanism = trust.calibrate(problem.shape, **options)
-        return mechanism
-    asked = trust.mechanism
-    if asked not in ("auto", *MECHANISMS):
+        return mechanism.stored()
+    known = [s for s in mechanisms(trust.name, "continual").values() if s.storable]
+    asked, delta = getattr(trust, "mechanism", "auto"), getattr(trust, "delta", 0.0)
+    if asked != "auto":
         raise UnsupportedError(
             f"A study keeps its stream on a disk, and one of the mechanism {asked!r} holds exact "
-            f"sums; use mechanism='auto' or {' or '.join(map(repr, MECHANISMS))}."
+            f"sums; use mechanism='auto' or {' or '.join(repr(spec.name) for spec in known)}."
         )
-    possible = [asked] if asked != "auto" else list(MECHANISMS[trust.delta == 0 :])
-    if trust.printed:
-        possible = ["tree-laplace"]
-    trusts = [dataclasses.replace(trust, mechanism=name) for name in possible]
-    mechanisms: list[ContinualMechanism] = [
-        one.calibrate(problem.shape, **options) for one in trusts
-    ]
-    return on_disk(least_noise(mechanisms, problem.episodes))
+    found: list[ContinualMechanism] = []
+    for spec in known:
+        if delta or spec.pure:
+            named: Any = {"mechanism": spec.name}
+            found.append(dataclasses.replace(trust, **named).calibrate(problem.shape, **options))
+    return least_noise(found, problem.episodes).stored()
 
 
 def _table(policy: Policy) -> dict[str, Plain]:

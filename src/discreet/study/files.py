@@ -19,7 +19,7 @@ from discreet.errors import InvalidInputError, StudyError
 from discreet.mdp.policies import DeterministicPolicy, MixturePolicy, Policy, StochasticPolicy
 from discreet.privacy.guarantee import Guarantee
 from discreet.privacy.mechanisms._devices import DeviceEncoder
-from discreet.privacy.plans import Encoder
+from discreet.privacy.mechanisms.base import Encoder
 from discreet.study.knowledge import Answer
 
 FORMAT = "discreet-policy-1"

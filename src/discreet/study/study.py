@@ -31,7 +31,7 @@ from discreet.learners.estimate import Estimate
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism, Encoder
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism, Encoder
 from discreet.privacy.sampling.samplers import Sampler, SecureSampler, SimulationSampler
 from discreet.privacy.statistics import PrivateCounts
 from discreet.privacy.trust import TrustModel

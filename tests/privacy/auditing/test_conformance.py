@@ -11,9 +11,9 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, check_mechanism
 from discreet.privacy.auditing import conformance
 from discreet.privacy.auditing.conformance import Conformance
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
-from discreet.privacy.plans import noisy_batch
+from discreet.privacy.mechanisms.additive import AdditiveBatch
+from discreet.privacy.mechanisms.base import noisy_batch
+from discreet.privacy.mechanisms.bits import BitsBatch, BitsEncoder
 from helpers import toys
 from helpers.mutations import as_type
 
@@ -42,7 +42,7 @@ def promising(plan, **changes):
 def drawing(draw):
     """A one-shot mechanism whose noise is ``draw(plan, sampler, n)``."""
 
-    class Mutant(LaplaceBatch):
+    class Mutant(AdditiveBatch):
         def release(self, counts, *, sampler, support=None):
             noise = lambda _, n: draw(self, sampler, n)  # noqa: E731
             return noisy_batch(self, counts, noise, secure=sampler.secure, support=support)
@@ -94,7 +94,7 @@ def test_a_promise_that_leaves_something_out(pure, changes, message):
 
 
 def test_a_simulation_that_is_not_stamped(pure):
-    class Unstamped(LaplaceBatch):
+    class Unstamped(AdditiveBatch):
         def release(self, counts, *, sampler, support=None):
             out = super().release(counts, sampler=sampler, support=support)
             return spoiled(out, guarantee=dataclasses.replace(out.guarantee, simulated=False))
@@ -115,11 +115,11 @@ def test_who_promises_nothing_is_not_held_to_it():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda p, s, n: 0 * p.law.draw(s, n), "no noise at all"),
-        (lambda p, s, n: p.law.draw(s, n) + 40, "not mean zero"),
-        (lambda p, s, n: 2 * p.law.draw(s, n), "times the stated variance"),
-        (lambda p, s, n: np.repeat(p.law.draw(s, 1), n), "share noise"),
-        (lambda p, s, n: p.law.draw(s, n) // 2, "times the stated variance"),
+        (lambda p, s, n: 0 * p.noise.draw(s, n), "no noise at all"),
+        (lambda p, s, n: p.noise.draw(s, n) + 40, "not mean zero"),
+        (lambda p, s, n: 2 * p.noise.draw(s, n), "times the stated variance"),
+        (lambda p, s, n: np.repeat(p.noise.draw(s, 1), n), "share noise"),
+        (lambda p, s, n: p.noise.draw(s, n) // 2, "times the stated variance"),
     ],
 )
 def test_noise_of_another_law_than_stated(pure, draw, message):
@@ -134,7 +134,7 @@ def test_noise_of_streams_is_measured_at_its_last_release():
     ratio = (noise**2).mean() / stated.mean()
     assert ratio == pytest.approx(1, abs=0.25)
     wider = dataclasses.replace(
-        plan, noise=dataclasses.replace(plan.noise, law=plan.noise.law.scaled(2))
+        plan, noise=dataclasses.replace(plan.noise, distribution=plan.noise.distribution.scaled(2))
     )
     assert conformance._noise_samples(wider)[1].mean() > 3 * stated.mean()
 
@@ -143,7 +143,7 @@ def test_noise_of_streams_is_measured_at_its_last_release():
 
 
 def test_counts_in_the_callers_arrays(pure):
-    class Overwriting(LaplaceBatch):
+    class Overwriting(AdditiveBatch):
         def release(self, counts, *, sampler, support=None):
             released = super().release(counts, sampler=sampler, support=support)
             counts.rewards[...] = 0
@@ -154,7 +154,7 @@ def test_counts_in_the_callers_arrays(pure):
 
 
 def test_counters_that_cannot_be_played(pure):
-    class Everywhere(LaplaceBatch):
+    class Everywhere(AdditiveBatch):
         def release(self, counts, *, sampler, support=None):
             return super().release(counts, sampler=sampler)
 
@@ -170,11 +170,11 @@ def test_counters_that_cannot_be_played(pure):
 def sending(encode):
     """A shuffle mechanism whose devices send ``encode(messages, actions)``."""
 
-    class Device(ShuffleEncoder):
+    class Device(BitsEncoder):
         def encode(self, states, actions, rewards, sampler):
             return encode(super().encode(states, actions, rewards, sampler), actions)
 
-    class Mutant(ShuffleBatch):
+    class Mutant(BitsBatch):
         def encoder(self, users, *, support=None):
             return as_type(super().encoder(users, support=support), Device)
 
@@ -203,7 +203,7 @@ def test_messages_that_say_too_much(bits, encode, message):
 
 
 def test_an_analyser_that_looks_at_the_order(bits):
-    class Ordered(ShuffleBatch):
+    class Ordered(BitsBatch):
         def release_reports(self, reports, users, *, secure, support=None):
             out = super().release_reports(reports, users, secure=secure, support=support)
             odd = int(reports[0, 1]) + 2 * int(reports[-1, 0])
@@ -239,7 +239,7 @@ def test_messages_are_a_matter_of_shuffling(pure):
 
 
 def test_problems_are_said_once_and_with_their_path(pure):
-    halved = dataclasses.replace(pure, law=pure.law.scaled(0.5))
+    halved = dataclasses.replace(pure, noise=pure.noise.scaled(0.5))
     found = check_mechanism(halved)
     assert found.mechanism == "laplace" and not found.ok
     assert len(set(found.problems)) == len(found.problems)
@@ -270,7 +270,7 @@ def test_progress_names_every_check_and_path(pure):
 def test_names_stand_for_plans():
     assert check_mechanism("central/laplace") == Conformance("central/laplace", ())
     assert [type(plan).__name__ for plan in conformance._named("central/laplace")] == [
-        "LaplaceBatch"
+        "AdditiveBatch"
     ]
     plain, pooled, long = conformance._named("central/tree-laplace")
     assert (plain.stationary, pooled.stationary, long.episodes) == (False, True, 256)

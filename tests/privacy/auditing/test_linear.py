@@ -164,7 +164,7 @@ def test_the_main_path_of_a_plan():
     plan = Central(epsilon=1).calibrate(TINY, statistics=("visits",))
     view = additive(plan)
     assert view.epsilon(0.0) == pytest.approx(1.0)
-    assert {law.scale for law in view.laws} == {plan.law.scale}
+    assert {law.scale for law in view.laws} == {plan.noise.scale}
 
 
 def test_streams_of_randomised_data_have_no_main_path():

@@ -9,12 +9,11 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, SimulationSampler, check_mechanism
 from discreet.privacy.auditing.attack import epsilon_low
-from discreet.privacy.mechanisms._cumulative import AdditiveRelease, NoiseRun
-from discreet.privacy.mechanisms._laws import LaplaceLaw
-from discreet.privacy.mechanisms.one_shot import GaussianBatch, LaplaceBatch
-from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
-from discreet.privacy.mechanisms.tree import LaplaceTree
-from discreet.privacy.plans import noisy_batch
+from discreet.privacy.mechanisms.additive import AdditiveBatch, AdditiveContinual, AdditiveRelease
+from discreet.privacy.mechanisms.base import noisy_batch
+from discreet.privacy.mechanisms.bits import BitsBatch, BitsEncoder
+from discreet.privacy.mechanisms.noise import Laplace
+from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.statistics import PrivateCounts
 from helpers.auditing import additive, samples
 from helpers.mutations import as_type, said
@@ -28,7 +27,7 @@ def attack(plan, delta=0.0, runs=4000, **options):
     return epsilon_low(*samples(plan, sampler, runs, **options), delta)
 
 
-class RefusingStrays(LaplaceBatch):
+class RefusingStrays(AdditiveBatch):
     """No release for a batch in which somebody left the policy."""
 
     def release(self, counts, *, sampler, support=None):
@@ -37,40 +36,40 @@ class RefusingStrays(LaplaceBatch):
         return super().release(counts, sampler=sampler, support=support)
 
 
-class HalvedInTheCode(LaplaceBatch):
+class HalvedInTheCode(AdditiveBatch):
     """Says one scale, draws another."""
 
     def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: sampler.discrete_laplace(self.law.scale / 2, n),
+            lambda _, n: sampler.discrete_laplace(self.noise.scale / 2, n),
             secure=False,
             support=support,
         )
 
 
-class SharedBetweenCells(LaplaceBatch):
+class SharedBetweenCells(AdditiveBatch):
     """One draw for all counters of a statistic, as in public code for these papers."""
 
     def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: np.repeat(sampler.discrete_laplace(self.law.scale, 1), n),
+            lambda _, n: np.repeat(sampler.discrete_laplace(self.noise.scale, 1), n),
             secure=False,
             support=support,
         )
 
 
-class FloatNoise(GaussianBatch):
+class FloatNoise(AdditiveBatch):
     """Adds floating-point noise."""
 
     def release(self, counts, *, sampler, support=None):
         released = noisy_batch(
             self,
             counts,
-            lambda _, n: sampler.discrete_gaussian(self.law.sigma * 1000, n),
+            lambda _, n: sampler.discrete_gaussian(self.noise.sigma * 1000, n),
             secure=False,
             support=support,
         )
@@ -85,7 +84,7 @@ class FloatNoise(GaussianBatch):
         )
 
 
-class Overwriting(LaplaceBatch):
+class Overwriting(AdditiveBatch):
     """Works in the caller's arrays."""
 
     def release(self, counts, *, sampler, support=None):
@@ -94,33 +93,27 @@ class Overwriting(LaplaceBatch):
         return released
 
 
-class NoiseEverywhere(LaplaceBatch):
+class NoiseEverywhere(AdditiveBatch):
     """Ignores which actions can be played."""
 
     def release(self, counts, *, sampler, support=None):
         return super().release(counts, sampler=sampler)
 
 
-class RedrawnRun(NoiseRun):
+class RedrawnNoise(TreeNoise):
     """Fresh noise at every release, of the size that a tree would have."""
 
-    def _next(self, first, rows):
-        return self.law.draw(self.sampler, (rows, self.cells)) * 1.0
+    def rows(self, first, rows, state, sampler):
+        return self.distribution.draw(sampler, (rows, state[1].size)) * 1.0
 
 
-class Redrawn(AdditiveRelease):
-    def __init__(self, plan, sampler):
-        super().__init__(plan, sampler)
-        self._run = RedrawnRun(plan.cells, plan.episodes, sampler)
-        self._run.law = plan.noise.law
-
-
-class RedrawnTree(LaplaceTree):
+class RedrawnTree(AdditiveContinual):
     def open(self, sampler):
-        return Redrawn(self, sampler)
+        noise = RedrawnNoise(episodes=self.episodes, distribution=self.noise.distribution)
+        return AdditiveRelease(dataclasses.replace(self, noise=noise), sampler)
 
 
-class IntegerEncoder(ShuffleEncoder):
+class IntegerEncoder(BitsEncoder):
     """Adds the noise to the data bit and sends the sum, as printed."""
 
     def encode(self, states, actions, rewards, sampler):
@@ -136,12 +129,12 @@ class VectorEncoder(IntegerEncoder):
         return super().encode(states, actions, rewards, sampler)[:, 1][None]
 
 
-class IntegerShuffle(ShuffleBatch):
+class IntegerShuffle(BitsBatch):
     def encoder(self, users, *, support=None):
         return as_type(super().encoder(users, support=support), IntegerEncoder)
 
 
-class VectorShuffle(ShuffleBatch):
+class VectorShuffle(BitsBatch):
     def encoder(self, users, *, support=None):
         return as_type(super().encoder(users, support=support), VectorEncoder)
 
@@ -157,7 +150,7 @@ def test_the_originals_are_fine(pure):
 
 
 def test_halved_noise_in_the_plan(pure):
-    assert "delivers epsilon=2" in said(dataclasses.replace(pure, law=pure.law.scaled(0.5)))
+    assert "delivers epsilon=2" in said(dataclasses.replace(pure, noise=pure.noise.scaled(0.5)))
 
 
 def test_halved_noise_in_the_code(pure):
@@ -173,7 +166,7 @@ def test_halved_noise_is_seen_by_the_attack():
 
 def test_sensitivity_h_instead_of_2h():
     plan = Central(epsilon=1).calibrate(SHAPE)
-    wrong = dataclasses.replace(plan, law=LaplaceLaw(3.0 * SHAPE.horizon))
+    wrong = dataclasses.replace(plan, noise=Laplace(3.0 * SHAPE.horizon))
     assert additive(wrong).epsilon(0.0) == pytest.approx(2.0)
     assert "delivers epsilon=2" in said(wrong)
 
@@ -183,7 +176,7 @@ def test_sensitivity_of_one_statistic_for_three():
     alone = Central(epsilon=1, delta=1e-6, mechanism="gaussian").calibrate(
         SHAPE, statistics=("visits",)
     )
-    assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, law=alone.law))
+    assert "delivers epsilon=1.8" in said(dataclasses.replace(plan, noise=alone.noise))
 
 
 def test_noise_shared_between_cells(pure):

@@ -19,16 +19,18 @@ from discreet.privacy.auditing.additive import probe
 from discreet.privacy.auditing.cases import Entry, cases
 from discreet.privacy.auditing.examine import examine
 from discreet.privacy.auditing.paths import honest_path, long_path, stream_path
-from discreet.privacy.mechanisms._cumulative import AdditiveRelease
 from discreet.privacy.mechanisms._devices import FlipEncoder, OneStepEncoder, plain_flip
-from discreet.privacy.mechanisms._encoders import AdditiveEncoder
-from discreet.privacy.mechanisms.local import LaplaceLocalStream
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
+from discreet.privacy.mechanisms.additive import (
+    AdditiveBatch,
+    AdditiveContinual,
+    AdditiveEncoder,
+    AdditiveRelease,
+)
+from discreet.privacy.mechanisms.base import noisy_batch
+from discreet.privacy.mechanisms.bits import BitsBatch, BitsEncoder
 from discreet.privacy.mechanisms.one_step import OneStepBatch
 from discreet.privacy.mechanisms.randomized_response import RandomizedResponseBatch
-from discreet.privacy.mechanisms.shuffle import ShuffleBatch, ShuffleEncoder
-from discreet.privacy.mechanisms.tree import LaplaceTree, _TreeRun
-from discreet.privacy.plans import noisy_batch
+from discreet.privacy.mechanisms.tree import TreeNoise
 from discreet.privacy.sampling.samplers import SecureSampler, SimulationSampler
 from discreet.privacy.sensitivity import Reach
 from discreet.privacy.statistics import Debias, flatten
@@ -62,7 +64,7 @@ def one_step_of(device):
     """One-step batches with this encoder on devices."""
 
     class Batch(OneStepBatch):
-        def encoder(self, users, *, support=None):
+        def encoder(self, users=1, *, support=None):
             return as_type(super().encoder(users, support=support), device)
 
     return Batch
@@ -88,29 +90,30 @@ def test_randomised_response_with_half_the_units_when_stationary():
 def tree_of(release):
     """A Laplace tree that runs this release."""
 
-    class Tree(LaplaceTree):
+    class Tree(AdditiveContinual):
         def open(self, sampler):
             return release(self, sampler)
 
     return Tree
 
 
-class ForgetfulRun(_TreeRun):
+class ForgetfulNoise(TreeNoise):
     """Draws the oldest node again at every 64th release, when draws come one at a time."""
 
-    def _next(self, first, rows):
+    def rows(self, first, rows, state, sampler):
+        nodes, total = state
         if rows == 1 and first and first % 64 == 0:
-            top = min(first.bit_length(), len(self._nodes)) - 1
-            fresh = self._noise.law.draw(self.sampler, self.cells)
-            self._total += fresh - self._nodes[top]
-            self._nodes[top] = fresh
-        return super()._next(first, rows)
+            top = min(first.bit_length(), len(nodes)) - 1
+            fresh = self.distribution.draw(sampler, total.size)
+            total += fresh - nodes[top]
+            nodes[top] = fresh
+        return super().rows(first, rows, state, sampler)
 
 
 class ForgetfulRelease(AdditiveRelease):
     def __init__(self, plan, sampler):
-        super().__init__(plan, sampler)
-        self._run = ForgetfulRun(plan.noise, plan.cells, sampler)
+        noise = ForgetfulNoise(episodes=plan.episodes, distribution=plan.noise.distribution)
+        super().__init__(dataclasses.replace(plan, noise=noise), sampler)
 
 
 def test_a_node_redrawn_every_64_releases_on_the_secure_stream():
@@ -140,7 +143,7 @@ class UnrewardedRelease(AdditiveRelease):
 
     def _take(self, counts):
         noisy = super()._take(counts)
-        self.true = self.true + flatten(counts, self.plan.statistics, stationary=False)
+        self.true = self.true + flatten(counts, self.mechanism.statistics, stationary=False)
         return noisy if counts.rewards.any() else 2 * noisy - self.true
 
 
@@ -160,11 +163,11 @@ def test_a_stream_that_tells_something_in_add_alone(release, sentence):
 
 class HalvedEncoder(AdditiveEncoder):
     def _perturb(self, counters, sampler):
-        return counters + self.law.scaled(0.5).draw(sampler, counters.size)
+        return counters + self.noise.scaled(0.5).draw(sampler, counters.size)
 
 
-class HalvedOnDevices(LaplaceLocalStream):
-    def encoder(self):
+class HalvedOnDevices(AdditiveContinual):
+    def encoder(self, users=1, *, support=None):
         return as_type(super().encoder(), HalvedEncoder)
 
 
@@ -177,7 +180,7 @@ def test_noise_halved_on_devices_only():
 
 class SharedInBlocks(AdditiveRelease):
     def noise_block(self, episodes):
-        return np.repeat(super().noise_block(episodes)[:, :1], self.plan.cells, axis=1)
+        return np.repeat(super().noise_block(episodes)[:, :1], self.mechanism.cells, axis=1)
 
 
 def test_noise_shared_in_blocks_only():
@@ -187,7 +190,7 @@ def test_noise_shared_in_blocks_only():
     assert "add:" not in problems
 
 
-class OnlyWhereVisited(LaplaceBatch):
+class OnlyWhereVisited(AdditiveBatch):
     """Draws noise for counters that somebody touched."""
 
     def release(self, counts, *, sampler, support=None):
@@ -196,7 +199,7 @@ class OnlyWhereVisited(LaplaceBatch):
         def draw(name, cells):
             noise = np.zeros(cells, np.int64)
             touched = raw[name] > 0
-            noise[touched] = self.law.draw(sampler, int(touched.sum()))
+            noise[touched] = self.noise.draw(sampler, int(touched.sum()))
             return noise
 
         return noisy_batch(self, counts, draw, secure=sampler.secure, support=None)
@@ -213,7 +216,7 @@ def test_noise_that_grows_with_the_data():
     assert "release: The noise of this release depends on the data it hides" in problems
 
 
-class QuieterForReal(LaplaceBatch):
+class QuieterForReal(AdditiveBatch):
     """Half of the noise, once the sampler is not a simulation and not a probe either."""
 
     def release(self, counts, *, sampler, support=None):
@@ -221,7 +224,7 @@ class QuieterForReal(LaplaceBatch):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: self.law.scaled(share).draw(sampler, n),
+            lambda _, n: self.noise.scaled(share).draw(sampler, n),
             secure=sampler.secure,
             support=support,
         )
@@ -258,7 +261,7 @@ def test_frequencies_of_reports_with_the_real_sampler_only():
     assert "secure sampler" not in problems
 
 
-class Chatty(ShuffleEncoder):
+class Chatty(BitsEncoder):
     """One message more for every reward."""
 
     def encode(self, states, actions, rewards, sampler):
@@ -266,8 +269,8 @@ class Chatty(ShuffleEncoder):
         return np.concatenate([sent, sent[: int(np.sum(rewards))]])
 
 
-class ChattyShuffle(ShuffleBatch):
-    def encoder(self, users, *, support=None):
+class ChattyShuffle(BitsBatch):
+    def encoder(self, users=1, *, support=None):
         return as_type(super().encoder(users, support=support), Chatty)
 
     def add_up(self, reports, users, support):
@@ -297,7 +300,7 @@ def test_a_refusal_off_the_policy_on_devices():
     assert "release_reports: An episode that leaves the policy is refused" in problems
 
 
-class EverybodyHonest(ShuffleBatch):
+class EverybodyHonest(BitsBatch):
     def reliable(self, users):
         return users
 

@@ -41,8 +41,8 @@ from discreet.privacy.auditing.paths import (
     vector_paths,
 )
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler
-from discreet.privacy.mechanisms._cumulative import Reach
 from discreet.privacy.sampling.samplers import SimulationSampler
+from discreet.privacy.sensitivity import Reach
 from discreet.privacy.vectors import vector_stream
 from helpers import toys
 from helpers.auditing import batch_of

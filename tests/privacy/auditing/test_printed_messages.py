@@ -9,7 +9,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy import SimulationSampler
 from discreet.privacy.auditing.attack import epsilon_low
 from discreet.privacy.auditing.run import IntegerMessages
-from discreet.privacy.errata import printed_shuffle
+from discreet.privacy.mechanisms.bits import printed_shuffle
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (2.0, 1e-3)])

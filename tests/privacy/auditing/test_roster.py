@@ -6,8 +6,8 @@ import pytest
 
 from discreet.errors import UnknownNameError
 from discreet.privacy.auditing.cases import Entry, cases, entries, find
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.mechanisms.registry import everything
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
 
 TWO = (("central", "tree-laplace"), ("local", "laplace"))
 KNOWN = [m for m in everything() if m.trust != "none"]

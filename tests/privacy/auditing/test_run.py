@@ -1,5 +1,6 @@
 """The table of an audit: rows for every path, false promises called false."""
 
+import dataclasses
 import json
 import math
 
@@ -11,8 +12,8 @@ from discreet.privacy import Central, Local
 from discreet.privacy.auditing.additive import Additive
 from discreet.privacy.auditing.examine import TOLERANCE
 from discreet.privacy.auditing.run import INTEGERS, audit
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.plans import noisy_batch
+from discreet.privacy.mechanisms.additive import AdditiveBatch
+from discreet.privacy.mechanisms.base import noisy_batch
 from helpers.auditing import Enumerated, exact_view
 from helpers.audits import audit_row as row
 from helpers.mutations import LouderWithData, as_type
@@ -116,14 +117,14 @@ def test_an_unknown_name_is_refused_before_anything_runs():
     assert told == []
 
 
-class Halved(LaplaceBatch):
+class Halved(AdditiveBatch):
     """Half of the noise for which it was calibrated."""
 
     def release(self, counts, *, sampler, support=None):
         return noisy_batch(
             self,
             counts,
-            lambda _, n: self.law.scaled(0.5).draw(sampler, n),
+            lambda _, n: self.noise.scaled(0.5).draw(sampler, n),
             secure=sampler.secure,
             support=support,
         )
@@ -131,10 +132,11 @@ class Halved(LaplaceBatch):
 
 def test_half_the_noise_in_the_code_is_a_false_row(monkeypatch):
     from discreet.privacy.mechanisms import registry
+    from discreet.privacy.mechanisms.one_shot import laplace
 
-    load = registry._load
+    load, halved = registry._load, dataclasses.replace(laplace, kind=Halved)
     monkeypatch.setattr(
-        registry, "_load", lambda home: Halved if home == ".one_shot:LaplaceBatch" else load(home)
+        registry, "_load", lambda home: halved if home == ".one_shot:laplace" else load(home)
     )
     for found in audit(["central/laplace"], quick=True):
         assert found.exact_epsilon == pytest.approx(2.0)

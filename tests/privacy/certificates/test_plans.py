@@ -13,8 +13,9 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle
 from discreet.privacy.certificates import certify, distributions, verify
-from discreet.privacy.certificates.claims import claim_of, law_of, promised, toeplitz_law
-from discreet.privacy.mechanisms._laws import BoundedLaw
+from discreet.privacy.certificates.claims import claim_of, law_of, promised
+from discreet.privacy.certificates.distributions import GaussianGrid
+from discreet.privacy.mechanisms.noise import Bounded
 from discreet.privacy.mechanisms.registry import everything
 from discreet.privacy.sensitivity import STATISTICS, Reach
 from helpers.properties import given, st
@@ -88,9 +89,9 @@ def test_moves_are_those_of_the_sensitivity_lemmas(statistics):
 
 def test_noise_is_read_to_the_last_bit():
     plan = plan_of("central", "batch", "gaussian")
-    assert law_of(plan).sigma == Fraction(plan.law.sigma)
-    halved = dataclasses.replace(plan, law=plan.law.scaled(0.5))
-    assert law_of(halved).sigma == Fraction(plan.law.sigma / 2)
+    assert law_of(plan).sigma == Fraction(plan.noise.sigma)
+    halved = dataclasses.replace(plan, law=plan.noise.scaled(0.5))
+    assert law_of(halved).sigma == Fraction(plan.noise.sigma / 2)
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 5, 8, 9, 100])
@@ -115,10 +116,10 @@ def test_pooled_counters_pile_up():
 
 def test_bounded_noise_is_its_table():
     plan = plan_of("local", "batch", "laplace", delta=0, statistics=("visits",))
-    stand_in = dataclasses.replace(plan, law=BoundedLaw(7))
+    stand_in = dataclasses.replace(plan, law=Bounded(7))
     law = law_of(stand_in)
     assert type(law) is distributions.TableNoise
-    assert law.weights == tuple(BoundedLaw(7).weights.tolist())
+    assert law.weights == tuple(Bounded(7).weights.tolist())
     assert (law.ups, law.downs, law.draws) == (3, 3, 1)
 
 
@@ -164,7 +165,7 @@ def test_the_longest_column_of_a_factorisation(episodes):
     squares = [
         sum((int(d) * int(c)) ** 2 for c in encoder[: episodes - i]) for i, d in enumerate(columns)
     ]
-    law = toeplitz_law(plan.noise, Reach(units=6, pile=2))
+    law = GaussianGrid(**plan.noise.certified(Reach(units=6, pile=2))[1])
     assert law.squared_norm == max(squares)
     assert (law.length, law.squares, law.cells) == (episodes, 12, 6)
     assert law.sigma == Fraction(plan.noise.steps)
@@ -202,7 +203,7 @@ def test_public_losses_are_no_part_of_the_law():
         public_losses=True,
     )
     assert law_of(plan) == distributions.GaussianMoves(
-        sigma=Fraction(plan.noise.law.sigma), times=2 * 8
+        sigma=Fraction(plan.noise.distribution.sigma), times=2 * 8
     )
 
 
@@ -238,7 +239,7 @@ def test_noise_of_unknown_kinds_is_refused():
 
 
 def test_a_mechanism_of_your_own_is_refused_by_name():
-    from discreet.privacy.plans import BatchMechanism
+    from discreet.privacy.mechanisms.base import BatchMechanism
 
     class Mine(BatchMechanism):
         """Somebody else's noise."""
@@ -296,7 +297,7 @@ def test_centred_batches_are_certified_for_moves_by_two_and_by_one(epsilon, meth
     assert found["method"]["name"] == method
     recomputed = verify.check(found)
     assert Fraction("0.8e-6") < recomputed <= Fraction(found["bound"]) <= Fraction("1e-6")
-    weaker = found | {"law": found["law"] | {"sigma": str(Fraction(plan.law.sigma) * 98 / 100)}}
+    weaker = found | {"law": found["law"] | {"sigma": str(Fraction(plan.noise.sigma) * 98 / 100)}}
     weaker.pop("digest", None)
     with pytest.raises(verify.Refused):
         verify.check(weaker)

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from discreet.errors import CalibrationError, InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms._cumulative import (
+from discreet.privacy.mechanisms.base import promise
+from discreet.privacy.mechanisms.noise import (
+    Gaussian,
     IndependentNoise,
+    Laplace,
     Pieces,
     check_episode,
     check_exact,
-    promise,
 )
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms.toeplitz import ToeplitzNoise
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, TreeNoise
 from discreet.privacy.sensitivity import Reach
@@ -23,11 +24,11 @@ from helpers.sampling import sampler
 
 CUTS = st.lists(st.integers(0, 5), max_size=6).filter(lambda cuts: sum(cuts) <= 20)
 NOISES = {
-    "independent": IndependentNoise(episodes=20, law=LaplaceLaw(3.0)),
-    "pooled": IndependentNoise(episodes=20, law=LaplaceLaw(3.0), copies=4),
-    "tree": TreeNoise(episodes=20, law=GaussianLaw(4.0)),
-    "averaged": HonakerNoise(episodes=20, law=LaplaceLaw(4.0)),
-    "padded": PaddedTreeNoise(episodes=20, law=LaplaceLaw(4.0)),
+    "independent": IndependentNoise(episodes=20, distribution=Laplace(3.0)),
+    "pooled": IndependentNoise(episodes=20, distribution=Laplace(3.0), copies=4),
+    "tree": TreeNoise(episodes=20, distribution=Gaussian(4.0)),
+    "averaged": HonakerNoise(episodes=20, distribution=Laplace(4.0)),
+    "padded": PaddedTreeNoise(episodes=20, distribution=Laplace(4.0)),
 }
 
 
@@ -86,7 +87,7 @@ def test_releases_are_numbered_by_the_users_seen(episode):
 
 def test_a_stream_has_at_least_one_release():
     with pytest.raises(InvalidInputError, match="episodes"):
-        IndependentNoise(episodes=0, law=LaplaceLaw(1.0))
+        IndependentNoise(episodes=0, distribution=Laplace(1.0))
 
 
 @settings(max_examples=40)
@@ -158,9 +159,9 @@ HUGE = 36 / 2**44 * 1.0000001
         lambda: Local(HUGE, 0, "laplace").calibrate(
             Shape(1, 1, 6), schedule="continual", episodes=1_000_000
         ),
-        lambda: TreeNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
-        lambda: PaddedTreeNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
-        lambda: HonakerNoise(episodes=1_000_000, law=LaplaceLaw(2.0**44)),
+        lambda: TreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
+        lambda: PaddedTreeNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
+        lambda: HonakerNoise(episodes=1_000_000, distribution=Laplace(2.0**44)),
         lambda: ToeplitzNoise(episodes=20, steps=1e9).scaled(2.0**40),
         lambda: Central(20 * HUGE, 0, "tree-laplace").calibrate(
             Shape(1, 1, 6), schedule="continual", episodes=1_000_000
@@ -183,13 +184,13 @@ def test_a_batch_whose_summed_noise_would_be_rounded_is_refused_before_it_is_dra
 
 def test_the_widest_noise_that_is_accepted_keeps_its_parity():
     """Beyond 2^53 all doubles are even: half of the noise must be odd until the last release."""
-    law = LaplaceLaw(2.0**46 / np.sqrt(2 * 400))
-    noise = IndependentNoise(episodes=400, law=law)
+    law = Laplace(2.0**46 / np.sqrt(2 * 400))
+    noise = IndependentNoise(episodes=400, distribution=law)
     last = noise.start(4000, sampler()).block(400)[-1]
     assert np.abs(last).max() > 2**47
     assert np.abs(last % 2).mean() == pytest.approx(0.5, abs=0.04)
     with pytest.raises(CalibrationError, match="releases"):
-        IndependentNoise(episodes=402, law=law)
+        IndependentNoise(episodes=402, distribution=law)
 
 
 def test_what_is_exact_is_said_in_steps_of_the_released_grid():

@@ -24,9 +24,9 @@ from discreet.privacy.mechanisms._devices import (
     SamplerDraws,
     SplitEncoder,
 )
-from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.base import Traffic
+from discreet.privacy.mechanisms.noise import Bounded, Gaussian, Laplace
 from discreet.privacy.mechanisms.registry import load_encoder
-from discreet.privacy.plans import Traffic
 
 SHAPE = Shape(states=1, actions=2, horizon=2)
 STILL = np.zeros(3, np.int64)
@@ -130,11 +130,11 @@ def test_counters_of_one_report_carry_noise_of_their_own(name, schedule):
     options = {"schedule": schedule} | ({"episodes": 3} if schedule == "continual" else {})
     plan = Local(1, delta, mechanism=name).calibrate(SHAPE, **options)
     encoder = plan.encoder(1) if schedule == "batch" else plan.encoder()
-    assert isinstance(encoder.law, LaplaceLaw | GaussianLaw | BoundedLaw)
+    assert isinstance(encoder.noise, Laplace | Gaussian | Bounded)
     sampler, runs = SimulationSampler(np.random.default_rng(0)), 600
     sent = np.array([encoder.encode(*USERS["one reward"], sampler)[0] for _ in range(runs)])
-    variance = encoder.law.variance
-    assert encoder.law == getattr(plan, "law", getattr(getattr(plan, "noise", None), "law", None))
+    variance = encoder.noise.variance
+    assert encoder.noise == getattr(plan, "law", getattr(getattr(plan, "noise", None), "law", None))
     assert sent.var() == pytest.approx(variance, rel=0.15)
     correlation = np.corrcoef(sent.T) - np.eye(sent.shape[1])
     assert np.abs(correlation).max() < 7 / math.sqrt(runs)

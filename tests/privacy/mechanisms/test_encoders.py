@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.search import NoiseBits
-from discreet.privacy.mechanisms._encoders import (
+from discreet.privacy.mechanisms.additive import (
     AdditiveEncoder,
     cell_mask,
     check_reports,
     episode_counts,
     support_cells,
 )
-from discreet.privacy.mechanisms._laws import BoundedLaw, GaussianLaw, LaplaceLaw
+from discreet.privacy.mechanisms.bits import BitsEncoder
+from discreet.privacy.mechanisms.noise import Bounded, Gaussian, Laplace
 from discreet.privacy.mechanisms.registry import load_encoder
-from discreet.privacy.mechanisms.shuffle import ShuffleEncoder
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import flatten
 from helpers.sampling import sampler
@@ -28,14 +28,14 @@ SHAPE = Shape(states=3, actions=2, horizon=2)
 EPISODE = (np.array([0, 2, 1]), np.array([1, 0]), np.array([1.0, 0.0]))
 ALL = np.arange(60)
 ENCODERS = [
-    AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(2.0)),
-    AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, GaussianLaw(2.0)),
-    AdditiveEncoder(SHAPE, ("rewards",), np.array([1, 5]), False, BoundedLaw(9)),
+    AdditiveEncoder(SHAPE, STATISTICS, ALL, False, Laplace(2.0)),
+    AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, Gaussian(2.0)),
+    AdditiveEncoder(SHAPE, ("rewards",), np.array([1, 5]), False, Bounded(9)),
 ]
 
 
 @pytest.mark.parametrize(
-    "encoder", ENCODERS, ids=lambda e: f"{type(e.law).__name__}-{len(e.cells)}"
+    "encoder", ENCODERS, ids=lambda e: f"{type(e.noise).__name__}-{len(e.cells)}"
 )
 def test_an_encoder_is_the_same_after_a_journey_as_json(encoder):
     copy = load_encoder(json.loads(json.dumps(encoder.to_dict())))
@@ -46,7 +46,7 @@ def test_an_encoder_is_the_same_after_a_journey_as_json(encoder):
 
 
 @pytest.mark.parametrize(
-    "encoder", ENCODERS, ids=lambda e: f"{type(e.law).__name__}-{len(e.cells)}"
+    "encoder", ENCODERS, ids=lambda e: f"{type(e.noise).__name__}-{len(e.cells)}"
 )
 def test_a_report_is_one_row_of_integers(encoder):
     report = encoder.encode(*EPISODE, sampler())
@@ -60,13 +60,13 @@ def test_the_wrong_kind_is_refused():
 
 def test_a_report_without_noise_is_the_counters():
     truth = flatten(episode_counts(SHAPE, *EPISODE, sampler()), STATISTICS, stationary=False)
-    quiet = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(1e-3))
+    quiet = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, Laplace(1e-3))
     assert np.array_equal(quiet.encode(*EPISODE, sampler())[0], truth)
     assert truth.sum() == 2 + 2 + 1
 
 
 def test_pooled_counters_are_summed_before_the_noise():
-    quiet = AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, LaplaceLaw(1e-3))
+    quiet = AdditiveEncoder(SHAPE, ("visits",), np.arange(6), True, Laplace(1e-3))
     twice = (np.array([0, 0, 0]), np.array([1, 1]), np.zeros(2))
     assert quiet.encode(*twice, sampler())[0].tolist() == [0, 2, 0, 0, 0, 0]
 
@@ -85,7 +85,7 @@ def test_rewards_become_bits_on_the_device(reward):
 def test_traffic_counts_bits():
     assert ENCODERS[2].traffic.bytes == 2  # two counters with room for 122 values each
     assert ENCODERS[2].traffic.messages == 1
-    loud = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, LaplaceLaw(2e4))
+    loud = AdditiveEncoder(SHAPE, STATISTICS, ALL, False, Laplace(2e4))
     assert loud.traffic.bytes > ENCODERS[0].traffic.bytes
 
 
@@ -136,7 +136,7 @@ def test_who_leaves_the_policy_counts_as_nothing_from_there_on(statistics):
     cells = np.flatnonzero(cell_mask(support, statistics, stationary=False))
     report = AdditiveEncoder(SHAPE, statistics, cells, False, Silent()).encode(*EPISODE, sampler())
     assert not report.any()
-    bits = ShuffleEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), support)
+    bits = BitsEncoder(SHAPE, statistics, NoiseBits(1, 0.5, (1, 0)), support)
     assert not bits.encode(*EPISODE, sampler())[:, 1].any()
     inside = AdditiveEncoder(SHAPE, ("visits",), np.arange(12), False, Silent()).encode(
         *EPISODE, sampler()

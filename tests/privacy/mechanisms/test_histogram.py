@@ -15,9 +15,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.histogram import classes_delta
 from discreet.privacy.auditing.probes import PresetSampler
+from discreet.privacy.mechanisms.bits import shuffle
 from discreet.privacy.mechanisms.histogram import HistogramBatch
 from discreet.privacy.mechanisms.registry import load_encoder
-from discreet.privacy.mechanisms.shuffle import shuffle
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.sampling import sampler
 

@@ -12,7 +12,7 @@ from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, NoPrivacy, Shuffle, SimulationSampler
-from discreet.privacy.plans import batch_release
+from discreet.privacy.mechanisms.base import batch_release
 from discreet.privacy.sensitivity import STATISTICS, Reach
 from discreet.privacy.statistics import Debias, check_support, debias
 from discreet.privacy.vectors import vector_stream
@@ -186,7 +186,7 @@ def test_batches_are_a_function_of_integers(trust):
     plan = trust.calibrate(shape)
     users, support = 1000, check_support(None, shape)
     rng = np.random.default_rng(4)
-    if plan.mechanism in ("one-step", "split"):
+    if plan.name in ("one-step", "split"):
         reports = [
             plan.encoder(1).encode(*episode, SimulationSampler(rng))
             for episode in (random_episode(shape, rng) for _ in range(8))
@@ -211,7 +211,7 @@ class Sums:
     secure = False
 
     def __init__(self, plan, raw, noise):
-        flips = plan.mechanism == "randomized-response"
+        flips = plan.name == "randomized-response"
         # Randomised response draws flips of ones, then of zeros: all of the noise in the latter.
         parts = [(np.zeros_like(a), z) if flips else (z,) for a, z in zip(raw, noise, strict=True)]
         self._answers = iter([draw for pair in parts for draw in pair])

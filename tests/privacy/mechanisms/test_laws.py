@@ -14,26 +14,26 @@ from discreet.privacy.accounting.distributions import (
     discrete_laplace_pmf,
     table_pmf,
 )
-from discreet.privacy.mechanisms._laws import (
-    BoundedLaw,
-    FlipTail,
-    GaussianLaw,
-    LaplaceLaw,
+from discreet.privacy.mechanisms.noise import (
+    Bounded,
+    Gaussian,
+    Laplace,
     bit_log_mgf,
-    law_from_dict,
+    distribution_from_dict,
     lower_envelope,
 )
+from discreet.privacy.mechanisms.randomized_response import FlipTail
 from helpers.sampling import sampler
 
-LAWS = [LaplaceLaw(0.3), LaplaceLaw(7.5), GaussianLaw(0.4), GaussianLaw(6.0), BoundedLaw(40)]
+LAWS = [Laplace(0.3), Laplace(7.5), Gaussian(0.4), Gaussian(6.0), Bounded(40)]
 SCALES = st.floats(0.2, 200.0)
 
 
 def table(law):
     match law:
-        case LaplaceLaw():
+        case Laplace():
             return discrete_laplace_pmf(law.scale)
-        case GaussianLaw():
+        case Gaussian():
             return discrete_gaussian_pmf(law.sigma)
     return table_pmf(law.weights, -law.largest)
 
@@ -49,7 +49,7 @@ def test_the_moment_function_is_never_below_the_exact_one(law):
     t = np.array([0.01, 0.2, 0.6]) * min(law.mgf_limit, 3 / math.sqrt(law.variance))
     expected = np.log(np.exp(np.outer(t, exact.values)) @ exact.probabilities)
     assert (law.log_mgf(t) >= expected * (1 - 1e-9)).all()
-    if not isinstance(law, GaussianLaw):  # whose bound is sub-Gaussian, not exact
+    if not isinstance(law, Gaussian):  # whose bound is sub-Gaussian, not exact
         assert law.log_mgf(t) == pytest.approx(expected, rel=1e-6)
 
 
@@ -77,21 +77,23 @@ def test_bounds_grow_with_weights_and_certainty(law):
 @pytest.mark.parametrize("failure", [0.0, 1.0, -0.1, math.nan])
 def test_a_failure_is_a_probability(failure):
     with pytest.raises(InvalidInputError, match="failure"):
-        LaplaceLaw(1.0).bound({1.0: 1.0}, failure)
+        Laplace(1.0).bound({1.0: 1.0}, failure)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_a_law_travels_as_json(law):
-    assert law_from_dict(json.loads(json.dumps(law.to_dict()))) == law
+    assert distribution_from_dict(json.loads(json.dumps(law.to_dict()))) == law
 
 
 def test_an_unknown_law_is_named():
-    with pytest.raises(UnknownNameError, match=r"noise law 'laplac'.*did you mean 'laplace'"):
-        law_from_dict({"law": "laplac", "scale": 1.0})
+    with pytest.raises(
+        UnknownNameError, match=r"noise distribution 'laplac'.*did you mean 'laplace'"
+    ):
+        distribution_from_dict({"law": "laplac", "scale": 1.0})
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
-@pytest.mark.parametrize("kind", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
 def test_a_scale_is_positive_and_finite(kind, bad):
     with pytest.raises(InvalidInputError, match="got"):
         kind(bad)
@@ -99,25 +101,25 @@ def test_a_scale_is_positive_and_finite(kind, bad):
 
 @given(SCALES, st.floats(0.1, 50.0))
 def test_a_law_scales_itself(scale, factor):
-    assert LaplaceLaw(scale).scaled(factor) == LaplaceLaw(scale * factor)
-    assert GaussianLaw(scale).scaled(factor) == GaussianLaw(scale * factor)
+    assert Laplace(scale).scaled(factor) == Laplace(scale * factor)
+    assert Gaussian(scale).scaled(factor) == Gaussian(scale * factor)
 
 
 def test_bounded_noise_has_no_scale():
     with pytest.raises(UnsupportedError, match="use Laplace or Gaussian"):
-        BoundedLaw(9).scaled(2.0)
+        Bounded(9).scaled(2.0)
 
 
 @pytest.mark.parametrize("terms", [3, 32, 33, 200])
 def test_sums_of_bounded_noise_stay_within_reach_and_have_its_variance(terms):
-    law = BoundedLaw(12)
+    law = Bounded(12)
     sums = law.draw_sum(sampler(2), terms, 4000)
     assert np.abs(sums).max() <= terms * law.largest
     assert sums.var() == pytest.approx(terms * law.variance, rel=0.15)
 
 
 def test_bounded_weights_are_symmetric_positive_and_sum_to_about_2_to_the_60():
-    weights = BoundedLaw(50).weights
+    weights = Bounded(50).weights
     assert (weights > 0).all() and np.array_equal(weights, weights[::-1])
     assert int(weights.sum()) == pytest.approx(2**60, rel=1e-12)
 

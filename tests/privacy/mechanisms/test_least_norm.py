@@ -7,7 +7,6 @@ import pytest
 
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._kernels import factored_prefix, honaker_prefix, weighted
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._least_norm import (
     WEIGHT_BITS,
     averaging,
@@ -15,6 +14,7 @@ from discreet.privacy.mechanisms._least_norm import (
     own_weights,
     padded_squares,
 )
+from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.mechanisms.tree import HonakerNoise, PaddedTreeNoise, prefix_levels
 from discreet.privacy.trust import Central
 from helpers.auditing import additive
@@ -160,9 +160,9 @@ def test_the_averaged_tree_is_a_function_of_noisy_nodes(episodes):
 @pytest.mark.parametrize(
     "noise",
     [
-        HonakerNoise(episodes=64, law=GaussianLaw(7.0)),
-        HonakerNoise(episodes=64, law=LaplaceLaw(7.0)),
-        PaddedTreeNoise(episodes=64, law=GaussianLaw(7.0)),
+        HonakerNoise(episodes=64, distribution=Gaussian(7.0)),
+        HonakerNoise(episodes=64, distribution=Laplace(7.0)),
+        PaddedTreeNoise(episodes=64, distribution=Gaussian(7.0)),
     ],
 )
 def test_releases_are_whole_numbers_without_a_drift(noise):

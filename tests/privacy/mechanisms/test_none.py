@@ -6,7 +6,6 @@ import pytest
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import NO_GUARANTEE
-from discreet.privacy.plans import ContinualReportMechanism, CountsMechanism, ReportMechanism
 from discreet.privacy.trust import NoPrivacy
 from helpers.sampling import sampler
 
@@ -35,10 +34,10 @@ def test_unplayed_actions_are_zero_also_without_privacy():
 
 
 def test_it_takes_counts_and_has_no_encoder():
-    assert isinstance(NoPrivacy().calibrate(SHAPE), CountsMechanism)
-    assert not isinstance(NoPrivacy().calibrate(SHAPE), ReportMechanism)
+    assert NoPrivacy().calibrate(SHAPE).takes_counts
+    assert not NoPrivacy().calibrate(SHAPE).takes_reports
     stream = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
-    assert not isinstance(stream, ContinualReportMechanism)
+    assert not stream.takes_reports
 
 
 @pytest.mark.parametrize("stationary", [False, True])
@@ -53,7 +52,7 @@ def test_a_stream_is_the_running_sum(stationary):
 
 def test_a_stream_says_that_it_has_no_noise_and_promises_nothing():
     plan = NoPrivacy().calibrate(SHAPE, schedule="continual", episodes=3)
-    assert plan.mechanism == "none" and plan.guarantee == NO_GUARANTEE
+    assert plan.name == "none" and plan.guarantee == NO_GUARANTEE
     assert plan.error_bound(3, 0.1) == 0.0
     assert not plan.error_bounds(0.1).any()
     block = plan.open(sampler()).noise_block(3)

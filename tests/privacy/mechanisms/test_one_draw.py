@@ -86,7 +86,7 @@ def test_a_central_release_is_its_counts_plus_its_draw(mechanism, centred):
     sampler = RecordingSampler()
     found = plan.release(counts, sampler=sampler)
     asked = {draw.asked[:2] for draw in sampler.draws}
-    assert asked == {(f"discrete_{mechanism}", *vars(plan.law).values())}
+    assert asked == {(f"discrete_{mechanism}", *vars(plan.noise).values())}
     noise = [draw.values for draw in sampler.draws]
     if not centred:
         raw = [transitions, transitions.sum(axis=-1), rewards]

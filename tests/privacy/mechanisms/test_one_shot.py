@@ -18,7 +18,6 @@ from discreet.privacy.accounting.lattice import discrete_gaussian_delta
 from discreet.privacy.accounting.routes import cross_check
 from discreet.privacy.auditing.conformance import check_mechanism
 from discreet.privacy.auditing.run import audit
-from discreet.privacy.plans import with_reports
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.sampling import sampler
 
@@ -39,14 +38,14 @@ def counts(users=50, seed=0):
 )
 def test_golden_laplace(horizon, epsilon, std):
     plan = Central(epsilon=epsilon).calibrate(Shape(states=4, actions=2, horizon=horizon))
-    assert plan.mechanism == "laplace"
+    assert plan.name == "laplace"
     assert plan.guarantee.delta == 0
     assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(std, rel=0.01)
 
 
 def test_golden_gaussian():
     plan = Central(epsilon=1, delta=1e-6).calibrate(Shape(states=4, actions=2, horizon=6))
-    assert plan.mechanism == "gaussian"
+    assert plan.name == "gaussian"
     assert math.sqrt(plan.noise_variance(7)["visits"]) == pytest.approx(25.35, rel=0.01)
     assert str(plan.guarantee).startswith("(1, 1e-06)-JDP, one user's whole episode, replace-one")
 
@@ -142,15 +141,15 @@ class TestBadInput:
             Central(epsilon=1, mechanism="gausian").calibrate(SHAPE)
 
     def test_no_printed_batches(self):
-        with pytest.raises(UnsupportedError, match="papers"):
+        with pytest.raises(UnsupportedError, match="No paper prints constants"):
             Central(epsilon=1, calibration="paper").calibrate(SHAPE)
 
     def test_central_users_have_no_encoder(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
         with pytest.raises(UnsupportedError, match="no encoder"):
-            with_reports(plan)
+            plan.encoder()
         with pytest.raises(UnsupportedError, match="raw counts, not reports"):
-            with_reports(Central(epsilon=1).calibrate(SHAPE, schedule="continual", episodes=4))
+            Central(epsilon=1).calibrate(SHAPE, schedule="continual", episodes=4).encoder()
         assert plan.traffic(3) is None
 
     def refused(self, raw, match, **options):
@@ -182,8 +181,8 @@ class TestBadInput:
         assert not released.visits.any()
 
     def test_malformed_played(self):
-        self.refused(counts(), "support", support=np.ones((2, 3), bool))
-        self.refused(counts(), "support", support=np.ones(SHAPE.visits))
+        self.refused(counts(), "played", support=np.ones((2, 3), bool))
+        self.refused(counts(), "played", support=np.ones(SHAPE.visits))
 
     def test_simulated_users(self):
         plan = Central(epsilon=1).calibrate(SHAPE)
@@ -253,7 +252,7 @@ class TestCentred:
         shape = Shape(states=2, actions=2, horizon=1)
         plan = Central(0.001, 0.05, "gaussian").calibrate(shape, statistics=("visits",))
         assert (plan.guarantee.epsilon, plan.guarantee.delta) == (0.001, 0.05)
-        assert discrete_gaussian_delta(plan.law.sigma, 2, 0.001) <= 0.05
+        assert discrete_gaussian_delta(plan.noise.sigma, 2, 0.001) <= 0.05
 
     @pytest.mark.parametrize("epsilon", [0.2, 1.0, 10.0, 40.0])
     def test_independent_accountings_agree(self, epsilon):

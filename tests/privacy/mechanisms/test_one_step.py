@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import OneStepEncoder
-from discreet.privacy.mechanisms._encoders import episode_counts
+from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.mechanisms.one_step import (
     KEEP,
     categories_of,
@@ -21,7 +21,6 @@ from discreet.privacy.mechanisms.one_step import (
     empty_variance,
     false_bit,
 )
-from discreet.privacy.plans import CountsMechanism, ReportMechanism
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
@@ -95,7 +94,7 @@ def test_fewer_played_actions_are_fewer_bytes():
 
 def test_reports_are_all_that_it_takes():
     plan = TRUST.calibrate(SHAPE)
-    assert isinstance(plan, ReportMechanism) and not isinstance(plan, CountsMechanism)
+    assert plan.takes_reports and not plan.takes_counts
 
 
 def test_sums_of_reports_are_unbiased():

@@ -6,26 +6,29 @@ from discreet.errors import InvalidInputError, UnknownNameError
 from discreet.mdp.shape import Shape
 from discreet.privacy import Central, Local, Shuffle, load_encoder
 from discreet.privacy.mechanisms import registry
-from discreet.privacy.mechanisms.histogram import HistogramBatch
-from discreet.privacy.mechanisms.one_shot import LaplaceBatch
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.additive import AddedContinually, AddedOnce, AdditiveBatch
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
+from discreet.privacy.mechanisms.one_shot import laplace_noise
+from discreet.privacy.mechanisms.tree import laplace_nodes
 from discreet.privacy.trust import TRUST_MODELS
 
 SHAPE = Shape(states=2, actions=2, horizon=2)
 
 
-class Mine(LaplaceBatch):
-    """A mechanism of another package."""
-
-    name = "mine"
+mine = AddedOnce(laplace_noise)
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("mechanism", registry.everything(), ids=lambda m: f"{m.trust}-{m.name}")
 def test_every_entry_loads_a_plan_of_its_schedule(mechanism):
     assert mechanism.trust in TRUST_MODELS
+    trust = TRUST_MODELS[mechanism.trust]
     kind = {"batch": BatchMechanism, "continual": ContinualMechanism}[mechanism.schedule]
-    assert issubclass(mechanism.load(), kind)
+    options = {} if mechanism.trust == "none" else {"epsilon": 1, "delta": 1e-3}
+    if options:
+        options["mechanism"] = mechanism.name
+    made = trust(**options).calibrate(SHAPE, schedule=mechanism.schedule, episodes=4)
+    assert isinstance(made, kind) and made.spec == mechanism and made.name == mechanism.name
 
 
 @pytest.mark.core
@@ -51,11 +54,11 @@ def empty_place(monkeypatch):
 @pytest.mark.usefixtures("empty_place")
 def test_a_mechanism_of_your_own_is_chosen_by_its_name():
     registry.register(
-        registry.MechanismSpec("central", "batch", "mine", f"{__name__}:Mine", pure=True)
+        registry.MechanismSpec("central", "batch", "mine", f"{__name__}:mine", pure=True)
     )
-    assert isinstance(Central(1, mechanism="mine").calibrate(SHAPE), LaplaceBatch)
+    assert isinstance(Central(1, mechanism="mine").calibrate(SHAPE), AdditiveBatch)
     with pytest.raises(InvalidInputError, match="choose another name"):
-        registry.register(registry.MechanismSpec("central", "batch", "mine", f"{__name__}:Mine"))
+        registry.register(registry.MechanismSpec("central", "batch", "mine", f"{__name__}:mine"))
     with pytest.raises(UnknownNameError, match="mine"):
         Local(1, mechanism="mine").calibrate(SHAPE)
 
@@ -63,27 +66,29 @@ def test_a_mechanism_of_your_own_is_chosen_by_its_name():
 @pytest.mark.core
 @pytest.mark.usefixtures("empty_place")
 def test_a_mechanism_of_a_script_is_its_class():
-    class Own(LaplaceBatch):
+    class Own(AdditiveBatch):
         """In no module that could be named."""
 
-        name = "own"
-
-    registry.register(registry.MechanismSpec("central", "batch", "own", Own, pure=True))
+    own = AddedOnce(laplace_noise, kind=Own)
+    registry.register(registry.MechanismSpec("central", "batch", "own", own, pure=True))
     plan = Central(1, mechanism="own").calibrate(SHAPE)
-    assert (type(plan), plan.mechanism) == (Own, "own")
+    assert (type(plan), plan.name) == (Own, "own")
 
 
 @pytest.mark.core
 @pytest.mark.usefixtures("empty_place")
-@pytest.mark.parametrize("parent", [LaplaceBatch, HistogramBatch])
-def test_a_mechanism_under_the_name_of_its_parent_is_refused(parent):
-    class Nameless(parent):
-        """Its results would be reported as its parent's."""
-
-    trust = "central" if parent is LaplaceBatch else "shuffle"
-    registry.register(registry.MechanismSpec(trust, "batch", "mine", Nameless))
-    with pytest.raises(InvalidInputError, match=r"give its class Nameless the name 'mine'"):
-        TRUST_MODELS[trust](1, 1e-3, mechanism="mine").calibrate(SHAPE)
+@pytest.mark.parametrize(("trust", "by_devices"), [("local", False), ("central", True)])
+def test_noise_of_the_wrong_party_is_refused(trust, by_devices):
+    """A curator's noise for n users would be too little by the root of n."""
+    for schedule, wrong in (
+        ("batch", AddedOnce(laplace_noise, by_devices=by_devices)),
+        ("continual", AddedContinually(laplace_nodes, by_devices=by_devices)),
+    ):
+        registry.register(registry.MechanismSpec(trust, schedule, "mine", wrong))
+        with pytest.raises(InvalidInputError, match="change by_devices"):
+            TRUST_MODELS[trust](1, 1e-3, mechanism="mine").calibrate(
+                SHAPE, schedule=schedule, episodes=4
+            )
 
 
 @pytest.mark.core

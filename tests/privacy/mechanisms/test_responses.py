@@ -5,9 +5,10 @@ import pytest
 
 from discreet.errors import InvalidInputError, UnsupportedError
 from discreet.mdp.shape import Shape
-from discreet.privacy.mechanisms._encoders import episode_counts
-from discreet.privacy.plans import ContinualReportMechanism, with_reports
-from discreet.privacy.releases import ReportRelease
+from discreet.privacy.mechanisms.additive import episode_counts
+from discreet.privacy.mechanisms.base import (
+    ContinualRelease,
+)
 from discreet.privacy.trust import Local
 from helpers.sampling import sampler
 
@@ -28,8 +29,8 @@ def plan(request):
 
 
 def test_such_a_stream_takes_reports(plan):
-    assert isinstance(plan, ContinualReportMechanism) and with_reports(plan) is plan
-    assert isinstance(plan.open(sampler()), ReportRelease)
+    assert plan.takes_reports
+    assert isinstance(plan.open(sampler()), ContinualRelease)
 
 
 def test_it_adds_no_noise_to_true_counts(plan):

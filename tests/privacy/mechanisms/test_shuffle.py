@@ -15,7 +15,7 @@ from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.distributions import binomial_pmf
 from discreet.privacy.accounting.losses import delta_of_moves, epsilon_of_moves
 from discreet.privacy.accounting.search import NoiseBits
-from discreet.privacy.mechanisms.shuffle import ShuffleEncoder, shuffle
+from discreet.privacy.mechanisms.bits import BitsEncoder, shuffle
 from discreet.privacy.sampling.samplers import SecureSampler
 from helpers.auditing import additive
 from helpers.sampling import sampler
@@ -138,7 +138,7 @@ class TestRealMessages:
 
     def test_encoder_travels_as_json(self):
         encoder = TRUST.calibrate(SHAPE).encoder(9)
-        copy = ShuffleEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+        copy = BitsEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
         rng = np.random.default_rng(3)
         states, actions, rewards = episode(rng)
         assert (
@@ -218,7 +218,7 @@ class TestRefusals:
         support = np.zeros(SHAPE.visits, bool)
         support[:, :, 0] = True
         encoder = plan.encoder(4, support=support)
-        quiet = ShuffleEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), support)
+        quiet = BitsEncoder(SHAPE, encoder.statistics, NoiseBits(1, 0.0), support)
         rows = quiet.encode(np.array([0, 0, 0]), np.array(actions), np.ones(2), sampler())
         assert rows[:, 1].sum() == ones  # transition, visit and reward of each step that counts
 
@@ -233,7 +233,7 @@ class TestRefusals:
 
     def test_foreign_encoder(self):
         with pytest.raises(InvalidInputError, match="encoder"):
-            ShuffleEncoder.from_dict({"encoder": "another"})
+            BitsEncoder.from_dict({"encoder": "another"})
 
 
 class TestCalibration:
@@ -333,7 +333,7 @@ class TestJumps:
         assert all(np.array_equal(rows[:, 0], sent[0][:, 0]) for rows in sent)
         assert all(np.isin(rows[:, 1], (0, 1)).all() for rows in sent)
         assert len(sent[0]) == plan.traffic(1000).messages
-        copy = ShuffleEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+        copy = BitsEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
         assert copy.noise == encoder.noise
         assert np.array_equal(
             copy.encode(*episode(np.random.default_rng(1)), sampler(2)),

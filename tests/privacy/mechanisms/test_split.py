@@ -13,10 +13,9 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.mdp.trajectories import Trajectories
 from discreet.privacy.mechanisms._devices import SplitEncoder
-from discreet.privacy.mechanisms._encoders import episode_counts
+from discreet.privacy.mechanisms.additive import episode_counts
 from discreet.privacy.mechanisms.one_step import KEEP
 from discreet.privacy.mechanisms.split import SplitBatch, report_width
-from discreet.privacy.plans import CountsMechanism, ReportMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.trust import Local
 
@@ -196,7 +195,7 @@ def test_reports_that_no_device_sends_are_refused(column, value):
 
 def test_reports_are_all_that_it_takes():
     plan = plan_of()
-    assert isinstance(plan, SplitBatch | ReportMechanism) and not isinstance(plan, CountsMechanism)
+    assert plan.takes_reports and not plan.takes_counts
 
 
 def test_a_billion_users_cost_what_a_thousand_do():

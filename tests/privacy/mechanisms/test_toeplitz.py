@@ -46,7 +46,7 @@ def dense(f):
 def test_golden_worst_time_noise(episodes, low, high):
     """The plain square root has 107 and 138.5; no factorisation is below 97.7 and 129.3."""
     calibrated = plan(episodes)
-    worst = calibrated.noise.worst_episode
+    worst = calibrated.worst_time(calibrated.episodes)
     std = math.sqrt(calibrated.noise_variance(worst)["transitions"])
     assert low < std <= high
     for other in (1, worst - 1, worst + 1, episodes):

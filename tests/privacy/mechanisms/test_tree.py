@@ -10,14 +10,13 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import gaussian_delta
 from discreet.privacy.accounting.losses import grid_delta
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw
 from discreet.privacy.mechanisms._least_norm import own_weights
+from discreet.privacy.mechanisms.noise import Gaussian, Laplace
 from discreet.privacy.mechanisms.tree import (
     HonakerNoise,
     PaddedTreeNoise,
     TreeNoise,
     prefix_levels,
-    revealed,
     tree_levels,
 )
 from discreet.privacy.trust import Central
@@ -78,7 +77,7 @@ class OneNode:
 def test_every_release_sums_its_dyadic_intervals_with_persistent_noise(episodes):
     """Node drawn at time t covers the dyadic interval that closes at t; kept while it is used."""
     levels = tree_levels(episodes)
-    noise = TreeNoise(episodes=episodes, law=LaplaceLaw(1.0))
+    noise = TreeNoise(episodes=episodes, distribution=Laplace(1.0))
     uses = np.zeros((episodes, episodes))  # [node, release]
     for node in range(episodes):
         uses[node] = noise.start(1, OneNode(node)).block(episodes)[:, 0]
@@ -113,23 +112,23 @@ def test_block_boundaries_do_not_change_values(name, episodes):
 
 def test_pieces_of_the_internal_buffer_join_seamlessly():
     """More values than one internal piece: the tree state must carry over."""
-    noise = TreeNoise(episodes=300, law=LaplaceLaw(3.0))
+    noise = TreeNoise(episodes=300, distribution=Laplace(3.0))
     block = noise.start(1000, sampler()).block(300)
     jumps = np.diff(block, axis=0, prepend=0)
     # From an even time k to k + 1 exactly one fresh leaf is added, at every k.
     fresh = jumps[0::2]
-    assert fresh.var() == pytest.approx(noise.law.variance, rel=0.02)
+    assert fresh.var() == pytest.approx(noise.distribution.variance, rel=0.02)
     assert np.array_equal(block, block.round())
 
 
 CASES = [
-    TreeNoise(episodes=13, law=LaplaceLaw(20.0)),
-    TreeNoise(episodes=16, law=GaussianLaw(9.0)),
-    HonakerNoise(episodes=16, law=GaussianLaw(9.0)),
-    HonakerNoise(episodes=13, law=LaplaceLaw(20.0)),
-    PaddedTreeNoise(episodes=13, law=LaplaceLaw(20.0)),
-    PaddedTreeNoise(episodes=2, law=GaussianLaw(9.0)),
-    PaddedTreeNoise(episodes=16, law=GaussianLaw(9.0), bits=24),
+    TreeNoise(episodes=13, distribution=Laplace(20.0)),
+    TreeNoise(episodes=16, distribution=Gaussian(9.0)),
+    HonakerNoise(episodes=16, distribution=Gaussian(9.0)),
+    HonakerNoise(episodes=13, distribution=Laplace(20.0)),
+    PaddedTreeNoise(episodes=13, distribution=Laplace(20.0)),
+    PaddedTreeNoise(episodes=2, distribution=Gaussian(9.0)),
+    PaddedTreeNoise(episodes=16, distribution=Gaussian(9.0), bits=24),
 ]
 
 
@@ -157,10 +156,10 @@ def test_noise_is_not_redrawn(noise):
     leaf = (block[2] - block[1]).var()
     extra = 0.0
     if isinstance(noise, PaddedTreeNoise):  # the fresh padding of both times
-        extra = (2 * noise.padded - 3) * noise.law.variance
-    if isinstance(noise.law, GaussianLaw) and type(noise) is not TreeNoise:
+        extra = (2 * noise.padded - 3) * noise.distribution.variance
+    if isinstance(noise.distribution, Gaussian) and type(noise) is not TreeNoise:
         extra += 1 / 6  # both are rounded
-    assert leaf == pytest.approx(noise.law.variance + extra, rel=0.05)
+    assert leaf == pytest.approx(noise.distribution.variance + extra, rel=0.05)
 
 
 def test_honaker_weights_are_inverse_variance_weights():
@@ -220,10 +219,10 @@ def test_the_guarantee_says_what_is_delivered():
 def test_stationary_counters_are_pooled_and_laplace_keeps_its_scale():
     pooled, steps = plan("tree-laplace", 64, stationary=True), plan("tree-laplace", 64)
     assert pooled.cells * SHAPE.horizon == steps.cells
-    assert pooled.noise.law == steps.noise.law
+    assert pooled.noise.distribution == steps.noise.distribution
     ratio = (
-        plan("tree-gaussian", 64, stationary=True).noise.law.sigma
-        / plan("tree-gaussian", 64).noise.law.sigma
+        plan("tree-gaussian", 64, stationary=True).noise.distribution.sigma
+        / plan("tree-gaussian", 64).noise.distribution.sigma
     )
     assert ratio == pytest.approx(math.sqrt(SHAPE.horizon), rel=1e-3)  # units pile up
 
@@ -237,19 +236,19 @@ def test_noise_that_does_not_fit_into_integers_is_refused(name):
 def test_very_large_epsilon_falls_back_to_concentrated_privacy():
     """No grid is fine enough: sigma is a little larger than the analytic one, and still below L."""
     noise = plan("tree-honaker", 20_000, epsilon=60).noise
-    full = plan("tree-gaussian", 20_000, epsilon=60).noise.law.sigma
-    rho = 36 * 12.841 / (2 * noise.law.sigma**2)
+    full = plan("tree-gaussian", 20_000, epsilon=60).noise.distribution.sigma
+    rho = 36 * 12.841 / (2 * noise.distribution.sigma**2)
     assert rho + 2 * math.sqrt(rho * math.log(1e6)) == pytest.approx(60, rel=1e-3)
-    assert noise.law.sigma < full
+    assert noise.distribution.sigma < full
 
 
 @pytest.mark.parametrize(("name", "epsilon"), [("tree-honaker", 10.0), ("tree-iid", 5.0)])
 def test_the_cost_of_the_grid_of_a_tree_is_set_aside(name, epsilon):
     """At these epsilons it is felt: the Gaussian alone must stay below delta by as much."""
     noise = plan(name, 20_000, epsilon=epsilon).noise
-    unit, spread, draws = revealed(noise)
+    unit, spread, draws = noise.revealed(noise.episodes, noise.bits)
     lost = grid_delta(noise.steps(spread).sigma, 6 * SHAPE.horizon * draws, epsilon)
     assert 1e-10 < lost < 1e-9
-    alone = gaussian_delta(noise.law.sigma, math.sqrt(6 * SHAPE.horizon) * unit, epsilon)
+    alone = gaussian_delta(noise.distribution.sigma, math.sqrt(6 * SHAPE.horizon) * unit, epsilon)
     assert alone + lost <= 1e-6
     assert alone + 2 * lost > 1e-6

@@ -7,8 +7,7 @@ import pytest
 import discreet
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import rounded_noise
-from discreet.privacy.mechanisms._laws import GaussianLaw
-from discreet.privacy.mechanisms.stored_tree import on_disk
+from discreet.privacy.mechanisms.noise import Gaussian
 from discreet.study.dossier import evidence
 from discreet.study.dossier.evidence import examined, noise_lines, proofs
 
@@ -51,7 +50,7 @@ def test_a_law_in_halves_of_a_user_says_so():
 
 def test_a_central_stream():
     trust = discreet.Central(1, 1e-6, mechanism="tree-gaussian")
-    plan = on_disk(trust.calibrate(SHAPE, schedule="continual", episodes=100))
+    plan = trust.calibrate(SHAPE, schedule="continual", episodes=100).stored()
     found = examined(plan, "central", quiet)
     assert found.holds(1.0)
     assert "too many to list" in found.unlisted
@@ -60,18 +59,18 @@ def test_a_central_stream():
 
 def test_too_little_noise_is_convicted():
     plan = TRUSTS["central"].calibrate(SHAPE)
-    weak = replace(plan, law=GaussianLaw(plan.law.sigma / 2))
+    weak = replace(plan, distribution=Gaussian(plan.noise.sigma / 2))
     found = examined(weak, "central", quiet)
     assert found.exact > 1.9
     assert not found.holds(1.0)
     assert not proofs(weak, [], quiet)[0].text
-    hopeless = replace(plan, law=GaussianLaw(plan.law.sigma / 40))
+    hopeless = replace(plan, distribution=Gaussian(plan.noise.sigma / 40))
     assert evidence._attack(hopeless) > 1.5
 
 
 def test_noise_that_is_missing_is_convicted():
     plan = TRUSTS["central"].calibrate(SHAPE)
-    assert evidence._attack(replace(plan, law=GaussianLaw(1e-9))) == float("inf")
+    assert evidence._attack(replace(plan, distribution=Gaussian(1e-9))) == float("inf")
 
 
 def test_large_shapes_are_not_listed_and_say_so(monkeypatch):

@@ -78,7 +78,7 @@ from discreet.learners.flow_ucb.settings import (
 from discreet.learners.pooling import Pooled, estimated, pooled_rows
 from discreet.learners.registry import LearnerSpec, by_name
 from discreet.mdp.policies import DeterministicPolicy, StochasticPolicy
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.projection.flow import released_flow
 from discreet.privacy.statistics import PrivateCounts
 

@@ -43,7 +43,7 @@ from discreet.learners.flow_ucb.planning import (
     reward_variance,
     transition_variance,
 )
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 
 VALUE_SHARE = 0.5
 """A candidate policy cannot hide more than a part of its value: the goal of a batch is measured

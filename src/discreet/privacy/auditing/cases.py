@@ -30,8 +30,8 @@ from discreet.privacy.auditing.paths import (
     takes,
     vector_paths,
 )
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.privacy.mechanisms.registry import MechanismSpec, Schedule, everything, mechanisms
-from discreet.privacy.plans import BatchMechanism
 from discreet.privacy.sensitivity import CENTRED, STATISTICS, Reach
 from discreet.privacy.trust import Calibration, Central, Local, PrivateTrust, Shuffle
 from discreet.privacy.vectors import vector_stream

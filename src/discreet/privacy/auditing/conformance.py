@@ -29,13 +29,9 @@ from discreet.privacy.auditing.paths import (
     vector_paths,
 )
 from discreet.privacy.guarantee import NEIGHBOURS, UNIT, Guarantee, rounded_up
-from discreet.privacy.plans import (
+from discreet.privacy.mechanisms.base import (
     BatchMechanism,
     ContinualMechanism,
-    CountsMechanism,
-    ReportMechanism,
-    with_counts,
-    with_reports,
 )
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
@@ -174,7 +170,7 @@ def _noise_as_stated(mechanism: Mechanism) -> Iterator[str]:
 
 def _messages(mechanism: Mechanism) -> Iterator[str]:
     """Shuffled messages are bits or cells, equally many from everybody, whose order is nothing."""
-    if mechanism.guarantee.notion != "SDP" or not isinstance(mechanism, ReportMechanism):
+    if not isinstance(mechanism, BatchMechanism) or mechanism.guarantee.notion != "SDP":
         return
     sampler = SimulationSampler(np.random.default_rng(3))
     encoder = device(mechanism, _CROWD)
@@ -193,7 +189,7 @@ def _messages(mechanism: Mechanism) -> Iterator[str]:
         yield from _order(mechanism, np.concatenate([sent[0]] * (_CROWD - 1) + [sent[1]]))
 
 
-def _single(mechanism: ReportMechanism, sent: list[IntArray], received: int) -> bool:
+def _single(mechanism: BatchMechanism, sent: list[IntArray], received: int) -> bool:
     """Every message is one bit of data or noise, or names a cell (see `categories`)."""
     try:
         law = probe(main_path(mechanism, _CROWD)).laws[0]
@@ -206,7 +202,7 @@ def _single(mechanism: ReportMechanism, sent: list[IntArray], received: int) -> 
     return bits and received == noise_bits + 1
 
 
-def _order(mechanism: ReportMechanism, messages: IntArray) -> Iterator[str]:
+def _order(mechanism: BatchMechanism, messages: IntArray) -> Iterator[str]:
     mixed = np.random.default_rng(4).permutation(messages)
     one, other = (
         vector(mechanism.release_reports(m, _CROWD, secure=False)) for m in (messages, mixed)
@@ -303,7 +299,7 @@ def _crowd(mechanism: Mechanism) -> Counts:
 def _release(mechanism: Mechanism, counts: Counts, sampler: Sampler) -> PrivateCounts:
     if isinstance(mechanism, ContinualMechanism):
         return mechanism.open(sampler).add(counts)
-    if isinstance(mechanism, CountsMechanism):
+    if mechanism.takes_counts:
         return mechanism.release(counts, sampler=sampler)
     return _publish(mechanism, opposites(mechanism.shape)[1], sampler, None)
 
@@ -312,9 +308,9 @@ def _publish(
     mechanism: BatchMechanism, user: Episode, sampler: Sampler, support: BoolArray | None
 ) -> PrivateCounts:
     """One user's release, from counts or from a report, whichever the mechanism takes."""
-    if isinstance(mechanism, CountsMechanism):
+    if mechanism.takes_counts:
         return mechanism.release(user.counts(mechanism.shape), sampler=sampler, support=support)
-    devices = with_reports(mechanism)
+    devices = mechanism
     encoder = devices.encoder(1, support=support)
     report = encoder.encode(user.states, user.actions, user.rewards, sampler)
     return devices.release_reports(report, 1, secure=sampler.secure, support=support)
@@ -339,7 +335,7 @@ def _noise_samples(mechanism: Mechanism) -> tuple[FloatArray, FloatArray]:
 
     def once() -> PrivateCounts:
         if isinstance(mechanism, BatchMechanism):
-            return with_counts(mechanism).release(_crowd(mechanism), sampler=SimulationSampler(rng))
+            return mechanism.release(_crowd(mechanism), sampler=SimulationSampler(rng))
         stream = mechanism.open(SimulationSampler(rng))
         return [stream.add(counts) for _ in range(last)][-1]
 

@@ -28,19 +28,13 @@ from discreet.privacy.auditing.neighbours import (
     vector,
 )
 from discreet.privacy.auditing.probes import PresetSampler, ScriptedSampler
-from discreet.privacy.mechanisms import stored_tree
 from discreet.privacy.mechanisms._devices import HistogramEncoder
-from discreet.privacy.plans import (
+from discreet.privacy.mechanisms.base import (
     BatchMechanism,
     ContinualMechanism,
-    ContinualReportMechanism,
-    CountsMechanism,
     Encoder,
-    ReportMechanism,
-    with_counts,
-    with_reports,
+    NoiseBlock,
 )
-from discreet.privacy.releases import StreamBlock
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, flatten
 from discreet.privacy.vectors import VectorMechanism
@@ -126,8 +120,8 @@ def main_path(mechanism: Mechanism, users: int = 1) -> Path:
 def device(mechanism: Mechanism, users: int = 1) -> Encoder:
     """The encoder of a mechanism of either schedule."""
     if isinstance(mechanism, ContinualMechanism):
-        return with_reports(mechanism).encoder()
-    return with_reports(mechanism).encoder(users)
+        return mechanism.encoder()
+    return mechanism.encoder(users)
 
 
 # Batches: counts released, reports and messages encoded and analysed, users simulated.
@@ -138,8 +132,8 @@ def batch_paths(mechanism: BatchMechanism, users: int = 3) -> Iterator[Path]:
     # Local reports are private one by one, and listed one by one.
     crowd = 1 if mechanism.guarantee.notion == "LDP" else users
     takes = {
-        RELEASE: isinstance(mechanism, CountsMechanism),
-        REPORTS: isinstance(mechanism, ReportMechanism),
+        RELEASE: mechanism.takes_counts,
+        REPORTS: mechanism.takes_reports,
     }
     for name in BATCH_WAYS:
         if takes.get(name, True):
@@ -196,7 +190,7 @@ def episodes_path(mechanism: BatchMechanism, users: int) -> Path:
         def run(sampler: Sampler) -> FloatArray:
             support = np.ones(mechanism.shape.visits, np.bool_)
             counts = crowd.counts(mechanism.shape, np.random.default_rng(0), support)
-            return everything(with_counts(mechanism).release(counts, sampler=sampler))
+            return everything(mechanism.release(counts, sampler=sampler))
 
         return run
 
@@ -225,7 +219,7 @@ def _release(
 ) -> FloatArray:
     transitions, rewards = _totals(tuple(users), mechanism.shape)
     counts = Counts(len(users), transitions.copy(), rewards.copy())
-    return everything(with_counts(mechanism).release(counts, sampler=sampler, support=support))
+    return everything(mechanism.release(counts, sampler=sampler, support=support))
 
 
 @functools.lru_cache(maxsize=256)
@@ -258,7 +252,7 @@ def _reports(
     honest: int | None = None,
 ) -> FloatArray:
     """Encode on the device, shuffle, analyse. Seen are reports (or, mixed, their sums) too."""
-    devices = with_reports(mechanism)
+    devices = mechanism
     encoder = devices.encoder(len(users), support=support)
     trusted = len(users) if honest is None else honest
     silent = PresetSampler.still()  # the randomness of a user who adds no noise
@@ -333,8 +327,8 @@ def stream_paths(mechanism: ContinualMechanism, watch: int = _SHORT) -> Iterator
 def takes(mechanism: ContinualMechanism, name: str) -> bool:
     """Whether a mechanism can be used in this way."""
     if name == DISK:
-        return mechanism.mechanism in stored_tree.MECHANISMS
-    return name != ADD_REPORT or isinstance(mechanism, ContinualReportMechanism)
+        return mechanism.spec.trust == "central" and mechanism.spec.storable
+    return name != ADD_REPORT or mechanism.takes_reports
 
 
 def stream_path(mechanism: ContinualMechanism, name: str, watch: int = _SHORT) -> Path:
@@ -415,7 +409,7 @@ def _add_report(
     mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler
 ) -> FloatArray:
     """Reports are seen by whoever adds them up."""
-    devices = with_reports(mechanism)
+    devices = mechanism
     encoder, stream = devices.encoder(), devices.open(sampler)
     reports, releases = [], []
     for user in users:
@@ -431,7 +425,7 @@ def _block(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sam
 
 def _disk(mechanism: ContinualMechanism, users: Sequence[Episode], sampler: Sampler) -> FloatArray:
     """A study on a disk, of which somebody has one copy, made half-way, and the key to it."""
-    tree, releases = stored_tree.StoredTree(stored_tree.on_disk(mechanism), sampler), []
+    tree, releases = mechanism.stored().open_stored(sampler), []
     copied = tree.open
     for place, user in enumerate(users):
         if place == len(users) // 2:
@@ -456,9 +450,9 @@ WAYS: dict[str, Callable[[ContinualMechanism, Sequence[Episode], Sampler], Float
 
 
 def by_the_rule(
-    block: StreamBlock, mechanism: ContinualMechanism, users: Sequence[Counts]
+    block: NoiseBlock, mechanism: ContinualMechanism, users: Sequence[Counts]
 ) -> FloatArray:
-    """What is public after each user, ``[n, cells]``: the rule that `StreamBlock` documents.
+    """What is public after each user, ``[n, cells]``: the rule that `NoiseBlock` documents.
 
     Compiled learners follow the same rule in place; tests compare them with this one, bit by bit.
     """
@@ -481,7 +475,7 @@ def _cumulative(mechanism: ContinualMechanism, users: tuple[Counts, ...]) -> Flo
 
 
 def _step(
-    block: StreamBlock, mechanism: ContinualMechanism, index: int, counts: Counts
+    block: NoiseBlock, mechanism: ContinualMechanism, index: int, counts: Counts
 ) -> FloatArray:
     """What one user adds to the integers."""
     if mechanism.response != "category":

@@ -23,7 +23,7 @@ from discreet.device.histogram import HistogramDevice
 from discreet.device.local import FlipDevice, OneStepDevice, SplitDevice
 from discreet.errors import InvalidInputError
 from discreet.mdp.shape import Shape
-from discreet.privacy.plans import Traffic
+from discreet.privacy.mechanisms.base import Traffic
 from discreet.privacy.sampling.samplers import Sampler
 
 D = TypeVar("D", bound=Device)

@@ -1,7 +1,7 @@
 """Batches and streams whose users randomise their data instead of adding noise to it: shared parts.
 
 What such a user adds to a counter is affine in her data: ``offset + gain · unit``, all of them
-integers, with random offset and gain drawn before her episode (see `StreamBlock`). So the
+integers, with random offset and gain drawn before her episode (see `NoiseBlock`). So the
 randomness of many releases can be drawn ahead, and a compiled learner stays a compiled learner.
 
 The state of a stream is the sum of all users' answers, a vector of integers. What is public is
@@ -13,7 +13,7 @@ round differently, and the low-order bits told who had visited what.)
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,22 +22,28 @@ from discreet.errors import UnsupportedError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import Pieces
-from discreet.privacy.plans import (
-    BatchSize,
-    ContinualReportMechanism,
-    DesignedBatch,
-    Fields,
-    ReportMechanism,
-    StreamSize,
+from discreet.privacy.mechanisms.base import (
+    AuditSizes,
+    BatchMechanism,
+    ContinualMechanism,
+    ContinualRelease,
+    NoiseBlock,
+    Request,
     unflatten,
 )
-from discreet.privacy.releases import ReportRelease, StreamBlock
+from discreet.privacy.mechanisms.noise import Pieces
+from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.statistics import PrivateCounts, debias
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
+
+
+LISTED = AuditSizes(
+    shape=Shape(states=1, actions=2, horizon=2), statistics=("rewards",), episodes=1
+)
+"""So small that all outcomes can be listed."""
 
 
 class Flipped(ABC):
@@ -52,19 +58,26 @@ class Flipped(ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseBatch(ReportMechanism, DesignedBatch, Flipped):
+class ResponseBatch(BatchMechanism, Flipped):
     """A batch whose users report bits, of which each is false with probability ``flip``."""
 
     flip: float
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
-        flip, guarantee = cls.flips(trust, size.shape, size.statistics)
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
+        flip, guarantee = cls.flips(trust, request.shape, request.statistics)
         return {"flip": flip, "guarantee": guarantee}
+
+    @property
+    def takes_reports(self) -> bool:
+        """Always."""
+        return True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ResponseMechanism(ContinualReportMechanism, Flipped):
+class ResponseMechanism(ContinualMechanism, Flipped):
     """A stream of answers that are integers, with an affine function that takes their bias out.
 
     ``flip`` is the probability that a bit is false.
@@ -73,10 +86,17 @@ class ResponseMechanism(ContinualReportMechanism, Flipped):
     flip: float
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: StreamSize, **options: float) -> Fields:
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
         # Bits are reported per step also when the counters are pooled over steps.
-        flip, guarantee = cls.flips(trust, size.shape, size.statistics)
+        flip, guarantee = cls.flips(trust, request.shape, request.statistics)
         return {"flip": flip, "guarantee": guarantee}
+
+    @property
+    def takes_reports(self) -> bool:
+        """Always."""
+        return True
 
     @property
     @abstractmethod
@@ -98,21 +118,21 @@ class ResponseMechanism(ContinualReportMechanism, Flipped):
         return self.flip * (users[:, None] * self.bits_behind).astype(np.float64)
 
 
-class ResponseRelease(ReportRelease):
+class ResponseRelease(ContinualRelease):
     """A running stream of randomised responses."""
 
-    plan: ResponseMechanism
+    mechanism: ResponseMechanism
 
-    def __init__(self, plan: ResponseMechanism, sampler: Sampler, width: int) -> None:
-        super().__init__(plan, sampler)
-        self._drawn = np.zeros(plan.cells, np.int64)
-        self._noise = np.zeros(plan.cells, np.int64)
-        self._answers = np.zeros(plan.cells, np.int64)
-        self._reporters = np.zeros(plan.shape.horizon, np.int64)
+    def __init__(self, mechanism: ResponseMechanism, sampler: Sampler, width: int) -> None:
+        super().__init__(mechanism, sampler)
+        self._drawn = np.zeros(mechanism.cells, np.int64)
+        self._noise = np.zeros(mechanism.cells, np.int64)
+        self._answers = np.zeros(mechanism.cells, np.int64)
+        self._reporters = np.zeros(mechanism.shape.horizon, np.int64)
         self._pieces = Pieces(
             lambda _, rows: self._draw(rows),
             width=width,
-            episodes=plan.episodes,
+            episodes=mechanism.episodes,
             secure=sampler.secure,
         )
 
@@ -137,22 +157,22 @@ class ResponseRelease(ReportRelease):
     def noise_block(self, episodes: int) -> FloatArray:
         """Refused: this mechanism is not additive."""
         raise UnsupportedError(
-            f"The mechanism {self.plan.mechanism!r} randomises the data and adds no noise to true "
+            f"The mechanism {self.mechanism.name!r} randomises the data and adds no noise to true "
             f"counts; use `block` and its gains, or a mechanism such as 'laplace'."
         )
 
-    def block(self, episodes: int) -> StreamBlock:
+    def block(self, episodes: int) -> NoiseBlock:
         """All randomness of the next users."""
         self.use("block")
         noise, gains, steps = self._pieces.take(episodes)
         centres = self._centres(episodes, steps.reshape(-1))
         self.episode += episodes
-        return StreamBlock(
+        return NoiseBlock(
             noise.astype(np.float64),
             gains.astype(np.float64),
             steps.reshape(-1),
             centres,
-            self.plan.scale,
+            self.mechanism.scale,
         )
 
     def _centres(self, episodes: int, steps: IntArray) -> FloatArray:
@@ -164,7 +184,7 @@ class ResponseRelease(ReportRelease):
         reporters = self._reporters + np.cumsum(reporters, axis=0)
         if episodes:
             self._reporters = reporters[-1].copy()
-        return self.plan.centres(users, reporters)
+        return self.mechanism.centres(users, reporters)
 
     def _take(self, counts: Counts) -> FloatArray:
         noise, gains, steps = self._pieces.take(1)
@@ -176,18 +196,18 @@ class ResponseRelease(ReportRelease):
     def _public(self, steps: IntArray) -> FloatArray:
         """The answers of one more user are in: debiased, from integers to estimates."""
         centres = self._centres(1, steps)[0]
-        return debias(self._answers + self._noise, self.plan.scale, centres)
+        return debias(self._answers + self._noise, self.mechanism.scale, centres)
 
     def add_report(self, report: IntArray) -> PrivateCounts:
         """Take one more user's encoded report."""
         self.use("add_report")
         answers, steps = self._read(report)
-        if self.episode == self.plan.episodes:
-            self._pieces.take(self.plan.episodes + 1)  # raises: the stream is over
+        if self.episode == self.mechanism.episodes:
+            self._pieces.take(self.mechanism.episodes + 1)  # raises: the stream is over
         self._answers += answers
         values = self._public(steps)
         self.episode += 1
-        return unflatten(values, self.plan, self.episode, secure=self.sampler.secure)
+        return unflatten(values, self.mechanism, self.episode, secure=self.sampler.secure)
 
     def sums(self) -> dict[str, IntArray]:
         """The answers, added up, and how many reported each step."""

@@ -51,21 +51,21 @@ thing.
 """
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from discreet import _validate
-from discreet._types import BoolArray, FloatArray, IntArray
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
 from discreet.device.base import ENVELOPE
 from discreet.device.draws import WORD
 from discreet.device.histogram import MessageGroup, layout
-from discreet.errors import InvalidInputError, UnsupportedError
+from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
-from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import NOT_SHUFFLED, need_delta
 from discreet.privacy.accounting.distributions import poisson_pmf
 from discreet.privacy.accounting.histogram import (
@@ -80,27 +80,28 @@ from discreet.privacy.accounting.piles import honest_users, least_crowd, mean_of
 from discreet.privacy.accounting.routes import Route, cross_check, moves_routes
 from discreet.privacy.guarantee import Guarantee, shuffled
 from discreet.privacy.mechanisms._devices import HistogramEncoder
-from discreet.privacy.plans import (
-    BatchSize,
-    CountsMechanism,
-    DesignedBatch,
-    Fields,
-    ReportMechanism,
+from discreet.privacy.mechanisms.base import (
+    AuditSizes,
+    BatchMechanism,
+    Certified,
+    Request,
     Traffic,
     batch_release,
 )
+from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import sensitivity
+from discreet.privacy.sensitivity import CENTRED, sensitivity
 from discreet.privacy.statistics import (
     Debias,
     PrivateCounts,
     check_support,
     debias,
+    one_action,
     supported_counts,
 )
 
 if TYPE_CHECKING:
-    from discreet.privacy.trust import PrivateTrust, Shuffle
+    from discreet.privacy.trust import PrivateTrust, Shuffle, TrustModel
 
 PARTIES = {
     "analyser": "noisy histograms: what is guaranteed",
@@ -116,7 +117,7 @@ _LARGEST_BATCH = 10**12
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
+class HistogramBatch(BatchMechanism):
     """One data cell among a few noise cells per class: kilobytes per user, exact noise.
 
     Attributes:
@@ -132,25 +133,23 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
     moves: int
     mean: Fraction
     honest: float = 1.0
-    name: ClassVar[str] = "histogram"
+    audit: ClassVar[AuditSizes] = AuditSizes(statistics=CENTRED, last_transitions=False)
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
         # How many noise cells each user adds depends on the batch (`classes`).
         need_delta(trust.delta, "Shuffle noise", NOT_SHUFFLED)
-        if trust.printed:
-            raise UnsupportedError(
-                "No paper prints constants for shuffle by classes; use mechanism='bits'."
-            )
-        size.check()
-        moves = sensitivity(size.shape.horizon, size.statistics).moves
-        moves -= "transitions" in size.statistics and not size.last_transitions
+        request.check()
+        moves = sensitivity(request.shape.horizon, request.statistics).moves
+        moves -= "transitions" in request.statistics and not request.last_transitions
         epsilon, delta = float(trust.epsilon), float(trust.delta)
         shuffled = cast("Shuffle", trust)  # no other trust model knows this mechanism
         return {
             "guarantee": _guarantee(shuffled),
             "centred": True,
-            "last_transitions": size.last_transitions,
+            "last_transitions": request.last_transitions,
             "epsilon": epsilon,
             "delta": delta,
             "moves": moves,
@@ -162,6 +161,50 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
     def min_users(self) -> int:
         """Two, because nobody is hidden alone, and so many that one of them is honest."""
         return max(2, least_crowd(self.honest))
+
+    @property
+    def takes_reports(self) -> bool:
+        """Devices encode."""
+        return True
+
+    def release_facts(self, users: int | None = None) -> dict[str, Plain]:
+        """With the users of the batch, or for every batch."""
+        honest = str(_validate.exact(self.honest))
+        return super().release_facts(users) | {"users": users, "honest": honest}
+
+    def certified(self, users: int | None = None) -> Certified:
+        """The messages of a batch's reliable users, or, for every batch, the limit of rare ones.
+
+        A deterministic policy: whatever is played, only D changes, and with it K.
+        """
+        if users is None:
+            return "poisson", {"mean": self.mean, "ups": self.moves, "downs": self.moves}
+        classes = self.classes(users, one_action(self.shape))
+        times = Counter(one.cells for one in classes)
+        kinds = {one.cells: Fraction(one.weight, WORD * one.cells) for one in classes}
+        noise = {one.cells: self.reliable(users) * one.noise for one in classes}
+        return "histogram", {"kinds": tuple((noise[d], kinds[d], times[d]) for d in times)}
+
+    def cost_facts(self, trust: "TrustModel", users: int) -> JsonObject:
+        """The noise cells of every user, and who sees what."""
+        classes = self.classes(users, one_action(self.shape))
+        widest = {one.statistic: one for one in sorted(classes, key=lambda one: one.cells)}
+        return {
+            "noise_cells": {
+                "groups": len(classes),
+                "mean_per_cell": float(self.intensity(users)),
+                "lambda": str(self.intensity(users)),
+                "of": {
+                    name: {
+                        "cells": one.cells,
+                        "per_user": one.noise,
+                        "probability": one.weight / WORD,
+                    }
+                    for name, one in widest.items()
+                },
+            },
+            "parties": dict(PARTIES),
+        }
 
     def reliable(self, users: int) -> int:
         """How many of ``users`` users are counted on to add noise."""
@@ -233,7 +276,7 @@ class HistogramBatch(CountsMechanism, ReportMechanism, DesignedBatch):
         messages = sum(one.messages for one in self.classes(users, support))
         return Traffic(messages, ENVELOPE * messages)
 
-    def encoder(self, users: int, *, support: BoolArray | None = None) -> HistogramEncoder:
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> HistogramEncoder:
         """What runs on the device of each of ``users`` users."""
         self._checked(users, support)
         return HistogramEncoder.of(
@@ -394,13 +437,6 @@ class _Steps:
             cells[:-1] = getattr(counts, f"row_{one.statistic}")[rows].ravel()
         cells[-1] = counts.users - cells.sum()
         return cells
-
-
-def deterministic(shape: Shape) -> BoolArray:
-    """What a policy with one action per state plays: its rows are as many as any other's."""
-    support = np.zeros(shape.visits, np.bool_)
-    support[:, :, 0] = True
-    return support
 
 
 def _noise_mean(one: MessageGroup, users: int) -> float:

@@ -26,150 +26,37 @@ neighbour and need no noise. By the billboard lemma (Hsu et al. 2014) policies c
 release, and each user's own state, are jointly differentially private.
 """
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from discreet._types import BoolArray, IntArray
-from discreet.errors import UnsupportedError
-from discreet.mdp.counts import Counts
-from discreet.mdp.shape import Shape
-from discreet.privacy.accounting.closed_forms import laplace_epsilon, laplace_scale
-from discreet.privacy.accounting.lattice import discrete_laplace_epsilon
-from discreet.privacy.accounting.routes import Route, gaussian_routes
+from discreet.privacy.accounting.closed_forms import laplace_scale
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import (
-    check_exact,
-    promise,
-)
-from discreet.privacy.mechanisms._laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from discreet.privacy.plans import (
-    HALF,
-    BatchSize,
-    CountsMechanism,
-    DesignedBatch,
-    Fields,
-    noisy_batch,
-)
-from discreet.privacy.sampling.samplers import Sampler
-from discreet.privacy.sensitivity import Form, Reach
-from discreet.privacy.statistics import PrivateCounts
+from discreet.privacy.mechanisms.additive import AddedOnce
+from discreet.privacy.mechanisms.base import AuditSizes, promise
+from discreet.privacy.mechanisms.noise import Gaussian, Laplace
+from discreet.privacy.sensitivity import Reach
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
-Design = tuple[NoiseLaw, Guarantee]
-"""The law of the noise on one counter, and what it delivers."""
+_SIZES = AuditSizes(forms=("", "centred"))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AdditiveBatch(CountsMechanism, DesignedBatch):
-    """Noise of ``law`` on every played counter."""
-
-    law: NoiseLaw
-
-    @classmethod
-    @abstractmethod
-    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
-        """The noise that delivers the trust model's promise for counters of this reach."""
-
-    @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
-        shape, statistics = size.shape, size.statistics
-        form = cls.form(shape, statistics, last_transitions=size.last_transitions)
-        law, guarantee = cls.design(trust, form.reach(shape.horizon, statistics))
-        check_exact(law.variance)
-        return {"guarantee": guarantee, "law": law, **form._asdict()}
-
-    @classmethod
-    def form(cls, shape: Shape, statistics: tuple[str, ...], *, last_transitions: bool) -> Form:
-        """Whether rewards are centred and the last step has transitions."""
-        return Form.of(shape.horizon, statistics, last_transitions=last_transitions)
-
-    @property
-    def reach(self) -> Reach:
-        """How far one user moves the released integers."""
-        form = Form(self.centred, self.last_transitions)
-        return form.reach(self.shape.horizon, self.statistics)
-
-    def noise_variance(self, users: int) -> dict[str, float]:
-        """The same for every counter and every number of users."""
-        unit = HALF.scale if self.centred else 1.0
-        return dict.fromkeys(self.statistics, unit**2 * self.law.variance)
-
-    def release(
-        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
-    ) -> PrivateCounts:
-        """Counts plus noise."""
-
-        def draw(_: str, cells: int) -> IntArray:
-            return self.noise(sampler, counts.users, cells)
-
-        return noisy_batch(self, counts, draw, secure=sampler.secure, support=support)
-
-    def noise(self, sampler: Sampler, users: int, cells: int) -> IntArray:
-        """Independent noise on each of ``cells`` counters of a batch of ``users``."""
-        return self.law.draw(sampler, cells)
+def gaussian_noise(trust: "PrivateTrust", reach: Reach) -> tuple[Gaussian, Guarantee]:
+    """The least sigma that delivers (epsilon, delta) for counters of this reach."""
+    moved, singles = reach.piles, reach.singles
+    sigma = discrete_gaussian_sigma(
+        moved, trust.epsilon, trust.delta, pile=reach.pile, singles=singles
+    )
+    return Gaussian(sigma), promise(trust, trust.epsilon, trust.delta)
 
 
-class CentralBatch(AdditiveBatch):
-    """The same noise whatever the users, calibrated exactly."""
-
-    @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
-        if trust.printed:
-            raise UnsupportedError(
-                "None of the papers prints a central mechanism for batches; use "
-                "calibration='exact'."
-            )
-        return super()._designed(trust, size)
+def laplace_noise(trust: "PrivateTrust", reach: Reach) -> tuple[Laplace, Guarantee]:
+    """Scale L1/epsilon; a requested delta is not used."""
+    return Laplace(laplace_scale(reach.l1, trust.epsilon)), promise(trust, trust.epsilon, 0.0)
 
 
-class GaussianBatch(CentralBatch):
-    """Discrete Gaussian noise on every played counter."""
-
-    law: GaussianLaw
-    name: ClassVar[str] = "gaussian"
-
-    @classmethod
-    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
-        """The least sigma that delivers (epsilon, delta) for these statistics."""
-        moved, singles = reach.piles, reach.singles
-        sigma = discrete_gaussian_sigma(
-            moved, trust.epsilon, trust.delta, pile=reach.pile, singles=singles
-        )
-        return GaussianLaw(sigma), promise(trust, trust.epsilon, trust.delta)
-
-    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
-        """Lattice, privacy-loss distribution, analytic Gaussian and bounds."""
-        reach = self.reach
-        return gaussian_routes(
-            self.law.sigma,
-            reach.piles,
-            self.guarantee.delta,
-            pile=reach.pile,
-            singles=reach.singles,
-            with_library=with_library,
-        )
-
-
-class LaplaceBatch(CentralBatch):
-    """Discrete Laplace noise on every played counter: a pure epsilon."""
-
-    law: LaplaceLaw
-    name: ClassVar[str] = "laplace"
-
-    @classmethod
-    def design(cls, trust: "PrivateTrust", reach: Reach) -> Design:
-        """Scale L1/epsilon; a requested delta is not used."""
-        law = LaplaceLaw(laplace_scale(reach.l1, trust.epsilon))
-        return law, promise(trust, trust.epsilon, 0.0)
-
-    def accountings(self, users: int, *, with_library: bool = False) -> list[Route]:
-        """The pure epsilon by its formula and by the exact lattice."""
-        scale, units = self.law.scale, self.reach.units
-        return [
-            Route("L1 / scale", laplace_epsilon(scale, units)),
-            Route("exact lattice", discrete_laplace_epsilon(scale, units, 0.0)),
-        ]
+gaussian = AddedOnce(gaussian_noise, audit=_SIZES)
+"""Discrete Gaussian noise on every played counter."""
+laplace = AddedOnce(laplace_noise, audit=_SIZES)
+"""Discrete Laplace noise on every played counter: a pure epsilon."""

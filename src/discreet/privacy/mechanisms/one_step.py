@@ -29,6 +29,7 @@ nothing extra.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -40,13 +41,16 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting.closed_forms import flip_probability
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import OneStepEncoder
-from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._laws import TailLaw, bit_log_mgf
-from discreet.privacy.mechanisms._printed import no_printed_constants
-from discreet.privacy.mechanisms._responses import ResponseBatch, ResponseMechanism, ResponseRelease
-from discreet.privacy.plans import Draw, batch_release
+from discreet.privacy.mechanisms._responses import (
+    LISTED,
+    ResponseBatch,
+    ResponseMechanism,
+    ResponseRelease,
+)
+from discreet.privacy.mechanisms.additive import check_reports
+from discreet.privacy.mechanisms.base import Certified, Draw, batch_release, promise
+from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import sensitivity
 from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
@@ -59,14 +63,9 @@ KEEP = 0.5
 
 
 def false_bit(
-    trust: "PrivateTrust",
-    shape: Shape,
-    statistics: tuple[str, ...],
-    *,
-    mechanism: str = "one-step",
+    trust: "PrivateTrust", shape: Shape, statistics: tuple[str, ...]
 ) -> tuple[float, Guarantee]:
     """The q = 1/(e^epsilon + 1), rounded up with proof, whatever the statistics."""
-    no_printed_constants(trust, mechanism)
     sensitivity(shape.horizon, statistics)  # refuses unknown statistics
     return flip_probability(trust.epsilon), promise(trust, trust.epsilon, 0.0)
 
@@ -109,10 +108,15 @@ def empty_variance(shape: Shape, statistics: tuple[str, ...], flip: float) -> di
     return {name: one * categories_per_counter(shape, name) for name in statistics}
 
 
+def one_report(flip: float) -> Certified:
+    """What a certificate bounds of one true bit among false ones."""
+    return "one-step", {"keep": Fraction(KEEP), "flip": Fraction(flip)}
+
+
 class OneStepBatch(ResponseBatch):
     """Every user reports one step; ``flip`` is the probability q of a false bit."""
 
-    name: ClassVar[str] = "one-step"
+    audit = LISTED
     flips = staticmethod(false_bit)
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -129,6 +133,15 @@ class OneStepBatch(ResponseBatch):
         said so, a tiny epsilon has nothing to divide by.
         """
         return 2.0 * self.shape.horizon - 1
+
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one report."""
+        return one_report(self.flip)
+
+    @property
+    def takes_counts(self) -> bool:
+        """Each user reports another step."""
+        return False
 
     def simulate(
         self, draw: Draw, users: int, *, sampler: Sampler, support: BoolArray | None = None
@@ -181,7 +194,7 @@ class OneStepBatch(ResponseBatch):
         scale = debias_scale(self.shape.horizon, self.flip)
         return _counters(sums, self.statistics), Debias(scale, centres)
 
-    def encoder(self, users: int, *, support: BoolArray | None = None) -> OneStepEncoder:
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
         """What runs on each device; it does not depend on ``users``."""
         return OneStepEncoder.of(self.shape, self.flip, check_support(support, self.shape))
 
@@ -213,7 +226,7 @@ def _check_rows(reports: IntArray, users: int, shape: Shape) -> IntArray:
 
 
 @dataclass(frozen=True)
-class OneStepTail(TailLaw):
+class OneStepTail(Tail):
     """Error of one user on a counter that sums ``width`` categories (``visits`` visits at most).
 
     A user whose reported step shows the counter contributes a kept bit and width-1 false ones,
@@ -262,7 +275,7 @@ class OneStepTail(TailLaw):
 class OneStepStream(ResponseMechanism):
     """One step per user, estimates summed as reports come."""
 
-    name: ClassVar[str] = "one-step"
+    audit = LISTED
     response: ClassVar[Literal["unit", "cell", "category"]] = "category"
     flips = staticmethod(false_bit)
 
@@ -317,7 +330,11 @@ class OneStepStream(ResponseMechanism):
         """All at once."""
         return self._tail().sum_bounds(self.times(users), failure)
 
-    def encoder(self) -> OneStepEncoder:
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one report."""
+        return one_report(self.flip)
+
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> OneStepEncoder:
         """What runs on every user's device."""
         return OneStepEncoder.of(self.shape, self.flip, np.ones(self.shape.visits, np.bool_))
 
@@ -329,22 +346,22 @@ class OneStepStream(ResponseMechanism):
 class OneStepRelease(ResponseRelease):
     """A running stream of one-step reports."""
 
-    plan: OneStepStream
+    mechanism: OneStepStream
 
     def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
-        plan = self.plan
-        steps = self.sampler.table(np.ones(plan.shape.horizon, np.int64), rows)
-        false = self.sampler.binomial(1, plan.flip, (rows, category_count(plan.shape)))
+        mechanism = self.mechanism
+        steps = self.sampler.table(np.ones(mechanism.shape.horizon, np.int64), rows)
+        false = self.sampler.binomial(1, mechanism.flip, (rows, category_count(mechanism.shape)))
         kept = self.sampler.binomial(1, KEEP, (rows, 1))
         return self._accumulate(self._spread(false, steps)), kept - false, steps[:, None]
 
     def _spread(self, categories: IntArray, steps: IntArray) -> IntArray:
         """Released counters of users who report ``categories[i]`` at ``steps[i]``."""
-        plan, rows = self.plan, len(categories)
-        shape = plan.shape
+        mechanism, rows = self.mechanism, len(categories)
+        shape = mechanism.shape
         cube = categories.reshape(rows, shape.states, shape.actions, shape.states, 2)
-        parts = _counters(cube, plan.statistics).values()
-        if plan.stationary:
+        parts = _counters(cube, mechanism.statistics).values()
+        if mechanism.stationary:
             return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
         spread = []
         for part in parts:
@@ -359,5 +376,5 @@ class OneStepRelease(ResponseRelease):
         return self._spread(units[None], np.array([step])).reshape(-1)
 
     def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
-        row = _check_rows(report, 1, self.plan.shape)
+        row = _check_rows(report, 1, self.mechanism.shape)
         return self._spread(row[:, 1:], row[:, 0]).reshape(-1), row[:, 0]

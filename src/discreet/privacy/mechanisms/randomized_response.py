@@ -16,6 +16,8 @@ and the analyser adds them up over steps, which is post-processing.
 """
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -26,26 +28,66 @@ from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.accounting import closed_forms
 from discreet.privacy.guarantee import Guarantee, rounded_up
-from discreet.privacy.mechanisms._cumulative import check_episode, promise
 from discreet.privacy.mechanisms._devices import FlipEncoder
-from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._laws import FlipTail
-from discreet.privacy.mechanisms._printed import delivered, printed_in
-from discreet.privacy.mechanisms._responses import ResponseBatch, ResponseMechanism, ResponseRelease
-from discreet.privacy.mechanisms.local import CounterBatch, pool_steps
-from discreet.privacy.plans import randomised_batch
+from discreet.privacy.mechanisms._responses import (
+    LISTED,
+    ResponseBatch,
+    ResponseMechanism,
+    ResponseRelease,
+)
+from discreet.privacy.mechanisms.additive import check_reports, pool_steps, support_cells
+from discreet.privacy.mechanisms.base import (
+    Certified,
+    delivered,
+    promise,
+    randomised_batch,
+)
+from discreet.privacy.mechanisms.noise import Tail, bit_log_mgf, check_episode
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
-from discreet.privacy.statistics import Debias, PrivateCounts, flatten
+from discreet.privacy.statistics import (
+    Debias,
+    PrivateCounts,
+    check_support,
+    flatten,
+    split_rows,
+)
 
 if TYPE_CHECKING:
     from discreet.privacy.trust import PrivateTrust
 
 
+@dataclass(frozen=True)
+class FlipTail(Tail):
+    """Error of one debiased bit that is flipped with probability ``flip``.
+
+    The error is ±(f - q)/(1 - 2q) with f ~ Bernoulli(q); the sign depends on the true bit, so the
+    larger of both moment generating functions is used.
+    """
+
+    flip: float
+
+    @property
+    def variance(self) -> float:
+        """q(1-q)/(1-2q)², whatever the bit."""
+        return self.flip * (1 - self.flip) / (1 - 2 * self.flip) ** 2
+
+    @property
+    def mgf_limit(self) -> float:
+        """Finite everywhere."""
+        return 100.0 / math.sqrt(self.variance)
+
+    def log_mgf(self, t: FloatArray) -> FloatArray:
+        """The larger of both signs."""
+        scaled = t / (1 - 2 * self.flip)
+        both = bit_log_mgf(self.flip, scaled), bit_log_mgf(self.flip, -scaled)
+        value: FloatArray = np.maximum(*both)
+        return value
+
+
 def flip_probability(trust: "PrivateTrust", reach: Reach) -> tuple[float, Guarantee]:
     """The flip q = 1/(e^(epsilon/units) + 1), rounded up with proof, and what it delivers."""
     if trust.printed:
-        printed_in(trust, "randomized-response", "002")
         return _printed_flip(trust, reach)
     q = closed_forms.flip_probability(trust.epsilon, reach.units)
     return q, promise(trust, trust.epsilon, 0.0)
@@ -74,10 +116,15 @@ def flip_of_bits(
     return flip_probability(trust, Reach.of(shape, statistics, stationary=False))
 
 
-class RandomizedResponseBatch(ResponseBatch, CounterBatch):
+def _certified(mechanism: "RandomizedResponseBatch | RandomizedResponseStream") -> Certified:
+    reach = Reach.of(mechanism.shape, mechanism.statistics, stationary=False)
+    return "randomized-response", {"flip": Fraction(mechanism.flip), "units": reach.units}
+
+
+class RandomizedResponseBatch(ResponseBatch):
     """Every user flips each bit of her report with probability ``flip``."""
 
-    name: ClassVar[str] = "randomized-response"
+    audit = LISTED
     flips = staticmethod(flip_of_bits)
 
     def noise_variance(self, users: int) -> dict[str, float]:
@@ -103,14 +150,23 @@ class RandomizedResponseBatch(ResponseBatch, CounterBatch):
             estimate=self.estimate(users),
         )
 
-    def device(self, support: BoolArray) -> FlipEncoder:
-        """Flips bits on the device."""
-        return FlipEncoder.of(self.shape, self.statistics, self.flip, support)
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one report."""
+        return _certified(self)
 
-    def check_sums(self, sums: IntArray, users: int) -> None:
-        """Sums of bits."""
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
+        """Flips bits on the device."""
+        mask = check_support(support, self.shape)
+        return FlipEncoder.of(self.shape, self.statistics, self.flip, mask)
+
+    def add_up(
+        self, reports: IntArray, users: int, support: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """Add up the reports of ``users`` distinct users."""
+        sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
         if ((sums < 0) | (sums > users)).any():
             raise InvalidInputError("Expected reports of bits; a report holds another number.")
+        return split_rows(sums, support, self.statistics), self.estimate(users)
 
     def estimate(self, users: int) -> Debias:
         """(sum - n·q)/(1 - 2q)."""
@@ -125,7 +181,7 @@ def debias_scale(flip: float) -> float:
 class RandomizedResponseStream(ResponseMechanism):
     """Flipped bits, one report per episode, debiased and summed as they come."""
 
-    name: ClassVar[str] = "randomized-response"
+    audit = LISTED
     response: ClassVar[Literal["unit", "cell", "category"]] = "cell"
     flips = staticmethod(flip_of_bits)
 
@@ -163,7 +219,11 @@ class RandomizedResponseStream(ResponseMechanism):
         """All at once."""
         return FlipTail(self.flip).sum_bounds(self._copies * self.times(users), failure)
 
-    def encoder(self) -> FlipEncoder:
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one report."""
+        return _certified(self)
+
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> FlipEncoder:
         """What runs on every user's device."""
         everything = np.ones(self.shape.visits, np.bool_)
         return FlipEncoder.of(self.shape, self.statistics, self.flip, everything)
@@ -176,25 +236,25 @@ class RandomizedResponseStream(ResponseMechanism):
 class FlipRelease(ResponseRelease):
     """A running stream of flipped bits."""
 
-    plan: RandomizedResponseStream
+    mechanism: RandomizedResponseStream
 
     def _pool(self, values: IntArray) -> IntArray:
-        plan = self.plan
-        if not plan.stationary:
+        mechanism = self.mechanism
+        if not mechanism.stationary:
             return values
-        pooled: IntArray = pool_steps(values, plan.shape, plan.statistics)
+        pooled: IntArray = pool_steps(values, mechanism.shape, mechanism.statistics)
         return pooled
 
     def _draw(self, rows: int) -> tuple[IntArray, IntArray, IntArray]:
-        flips = self.sampler.binomial(1, self.plan.flip, (rows, self.plan.bits))
+        flips = self.sampler.binomial(1, self.mechanism.flip, (rows, self.mechanism.bits))
         noise = self._accumulate(self._pool(flips))
         return noise, 1 - 2 * flips, np.empty((rows, 0), np.int64)
 
     def _units(self, counts: Counts, gains: IntArray, step: int) -> IntArray:
-        return self._pool(gains * flatten(counts, self.plan.statistics, stationary=False))
+        return self._pool(gains * flatten(counts, self.mechanism.statistics, stationary=False))
 
     def _read(self, report: IntArray) -> tuple[IntArray, IntArray]:
-        row = check_reports(report, 1, self.plan.bits)[0]
+        row = check_reports(report, 1, self.mechanism.bits)[0]
         if ((row != 0) & (row != 1)).any():
             raise InvalidInputError("Expected a report of bits; it holds another number.")
         return self._pool(row), np.empty(0, np.int64)

@@ -2,7 +2,7 @@
 
 One table serves trust models, the audit, the command line and the loading of encoders. A mechanism
 of your own is registered with `register`, or is an entry point ``discreet.mechanisms`` of a
-package (``"central.batch.mine" = "my_package.noise:MineBatch"``); it is then chosen by its name,
+package (``"central.batch.mine" = "my_package.noise:mine"``); it is then chosen by its name,
 like any other.
 """
 
@@ -13,122 +13,210 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from discreet import _registry, _validate
-from discreet.errors import InvalidInputError, UnknownNameError
+from discreet.errors import InvalidInputError, UnknownNameError, UnsupportedError
 
 if TYPE_CHECKING:
     from discreet._types import JsonObject
-    from discreet.privacy.plans import Encoder
+    from discreet.privacy.mechanisms.base import Encoder
+    from discreet.privacy.trust import TrustModel
 
 Schedule = Literal["batch", "continual"]
 
 _HOME = "discreet.privacy.mechanisms"
 _TRUSTS = ("central", "local", "shuffle")
-_FLIPS = ".randomized_response:RandomizedResponse"
 
 
 @dataclass(frozen=True)
 class MechanismSpec:
-    """One mechanism of one trust model in one schedule.
+    """What is true of a mechanism before any number is known; everybody else asks it.
 
     Attributes:
         trust: central, local, shuffle or none.
-        schedule: batch or stream.
+        schedule: batch or continual.
         name: what a trust model calls it.
-        home: the class of its plans, or ``"module:Class"``, in this package if the module begins
-            with a dot. It has a classmethod ``calibrate(trust, shape, *, statistics, episodes,
-            stationary)``, of the batch schedule with ``last_transitions`` too.
+        calibrator: what has ``calibrate(spec, trust, request)``, a class of mechanisms or an object
+            that makes them; or ``"module:name"``, in this package if it begins with a dot.
         pure: it delivers delta = 0, whatever delta is asked for.
+        papers: that print constants for it; ``calibration="paper"`` means the first one's.
+        auto: compared under ``mechanism="auto"``, with the delta asked for or at delta = 0.
+        participations: in how many releases one user may take part.
         randomises: data themselves, instead of adding noise to counters.
-        losses: a stream whose noise also serves the losses of adversarial learners, which are no
-            units: its composition is known for moves of any size.
+        on_devices: `discreet.device` runs its encoder: reports have a form as bytes.
+        storable: its memory may be written to a disk (continual).
+        losses: its noise also serves the losses of adversarial learners, which are no units: its
+            composition is known for moves of any size (continual).
+        groups: its messages are groups of counters: a service can run it.
+        usual: the statistics that learners ask it for ...
+        usual_last: ... and whether with the transitions of the last step.
+        certified_as: the release that certificates call it an instance of; its name if empty.
     """
 
     trust: str
     schedule: Schedule
     name: str
-    home: str | type
+    calibrator: Any
     pure: bool = False
+    papers: tuple[str, ...] = ()
+    auto: Literal["", "approximate", "pure"] = ""
+    participations: int = 1
     randomises: bool = False
+    on_devices: bool = False
+    storable: bool = False
     losses: bool = False
+    groups: bool = False
+    usual: tuple[str, ...] = ("transitions", "visits", "rewards")
+    usual_last: bool = True
+    certified_as: str = ""
 
     def load(self) -> Any:
-        """The class of its plans.
+        """What calibrates it.
 
         Raises:
             InvalidInputError: the package of a plug-in cannot be imported.
         """
-        if self.ours or not isinstance(self.home, str):
-            return _load(self.home) if isinstance(self.home, str) else self.home
+        if self.ours or not isinstance(self.calibrator, str):
+            found = self.calibrator
+            return _load(found) if isinstance(found, str) else found
         try:
-            return _load(self.home)
+            return _load(self.calibrator)
         except _registry.FAILURES as error:
             raise InvalidInputError(
-                f"The mechanism {self.name!r} cannot be loaded from {self.home!r}: "
+                f"The mechanism {self.name!r} cannot be loaded from {self.calibrator!r}: "
                 f"{type(error).__name__}: {error}. Repair its package, or uninstall it."
             ) from error
 
     @property
+    def code(self) -> Any:
+        """The class or function behind it: of additive mechanisms what finds the noise."""
+        found = self.load()
+        return getattr(found, "design", found)
+
+    @property
     def ours(self) -> bool:
         """Whether discreet ships it."""
-        return isinstance(self.home, str) and self.home.startswith(".")
+        return isinstance(self.calibrator, str) and self.calibrator.startswith(".")
 
     @property
     def summary(self) -> str:
-        """The first line of its class's docstring; one of ours is not loaded for it."""
-        home = self.home if isinstance(self.home, str) else ""
-        module, _, name = home.partition(":")
-        if module.startswith("."):
+        """The first line of its docstring; one of ours is not loaded for it."""
+        if self.ours:
+            module, _, name = self.calibrator.partition(":")
             return _registry.first_line(_HOME + module, name)
         try:
-            return (inspect.getdoc(self.load()) or "").split("\n")[0]
+            return (inspect.getdoc(self.code) or "").split("\n")[0]
         except InvalidInputError:
             return "(not available)"
 
+    def check_printed(self, trust: "TrustModel") -> None:
+        """Refuse the printed constants of a paper that prints none for this mechanism."""
+        if trust.printed and not self.papers:
+            raise UnsupportedError(
+                f"No paper prints constants for mechanism={self.name!r}; use calibration='exact'."
+            )
+        if trust.paper and trust.paper not in self.papers:
+            raise UnsupportedError(
+                f"Paper {trust.paper} prints no constants for mechanism={self.name!r}, papers "
+                f"{', '.join(self.papers)} do; use calibration='paper-{self.papers[0]}' or 'exact'."
+            )
 
+
+def _of(trust: str, schedule: Schedule, name: str, calibrator: str, **known: Any) -> MechanismSpec:
+    return MechanismSpec(trust, schedule, name, calibrator, **known)
+
+
+_LOCAL: dict[str, Any] = {"pure": True, "randomises": True, "on_devices": True}
+_002, _003 = ("002",), ("003", "004", "002")
+_FLIPS = "randomized-response"
 _MECHANISMS: list[MechanismSpec] = [
-    MechanismSpec("none", "batch", "none", ".none:ExactBatch"),
-    MechanismSpec("none", "continual", "none", ".none:ExactStream"),
-    MechanismSpec("central", "batch", "gaussian", ".one_shot:GaussianBatch"),
-    MechanismSpec("central", "batch", "laplace", ".one_shot:LaplaceBatch", pure=True),
-    MechanismSpec("central", "continual", "toeplitz", ".toeplitz:ToeplitzStream", losses=True),
-    MechanismSpec("central", "continual", "tree-gaussian", ".tree:GaussianTree", losses=True),
-    MechanismSpec("central", "continual", "tree-honaker", ".tree:HonakerTree", losses=True),
-    MechanismSpec(
-        "central", "continual", "tree-laplace", ".tree:LaplaceTree", pure=True, losses=True
+    _of("none", "batch", "none", ".additive:none"),
+    _of("none", "continual", "none", ".additive:none_continual", storable=True),
+    _of("central", "batch", "gaussian", ".one_shot:gaussian", auto="approximate"),
+    _of("central", "batch", "laplace", ".one_shot:laplace", pure=True, auto="pure"),
+    _of(
+        "central",
+        "continual",
+        "toeplitz",
+        ".toeplitz:toeplitz",
+        auto="approximate",
+        losses=True,
     ),
-    MechanismSpec("central", "continual", "tree-iid", ".tree:IidTree", losses=True),
-    MechanismSpec("local", "batch", "split", ".split:SplitBatch", pure=True, randomises=True),
-    MechanismSpec(
-        "local", "batch", "one-step", ".one_step:OneStepBatch", pure=True, randomises=True
+    _of("central", "continual", "tree-gaussian", ".tree:tree_gaussian", losses=True, storable=True),
+    _of("central", "continual", "tree-honaker", ".tree:tree_honaker", auto="pure", losses=True),
+    _of(
+        "central",
+        "continual",
+        "tree-laplace",
+        ".tree:tree_laplace",
+        pure=True,
+        auto="pure",
+        papers=("003", "004"),
+        losses=True,
+        storable=True,
     ),
-    MechanismSpec("local", "batch", "laplace", ".local:LaplaceLocalBatch", pure=True),
-    MechanismSpec("local", "batch", "gaussian", ".local:GaussianLocalBatch"),
-    MechanismSpec(
-        "local", "batch", "randomized-response", f"{_FLIPS}Batch", pure=True, randomises=True
+    _of("central", "continual", "tree-iid", ".tree:tree_iid", papers=("004",), losses=True),
+    _of("local", "batch", "split", ".split:SplitBatch", **_LOCAL),
+    _of("local", "batch", "one-step", ".one_step:OneStepBatch", **_LOCAL),
+    _of("local", "batch", "laplace", ".local:laplace", pure=True, papers=_003),
+    _of("local", "batch", "gaussian", ".local:gaussian", papers=_002),
+    _of(
+        "local",
+        "batch",
+        _FLIPS,
+        ".randomized_response:RandomizedResponseBatch",
+        papers=_002,
+        **_LOCAL,
     ),
-    MechanismSpec("local", "batch", "bounded", ".local:BoundedLocalBatch"),
-    MechanismSpec(
-        "local", "continual", "laplace", ".local:LaplaceLocalStream", pure=True, losses=True
+    _of("local", "batch", "bounded", ".local:bounded"),
+    _of(
+        "local",
+        "continual",
+        "laplace",
+        ".local:laplace_continual",
+        pure=True,
+        papers=_003,
+        losses=True,
+        storable=True,
     ),
-    MechanismSpec("local", "continual", "gaussian", ".local:GaussianLocalStream", losses=True),
-    MechanismSpec(
-        "local", "continual", "randomized-response", f"{_FLIPS}Stream", pure=True, randomises=True
+    _of(
+        "local",
+        "continual",
+        "gaussian",
+        ".local:gaussian_continual",
+        papers=_002,
+        losses=True,
+        storable=True,
     ),
-    MechanismSpec("local", "continual", "bounded", ".local:BoundedLocalStream"),
-    MechanismSpec(
-        "local", "continual", "one-step", ".one_step:OneStepStream", pure=True, randomises=True
+    _of(
+        "local",
+        "continual",
+        _FLIPS,
+        ".randomized_response:RandomizedResponseStream",
+        papers=_002,
+        storable=True,
+        **_LOCAL,
     ),
-    MechanismSpec("shuffle", "batch", "histogram", ".histogram:HistogramBatch"),
-    MechanismSpec("shuffle", "batch", "bits", ".shuffle:ShuffleBatch"),
+    _of("local", "continual", "bounded", ".local:bounded_continual", storable=True),
+    _of("local", "continual", "one-step", ".one_step:OneStepStream", storable=True, **_LOCAL),
+    _of(
+        "shuffle",
+        "batch",
+        "histogram",
+        ".histogram:HistogramBatch",
+        on_devices=True,
+        groups=True,
+        usual=("transitions", "rewards"),
+        usual_last=False,
+    ),
+    _of("shuffle", "batch", "bits", ".bits:BitsBatch", papers=("001", "000")),
 ]
 """The first of a trust model and schedule is its default."""
 
 _ENCODERS = {
     "histogram": "._devices:HistogramEncoder",
-    "additive": "._encoders:AdditiveEncoder",
+    "additive": ".additive:AdditiveEncoder",
     "one-step": "._devices:OneStepEncoder",
     "randomized-response": "._devices:FlipEncoder",
-    "shuffle-bits": ".shuffle:ShuffleEncoder",
+    "shuffle-bits": ".bits:BitsEncoder",
     "split": "._devices:SplitEncoder",
 }
 
@@ -155,8 +243,8 @@ def _of_plugins() -> tuple[MechanismSpec, ...]:
     )
 
 
-def _of_plugin(name: str, home: str) -> MechanismSpec:
-    """What an entry point ``trust.schedule.name`` says; its class is loaded when it is used."""
+def _of_plugin(name: str, calibrator: str) -> MechanismSpec:
+    """What an entry point ``trust.schedule.name`` says; it is loaded when it is used."""
     trust, _, rest = name.partition(".")
     schedule, _, own = rest.partition(".")
     if trust not in _TRUSTS or schedule not in get_args(Schedule) or not own:
@@ -169,7 +257,7 @@ def _of_plugin(name: str, home: str) -> MechanismSpec:
             f"The entry point {name!r} of discreet.mechanisms takes the name of one that discreet "
             f"ships; rename it, or uninstall its package."
         )
-    return MechanismSpec(trust, cast(Schedule, schedule), own, home)
+    return MechanismSpec(trust, cast(Schedule, schedule), own, calibrator)
 
 
 def register(mechanism: MechanismSpec) -> None:
@@ -195,6 +283,6 @@ def load_encoder(data: "JsonObject") -> "Encoder":
     return encoder
 
 
-def _load(home: str) -> Any:
-    module, _, name = home.partition(":")
+def _load(where: str) -> Any:
+    module, _, name = where.partition(":")
     return getattr(importlib.import_module(module, _HOME), name)

@@ -27,8 +27,8 @@ A batch is simulated by splitting its users over what they report; a cell with x
 Binomial(x, p) + Binomial(m - x, q): the cost does not depend on the number of users.
 """
 
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,11 +39,13 @@ from discreet.errors import InvalidInputError
 from discreet.mdp.counts import Counts
 from discreet.mdp.shape import Shape
 from discreet.privacy.mechanisms._devices import SplitEncoder
-from discreet.privacy.mechanisms._encoders import check_reports
-from discreet.privacy.mechanisms._responses import ResponseBatch
-from discreet.privacy.mechanisms.one_step import KEEP, false_bit
-from discreet.privacy.plans import BatchSize, Draw, Fields, batch_release
+from discreet.privacy.mechanisms._responses import LISTED, ResponseBatch
+from discreet.privacy.mechanisms.additive import check_reports
+from discreet.privacy.mechanisms.base import Certified, Draw, Request, batch_release
+from discreet.privacy.mechanisms.one_step import KEEP, false_bit, one_report
+from discreet.privacy.mechanisms.registry import MechanismSpec
 from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import CENTRED
 from discreet.privacy.statistics import Debias, PrivateCounts, check_support, supported_counts
 
 if TYPE_CHECKING:
@@ -67,15 +69,26 @@ class _Slot(NamedTuple):
 class SplitBatch(ResponseBatch):
     """Every user reports a transition or a reward; ``flip`` is the probability of a false bit."""
 
-    name: ClassVar[str] = "split"
-    flips = staticmethod(partial(false_bit, mechanism="split"))
+    audit = replace(LISTED, statistics=CENTRED, last_transitions=False)
+    flips = staticmethod(false_bit)
 
     @classmethod
-    def _designed(cls, trust: "PrivateTrust", size: BatchSize) -> Fields:
-        size.check()
-        centred = "rewards" in size.statistics
-        more = {"centred": centred, "last_transitions": size.last_transitions}
-        return super()._designed(trust, size) | more
+    def designed(
+        cls, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> dict[str, Any]:
+        request.check()
+        centred = "rewards" in request.statistics
+        more = {"centred": centred, "last_transitions": request.last_transitions}
+        return super().designed(spec, trust, request) | more
+
+    @property
+    def takes_counts(self) -> bool:
+        """Each user reports something else."""
+        return False
+
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one report."""
+        return one_report(self.flip)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -157,7 +170,7 @@ class SplitBatch(ResponseBatch):
             for step in range(part.steps)
         ]
 
-    def encoder(self, users: int, *, support: BoolArray | None = None) -> SplitEncoder:
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> SplitEncoder:
         """What runs on each device; it does not depend on ``users``."""
         return SplitEncoder.of(
             self.shape,
@@ -185,9 +198,9 @@ class SplitBatch(ResponseBatch):
 class _Tally:
     """Ones per cell of the played rows, and how many reported each step of each statistic."""
 
-    def __init__(self, plan: SplitBatch, support: BoolArray) -> None:
-        self.plan, self._steps = plan, np.nonzero(support)[0]
-        shape, rows = plan.shape, len(self._steps)
+    def __init__(self, mechanism: SplitBatch, support: BoolArray) -> None:
+        self.mechanism, self._steps = mechanism, np.nonzero(support)[0]
+        shape, rows = mechanism.shape, len(self._steps)
         self._sums = {
             "transitions": np.zeros((rows, shape.states), np.int64),
             "rewards": np.zeros((rows, 2), np.int64),
@@ -209,14 +222,16 @@ class _Tally:
 
     def estimated(self) -> tuple[dict[str, IntArray], Debias]:
         """Released integers, and how to take their bias out."""
-        plan, (zero, one) = self.plan, self._sums["rewards"].T
+        mechanism, (zero, one) = self.mechanism, self._sums["rewards"].T
         released: dict[str, IntArray] = {
             "transitions": self._sums["transitions"],
             "visits": zero + one,
             "rewards": one - zero,
         }
-        unit = 1 / (KEEP - plan.flip)
-        rarity = {name: plan.rarity(name) if name in plan.parts else 0.0 for name in self._sums}
+        unit = 1 / (KEEP - mechanism.flip)
+        rarity = {
+            name: mechanism.rarity(name) if name in mechanism.parts else 0.0 for name in self._sums
+        }
         scales = {
             "transitions": rarity["transitions"] * unit,
             "visits": rarity["rewards"] * unit,
@@ -226,14 +241,14 @@ class _Tally:
             "transitions": self._false("transitions")[:, None],
             "visits": 2 * self._false("rewards"),
         }
-        shown = plan.noise_variance(1)
+        shown = mechanism.noise_variance(1)
         kept = {name: integers for name, integers in released.items() if name in shown}
         return kept, Debias(centres=centres, scales=scales)
 
     def _false(self, statistic: str) -> FloatArray:
         """Ones by chance in a cell of each row."""
         groups = self._groups[statistic][self._steps].astype(np.float64)
-        return np.asarray(self.plan.flip * groups, np.float64)
+        return np.asarray(self.mechanism.flip * groups, np.float64)
 
 
 def _check_rows(reports: IntArray, users: int, shape: Shape, slots: int) -> IntArray:

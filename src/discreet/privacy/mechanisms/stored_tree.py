@@ -12,7 +12,7 @@ reads raw data. Here every node gets noise twice, and what is open is sealed.
   nonce each time (`Seal`).
 
 The price is twice the variance of a tree in memory, and it is part of the calibrated noise
-(`on_disk`): every width, forecast and table counts both draws.
+(`TreeNoise.stored`): every width, forecast and table counts both draws.
 
 **Proof.** The tree's calibration pays for one draw on each of the at most L nodes, one per level,
 in which a user lies, whatever the users after her do in response. Fix a user i.
@@ -42,41 +42,15 @@ every release of a node averages out. Noise derived from a key is no better: a s
 be subtracted without the key, and a stored exact sum is raw data.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 
 from discreet._types import IntArray, NumberArray
 from discreet.errors import InvalidInputError, UnsupportedError
-from discreet.privacy.mechanisms._cumulative import AdditiveStream
+from discreet.privacy.mechanisms.base import Seal
 from discreet.privacy.mechanisms.tree import TreeNoise, prefix_levels
-from discreet.privacy.plans import ContinualMechanism
 from discreet.privacy.sampling.samplers import Sampler
-
-MECHANISMS = ("tree-gaussian", "tree-laplace")
-"""Those whose releases are plain sums of nodes."""
-
-
-class Seal(Protocol):
-    """Encrypts under a key that the file does not hold."""
-
-    def close(self, content: bytes) -> bytes:
-        """Encrypted, differently each time."""
-
-    def open(self, sealed: bytes) -> bytes:
-        """What was sealed; refuses what was not sealed with this key."""
-
-
-def on_disk(plan: ContinualMechanism) -> AdditiveStream:
-    """The same calibration with both draws of every node: what a `StoredTree` releases."""
-    if not isinstance(plan, AdditiveStream) or type(plan.noise) is not TreeNoise:
-        raise UnsupportedError(
-            f"A stream of the mechanism {plan.mechanism!r} keeps exact sums in its memory, "
-            f"which must not be put on a disk; use {' or '.join(map(repr, MECHANISMS))}."
-        )
-    return dataclasses.replace(plan, noise=dataclasses.replace(plan.noise, draws=2))
 
 
 class StoredTree:
@@ -89,20 +63,19 @@ class StoredTree:
     """
 
     def __init__(
-        self, plan: ContinualMechanism, sampler: Sampler, seal: Seal | None = None
+        self, noise: TreeNoise, cells: int, sampler: Sampler, seal: Seal | None = None
     ) -> None:
         """Without a seal, as in rehearsals, open nodes are written down as they are."""
-        noise = getattr(plan, "noise", None)
         if type(noise) is not TreeNoise or noise.draws != 2:
             raise UnsupportedError(
-                f"Expected a tree of two draws per node, got the mechanism {plan.mechanism!r}; "
-                f"pass on_disk(plan)."
+                f"Expected a tree of two draws per node, got {noise}; pass mechanism.stored()."
             )
-        self._noise, self._sampler, self._seal, self._cells = noise, sampler, seal, plan.cells
+        self._noise, self._sampler, self._seal, self._cells = noise, sampler, seal, cells
+        self.sealed = seal is not None
         self.users = 0
         self._open: IntArray | None = None
         self._written: bytes | None = None
-        self.closed: IntArray = np.zeros((noise.levels, plan.cells), np.int64)
+        self.closed: IntArray = np.zeros((noise.levels, cells), np.int64)
 
     @property
     def open(self) -> IntArray:
@@ -110,7 +83,7 @@ class StoredTree:
         if self._open is None:
             shape = self.closed.shape
             if self._written is None:
-                self._open = self._noise.law.draw(self._sampler, shape)
+                self._open = self._noise.distribution.draw(self._sampler, shape)
             else:
                 content = self._seal.open(self._written) if self._seal else self._written
                 self._open = np.frombuffer(content, "<i8").astype(np.int64).reshape(shape)
@@ -131,11 +104,11 @@ class StoredTree:
                 self._close(level)
 
     def _close(self, level: int) -> None:
-        law, size = self._noise.law, (self._cells,)
+        noise, size = self._noise.distribution, (self._cells,)
         again = level == self._noise.levels - 1  # at the end of a full tree both halves count
         before = self.closed[level] if again else 0
-        self.closed[level] = before + self.open[level] + law.draw(self._sampler, size)
-        self.open[level] = law.draw(self._sampler, size)
+        self.closed[level] = before + self.open[level] + noise.draw(self._sampler, size)
+        self.open[level] = noise.draw(self._sampler, size)
 
     def release(self) -> IntArray:
         """What is public now: the noisy sums of all users so far."""

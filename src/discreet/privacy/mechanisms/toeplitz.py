@@ -65,11 +65,13 @@ of a simulated release are those of the noise and tell nothing about the count, 
 stay below 2^35; counts stay below 2^36, or the plan is refused.)
 """
 
+import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -79,15 +81,15 @@ from discreet.errors import CalibrationError
 from discreet.privacy.accounting.closed_forms import gaussian_sigma
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import (
-    AdditiveStream,
+from discreet.privacy.mechanisms.additive import AddedContinually
+from discreet.privacy.mechanisms.base import AuditSizes, Certified, promise
+from discreet.privacy.mechanisms.noise import (
     CumulativeNoise,
+    Gaussian,
+    GridDraws,
     NoiseRun,
     Pieces,
-    promise,
 )
-from discreet.privacy.mechanisms._laws import GaussianLaw
-from discreet.privacy.mechanisms._printed import no_printed_constants
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 
@@ -368,19 +370,45 @@ class ToeplitzNoise(CumulativeNoise):
         self.check_episode(episode)
         return self.sigma**2 * float(self.factors.variances_at(np.array([episode]))[0])
 
-    @property
-    def worst_episode(self) -> int:
-        """The release with the most noise."""
+    def worst_time(self, users: int) -> int:
+        """About the middle of the stream."""
         return self.factors.worst_episode
+
+    def on_grid(self) -> GridDraws:
+        """Every column has norm one."""
+        return GridDraws(1 / self.sigma, self.steps, self.episodes)
+
+    def certified(self, reach: Reach) -> Certified:
+        """The grid, with the exact norm of its longest column.
+
+        Column i has the entries d_i·c_0, d_i·c_1, ..., d_i·c_(K-1-i), in grid steps. The SHA-256 is
+        that of all c_t, then all d_i. Python's integers: nothing can overflow.
+        """
+        encoder: list[int] = self.factors.encoder().tolist()
+        columns: list[int] = self.factors.columns.tolist()
+        longest, norm = 0, sum(c * c for c in encoder)
+        for d, last in zip(columns, reversed(encoder), strict=True):
+            longest, norm = max(longest, d * d * norm), norm - last * last
+        digest = hashlib.sha256()
+        for value in chain(encoder, columns):
+            digest.update(b"%d\n" % value)
+        return "gaussian-grid", {
+            "sigma": Fraction(self.steps),
+            "length": self.episodes,
+            "squared_norm": longest,
+            "coefficients": digest.hexdigest(),
+            "squares": reach.units * reach.pile,
+            "cells": reach.units,
+        }
 
     def bound(self, episode: int, failure: float) -> float:
         """Sub-Gaussian with exactly this variance, and rounded."""
-        law = GaussianLaw(math.sqrt(self.variance(episode)))
-        return law.bound({1.0: 1.0}, failure) + self.unit / 2
+        noise = Gaussian(math.sqrt(self.variance(episode)))
+        return noise.bound({1.0: 1.0}, failure) + self.unit / 2
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """All at once."""
-        scale = GaussianLaw(self.sigma).bound({1.0: 1.0}, failure)
+        scale = Gaussian(self.sigma).bound({1.0: 1.0}, failure)
         variances = self.factors.variances_at(self.times(times))
         bounds: FloatArray = scale * np.sqrt(variances) + self.unit / 2
         return bounds
@@ -391,6 +419,14 @@ class ToeplitzNoise(CumulativeNoise):
         grid = Grid.of(sigma, self.episodes, pile)
         return replace(self, steps=math.ldexp(sigma, grid.bits), grid=grid)
 
+    def state(self, cells: int) -> list[IntArray]:
+        """A run has its own."""
+        return []
+
+    def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
+        """A run decodes."""
+        raise NotImplementedError
+
     def start(self, cells: int, sampler: Sampler) -> "ToeplitzRun":
         """One realisation."""
         return ToeplitzRun(self, cells, sampler)
@@ -399,10 +435,8 @@ class ToeplitzNoise(CumulativeNoise):
 class ToeplitzRun(NoiseRun):
     """Fresh noise, and the decoder that turns encoded values into prefix sums."""
 
-    grid_bits: ClassVar[int] = _RELEASED_BITS
-
     def __init__(self, noise: ToeplitzNoise, cells: int, sampler: Sampler) -> None:
-        super().__init__(cells, noise.episodes, sampler)
+        super().__init__(noise, cells, sampler)
         self._factors = noise.factors
         self._state = np.zeros((self._factors.weights.size + 1, cells))
         self._fresh = Pieces(
@@ -434,10 +468,7 @@ class ToeplitzRun(NoiseRun):
 
     def block(self, episodes: int) -> FloatArray:
         """Decoded noise of the next releases: the decoder needs no pieces of its own."""
-        return self._next(0, episodes)
-
-    def _next(self, first: int, rows: int) -> FloatArray:
-        decoded = self.decode(self.fresh(rows))
+        decoded = self.decode(self.fresh(episodes))
         decoded *= math.ldexp(1.0, -_RELEASED_BITS)
         return decoded
 
@@ -474,30 +505,20 @@ class ToeplitzRun(NoiseRun):
         return row
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ToeplitzStream(AdditiveStream):
-    """Column-normalised square root: the least noise of all central streams here."""
-
-    noise: ToeplitzNoise
-    name: ClassVar[str] = "toeplitz"
-
-    @classmethod
-    def design(
-        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
-        no_printed_constants(trust, cls.name)
-        grid, sigma = _calibrate(trust, reach, episodes)
-        noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
-        return noise, promise(trust, trust.epsilon, trust.delta)
-
-
-def _calibrate(trust: "PrivateTrust", reach: Reach, episodes: int) -> tuple[Grid, float]:
-    """The grid and the sigma (in units) of an encoded value."""
+def square_root(
+    trust: "PrivateTrust", reach: Reach, episodes: int
+) -> tuple[CumulativeNoise, Guarantee]:
+    """Analytic Gaussian calibration on the rounded encoder, minus the cost of the grid."""
     epsilon, delta = float(trust.epsilon), float(trust.delta)
     sigma = gaussian_sigma(reach.l2, epsilon, delta)
     grid = Grid.of(sigma, episodes, reach.pile)
     # Losses in finer units may be streamed on a coarser grid, but never on fewer steps than these.
     steps = min(math.ldexp(sigma, grid.bits), 2.0 ** (_LARGEST_STEPS - 1))
     lost = grid_delta(steps, reach.units * episodes, epsilon)
-    return grid, grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)
+    sigma = grid_sigma(reach.l2, epsilon, delta, lost=lost, most=delta / 100)
+    noise = ToeplitzNoise(episodes=episodes, steps=math.ldexp(sigma, grid.bits), grid=grid)
+    return noise, promise(trust, trust.epsilon, trust.delta)
+
+
+toeplitz = AddedContinually(square_root, audit=AuditSizes(centred_losses=True))
+"""Column-normalised square root: the least noise of all central streams here."""

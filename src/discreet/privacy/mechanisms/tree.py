@@ -67,9 +67,10 @@ variance at the end, and less than a thousandth before.
 """
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,21 +81,6 @@ from discreet.privacy.accounting.closed_forms import gaussian_sigma, laplace_sca
 from discreet.privacy.accounting.losses import grid_delta, grid_sigma
 from discreet.privacy.accounting.search import discrete_gaussian_sigma
 from discreet.privacy.guarantee import Guarantee
-from discreet.privacy.mechanisms._cumulative import (
-    AdditiveStream,
-    CumulativeNoise,
-    NoiseRun,
-    check_exact,
-    promise,
-    strips,
-)
-from discreet.privacy.mechanisms._laws import (
-    CHERNOFF_GRID,
-    GaussianLaw,
-    LaplaceLaw,
-    NoiseLaw,
-    check_failure,
-)
 from discreet.privacy.mechanisms._least_norm import (
     WEIGHT_BITS,
     averaging,
@@ -102,7 +88,26 @@ from discreet.privacy.mechanisms._least_norm import (
     own_weights,
     padded_squares,
 )
-from discreet.privacy.mechanisms._printed import delivered, no_printed_constants, printed_in
+from discreet.privacy.mechanisms.additive import AddedContinually
+from discreet.privacy.mechanisms.base import (
+    AuditSizes,
+    Certified,
+    Seal,
+    StoredRelease,
+    delivered,
+    promise,
+)
+from discreet.privacy.mechanisms.noise import (
+    CHERNOFF_GRID,
+    CumulativeNoise,
+    Gaussian,
+    GridDraws,
+    Laplace,
+    NoiseDistribution,
+    check_exact,
+    check_failure,
+    strips,
+)
 from discreet.privacy.sampling.samplers import Sampler
 from discreet.privacy.sensitivity import Reach
 
@@ -133,18 +138,18 @@ def prefix_levels(episode: int, levels: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeNoise(CumulativeNoise):
-    """Prefix sums of tree nodes, each with ``draws`` independent draws of ``law``.
+    """Prefix sums of tree nodes, each with ``draws`` independent draws.
 
     One draw is what the guarantee needs; a tree on a disk has two (`stored_tree`).
     """
 
-    law: NoiseLaw
+    distribution: NoiseDistribution
     draws: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         most = self.draws * (self.levels + 1)  # no prefix has more nodes
-        check_exact(most * self.law.variance)
+        check_exact(most * self.distribution.variance)
 
     @property
     def levels(self) -> int:
@@ -158,11 +163,11 @@ class TreeNoise(CumulativeNoise):
 
     def variance(self, episode: int) -> float:
         """Variances add up."""
-        return self.terms(episode) * self.draws * self.law.variance
+        return self.terms(episode) * self.draws * self.distribution.variance
 
     def bound(self, episode: int, failure: float) -> float:
         """Chernoff bound over the nodes summed at this time, not a worst case over K."""
-        return _sum_bound(self.law, self.draws * self.terms(episode), float(failure))
+        return _sum_bound(self.distribution, self.draws * self.terms(episode), float(failure))
 
     def bounds(self, failure: float, times: IntArray | None = None) -> FloatArray:
         """Looked up by the number of terms."""
@@ -173,42 +178,71 @@ class TreeNoise(CumulativeNoise):
 
     def _bounds_of(self, terms: IntArray, failure: float) -> FloatArray:
         most = range(terms.max() + 1)
-        table = [_sum_bound(self.law, self.draws * max(1, n), float(failure)) for n in most]
+        table = [
+            _sum_bound(self.distribution, self.draws * max(1, n), float(failure)) for n in most
+        ]
         bounds: FloatArray = np.array(table)[terms]
         return bounds
 
-    def start(self, cells: int, sampler: Sampler) -> NoiseRun:
+    def state(self, cells: int) -> list[IntArray]:
+        """The open nodes, one per level, and the sum of those in use."""
+        return [np.zeros((self.levels, cells), np.int64), np.zeros(cells, np.int64)]
+
+    def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
         """One tree per counter."""
-        return _TreeRun(self, cells, sampler)
-
-
-@lru_cache(maxsize=4096)
-def _sum_bound(law: NoiseLaw, terms: int, failure: float) -> float:
-    return law.bound({1.0: float(terms)}, failure)
-
-
-class _TreeRun(NoiseRun):
-    def __init__(self, noise: TreeNoise, cells: int, sampler: Sampler) -> None:
-        super().__init__(cells, noise.episodes, sampler)
-        self._noise = noise
-        self._nodes = np.zeros((noise.levels, cells), np.int64)
-        self._total = np.zeros(cells, np.int64)
-
-    def _next(self, first: int, rows: int) -> FloatArray:
-        out = np.empty((rows, self.cells))
-        self._fill(first, self._noise.law, out)
+        out = np.empty((rows, state[1].size))
+        self._fill(first, self.distribution, out, state, sampler)
         return out
 
-    def _fill(self, first: int, law: NoiseLaw, out: NumberArray) -> None:
+    def _fill(
+        self,
+        first: int,
+        distribution: NoiseDistribution,
+        out: NumberArray,
+        state: list[IntArray],
+        sampler: Sampler,
+    ) -> None:
         """Whole numbers, summed as such and below 2^53: floats hold them exactly."""
         from discreet.privacy.mechanisms._kernels import tree_prefix
 
         for strip in strips(*out.shape):
             # Exactly one node that prefixes use closes at each time.
-            fresh = law.draw(self.sampler, out[strip].shape)
-            for _ in range(1, self._noise.draws):
-                fresh += law.draw(self.sampler, out[strip].shape)
-            tree_prefix(fresh, first + strip.start, self._nodes, self._total, out[strip])
+            fresh = distribution.draw(sampler, out[strip].shape)
+            for _ in range(1, self.draws):
+                fresh += distribution.draw(sampler, out[strip].shape)
+            tree_prefix(fresh, first + strip.start, state[0], state[1], out[strip])
+
+    def certified(self, reach: Reach) -> Certified:
+        """Every release is a function of the noisy nodes."""
+        return self.distribution.certified(reach, self.levels, pooled=True)
+
+    def concentrated(self, l2: float) -> float | None:
+        """One user moves a node of every level."""
+        return self.distribution.concentrated(l2, self.levels)
+
+    @property
+    def draws_moved(self) -> int:
+        """One node of every level."""
+        return self.levels
+
+    def scaled(self, factor: float, *, pile: int = 1) -> "TreeNoise":
+        """Of a larger distribution."""
+        return replace(self, distribution=self.distribution.scaled(factor))
+
+    def stored(self) -> "TreeNoise | None":
+        """With both draws of every node; releases of other trees are no plain sums of nodes."""
+        return replace(self, draws=2) if type(self) is TreeNoise else None
+
+    def open_stored(self, cells: int, sampler: Sampler, seal: Seal | None) -> StoredRelease:
+        """A tree that keeps nothing exact."""
+        from discreet.privacy.mechanisms.stored_tree import StoredTree
+
+        return StoredTree(self, cells, sampler, seal)
+
+
+@lru_cache(maxsize=4096)
+def _sum_bound(distribution: NoiseDistribution, terms: int, failure: float) -> float:
+    return distribution.bound({1.0: float(terms)}, failure)
 
 
 _GRIDS = (16, 24, 32)
@@ -226,7 +260,7 @@ class GridTreeNoise(TreeNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         bits = self.bits if self.gridded else WEIGHT_BITS
-        spread = math.sqrt(self.law.variance * (self.levels + 1))
+        spread = math.sqrt(self.distribution.variance * (self.levels + 1))
         if spread > 2.0 ** (_BUDGET - bits):
             raise CalibrationError(
                 f"Noise of standard deviation {spread:.3g} exceeds 64-bit integers on a grid of "
@@ -236,17 +270,39 @@ class GridTreeNoise(TreeNoise):
     @property
     def gridded(self) -> bool:
         """Gaussian noise only: Laplace nodes are whole numbers."""
-        return isinstance(self.law, GaussianLaw)
+        return isinstance(self.distribution, Gaussian)
 
-    @property
-    def _law(self) -> GaussianLaw:
-        if not isinstance(self.law, GaussianLaw):
-            raise CalibrationError(f"Expected Gaussian noise, got {self.law.kind}.")
-        return self.law
+    def steps(self, spread: float) -> Gaussian:
+        """The node's distribution times ``spread``, in grid steps."""
+        if not isinstance(self.distribution, Gaussian):
+            raise CalibrationError(f"Expected Gaussian noise, got {self.distribution.kind}.")
+        return Gaussian(math.ldexp(self.distribution.sigma * spread, self.bits))
 
-    def steps(self, spread: float) -> GaussianLaw:
-        """The node law times ``spread``, in grid steps."""
-        return GaussianLaw(math.ldexp(self._law.sigma * spread, self.bits))
+    @classmethod
+    @abstractmethod
+    def revealed(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
+
+    def on_grid(self) -> GridDraws | None:
+        """Of Gaussian nodes: what their releases reveal."""
+        if not self.gridded:
+            return None
+        unit, spread, draws = self.revealed(self.episodes, self.bits)
+        steps = self.steps(spread).sigma
+        return GridDraws(unit * math.ldexp(spread / steps, self.bits), steps, draws)
+
+    def certified(self, reach: Reach) -> Certified:
+        """Of Laplace nodes only."""
+        if self.gridded:
+            raise UnsupportedError(
+                "Averaged and padded trees with Gaussian nodes are calibrated on what they reveal, "
+                "which certificates do not cover; use mechanism='tree-gaussian' or 'toeplitz'."
+            )
+        return super().certified(reach)
+
+    def concentrated(self, l2: float) -> float | None:
+        """On what the releases reveal."""
+        return CumulativeNoise.concentrated(self, l2)
 
 
 def _to_units(values: IntArray, bits: int) -> FloatArray:
@@ -280,31 +336,28 @@ class PaddedTreeNoise(GridTreeNoise):
         """Constant."""
         return np.full(len(self.times(times)), self.bound(1, failure))
 
-    def start(self, cells: int, sampler: Sampler) -> NoiseRun:
-        """One padded tree per counter."""
-        return _PaddedTreeRun(self, cells, sampler)
+    @classmethod
+    def revealed(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        levels = tree_levels(episodes)
+        padded = max(levels, len(prefix_levels(episodes, levels)))
+        rounding = 1.2 * math.ldexp(2.0 ** (levels / 2), -bits)
+        return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels
 
-
-class _PaddedTreeRun(_TreeRun):
-    _noise: PaddedTreeNoise
-
-    def _next(self, first: int, rows: int) -> FloatArray:
-        noise = self._noise
-        out = np.empty((rows, self.cells), np.int64)
-        self._fill(first, noise.steps(1.0) if noise.gridded else noise.law, out)
+    def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
+        """All nodes of the piece, then the paddings by their number of terms."""
+        out = np.empty((rows, state[1].size), np.int64)
+        nodes = self.steps(1.0) if self.gridded else self.distribution
+        self._fill(first, nodes, out, state, sampler)
         times = range(first + 1, first + rows + 1)
-        missing = np.array([noise.padded - len(prefix_levels(t, noise.levels)) for t in times])
-        for terms in np.unique(missing[missing > 0]):
+        missing = np.array([self.padded - len(prefix_levels(t, self.levels)) for t in times])
+        for terms in np.unique(missing[missing > 0]).tolist():
             where = np.flatnonzero(missing == terms)
-            out[where] += self._padding(int(terms), (where.size, self.cells))
-        return _to_units(out, noise.bits) if noise.gridded else out.astype(np.float64)
-
-    def _padding(self, terms: int, size: tuple[int, int]) -> IntArray:
-        """A sum of ``terms`` draws; of Gaussian ones on the grid, one draw that is as wide."""
-        noise = self._noise
-        if noise.gridded:
-            return noise.steps(math.sqrt(terms)).draw(self.sampler, size)
-        return noise.law.draw_sum(self.sampler, terms, size)
+            size = (where.size, state[1].size)
+            if self.gridded:  # one draw that is as wide
+                out[where] += self.steps(math.sqrt(terms)).draw(sampler, size)
+            else:
+                out[where] += self.distribution.draw_sum(sampler, terms, size)
+        return _to_units(out, self.bits) if self.gridded else out.astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,7 +372,7 @@ class HonakerNoise(GridTreeNoise):
         self.check_episode(episode)
         used = prefix_levels(episode, self.levels)
         rounding = 1 / 12 if self.gridded or max(used) > 0 else 0.0
-        return float(sum(self._shares[used])) * self.law.variance + rounding
+        return float(sum(self._shares[used])) * self.distribution.variance + rounding
 
     @property
     def _shares(self) -> FloatArray:
@@ -353,147 +406,71 @@ class HonakerNoise(GridTreeNoise):
 
     def _unrounded(self, used: IntArray, failure: float) -> FloatArray:
         check_failure(failure)
-        if isinstance(self.law, GaussianLaw):
+        if isinstance(self.distribution, Gaussian):
             squares = used @ self._shares
-            bounds: FloatArray = np.sqrt(squares) * self.law.bound({1.0: 1.0}, failure)
+            bounds: FloatArray = np.sqrt(squares) * self.distribution.bound({1.0: 1.0}, failure)
             return bounds
-        t = CHERNOFF_GRID * self.law.mgf_limit
-        log_mgf = _node_log_mgf(self.law, self.levels)
+        t = CHERNOFF_GRID * self.distribution.mgf_limit
+        log_mgf = _node_log_mgf(self.distribution, self.levels)
         best = np.full(len(used), np.inf)
         for column, one in enumerate(t):
             total = used @ log_mgf[:, column]
             np.minimum(best, (total + math.log(2 / failure)) / one, out=best)
         return best
 
-    def start(self, cells: int, sampler: Sampler) -> NoiseRun:
+    @classmethod
+    def revealed(cls, episodes: int, bits: int) -> tuple[float, float, int]:
+        table = averaging(tree_levels(episodes))
+        return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)
+
+    def rows(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> FloatArray:
         """One averaged tree per counter."""
-        return _HonakerRun(self, cells, sampler)
+        if self.gridded:
+            return _to_units(self._factored(first, rows, state, sampler), self.bits)
+        return _to_units(self._averaged(first, rows, state, sampler), WEIGHT_BITS)
+
+    def _averaged(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> IntArray:
+        from discreet.privacy.mechanisms._kernels import honaker_prefix
+
+        # All nodes that close in this piece: one leaf per time, and every parent it completes.
+        closing = sum((first + rows >> j) - (first >> j) for j in range(self.levels))
+        fresh = self.distribution.draw(sampler, (closing, state[1].size))
+        out = np.empty((rows, state[1].size), np.int64)
+        honaker_prefix(fresh, first, dyadic_weights(self.levels), state[0], state[1], out)
+        return out
+
+    def _factored(self, first: int, rows: int, state: list[IntArray], sampler: Sampler) -> IntArray:
+        from discreet.privacy.mechanisms._kernels import factored_prefix
+
+        table = averaging(self.levels)
+        times = np.arange(first + 1, first + rows + 1)
+        closing = np.minimum(np.bitwise_count((times & -times) - 1), len(table.spreads) - 1)
+        fresh = np.empty((rows, state[1].size), np.int64)
+        for level in np.unique(closing):
+            where = np.flatnonzero(closing == level)
+            node = self.steps(float(table.spreads[level]))
+            fresh[where] = node.draw(sampler, (where.size, state[1].size))
+        out = np.empty((rows, state[1].size), np.int64)
+        factored_prefix(fresh, first, table.weights, state[0], state[1], out)
+        return out
 
 
 @lru_cache(maxsize=8)
-def _node_log_mgf(law: NoiseLaw, levels: int) -> FloatArray:
+def _node_log_mgf(distribution: NoiseDistribution, levels: int) -> FloatArray:
     """Log moment generating function of an averaged node, by level: its own noise, then below.
 
     At the points of `CHERNOFF_GRID`.
     """
-    t = CHERNOFF_GRID * law.mgf_limit
+    t = CHERNOFF_GRID * distribution.mgf_limit
     rows = []
     for top in range(levels):
         total, weight = np.zeros_like(t), 1.0
         for depth in range(top + 1):
             own = float(own_weights(levels)[top - depth])
-            total += 2.0**depth * law.log_mgf(weight * own * t)
+            total += 2.0**depth * distribution.log_mgf(weight * own * t)
             weight *= 1 - own
         rows.append(total)
     return np.array(rows)
-
-
-class _HonakerRun(_TreeRun):
-    _noise: HonakerNoise
-
-    def _next(self, first: int, rows: int) -> FloatArray:
-        if self._noise.gridded:
-            return _to_units(self._factored(first, rows), self._noise.bits)
-        return _to_units(self._averaged(first, rows), WEIGHT_BITS)
-
-    def _averaged(self, first: int, rows: int) -> IntArray:
-        from discreet.privacy.mechanisms._kernels import honaker_prefix
-
-        levels = self._noise.levels
-        # All nodes that close in this piece: one leaf per time, and every parent it completes.
-        closing = sum((first + rows >> j) - (first >> j) for j in range(levels))
-        fresh = self._noise.law.draw(self.sampler, (closing, self.cells))
-        out = np.empty((rows, self.cells), np.int64)
-        honaker_prefix(fresh, first, dyadic_weights(levels), self._nodes, self._total, out)
-        return out
-
-    def _factored(self, first: int, rows: int) -> IntArray:
-        from discreet.privacy.mechanisms._kernels import factored_prefix
-
-        table = averaging(self._noise.levels)
-        times = np.arange(first + 1, first + rows + 1)
-        closing = np.minimum(np.bitwise_count((times & -times) - 1), len(table.spreads) - 1)
-        fresh = np.empty((rows, self.cells), np.int64)
-        for level in np.unique(closing):
-            where = np.flatnonzero(closing == level)
-            law = self._noise.steps(float(table.spreads[level]))
-            fresh[where] = law.draw(self.sampler, (where.size, self.cells))
-        out = np.empty((rows, self.cells), np.int64)
-        factored_prefix(fresh, first, table.weights, self._nodes, self._total, out)
-        return out
-
-
-class _Tree(AdditiveStream):
-    """Shared calibration of the trees."""
-
-    noise_type: ClassVar[type[TreeNoise]] = TreeNoise
-    nodes: ClassVar[Literal["laplace", "gaussian", "either"]] = "either"
-    """Of which law; either: Laplace if delta = 0 or the constants are printed ones."""
-    printed_by: ClassVar[tuple[str, ...]] = ("003", "004")
-    """The papers that print constants for it."""
-
-    @classmethod
-    def design(
-        cls, trust: "PrivateTrust", reach: Reach, episodes: int, **options: float
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        """Laplace nodes at L·l1/epsilon (option ``log_base``) or Gaussian ones at sqrt(L)·l2."""
-        if not cls.printed_by:
-            no_printed_constants(trust, cls.name)
-        pure = trust.delta == 0 or trust.printed
-        if cls.nodes == "laplace" or (cls.nodes == "either" and pure):
-            return cls._laplace(trust, reach, episodes, **options)
-        return cls._gaussian(trust, reach, episodes)
-
-    @classmethod
-    def _laplace(
-        cls, trust: "PrivateTrust", reach: Reach, episodes: int, log_base: float = 2.0
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        moved = reach.l1 * tree_levels(episodes)
-        if trust.printed:
-            printed_in(trust, cls.name, *cls.printed_by)
-            scale = printed_scale(reach.horizon, episodes, trust.epsilon, log_base)
-            guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
-        else:
-            scale = laplace_scale(moved, trust.epsilon)
-            guarantee = promise(trust, trust.epsilon, 0.0)
-        return cls.noise_type(episodes=episodes, law=LaplaceLaw(scale)), guarantee
-
-    @classmethod
-    def _gaussian(
-        cls, trust: "PrivateTrust", reach: Reach, episodes: int
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        moved = reach.cells * tree_levels(episodes)
-        law = GaussianLaw(
-            discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=reach.pile)
-        )
-        noise = cls.noise_type(episodes=episodes, law=law)
-        return noise, promise(trust, trust.epsilon, trust.delta)
-
-
-class _GridTree(_Tree):
-    """Calibration of trees whose releases mix their Gaussian noise: on the least norm."""
-
-    noise_type: ClassVar[type[GridTreeNoise]]
-
-    @classmethod
-    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
-        """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
-        raise NotImplementedError
-
-    @classmethod
-    def _gaussian(
-        cls, trust: "PrivateTrust", reach: Reach, episodes: int
-    ) -> tuple[CumulativeNoise, Guarantee]:
-        epsilon, delta = float(trust.epsilon), float(trust.delta)
-        for bits in _GRIDS:
-            unit, spread, draws = cls._distance(episodes, bits)
-            sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)
-            lost = grid_delta(math.ldexp(sigma * spread, bits), reach.units * draws, epsilon)
-            if lost <= delta / 1000:
-                break
-        sigma = grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
-        noise = cls.noise_type(episodes=episodes, law=GaussianLaw(sigma), bits=bits)
-        return noise, promise(trust, epsilon, delta)
 
 
 def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float = 2.0) -> float:
@@ -508,52 +485,64 @@ def printed_scale(horizon: int, episodes: int, epsilon: float, log_base: float =
     return 3 * horizon * math.log(episodes, log_base) / float(epsilon)
 
 
-class LaplaceTree(_Tree):
-    """Binary tree with Laplace nodes: a pure epsilon; a requested delta is not used."""
-
-    name: ClassVar[str] = "tree-laplace"
-    nodes = "laplace"
+_Design = tuple[CumulativeNoise, Guarantee]
 
 
-class GaussianTree(_Tree):
-    """Binary tree with Gaussian nodes."""
-
-    name: ClassVar[str] = "tree-gaussian"
-    nodes = "gaussian"
-    printed_by = ()
-
-
-class HonakerTree(_GridTree):
-    """Tree with Honaker's variance reduction (Laplace nodes if delta = 0, else Gaussian)."""
-
-    name: ClassVar[str] = "tree-honaker"
-    noise_type: ClassVar[type[GridTreeNoise]] = HonakerNoise
-    printed_by = ()
-
-    @classmethod
-    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
-        table = averaging(tree_levels(episodes))
-        return math.sqrt(table.squares), float(table.spreads.min()), len(table.spreads)
+def laplace_nodes(
+    trust: "PrivateTrust", reach: Reach, episodes: int, kind: type[TreeNoise] = TreeNoise
+) -> _Design:
+    """Laplace nodes at L·l1/epsilon."""
+    moved = reach.l1 * tree_levels(episodes)
+    if trust.printed:
+        scale = printed_scale(reach.horizon, episodes, trust.epsilon)
+        guarantee = delivered(trust, "papers 003 and 004 (tree)", moved / scale)
+    else:
+        scale = laplace_scale(moved, trust.epsilon)
+        guarantee = promise(trust, trust.epsilon, 0.0)
+    return kind(episodes=episodes, distribution=Laplace(scale)), guarantee
 
 
-class IidTree(_GridTree):
-    """The padded tree of Bai et al. 2024 (Laplace nodes if delta = 0, else Gaussian)."""
-
-    name: ClassVar[str] = "tree-iid"
-    noise_type: ClassVar[type[GridTreeNoise]] = PaddedTreeNoise
-    printed_by = ("004",)
-
-    @classmethod
-    def _distance(cls, episodes: int, bits: int) -> tuple[float, float, int]:
-        levels = tree_levels(episodes)
-        padded = max(levels, len(prefix_levels(episodes, levels)))
-        rounding = 1.2 * math.ldexp(2.0 ** (levels / 2), -bits)
-        return math.sqrt(padded_squares(levels, padded)) + rounding, 1.0, 2 << levels
+def gaussian_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+    """Gaussian nodes at sqrt(L)·l2."""
+    moved = reach.cells * tree_levels(episodes)
+    sigma = discrete_gaussian_sigma(moved, trust.epsilon, trust.delta, pile=reach.pile)
+    noise = TreeNoise(episodes=episodes, distribution=Gaussian(sigma))
+    return noise, promise(trust, trust.epsilon, trust.delta)
 
 
-def revealed(noise: GridTreeNoise) -> tuple[float, float, int]:
-    """L2 of a unit move, the least spread of a draw, and how many draws move, per counter."""
-    for kind in (HonakerTree, IidTree):
-        if type(noise) is kind.noise_type:
-            return kind._distance(noise.episodes, noise.bits)
-    raise UnsupportedError(f"What {type(noise).__name__} reveals has not been worked out.")
+def _mixed_nodes(
+    trust: "PrivateTrust", reach: Reach, episodes: int, kind: type[GridTreeNoise]
+) -> _Design:
+    """Laplace nodes for a pure epsilon, else Gaussian ones on a grid, on what they reveal."""
+    epsilon, delta = float(trust.epsilon), float(trust.delta)
+    if delta == 0 or trust.printed:
+        return laplace_nodes(trust, reach, episodes, kind)
+    for bits in _GRIDS:
+        unit, spread, draws = kind.revealed(episodes, bits)
+        sigma = gaussian_sigma(reach.l2 * unit, epsilon, delta)
+        lost = grid_delta(math.ldexp(sigma * spread, bits), reach.units * draws, epsilon)
+        if lost <= delta / 1000:
+            break
+    sigma = grid_sigma(reach.l2 * unit, epsilon, delta, lost=lost, most=delta / 1000)
+    noise = kind(episodes=episodes, distribution=Gaussian(sigma), bits=bits)
+    return noise, promise(trust, epsilon, delta)
+
+
+def averaged_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+    """The averaged tree."""
+    return _mixed_nodes(trust, reach, episodes, HonakerNoise)
+
+
+def padded_nodes(trust: "PrivateTrust", reach: Reach, episodes: int) -> _Design:
+    """The padded tree."""
+    return _mixed_nodes(trust, reach, episodes, PaddedTreeNoise)
+
+
+tree_laplace = AddedContinually(laplace_nodes, audit=AuditSizes(quick_long=True))
+"""Binary tree with Laplace nodes: a pure epsilon; a requested delta is not used."""
+tree_gaussian = AddedContinually(gaussian_nodes)
+"""Binary tree with Gaussian nodes."""
+tree_honaker = AddedContinually(averaged_nodes)
+"""Tree with Honaker's variance reduction (Laplace nodes if delta = 0, else Gaussian)."""
+tree_iid = AddedContinually(padded_nodes, audit=AuditSizes(long=False))
+"""The padded tree of Bai et al. 2024 (Laplace nodes if delta = 0, else Gaussian)."""

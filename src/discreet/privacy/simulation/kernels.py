@@ -23,7 +23,7 @@ from discreet._types import FloatArray, IntArray
 
 UNIT, CELL, CATEGORY = range(3)
 RESPONSES = {"unit": UNIT, "cell": CELL, "category": CATEGORY}
-"""What one step of a user adds to the counters (see `releases.StreamBlock`)."""
+"""What one step of a user adds to the counters (see `releases.NoiseBlock`)."""
 
 GENERATOR = numba.typeof(np.random.default_rng(0))
 FLOATS_1, FLOATS_2 = types.float64[::1], types.float64[:, ::1]
@@ -59,7 +59,7 @@ class Counters(NamedTuple):
 
 
 class Randomness(NamedTuple):
-    """The randomness of some consecutive releases (see `releases.StreamBlock`).
+    """The randomness of some consecutive releases (see `releases.NoiseBlock`).
 
     ``noise`` without columns: nothing is private. ``centres`` without columns: nothing to debias.
     """

@@ -16,7 +16,7 @@ from discreet._types import FloatArray
 from discreet.mdp.counts import Counts
 from discreet.mdp.policies import DeterministicPolicy, Policy
 from discreet.mdp.tabular import TabularMDP
-from discreet.privacy.plans import ContinualMechanism
+from discreet.privacy.mechanisms.base import ContinualMechanism
 from discreet.privacy.sampling.samplers import SimulationSampler
 from discreet.privacy.sensitivity import STATISTICS
 from discreet.privacy.statistics import PrivateCounts

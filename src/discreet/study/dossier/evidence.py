@@ -26,9 +26,7 @@ from discreet.privacy.auditing.neighbours import Episode, everything, opposites,
 from discreet.privacy.auditing.paths import RELEASE, batch_path, device
 from discreet.privacy.auditing.run import AuditRow, audit
 from discreet.privacy.guarantee import rounded_noise
-from discreet.privacy.mechanisms.shuffle import ShuffleBatch
-from discreet.privacy.mechanisms.stored_tree import StoredTree
-from discreet.privacy.plans import BatchMechanism, ContinualMechanism, CountsMechanism, with_counts
+from discreet.privacy.mechanisms.base import BatchMechanism, ContinualMechanism
 from discreet.privacy.sampling.samplers import Sampler, SimulationSampler
 from discreet.privacy.statistics import flatten
 
@@ -100,7 +98,7 @@ def proofs(mechanism: Mechanism, sizes: Sequence[int], progress: Progress) -> li
     """
     if mechanism.guarantee.notion == "none":
         return [Proof(None, "There is no noise, and nothing to certify.")]
-    if not isinstance(mechanism, ShuffleBatch):
+    if not mechanism.per_batch:
         return [_proof(mechanism, None, progress)]
     chosen = sorted(set(sizes), reverse=True)[:_MOST_CERTIFICATES]
     return [_proof(mechanism, users, progress) for users in chosen]
@@ -139,7 +137,8 @@ def examined(mechanism: Mechanism, trust: str, progress: Progress) -> Examined:
 def _exact(mechanism: Mechanism, progress: Progress) -> tuple[float | None, tuple[str, ...], str]:
     """What the release delivers at this shape, what is wrong with it, why it is not known."""
     cells = sum(math.prod(_size(mechanism, name)) for name in mechanism.statistics)
-    if not isinstance(mechanism, CountsMechanism) or mechanism.guarantee.notion == "LDP":
+    too_many = mechanism.guarantee.notion == "LDP"
+    if not isinstance(mechanism, BatchMechanism) or too_many or not mechanism.takes_counts:
         return None, (), "outcomes of reports and of long streams are too many to list"
     if cells > _MOST_CELLS:
         return None, (), f"{cells:,} counters are too many (at most {_MOST_CELLS:,})"
@@ -183,12 +182,12 @@ def _seen(mechanism: Mechanism, user: Episode, usual: Episode, sampler: Sampler)
         report = device(mechanism).encode(user.states, user.actions, user.rewards, sampler)
         return np.ravel(report).astype(np.float64)
     if isinstance(mechanism, ContinualMechanism):
-        tree = StoredTree(mechanism, sampler)
+        tree = mechanism.open_stored(sampler)
         counts = user.counts(mechanism.shape)
         tree.add(flatten(counts, mechanism.statistics, stationary=mechanism.stationary))
         return tree.release().astype(np.float64)
     crowd = [user] + [usual] * (max(_USERS, mechanism.min_users) - 1)
-    released = with_counts(mechanism).release(total(crowd, mechanism.shape), sampler=sampler)
+    released = mechanism.release(total(crowd, mechanism.shape), sampler=sampler)
     return everything(released)
 
 
@@ -203,13 +202,13 @@ def _paths(
         entry
         for entry in entries(epsilon=epsilon, delta=delta)
         if (entry.trust, entry.mechanism, entry.schedule, entry.calibration)
-        == (trust, mechanism.mechanism, schedule, "exact")
+        == (trust, mechanism.name, schedule, "exact")
     ]
     centred = [entry for entry in found if entry.centred == getattr(mechanism, "centred", False)]
     for entry in centred or found:
         rows = audit([entry.name], epsilon=epsilon, delta=delta, quick=True, progress=progress)
         return entry.name, tuple(row for row in rows if row.calibration == "exact")
-    return f"{trust}/{mechanism.mechanism}", ()
+    return f"{trust}/{mechanism.name}", ()
 
 
 def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[str, str]]:
@@ -217,11 +216,11 @@ def noise_lines(mechanism: Mechanism, sizes: Sequence[int]) -> Iterator[tuple[st
     try:
         from discreet.privacy.certificates.claims import claim_of
 
-        largest = max(sizes, default=None) if isinstance(mechanism, ShuffleBatch) else None
+        largest = max(sizes, default=None) if mechanism.per_batch else None
         law = claim_of(mechanism, users=largest).law
     except (UnsupportedError, CalibrationError, ImportError):
         law = None
-    yield "mechanism", mechanism.mechanism
+    yield "mechanism", mechanism.name
     yield "statistics", ", ".join(mechanism.statistics)
     if law is not None:
         yield "noise distribution", law.name

@@ -19,7 +19,7 @@ from discreet._files import check_output, write_text
 from discreet.data.vocabulary import Vocabulary
 from discreet.errors import InvalidInputError, MissingExtraError, StudyError
 from discreet.privacy.guarantee import REHEARSED, Guarantee, odds, rounded_down, rounded_up
-from discreet.privacy.plans import BatchMechanism
+from discreet.privacy.mechanisms.base import BatchMechanism
 from discreet.study.config import trust_of
 from discreet.study.dossier.evidence import Examined, Progress, Proof, examined, noise_lines, proofs
 from discreet.study.files import rows_of

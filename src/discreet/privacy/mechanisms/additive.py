@@ -1,0 +1,495 @@
+"""Counts plus noise: one distribution, drawn once or over time, by the curator or on each device.
+
+An additive mechanism needs no class of its own. `AddedOnce` and `AddedContinually` calibrate one
+from a design, a function that finds the noise for a trust model and a sensitivity; its file has the
+proof. Under `Local` every device adds the noise to its own counters, elsewhere the curator does,
+once for everybody.
+
+A report is one row of integers: the user's counters in the order of the statistics, those that the
+public policy cannot reach left out (they are zero for every user who follows it; an episode that
+leaves it is reported as zeros from there on, which moves no report further). Rewards are rounded to
+bits on the device, before anything else. A batch of n reports is simulated at the level of its
+counts: the sum of n users' noise is drawn directly, which has the distribution of the real sum.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from discreet import _validate
+from discreet._types import BoolArray, FloatArray, IntArray, JsonObject, Plain
+from discreet.errors import InvalidInputError
+from discreet.mdp.counts import Counts
+from discreet.mdp.shape import Shape
+from discreet.mdp.trajectories import Trajectories
+from discreet.privacy.guarantee import NO_GUARANTEE, Guarantee
+from discreet.privacy.mechanisms.base import (
+    HALF,
+    USUAL_SIZES,
+    AuditSizes,
+    BatchMechanism,
+    Certified,
+    ContinualMechanism,
+    ContinualRelease,
+    Request,
+    Seal,
+    StoredRelease,
+    Traffic,
+    noisy_batch,
+    unflatten,
+)
+from discreet.privacy.mechanisms.noise import (
+    CumulativeNoise,
+    IndependentNoise,
+    NoCumulativeNoise,
+    NoiseDistribution,
+    NoNoise,
+    check_exact,
+    distribution_from_dict,
+)
+from discreet.privacy.mechanisms.registry import MechanismSpec
+from discreet.privacy.sampling.samplers import Sampler
+from discreet.privacy.sensitivity import Form, Reach
+from discreet.privacy.statistics import (
+    Debias,
+    PrivateCounts,
+    check_support,
+    debias,
+    flatten,
+    split_rows,
+)
+
+if TYPE_CHECKING:
+    from discreet.privacy.accounting.routes import Route
+    from discreet.privacy.trust import PrivateTrust
+
+Design = Callable[["PrivateTrust", Reach], tuple[NoiseDistribution, Guarantee]]
+"""The noise on one counter, and what it delivers for counters of this reach."""
+ContinualDesign = Callable[["PrivateTrust", Reach, int], tuple[CumulativeNoise, Guarantee]]
+"""The same over so many episodes."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditiveBatch(BatchMechanism):
+    """The counts of a batch plus noise, of the curator or of each device."""
+
+    noise: NoiseDistribution
+    by_devices: bool = False
+
+    @property
+    def reach(self) -> Reach:
+        """How far one user moves the released integers."""
+        form = Form(self.centred, self.last_transitions)
+        return form.reach(self.shape.horizon, self.statistics)
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """The same for every counter; variances of the users' noise add up."""
+        if self.by_devices:
+            check_exact(users * self.noise.variance)
+            return dict.fromkeys(self.statistics, users * self.noise.variance)
+        unit = HALF.scale if self.centred else 1.0
+        return dict.fromkeys(self.statistics, unit**2 * self.noise.variance)
+
+    def drawn(self, sampler: Sampler, users: int, cells: int) -> IntArray:
+        """Independent noise on each of ``cells`` counters of a batch of ``users``."""
+        if self.by_devices:  # also of one user: a sum of one draw is drawn in another way
+            check_exact(users * self.noise.variance)
+            return self.noise.draw_sum(sampler, users, cells)
+        return self.noise.draw(sampler, cells)
+
+    def release(
+        self, counts: Counts, *, sampler: Sampler, support: BoolArray | None = None
+    ) -> PrivateCounts:
+        """Counts plus noise."""
+
+        def draw(_: str, cells: int) -> IntArray:
+            return self.drawn(sampler, counts.users, cells)
+
+        return noisy_batch(self, counts, draw, secure=sampler.secure, support=support)
+
+    @property
+    def takes_reports(self) -> bool:
+        """Where devices add the noise."""
+        return self.by_devices
+
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
+        """Adds noise on the device."""
+        if not self.by_devices:
+            raise self._no_encoder()
+        mask = cell_mask(check_support(support, self.shape), self.statistics, stationary=False)
+        cells = np.flatnonzero(mask)
+        return AdditiveEncoder(self.shape, self.statistics, cells, False, self.noise)
+
+    def add_up(
+        self, reports: IntArray, users: int, support: BoolArray
+    ) -> tuple[dict[str, IntArray], Debias]:
+        """Add up the reports of ``users`` distinct users: noise has mean zero."""
+        sums = check_reports(reports, users, support_cells(support, self.statistics)).sum(axis=0)
+        return split_rows(sums, support, self.statistics), Debias()
+
+    def certified(self, users: int | None = None) -> Certified:
+        """Of one batch, or of one report."""
+        return self.noise.certified(self.reach)
+
+    def concentrated(self) -> float | None:
+        """Of one batch, or of one report."""
+        return self.noise.concentrated(self.reach.l2)
+
+    def accountings(self, users: int, *, with_library: bool = False) -> "list[Route]":
+        """Those of its distribution."""
+        if self.by_devices:
+            return []
+        delta = self.guarantee.delta
+        return self.noise.accountings(self.reach, delta, with_library=with_library)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdditiveContinual(ContinualMechanism):
+    """Cumulative counts plus noise over time, of the curator or of each device."""
+
+    noise: CumulativeNoise
+    by_devices: bool = False
+
+    @property
+    def reach(self) -> Reach:
+        """How far one user moves the counters."""
+        return Reach.of(self.shape, self.statistics, stationary=self.stationary)
+
+    def noise_variance(self, users: int) -> dict[str, float]:
+        """The same for every counter."""
+        return dict.fromkeys(self.statistics, self.noise.variance(users))
+
+    def worst_time(self, users: int) -> int:
+        """That of its noise."""
+        return self.noise.worst_time(users)
+
+    def error_bound(self, episode: int, failure: float) -> float:
+        """A proven bound from the actual noise at this time."""
+        return self.noise.bound(episode, failure)
+
+    def error_bounds(self, failure: float, users: IntArray | None = None) -> FloatArray:
+        """All at once."""
+        return self.noise.bounds(failure, users)
+
+    def open(self, sampler: Sampler) -> "AdditiveRelease":
+        """Start a stream."""
+        return AdditiveRelease(self, sampler)
+
+    @property
+    def takes_reports(self) -> bool:
+        """Where devices add the noise."""
+        return self.by_devices
+
+    @property
+    def pooled_on_device(self) -> bool:
+        """Devices sum their counters over steps before the noise."""
+        return self.stationary and getattr(self.noise, "copies", 1) == 1
+
+    def encoder(self, users: int = 1, *, support: BoolArray | None = None) -> "AdditiveEncoder":
+        """What runs on every user's device."""
+        if not isinstance(self.noise, IndependentNoise) or not self.by_devices:
+            raise self._no_encoder()
+        pooled = self.pooled_on_device
+        steps = self.shape.horizon if self.stationary and not pooled else 1
+        cells = np.arange(self.cells * steps)
+        return AdditiveEncoder(self.shape, self.statistics, cells, pooled, self.noise.distribution)
+
+    def certified(self, users: int | None = None) -> Certified:
+        """That of its noise."""
+        return self.noise.certified(self.reach)
+
+    def concentrated(self) -> float | None:
+        """That of its noise."""
+        return self.noise.concentrated(self.reach.l2)
+
+    def stored(self) -> "AdditiveContinual":
+        """Reports are noisy already; otherwise the noise says."""
+        if self.by_devices:
+            return self
+        noise = self.noise.stored()
+        if noise is None:
+            raise self._not_storable()
+        return replace(self, noise=noise)
+
+    def open_stored(self, sampler: Sampler, seal: Seal | None = None) -> StoredRelease:
+        """A run of its noise that keeps nothing exact."""
+        return self.noise.open_stored(self.cells, sampler, seal)
+
+
+@dataclass(frozen=True)
+class AddedOnce:
+    """Calibrates noise of one distribution on every counter of a batch.
+
+    Attributes:
+        design: finds the distribution.
+        by_devices: every user adds it on the own device, to plain counts.
+        kind: of mechanism, where one draws or releases in a way of its own.
+    """
+
+    design: Design
+    by_devices: bool = False
+    audit: AuditSizes = USUAL_SIZES
+    kind: type[AdditiveBatch] = AdditiveBatch
+
+    def calibrate(
+        self, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> AdditiveBatch:
+        """The mechanism for this request."""
+        _check_who_adds(spec, by_devices=self.by_devices)
+        shape, statistics = request.shape, request.statistics
+        form = Form()
+        if not self.by_devices:
+            last = request.last_transitions
+            form = Form.of(shape.horizon, statistics, last_transitions=last)
+        noise, guarantee = self.design(trust, form.reach(shape.horizon, statistics))
+        check_exact(noise.variance)
+        return self.kind(
+            spec=spec,
+            shape=shape,
+            statistics=statistics,
+            guarantee=guarantee,
+            noise=noise,
+            by_devices=self.by_devices,
+            **form._asdict(),
+        )
+
+
+@dataclass(frozen=True)
+class AddedContinually:
+    """Calibrates noise over time on every cumulative counter; otherwise as `AddedOnce`."""
+
+    design: ContinualDesign
+    by_devices: bool = False
+    audit: AuditSizes = USUAL_SIZES
+    kind: type[AdditiveContinual] = AdditiveContinual
+
+    def calibrate(
+        self, spec: MechanismSpec, trust: "PrivateTrust", request: Request
+    ) -> AdditiveContinual:
+        """The mechanism for this request."""
+        _check_who_adds(spec, by_devices=self.by_devices)
+        reach = Reach.of(request.shape, request.statistics, stationary=request.stationary)
+        noise, guarantee = self.design(trust, reach, request.episodes)
+        return self.kind(
+            spec=spec,
+            shape=request.shape,
+            statistics=request.statistics,
+            episodes=request.episodes,
+            stationary=request.stationary,
+            guarantee=guarantee,
+            noise=noise,
+            by_devices=self.by_devices,
+        )
+
+
+def _check_who_adds(spec: MechanismSpec, *, by_devices: bool) -> None:
+    """A curator's noise under `Local` would be too little, by the root of the number of users."""
+    if by_devices != (spec.trust == "local"):
+        who = "every device" if by_devices else "the curator"
+        raise InvalidInputError(
+            f"Expected noise of every device under 'local' and of the curator elsewhere, got that "
+            f"of {who} in the mechanism {spec.name!r} of {spec.trust!r}; change by_devices."
+        )
+
+
+class AdditiveRelease(ContinualRelease):
+    """A running stream of true counts plus noise, or of real reports (`add_report`)."""
+
+    mechanism: AdditiveContinual
+
+    def __init__(self, mechanism: AdditiveContinual, sampler: Sampler) -> None:
+        super().__init__(mechanism, sampler)
+        self._run = mechanism.noise.start(mechanism.cells, sampler)
+        self._sums = np.zeros(mechanism.cells, np.int64)
+
+    def noise_block(self, episodes: int) -> FloatArray:
+        """Noise on each cumulative counter after each of the next releases."""
+        self.use("block")
+        block = self._run.block(episodes)
+        self.episode += episodes
+        return block
+
+    def _take(self, counts: Counts) -> FloatArray:
+        mechanism = self.mechanism
+        vector = flatten(counts, mechanism.statistics, stationary=mechanism.stationary)
+        return debias(self._run.add(vector), mechanism.noise.unit, 0.0)
+
+    def add_report(self, report: IntArray) -> PrivateCounts:
+        """Take one more user's encoded report."""
+        mechanism = self.mechanism
+        row = check_reports(report, 1, mechanism.encoder().cells.size)[0]
+        self.use("add_report")
+        if self.episode == mechanism.episodes:
+            self._run.block(mechanism.episodes + 1)  # raises: the stream is over
+        if mechanism.stationary and not mechanism.pooled_on_device:
+            row = pool_steps(row, mechanism.shape, mechanism.statistics)
+        self._sums += row
+        self.episode += 1
+        values = debias(self._sums, mechanism.noise.unit, 0.0)
+        return unflatten(values, mechanism, self.episode, secure=self.sampler.secure)
+
+    def sums(self) -> dict[str, IntArray]:
+        """The reports, added up."""
+        return {"reports": self._sums}
+
+
+def pool_steps(values: IntArray, shape: Shape, statistics: tuple[str, ...]) -> IntArray:
+    """Sum counters over steps: ``[..., per-step cells]`` to ``[..., pooled cells]``."""
+    parts, start = [], 0
+    for name in statistics:
+        size = int(np.prod(shape.transitions if name == "transitions" else shape.visits))
+        part = values[..., start : start + size]
+        parts.append(part.reshape(*values.shape[:-1], shape.horizon, -1).sum(axis=-2))
+        start += size
+    return np.concatenate(parts, axis=-1)
+
+
+def episode_counts(
+    shape: Shape,
+    states: IntArray,
+    actions: IntArray,
+    rewards: FloatArray,
+    sampler: Sampler,
+    support: BoolArray | None = None,
+) -> Counts:
+    """The counts of one episode, its rewards rounded to bits with the device's randomness.
+
+    From the first step outside ``support`` on it counts as nothing, as on every device.
+    """
+    one = Trajectories(
+        np.asarray(states)[None], np.asarray(actions)[None], np.asarray(rewards, float)[None]
+    )
+    bits = one.rewards.copy()
+    for step in np.flatnonzero((bits[0] > 0) & (bits[0] < 1)):
+        bits[0, step] = sampler.binomial(1, float(bits[0, step]), 1)[0]
+    rounded = Trajectories(one.states, one.actions, bits)
+    return rounded.counts(shape, np.random.default_rng(0), support)  # bits leave nothing to round
+
+
+def cell_mask(support: BoolArray, statistics: tuple[str, ...], *, stationary: bool) -> BoolArray:
+    """The counters that can be touched, in the order of `flatten`."""
+    mask = support.any(axis=0, keepdims=True) if stationary else support
+    states = support.shape[1]
+    parts = [np.repeat(mask.ravel(), states if name == "transitions" else 1) for name in statistics]
+    return np.concatenate(parts)
+
+
+def support_cells(support: BoolArray, statistics: tuple[str, ...]) -> int:
+    """How many counters `cell_mask` marks."""
+    each = (support.shape[1] if name == "transitions" else 1 for name in statistics)
+    return int(support.sum()) * sum(each)
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveEncoder:
+    """Adds integer noise to every counter.
+
+    Attributes:
+        shape: the problem's size.
+        statistics: which counters.
+        cells: ``int64[m]``, the counters that are reported.
+        stationary: counters are summed over steps before they are perturbed.
+        noise: its distribution.
+    """
+
+    shape: Shape
+    statistics: tuple[str, ...]
+    cells: IntArray
+    stationary: bool
+    noise: NoiseDistribution
+
+    @property
+    def traffic(self) -> Traffic:
+        """One report with all its counters, each with room for twelve deviations either way.
+
+        Without a header: these reports have no wire format.
+        """
+        bits = math.ceil(24 * math.sqrt(self.noise.variance) + 2).bit_length()
+        return Traffic(1, math.ceil(self.cells.size * bits / 8))
+
+    def encode(
+        self, states: IntArray, actions: IntArray, rewards: FloatArray, sampler: Sampler
+    ) -> IntArray:
+        """One user's report, ``int64[1, m]``."""
+        counts = episode_counts(self.shape, states, actions, rewards, sampler, self._support)
+        vector = flatten(counts, self.statistics, stationary=self.stationary)[self.cells]
+        return self._perturb(vector, sampler)[None]
+
+    @property
+    def _support(self) -> BoolArray | None:
+        """The public policy, from the counters of the first statistic; None where all may be."""
+        if self.stationary:
+            return None
+        width = self.shape.states if self.statistics[0] == "transitions" else 1
+        rows = self.cells // width
+        support = np.zeros(self.shape.visits, np.bool_)
+        support.ravel()[rows[rows < support.size]] = True
+        return support
+
+    def _perturb(self, counters: IntArray, sampler: Sampler) -> IntArray:
+        return counters + self.noise.draw(sampler, counters.size)
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Plain values for JSON."""
+        return {
+            "encoder": "additive",
+            **asdict(self.shape),
+            "statistics": list(self.statistics),
+            "cells": self.cells.tolist(),
+            "stationary": self.stationary,
+            "noise": self.noise.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: JsonObject) -> Self:
+        """The inverse of `to_dict`."""
+        _validate.choice(("additive",), encoder=_validate.description(data).get("encoder"))
+        return cls(
+            Shape(data["states"], data["actions"], data["horizon"]),
+            tuple(data["statistics"]),
+            np.array(data["cells"], np.int64),
+            bool(data["stationary"]),
+            distribution_from_dict(data["noise"]),
+        )
+
+
+_MOST = 1 << 42
+"""Of one number in a report: two million of them add up without an overflow."""
+
+
+def check_reports(reports: IntArray, users: int, width: int) -> IntArray:
+    """One row per user and one column per reported number, integers throughout."""
+    _validate.count(users=users)
+    rows = np.asarray(reports)
+    if not np.issubdtype(rows.dtype, np.integer) or rows.shape != (users, width):
+        raise InvalidInputError(
+            f"Expected integer reports of shape ({users}, {width}), one row per user, got "
+            f"{rows.dtype} {rows.shape}; a user was counted twice, or another encoder was used."
+        )
+    if rows.size and max(-int(rows.min()), int(rows.max())) > _MOST:
+        raise InvalidInputError(
+            f"Expected reports of numbers up to {_MOST:.0e}, got a larger one; no device draws "
+            f"such noise, and sums with it would overflow: leave this user out."
+        )
+    return rows.astype(np.int64)
+
+
+def no_noise(trust: object, reach: Reach) -> tuple[NoiseDistribution, Guarantee]:
+    """Nothing to calibrate."""
+    return NoNoise(), NO_GUARANTEE
+
+
+def no_cumulative_noise(
+    trust: object, reach: Reach, episodes: int
+) -> tuple[CumulativeNoise, Guarantee]:
+    """Nothing to calibrate."""
+    return NoCumulativeNoise(episodes=episodes), NO_GUARANTEE
+
+
+none = AddedOnce(no_noise)
+"""Releases the raw counts of a batch, in the form of central releases."""
+none_continual = AddedContinually(no_cumulative_noise)
+"""Releases the raw cumulative counts after every episode."""
