@@ -31,7 +31,7 @@ every t > 0,
 
     P(|sum| > x) <= 2·exp(k·ln E[e^(tX)] - t·x)   ⇒   c(k) = min_t (k·ln E[e^(tX)] + ln(2/f))/t,
 
-with the exact moment generating function of the discrete noise (`privacy.mechanisms._laws`):
+with the exact moment generating function of the discrete noise (`privacy.mechanisms.noise`):
 Laplace ln E[e^(tX)] = -ln(1 - sinh²(t/2)/sinh²(1/(2b))), Gaussian at most t²·sigma²/2; bounded
 noise and randomised response by their own laws. So c1 = c2 = c4 = c(k); and because the S noises
 of N~^p(s, a, .) are independent, c3 = c(S·k) for additive noise (for the others c3 = S·c4). For the
