@@ -31,15 +31,15 @@ _ONE_SHOT = (
     Mutant(
         "gaussian-halved",
         "the batch draws half of the noise that the plan states",
-        "return self.law.draw(sampler, cells)",
-        "return self.law.scaled(0.5).draw(sampler, cells)",
+        "return self.noise.draw(sampler, cells)",
+        "return self.noise.scaled(0.5).draw(sampler, cells)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
     ),
     Mutant(
         "gaussian-shared",
         "one draw for all counters of a statistic",
-        "return self.law.draw(sampler, cells)",
-        "return self.law.draw(sampler, 1).repeat(cells)",
+        "return self.noise.draw(sampler, cells)",
+        "return self.noise.draw(sampler, 1).repeat(cells)",
         ("test_noise_has_the_stated_variance_and_cells_are_independent",),
     ),
     Mutant(
@@ -171,8 +171,8 @@ _STREAMS = (
     Mutant(
         "low-bits-of-data",
         "1e-13 of the data in every additive stream",
-        "return debias(self._run.add(vector), plan.noise.unit, 0.0)",
-        "return debias(self._run.add(vector), plan.noise.unit, 0.0) + 1e-13 * vector",
+        "return debias(self._run.add(vector), mechanism.noise.unit, 0.0)",
+        "return debias(self._run.add(vector), mechanism.noise.unit, 0.0) + 1e-13 * vector",
         ("test_streams_release_multiples_of_a_grid",),
     ),
     Mutant(
@@ -187,8 +187,8 @@ _STREAMS = (
     Mutant(
         "debiased-before-the-sum",
         "the first leak of all: what the data add is scaled before it meets the noise",
-        "        return debias(self._answers + self._noise, self.plan.scale, centres)",
-        "        return self.plan.scale * self._answers + self.plan.scale * (self._noise - centres)",
+        "        return debias(self._answers + self._noise, self.mechanism.scale, centres)",
+        "        return self.mechanism.scale * self._answers + self.mechanism.scale * (self._noise - centres)",
         ("test_flipped_and_unflipped_reports_agree_bit_for_bit",),
     ),
     Mutant(
@@ -224,8 +224,8 @@ _STREAMS = (
     Mutant(
         "stream-of-crowds",
         "a stream takes the counts of many users for those of one",
-        "check_counts(counts, self.plan.shape, users=1)",
-        "check_counts(counts, self.plan.shape)",
+        "check_counts(counts, self.mechanism.shape, users=1)",
+        "check_counts(counts, self.mechanism.shape)",
         ("test_what_is_no_single_user_is_refused_and_not_counted",),
     ),
     Mutant(
@@ -360,15 +360,15 @@ _LOCAL = (
     Mutant(
         "report-shared",
         "a device draws one noise for all its counters",
-        "return counters + self.law.draw(sampler, counters.size)",
-        "return counters + self.law.draw(sampler, 1)",
+        "return counters + self.noise.draw(sampler, counters.size)",
+        "return counters + self.noise.draw(sampler, 1)",
         ("test_counters_of_one_report_carry_noise_of_their_own",),
     ),
     Mutant(
         "report-halved",
         "a device adds noise to every second counter",
-        "return counters + self.law.draw(sampler, counters.size)",
-        "return counters + self.law.draw(sampler, counters.size) * (np.arange(counters.size) % 2)",
+        "return counters + self.noise.draw(sampler, counters.size)",
+        "return counters + self.noise.draw(sampler, counters.size) * (np.arange(counters.size) % 2)",
         ("test_counters_of_one_report_carry_noise_of_their_own",),
     ),
     Mutant(
@@ -447,8 +447,8 @@ _LOCAL = (
     Mutant(
         "local-batch-halved",
         "a simulated batch of local reports carries the noise of half its users",
-        "return self.law.draw_sum(sampler, users, cells)",
-        "return self.law.draw_sum(sampler, (users + 1) // 2, cells)",
+        "return self.noise.draw_sum(sampler, users, cells)",
+        "return self.noise.draw_sum(sampler, (users + 1) // 2, cells)",
         ("test_batch_noise_has_the_stated_variance",),
     ),
 )
@@ -819,9 +819,9 @@ _FRESH = (
     Mutant(
         "tree-nodes-again",
         "every second node of a secure tree has the noise of the one before",
-        "fresh = law.draw(self.sampler, out[strip].shape)",
-        "fresh = law.draw(self.sampler, out[strip].shape)\n"
-        "            if self.sampler.secure and first % 2:\n                fresh = self._kept\n"
+        "fresh = distribution.draw(sampler, out[strip].shape)",
+        "fresh = distribution.draw(sampler, out[strip].shape)\n"
+        "            if sampler.secure and first % 2:\n                fresh = self._kept\n"
         "            self._kept = fresh",
         (f"{_ROUTE}[central/tree-gaussian]",),
     ),
@@ -860,8 +860,8 @@ _FRESH = (
     Mutant(
         "batch-smaller-of-two",
         "a batch adds the smaller of two draws",
-        "return self.law.draw(sampler, cells)",
-        "return min((self.law.draw(sampler, cells) for _ in range(2)), key=lambda z: abs(z).sum())",
+        "return self.noise.draw(sampler, cells)",
+        "return min((self.noise.draw(sampler, cells) for _ in range(2)), key=lambda z: abs(z).sum())",
         (f"{_COUNTED}[central/laplace]", "test_a_central_release_is_its_counts_plus_its_draw"),
     ),
     Mutant(
@@ -876,8 +876,8 @@ _FRESH = (
     Mutant(
         "one-report-noise-for-all",
         "an encoder keeps its noise: all its users add the same",
-        "return counters + self.law.draw(sampler, counters.size)",
-        "return counters + vars(self).setdefault('_z', self.law.draw(sampler, counters.size))",
+        "return counters + self.noise.draw(sampler, counters.size)",
+        "return counters + vars(self).setdefault('_z', self.noise.draw(sampler, counters.size))",
         (f"{_ROUTE}[local/laplace-continual]",),
     ),
     Mutant(
@@ -970,9 +970,9 @@ _FRESH = (
     Mutant(
         "low-bits-of-batches",
         "1e-13 of the data in every batch of plain counts",
-        "    return batch_release(plan, released, counts.users, mask, secure=secure, "
+        "    return batch_release(mechanism, released, counts.users, mask, secure=secure, "
         "estimate=estimate)",
-        "    found = batch_release(\n        plan, released, counts.users, mask, secure=secure, "
+        "    found = batch_release(\n        mechanism, released, counts.users, mask, secure=secure, "
         "estimate=estimate\n    )\n    if found.row_rewards is not None:\n"
         "        leaked = 1e-13 * kept.row_rewards\n"
         '        object.__setattr__(found, "row_rewards", found.row_rewards + leaked)\n'
@@ -2191,8 +2191,8 @@ _PAPERS = (
     Mutant(
         "padding-instead-of-noise",
         "padded losses are drawn with padding of half the noise",
-        "return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law)",
-        "return PaddedTreeNoise(episodes=self.episodes, law=self.noise.law.scaled(0.5))",
+        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.noise.distribution)",
+        "return PaddedTreeNoise(episodes=self.episodes, distribution=self.noise.distribution.scaled(0.5))",
         ("test_the_central_privatizer_of_004_pads_the_losses_alone",),
     ),
     Mutant(
@@ -2215,7 +2215,7 @@ _STORED_TREE = (
     Mutant(
         "stored-node-closed-bare",
         "a node is released with the noise that every copy of the file has seen",
-        "self.closed[level] = before + self.open[level] + law.draw(self._sampler, size)",
+        "self.closed[level] = before + self.open[level] + noise.draw(self._sampler, size)",
         "self.closed[level] = before + self.open[level]",
         (
             "test_one_more_user_in_the_original_and_in_a_copy_meets_different_noise",
@@ -2225,28 +2225,28 @@ _STORED_TREE = (
     Mutant(
         "stored-node-closed-bare-at-64",
         "nodes that close at users 64, 128, ... get no second draw",
-        "self.open[level] + law.draw(self._sampler, size)",
-        "self.open[level] + law.draw(self._sampler, size) * (self.users % 64 != 0)",
+        "self.open[level] + noise.draw(self._sampler, size)",
+        "self.open[level] + noise.draw(self._sampler, size) * (self.users % 64 != 0)",
         ("test_every_node_has_two_draws_of_its_own",),
     ),
     Mutant(
         "stored-node-opened-bare",
         "nodes hold exact sums while they are open",
-        "self.open[level] = law.draw(self._sampler, size)",
+        "self.open[level] = noise.draw(self._sampler, size)",
         "self.open[level] = 0",
         ("test_every_node_has_two_draws_of_its_own",),
     ),
     Mutant(
         "stored-node-opened-bare-at-64",
         "nodes that open at users 64, 128, ... hold exact sums",
-        "self.open[level] = law.draw(self._sampler, size)",
-        "self.open[level] = law.draw(self._sampler, size) * (self.users % 64 != 0)",
+        "self.open[level] = noise.draw(self._sampler, size)",
+        "self.open[level] = noise.draw(self._sampler, size) * (self.users % 64 != 0)",
         ("test_every_node_has_two_draws_of_its_own",),
     ),
     Mutant(
         "stored-draw-shared",
         "the draw that closes a node opens the next one, where a copy shows it",
-        "self.open[level] = law.draw(self._sampler, size)",
+        "self.open[level] = noise.draw(self._sampler, size)",
         "self.open[level] = self.closed[level] - before - self.open[level]",
         ("test_every_node_has_two_draws_of_its_own",),
     ),
